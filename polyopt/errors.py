@@ -1,0 +1,264 @@
+"""What can go wrong, told apart: each kind of error is a class with a page in docs/errors.md.
+
+A user's mistake is a ``UserError``; anything else is an ``InternalError`` and asks for a report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.source import Span
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A message with its place, further notes, and a hint on what would help."""
+
+    message: str
+    span: Span | None = None
+    notes: tuple[str, ...] = ()
+    hint: str = ""
+
+    def render(self, code: str = "error") -> str:
+        """The diagnostic as people read it: place, reason, caret, notes, hint."""
+        place = f"{self.span}: " if self.span else ""
+        lines = [f"{place}{code}: {self.message}"]
+        if self.span and (caret := self.span.render()):
+            lines.append(caret)
+        lines += [f"  note: {note}" for note in self.notes]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class PolyoptError(Exception):
+    """Base of every error polyopt raises; ``code`` names its page in the error index."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        span: Span | None = None,
+        notes: tuple[str, ...] | list[str] = (),
+        hint: str = "",
+    ) -> None:
+        self.diagnostic = Diagnostic(message, span, tuple(notes), hint)
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        """The rendered diagnostic."""
+        return self.diagnostic.render(self.code)
+
+
+class InternalError(PolyoptError):
+    """A defect of polyopt itself: please report it with the program that shows it."""
+
+    code = "internal-error"
+
+    def __init__(self, message: str, *, span: Span | None = None) -> None:
+        super().__init__(
+            message, span=span, hint="this is a defect in polyopt; please report it with your input"
+        )
+
+
+class UserError(PolyoptError):
+    """Base of the errors that a change of the input mends."""
+
+
+class ProgramSyntaxError(UserError):
+    """The program text does not parse."""
+
+    code = "syntax-error"
+
+
+class NonAffineError(UserError):
+    """A bound, condition or subscript that is not affine in iterators and parameters."""
+
+    code = "non-affine"
+
+
+class UnsupportedError(UserError):
+    """A construct that the frontend does not take."""
+
+    code = "unsupported"
+
+
+class TooDeepError(UserError):
+    """Nesting deeper than the frontends accept."""
+
+    code = "too-deep"
+
+
+class UnknownNameError(UserError):
+    """A name of an array, statement, loop or kernel that does not exist; lists those that do."""
+
+    code = "unknown-name"
+
+
+class TypeMismatchError(UserError):
+    """An operation on types for which it is not defined."""
+
+    code = "type-mismatch"
+
+
+class OutOfBoundsError(UserError):
+    """An access that leaves its array, with the condition under which it does."""
+
+    code = "out-of-bounds"
+
+
+class UninitializedError(UserError):
+    """A read of a local array's element that nothing wrote before."""
+
+    code = "uninitialized"
+
+
+class InvalidOptionError(UserError):
+    """An argument of a call that makes no sense, whatever the program."""
+
+    code = "invalid-option"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two clashing statement instances under concrete parameters: a counterexample.
+
+    ``source`` and ``sink`` are pairs of a statement's name and its iterator values.
+    """
+
+    kind: str
+    source: tuple[str, tuple[int, ...]]
+    sink: tuple[str, tuple[int, ...]]
+    params: Mapping[str, int] = field(default_factory=dict[str, int])
+    cell: tuple[str, tuple[int, ...]] | None = None
+
+    def __str__(self) -> str:
+        """One line: ``flow S[0, 1] -> T[1, 0] through a[0, 1] when N = 4``."""
+        text = f"{self.kind} {_instance(self.source)} -> {_instance(self.sink)}"
+        if self.cell is not None:
+            text += f" through {_instance(self.cell)}"
+        if self.params:
+            text += " when " + ", ".join(f"{k} = {v}" for k, v in self.params.items())
+        return text
+
+
+def _instance(named: tuple[str, tuple[int, ...]]) -> str:
+    return f"{named[0]}[{', '.join(map(str, named[1]))}]"
+
+
+class IllegalScheduleError(UserError):
+    """Base of refusals: the move would change what the program computes.
+
+    ``witnesses`` are instances that clash.
+    """
+
+    code = "illegal-schedule"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        witnesses: tuple[Witness, ...] = (),
+        span: Span | None = None,
+        notes: tuple[str, ...] | list[str] = (),
+        hint: str = "",
+    ) -> None:
+        self.witnesses = witnesses
+        shown = [f"witness: {w}" for w in witnesses]
+        super().__init__(message, span=span, notes=[*shown, *notes], hint=hint)
+
+
+class OrderViolatedError(IllegalScheduleError):
+    """The new order runs a reader before its writer, or a writer between the two."""
+
+    code = "order-violated"
+
+
+class ParallelCarriedError(IllegalScheduleError):
+    """A loop marked parallel carries a dependence."""
+
+    code = "parallel-carried"
+
+
+class VectorCarriedError(IllegalScheduleError):
+    """A loop marked vector carries a dependence shorter than the vector width."""
+
+    code = "vector-carried"
+
+
+class CoverageError(IllegalScheduleError):
+    """A fused read has no producer instance before it in its tile."""
+
+    code = "not-covered"
+
+
+class LiveOutError(IllegalScheduleError):
+    """A result that outlives the program would be lost or changed."""
+
+    code = "live-out-lost"
+
+
+class StorageTooSmallError(IllegalScheduleError):
+    """A scratch buffer or fold that overwrites or cuts off a value still needed."""
+
+    code = "storage-too-small"
+
+
+class NotPermutableError(IllegalScheduleError):
+    """Loops that cannot be exchanged or tiled as asked."""
+
+    code = "not-permutable"
+
+
+class NotFusableError(IllegalScheduleError):
+    """A producer that cannot be placed where asked."""
+
+    code = "not-fusable"
+
+
+class NotDecidedError(UserError):
+    """The analysis ran into its budget of isl operations: neither legal nor illegal is shown."""
+
+    code = "not-decided"
+
+
+class ArgumentError(UserError):
+    """A kernel called with arrays or sizes that do not fit its signature."""
+
+    code = "bad-argument"
+
+
+class AliasError(ArgumentError):
+    """Two arguments share memory in a way that the kernel does not allow."""
+
+    code = "aliasing"
+
+
+class CompilerMissingError(UserError):
+    """No C compiler was found."""
+
+    code = "compiler-missing"
+
+
+class CompilerFailedError(UserError):
+    """The C compiler stopped with an error or could not be run."""
+
+    code = "compiler-failed"
+
+
+class CacheError(UserError):
+    """The kernel cache cannot be used as it is."""
+
+    code = "cache-unusable"
+
+
+class MissingExtraError(UserError):
+    """An optional dependency is not installed."""
+
+    code = "missing-extra"

@@ -1,0 +1,370 @@
+"""Scop: a static control part as integer sets and relations. What a program *is*."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from polyopt.errors import UnknownNameError
+from polyopt.ir.expr import (
+    Affine,
+    Binary,
+    Call,
+    Const,
+    Expr,
+    Inside,
+    Load,
+    Select,
+    loads,
+    same_expr,
+)
+from polyopt.isl import (
+    Map,
+    PwAff,
+    Set,
+    Space,
+    UnionMap,
+    UnionSet,
+    affine_constant,
+    affine_var,
+    dim_type,
+    empty_set,
+    instance_space,
+    tuple_name,
+    union_all,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from polyopt.ir.types import ScalarType
+    from polyopt.source import Source, Span
+
+
+@dataclass(frozen=True, eq=False)
+class Array:
+    """A named array of any rank, zero for a scalar; C order, indexed from ``lower``.
+
+    ``role`` says who owns it: ``in`` and ``out`` and ``inout`` are arguments (``out`` is
+    written before it is ever read), ``temp`` lives inside the program.
+    """
+
+    name: str
+    type: ScalarType
+    #: [N] -> { [extent] }, one per dimension, over the parameters alone
+    extents: tuple[PwAff, ...]
+    role: str
+    #: [N] -> { [first index] }; empty means zero everywhere
+    lower: tuple[PwAff, ...] = ()
+    span: Span | None = None
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.extents)
+
+    @property
+    def is_live_in(self) -> bool:
+        """Whether the caller gives its contents."""
+        return self.role in {"in", "inout"}
+
+    @property
+    def is_live_out(self) -> bool:
+        """Whether the caller sees its contents afterwards."""
+        return self.role in {"out", "inout"}
+
+    def elements(self, params: tuple[str, ...]) -> Set:
+        """``{ A[x] : lower <= x < lower + extent }``."""
+        names = [f"a{i}" for i in range(self.rank)]
+        space = instance_space(params, self.name, names)
+        result = Set.universe(space)
+        for position, extent in enumerate(self.extents):
+            index = affine_var(space, position)
+            low = affine_constant(space, 0)
+            if self.lower:
+                low = self.lower[position].insert_domain(space)
+            high = low.add(extent.insert_domain(space))
+            result = result.intersect(index.ge_set(low)).intersect(index.lt_set(high))
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One read or write of a statement. ``exact`` is false for a data-dependent index, whose
+    relation then holds every element that the index may name."""
+
+    array: str
+    #: { S[i] -> A[x] }
+    relation: Map
+    #: name of the reference, unique in its Scop: the tag of tagged relations
+    ref: str
+    exact: bool = True
+    span: Span | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """``array[index] = value`` for every instance of ``domain``."""
+
+    name: str
+    iterators: tuple[str, ...]
+    #: { S[i] : ... }
+    domain: Set
+    array: str
+    #: one affine expression { S[i] -> [x] } per dimension of the array
+    index: tuple[Affine, ...]
+    value: Expr
+    span: Span | None = None
+
+    @cached_property
+    def space(self) -> Space:
+        """``{ S[i] }``."""
+        return self.domain.get_space()
+
+    @cached_property
+    def write(self) -> Access:
+        """The write access; exact, one element per instance."""
+        relation = _index_relation(self.domain, self.array, self.index)[0]
+        return Access(self.array, relation, f"{self.name}_w", span=self.span)
+
+    @cached_property
+    def reads(self) -> tuple[Access, ...]:
+        """One access per load of ``value``, in ``expr.loads`` order.
+
+        A load below a ``Select`` on an affine condition happens only where that holds.
+        """
+        return tuple(
+            Access(load.array, *_read_relation(domain, load, f"{self.name}_r{k}"))
+            for k, (load, domain) in enumerate(_guarded(self.value, self.domain))
+        )
+
+    @cached_property
+    def reduction(self) -> str | None:
+        """The operation of an accumulation ``A[f(i)] = A[f(i)] op value``, else ``None``."""
+        if not isinstance(self.value, Binary) or self.value.op not in {"add", "mul", "min", "max"}:
+            return None
+        for side in (self.value.left, self.value.right):
+            if self._is_target(side):
+                return self.value.op
+        return None
+
+    def _is_target(self, expr: Expr) -> bool:
+        if not isinstance(expr, Load) or expr.array != self.array:
+            return False
+        return all(same_expr(a, b) for a, b in zip(expr.index, self.index, strict=True))
+
+
+def _guarded(expr: Expr, domain: Set) -> Iterator[tuple[Load, Set]]:
+    """Each load with the instances for which it happens, in ``walk`` order."""
+    if isinstance(expr, Load):
+        yield expr, domain
+    if isinstance(expr, Select) and isinstance(expr.cond, Inside):
+        yield from _guarded(expr.then, domain.intersect(expr.cond.where))
+        yield from _guarded(expr.other, domain.subtract(expr.cond.where))
+        return
+    for child in expr.children:
+        yield from _guarded(child, domain)
+
+
+def _read_relation(domain: Set, load: Load, ref: str) -> tuple[Map, str, bool, Span | None]:
+    relation, exact = _index_relation(domain, load.array, load.index)
+    return relation, ref, exact, load.span
+
+
+def _index_relation(domain: Set, array: str, index: tuple[Expr, ...]) -> tuple[Map, bool]:
+    """``{ S[i] -> A[x] }`` for index expressions, and whether it is exact."""
+    target = domain.get_space().from_domain().add_dims(dim_type.out, len(index))
+    target = target.set_tuple_name(dim_type.out, array)
+    relation = Map.universe(target).intersect_domain(domain)
+    exact = True
+    for position, expr in enumerate(index):
+        low, high = index_bounds(expr)
+        exact = exact and low is high
+        if low is not None:
+            relation = relation.intersect(_compare(target, position, low, lower=True))
+        if high is not None:
+            relation = relation.intersect(_compare(target, position, high, lower=False))
+    return relation, exact
+
+
+def _compare(space: Space, position: int, bound: PwAff, *, lower: bool) -> Map:
+    """``{ S[i] -> A[x] : x_position >= bound(i) }``, or ``<=``."""
+    bounds = Map.from_pw_aff(bound)
+    line = bounds.get_space().range()
+    order = Map.lex_le(line) if lower else Map.lex_ge(line)
+    values = bounds.apply_range(order).insert_dims(dim_type.out, 0, position)
+    values = values.add_dims(dim_type.out, space.dim(dim_type.out) - position - 1)
+    return values.set_tuple_name(dim_type.out, tuple_name(space, dim_type.out))
+
+
+def index_bounds(expr: Expr) -> tuple[PwAff | None, PwAff | None]:
+    """Affine bounds on an index; the same object twice where it is affine itself."""
+    match expr:
+        case Affine():
+            return expr.form, expr.form
+        case Binary(op="max"):
+            known = [b for b in map(index_bounds, expr.children) if b[0] is not None]
+            return (known[0][0] if known else None), None
+        case Binary(op="min"):
+            return _min_bounds(expr)
+        case Call() | Const():
+            return None, None
+        case _ if len(expr.children) == 1 and expr.type.is_integer:
+            return index_bounds(expr.children[0])
+        case _:
+            return None, None
+
+
+def _min_bounds(expr: Binary) -> tuple[PwAff | None, PwAff | None]:
+    """``min(max(e, low), high)`` and its mirror image: the clamp of a data-dependent index."""
+    for inner, cap in ((expr.left, expr.right), (expr.right, expr.left)):
+        bound = index_bounds(cap)
+        if bound[0] is not None and bound[0] is bound[1]:
+            return index_bounds(inner)[0], bound[1]
+    return None, None
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop of the source program around statements (by name) and further loops.
+
+    A statement's iterators are those of the loops around it, from the outside in. ``step`` is
+    the direction and stride of the source; the domain already holds the stride.
+    """
+
+    iterator: str
+    body: tuple[Loop | str, ...]
+    step: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Scop:
+    """Arrays, statements, and the order in which the source runs them."""
+
+    name: str
+    params: tuple[str, ...]
+    #: [N] -> { : what the program may assume of its sizes }
+    context: Set
+    arrays: tuple[Array, ...]
+    statements: tuple[Statement, ...]
+    nest: tuple[Loop | str, ...]
+    source: Source | None = None
+    #: names of the arguments in call order: sizes and arrays; sizes may be derived from shapes
+    signature: tuple[str, ...] = field(default=())
+
+    def array(self, name: str) -> Array:
+        """The array of that name. Raises ``UnknownNameError``."""
+        return _named(self.arrays, name, "array")
+
+    def statement(self, name: str) -> Statement:
+        """The statement of that name. Raises ``UnknownNameError``."""
+        return _named(self.statements, name, "statement")
+
+    @cached_property
+    def domain(self) -> UnionSet:
+        """``{ S[i]; T[j]; ... }`` under the context."""
+        result = empty_set()
+        for statement in self.statements:
+            result = result.union(statement.domain.to_union_set())
+        return result.intersect_params(self.context)
+
+    @cached_property
+    def reads(self) -> UnionMap:
+        """``{ [S[i] -> ref[]] -> A[x] }``, one reference per load."""
+        return union_all(
+            tagged(access) for s in self.statements for access in s.reads
+        ).intersect_params(self.context)
+
+    @cached_property
+    def writes(self) -> UnionMap:
+        """``{ S[i] -> A[x] }``."""
+        relations = union_all(s.write.relation for s in self.statements)
+        return relations.intersect_params(self.context)
+
+    @cached_property
+    def schedule(self) -> UnionMap:
+        """The source's order: ``{ S[i, j] -> [position, i, position, j, position] }``."""
+        depth = max((len(s.iterators) for s in self.statements), default=0)
+        return union_all(
+            _time(self.statement(name), path, steps, depth)
+            for name, path, steps in _leaves(self.nest, (), ())
+        ).intersect_domain(self.domain)
+
+    def with_statements(self, *statements: Statement) -> Scop:
+        """The same program with some statements replaced, by name."""
+        new = {s.name: s for s in statements}
+        return replace(self, statements=tuple(new.get(s.name, s) for s in self.statements))
+
+
+def _named(items: tuple, name: str, kind: str) -> object:  # type: ignore[type-arg]
+    for item in items:
+        if item.name == name:
+            return item
+    msg = f"no {kind} is called {name!r}"
+    raise UnknownNameError(msg, hint="there are: " + ", ".join(i.name for i in items))
+
+
+def tagged(access: Access) -> Map:
+    """``{ [S[i] -> ref[]] -> A[x] }``."""
+    relation = access.relation
+    space = relation.get_space().domain().from_domain()
+    tag = Map.universe(space.set_tuple_name(dim_type.out, access.ref))
+    return tag.intersect_domain(relation.domain()).domain_map().apply_range(relation)
+
+
+def _leaves(
+    body: tuple[Loop | str, ...], path: tuple[int, ...], steps: tuple[int, ...]
+) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    """Each statement with its textual positions and loop directions from the outside in."""
+    for position, node in enumerate(body):
+        if isinstance(node, str):
+            yield node, (*path, position), steps
+        else:
+            yield from _leaves(node.body, (*path, position), (*steps, node.step))
+
+
+def _time(
+    statement: Statement, path: tuple[int, ...], steps: tuple[int, ...], depth: int
+) -> Map:
+    space = statement.space
+    parts: list[PwAff] = []
+    for level in range(depth):
+        inside = level < len(path)
+        parts.append(affine_constant(space, path[level] if inside else 0))
+        within = level < len(steps)
+        value = affine_var(space, level) if within else affine_constant(space, 0)
+        parts.append(value.neg() if within and steps[level] < 0 else value)
+    parts.append(affine_constant(space, path[depth] if depth < len(path) else 0))
+    result = Map.from_pw_aff(parts[0])
+    for part in parts[1:]:
+        result = result.flat_range_product(Map.from_pw_aff(part))
+    return result
+
+
+def same_scop(one: Scop, other: Scop) -> bool:
+    """Whether two programs are the same: sets and relations by value, expressions node by node,
+    loop structure without iterator names. Names of arrays, statements and parameters count."""
+    return (
+        one.params == other.params
+        and one.context.is_equal(other.context)
+        and [(a.name, a.type, a.role) for a in one.arrays]
+        == [(a.name, a.type, a.role) for a in other.arrays]
+        and all(
+            a.elements(one.params).is_equal(b.elements(other.params))
+            for a, b in zip(one.arrays, other.arrays, strict=True)
+        )
+        and [s.name for s in one.statements] == [s.name for s in other.statements]
+        and all(map(_same_statement, one.statements, other.statements))
+        and one.schedule.is_equal(other.schedule)
+    )
+
+
+def _same_statement(one: Statement, other: Statement) -> bool:
+    return (
+        one.domain.is_equal(other.domain)
+        and one.array == other.array
+        and all(same_expr(a, b) for a, b in zip(one.index, other.index, strict=True))
+        and same_expr(one.value, other.value)
+        and len(loads(one.value)) == len(loads(other.value))
+    )

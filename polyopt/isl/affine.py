@@ -1,0 +1,57 @@
+"""Building affine expressions by operations, never by formatted text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.isl.api import Aff, PwAff, Space, Val, context, dim_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def params_space(params: Sequence[str]) -> Space:
+    """``[params] -> { : }``."""
+    space = Space.params_alloc(context(), len(params))
+    for position, name in enumerate(params):
+        space = space.set_dim_name(dim_type.param, position, name)
+    return space
+
+
+def instance_space(params: Sequence[str], name: str, iterators: Sequence[str]) -> Space:
+    """``[params] -> { name[iterators] }``."""
+    space = params_space(params).set_from_params().add_dims(dim_type.set, len(iterators))
+    for position, iterator in enumerate(iterators):
+        space = space.set_dim_name(dim_type.set, position, iterator)
+    return space.set_tuple_name(dim_type.set, name) if name else space
+
+
+def affine_constant(space: Space, value: int) -> PwAff:
+    """``{ S[i] -> [value] }`` over the given set (or parameter) space."""
+    return PwAff.from_aff(Aff.val_on_domain_space(space, Val.int_from_si(context(), value)))
+
+
+def affine_var(space: Space, position: int) -> PwAff:
+    """``{ S[i] -> [i_position] }``."""
+    return PwAff.from_aff(
+        Aff.var_on_domain(space.to_local_space(), dim_type.set, position)
+    )
+
+
+def affine_param(space: Space, name: str) -> PwAff:
+    """``[N] -> { S[i] -> [N] }``; ``name`` has to be a parameter of ``space``."""
+    position = space.find_dim_by_name(dim_type.param, name)
+    return PwAff.from_aff(
+        Aff.var_on_domain(space.to_local_space(), dim_type.param, position)
+    )
+
+
+def constant_value(value: PwAff) -> int | None:
+    """The constant that a quasi-affine expression is everywhere, or ``None``."""
+    if value.n_piece() != 1:
+        return None
+    aff = value.as_aff() if value.isa_aff() else None
+    if aff is None or not aff.is_cst():
+        return None
+    number = aff.get_constant_val()
+    return number.to_python() if number.is_int() else None

@@ -1,0 +1,151 @@
+"""Operations on isl relations that isl lacks or does silently wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InternalError
+from polyopt.isl.api import Map, Set, Space, UnionMap, UnionSet, Val, context, dim_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def tuple_name(value: Set | Map | Space, kind: dim_type = dim_type.set) -> str:
+    """The name of a set's tuple (or a map's, with ``dim_type.in_`` or ``.out``); may be empty."""
+    return value.get_tuple_name(kind) or "" if value.has_tuple_name(kind) else ""
+
+
+def params_of(space: Space) -> tuple[str, ...]:
+    """The parameters' names, in their order."""
+    count = space.dim(dim_type.param)
+    return tuple(space.get_dim_name(dim_type.param, i) or "" for i in range(count))
+
+
+def maps_of(union: UnionMap) -> list[Map]:
+    """The maps of a union, ordered by their spaces' text: never by hash."""
+    items = union.get_map_list()
+    maps = [items.get_at(i) for i in range(items.n_map())]
+    return sorted(maps, key=lambda m: str(m.get_space()))
+
+
+def sets_of(union: UnionSet) -> list[Set]:
+    """The sets of a union, ordered by their spaces' text: never by hash."""
+    items = union.get_set_list()
+    sets = [items.get_at(i) for i in range(items.n_set())]
+    return sorted(sets, key=lambda s: str(s.get_space()))
+
+
+def compose(first: UnionMap, second: UnionMap, *, why: str) -> UnionMap:
+    """``second after first``; refuses the tuple mismatches that isl answers with ``{ }``.
+
+    Every tuple in the range of ``first`` has to occur in the domain of ``second``.
+    """
+    known = {str(_anonymous(s)) for s in sets_of(second.domain())}
+    for part in sets_of(first.range()):
+        if str(_anonymous(part)) not in known:
+            msg = f"{why}: nothing to compose {part.get_space()} with"
+            raise InternalError(msg)
+    return first.apply_range(second)
+
+
+def _anonymous(part: Set) -> tuple[str, int]:
+    return tuple_name(part), part.dim(dim_type.set)
+
+
+def empty_map() -> UnionMap:
+    """The relation of nothing to nothing."""
+    return UnionMap.empty_ctx(context())
+
+
+def empty_set() -> UnionSet:
+    """The union of no sets."""
+    return UnionSet.empty_ctx(context())
+
+
+def union_all(maps: Iterable[UnionMap | Map]) -> UnionMap:
+    """The union of any number of maps, coalesced."""
+    result = empty_map()
+    for part in maps:
+        result = result.union(part.to_union_map() if isinstance(part, Map) else part)
+    return result.coalesce()
+
+
+def same_set(one: Set | UnionSet, other: Set | UnionSet) -> bool:
+    """Whether two sets have the same elements for all parameter values."""
+    return _as_union_set(one).is_equal(_as_union_set(other))
+
+
+def same_map(one: Map | UnionMap, other: Map | UnionMap) -> bool:
+    """Whether two relations have the same pairs for all parameter values."""
+    return _as_union_map(one).is_equal(_as_union_map(other))
+
+
+def _as_union_set(value: Set | UnionSet) -> UnionSet:
+    return value.to_union_set() if isinstance(value, Set) else value
+
+
+def _as_union_map(value: Map | UnionMap) -> UnionMap:
+    return value.to_union_map() if isinstance(value, Map) else value
+
+
+def canonical_text(value: Set | Map | UnionSet | UnionMap) -> str:
+    """A text that is the same for the same construction: for cache keys, not for equality."""
+    if isinstance(value, (Set, Map)):
+        return str(value.coalesce().remove_redundancies())
+    if isinstance(value, UnionSet):
+        return "; ".join(canonical_text(part) for part in sets_of(value))
+    return "; ".join(canonical_text(part) for part in maps_of(value))
+
+
+def sample(value: Set) -> dict[str, list[int]] | None:
+    """One element of a set, small where possible: ``{"params": [...], "set": [...]}``.
+
+    ``None`` when the set is empty. Parameters are chosen too, the smallest first.
+    """
+    if value.is_empty():
+        return None
+    count = value.dim(dim_type.param)
+    flat = value.move_dims(dim_type.set, 0, dim_type.param, 0, count)
+    chosen: list[int] = []
+    for position in range(flat.dim(dim_type.set)):
+        number = _smallest(flat, position)
+        flat = flat.fix_val(dim_type.set, position, number)
+        chosen.append(number.to_python())
+    return {"params": chosen[:count], "set": chosen[count:]}
+
+
+def _smallest(value: Set, position: int) -> Val:
+    """The smallest non-negative number that a dimension can take, else the one next to zero."""
+    zero = Val.int_from_si(context(), 0)
+    usual = value.lower_bound_val(dim_type.set, position, zero)
+    if not usual.is_empty():
+        return _line(usual, position).dim_min_val(0)
+    return _line(value, position).dim_max_val(0)
+
+
+def _line(value: Set, position: int) -> Set:
+    """``{ [x] }``: what one dimension can be."""
+    after = value.dim(dim_type.set) - position - 1
+    line = value.project_out(dim_type.set, position + 1, after)
+    return line.project_out(dim_type.set, 0, position).project_out_all_params()
+
+
+def instance_of(value: Set) -> tuple[str, tuple[int, ...], dict[str, int]] | None:
+    """A sampled element as ``(tuple name, coordinates, parameter values)``."""
+    found = sample(value)
+    if found is None:
+        return None
+    names = params_of(value.get_space())
+    return tuple_name(value), tuple(found["set"]), dict(zip(names, found["params"], strict=True))
+
+
+def fix_param_values(value: Set, params: Mapping[str, int]) -> Set:
+    """The set for given parameter values; parameters it does not have are passed over."""
+    for name, number in params.items():
+        position = value.find_dim_by_name(dim_type.param, name)
+        if position >= 0:
+            value = value.fix_val(
+                dim_type.param, position, Val.int_from_si(context(), number)
+            )
+    return value

@@ -1,0 +1,114 @@
+"""The isl types polyopt uses, its one context, budgets, and parsing with clear errors."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import islpy
+from islpy import (
+    Aff,
+    AstBuild,
+    AstExpr,
+    AstNode,
+    Constraint,
+    Context,
+    Id,
+    Map,
+    MultiAff,
+    MultiPwAff,
+    MultiUnionPwAff,
+    MultiVal,
+    Point,
+    PwAff,
+    PwMultiAff,
+    Schedule,
+    ScheduleNode,
+    Set,
+    Space,
+    UnionAccessInfo,
+    UnionMap,
+    UnionPwAff,
+    UnionPwMultiAff,
+    UnionSet,
+    UnionSetList,
+    Val,
+    ast_expr_type,
+    ast_node_type,
+    dim_type,
+    schedule_node_type,
+)
+from islpy import ast_expr_op_type as ast_op_type
+
+from polyopt.errors import InternalError, NotDecidedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "Aff", "AstBuild", "AstExpr", "AstNode", "Constraint", "Context", "Id", "Map", "MultiAff",
+    "MultiPwAff", "MultiUnionPwAff", "MultiVal", "Point", "PwAff", "PwMultiAff", "Schedule",
+    "ScheduleNode", "Set", "Space", "UnionAccessInfo", "UnionMap", "UnionPwAff",
+    "UnionPwMultiAff", "UnionSet", "UnionSetList", "Val", "ast_expr_type", "ast_node_type",
+    "ast_op_type", "budget", "context", "dim_type", "parse_map", "parse_set", "parse_union_map",
+    "parse_union_set", "schedule_node_type",
+]  # fmt: skip
+
+
+def context() -> Context:
+    """The isl context that all values live in."""
+    return islpy.DEFAULT_CONTEXT
+
+
+@contextmanager
+def budget(operations: int, what: str) -> Iterator[None]:
+    """Stop ``what`` after that many isl operations, the same on every machine.
+
+    An inner budget never extends an outer one. Raises ``NotDecidedError`` when it is spent.
+    """
+    ctx = context()
+    outer = ctx.get_max_operations()
+    if outer:
+        yield  # the outer budget already bounds this work
+        return
+    ctx.reset_operations()
+    ctx.set_max_operations(operations)
+    try:
+        yield
+    except islpy.Error as error:
+        if "maximal number of operations" in str(error):
+            msg = f"{what}: not decided within {operations:,} isl operations"
+            raise NotDecidedError(msg, hint="raise the budget, or fix some sizes") from None
+        msg = f"isl failed in {what}: {error}"
+        raise InternalError(msg) from error
+    finally:
+        ctx.set_max_operations(0)
+        ctx.reset_operations()
+
+
+def _parse(kind: type, text: str) -> object:
+    try:
+        return kind.read_from_str(context(), text)  # type: ignore[attr-defined]
+    except islpy.Error:
+        msg = f"malformed {kind.__name__} text: {text!r}"
+        raise InternalError(msg) from None
+
+
+def parse_set(text: str) -> Set:
+    """An isl set from its text; slow (340 us): for tests and fixed tables."""
+    return _parse(Set, text)  # type: ignore[return-value]
+
+
+def parse_map(text: str) -> Map:
+    """An isl map from its text; slow: for tests and fixed tables."""
+    return _parse(Map, text)  # type: ignore[return-value]
+
+
+def parse_union_set(text: str) -> UnionSet:
+    """An isl union set from its text; slow: for tests and fixed tables."""
+    return _parse(UnionSet, text)  # type: ignore[return-value]
+
+
+def parse_union_map(text: str) -> UnionMap:
+    """An isl union map from its text; slow: for tests and fixed tables."""
+    return _parse(UnionMap, text)  # type: ignore[return-value]
