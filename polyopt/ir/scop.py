@@ -36,7 +36,7 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from polyopt.ir.types import ScalarType
     from polyopt.source import Source, Span
@@ -57,6 +57,9 @@ class Array:
     role: str
     #: [N] -> { [first index] }; empty means zero everywhere
     lower: tuple[PwAff, ...] = ()
+    #: leading dimensions that are the loops around a local's declaration: each iteration has
+    #: a variable of its own (privatised by expansion)
+    private: int = 0
     span: Span | None = None
 
     @property
@@ -252,6 +255,8 @@ class Scop:
     source: Source | None = None
     #: names of the arguments in call order: sizes and arrays; sizes may be derived from shapes
     signature: tuple[str, ...] = field(default=())
+    #: the plain Python function this came from, where there is one
+    reference: Callable[..., object] | None = None
 
     def array(self, name: str) -> Array:
         """The array of that name. Raises ``UnknownNameError``."""
