@@ -59,6 +59,7 @@ from polyopt.isl.affine import (
     affine_param,
     affine_var,
     constant_value,
+    identity_part,
     instance_space,
     params_space,
 )
@@ -69,7 +70,7 @@ __all__ = [
     "Set", "Space", "UnionAccessInfo", "UnionMap", "UnionPwAff", "UnionPwMultiAff", "UnionSet",
     "UnionSetList", "Val", "affine_constant", "affine_param", "affine_var", "ast_expr_type",
     "ast_node_type", "ast_op_type", "budget", "canonical_text", "compose", "constant_value",
-    "context", "dim_type", "empty_map", "empty_set", "fix_param_values", "instance_of",
+    "context", "dim_type", "empty_map", "empty_set", "fix_param_values", "identity_part", "instance_of",
     "instance_space", "maps_of", "params_of", "params_space", "parse_map", "parse_set",
     "parse_union_map", "parse_union_set", "sample", "same_map", "same_set",
     "schedule_node_type", "sets_of", "tuple_name", "union_all",

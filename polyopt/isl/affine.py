@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.isl.api import Aff, PwAff, Space, Val, context, dim_type
+from polyopt.isl.api import Aff, MultiAff, PwAff, PwMultiAff, Space, Val, context, dim_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,3 +55,11 @@ def constant_value(value: PwAff) -> int | None:
         return None
     number = aff.get_constant_val()
     return number.to_python() if number.is_int() else None
+
+
+def identity_part(space: Space, first: int, count: int) -> PwMultiAff:
+    """``{ C[d] -> [d_first, ..., d_(first+count-1)] }`` with an unnamed range."""
+    whole = MultiAff.identity_on_domain_space(space).reset_tuple_id(dim_type.out)
+    total = space.dim(dim_type.set)
+    whole = whole.drop_dims(dim_type.out, first + count, total - first - count)
+    return PwMultiAff.from_multi_aff(whole.drop_dims(dim_type.out, 0, first))

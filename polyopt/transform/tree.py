@@ -1,0 +1,202 @@
+"""The loop tree of a Plan: loops over copies of statements. Values only; no legality here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.isl import (
+    Map,
+    PwAff,
+    PwMultiAff,
+    Set,
+    affine_constant,
+    affine_var,
+    dim_type,
+    identity_part,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from polyopt.ir.scop import Statement
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """A statement as the plan runs it: ``outer`` loop values first, then its own iterators.
+
+    A statement that stays where it was has no outer dimensions; a producer pulled into tiles
+    has those of the tile, so one instance of the source may run once per tile.
+    """
+
+    name: str
+    statement: Statement
+    #: { C[t, i] : ... }
+    domain: Set
+    outer: int = 0
+
+    @property
+    def to_instance(self) -> PwMultiAff:
+        """``{ C[t, i] -> S[i] }``."""
+        count = len(self.statement.iterators)
+        part = identity_part(self.domain.get_space(), self.outer, count)
+        return part.set_tuple_id(dim_type.out, self.statement.space.get_tuple_id(dim_type.set))
+
+
+@dataclass(frozen=True, eq=False)
+class PlanLoop:
+    """A loop of the plan. ``values`` gives its value at each copy inside: ``{ C[d] -> [v] }``."""
+
+    name: str
+    values: Mapping[str, PwAff]
+    body: tuple[PlanLoop | str, ...]
+    #: "", "parallel", "vector" or "unroll"
+    mark: str = ""
+    #: vector width or unroll factor; 0 leaves it to the target (vector) or means all (unroll)
+    width: int = 0
+    #: whether full tiles get a version of their own, without partial bounds
+    isolate: bool = False
+
+    @property
+    def owner(self) -> str:
+        """The computation space it is named after: ``out`` of ``out.y_tile``."""
+        return self.name.rsplit(".", 1)[0]
+
+    @property
+    def iterator(self) -> str:
+        """``y_tile`` of ``out.y_tile``."""
+        return self.name.rsplit(".", 1)[1]
+
+
+Tree = tuple[PlanLoop | str, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a leaf stands: its copy, textual positions, and the loops around it."""
+
+    copy: str
+    positions: tuple[int, ...]
+    loops: tuple[PlanLoop, ...]
+
+
+def places(tree: Tree) -> Iterator[Place]:
+    """Every leaf in textual order."""
+    yield from _places(tree, (), ())
+
+
+def _places(
+    tree: Tree, positions: tuple[int, ...], loops: tuple[PlanLoop, ...]
+) -> Iterator[Place]:
+    for position, node in enumerate(tree):
+        if isinstance(node, str):
+            yield Place(node, (*positions, position), loops)
+        else:
+            yield from _places(node.body, (*positions, position), (*loops, node))
+
+
+def copies_in(node: PlanLoop | str) -> tuple[str, ...]:
+    """The copies below a node, in textual order."""
+    tree = (node,)
+    return tuple(place.copy for place in places(tree))
+
+
+def loops_of(tree: Tree) -> Iterator[PlanLoop]:
+    """Every loop, outer before inner, in textual order."""
+    for node in tree:
+        if isinstance(node, PlanLoop):
+            yield node
+            yield from loops_of(node.body)
+
+
+def replace_loop(tree: Tree, name: str, change: Callable[[PlanLoop], Tree]) -> Tree:
+    """The tree with the loop of that name replaced by the nodes ``change`` makes of it."""
+    result: list[PlanLoop | str] = []
+    for node in tree:
+        if isinstance(node, str):
+            result.append(node)
+        elif node.name == name:
+            result.extend(change(node))
+        else:
+            result.append(replace(node, body=replace_loop(node.body, name, change)))
+    return tuple(result)
+
+
+def without(tree: Tree, names: set[str]) -> Tree:
+    """The tree without some copies, and without loops that thereby become empty."""
+    result: list[PlanLoop | str] = []
+    for node in tree:
+        if isinstance(node, str):
+            if node not in names:
+                result.append(node)
+            continue
+        body = without(node.body, names)
+        if body:
+            kept = {c: v for c, v in node.values.items() if c not in names}
+            result.append(replace(node, body=body, values=kept))
+    return tuple(result)
+
+
+def only(tree: Tree, names: set[str]) -> Tree:
+    """The tree of just these copies: the loops around them and nothing else."""
+    others = {place.copy for place in places(tree)} - names
+    return without(tree, others)
+
+
+def rename_copies(
+    tree: Tree,
+    names: Mapping[str, str],
+    lift: Callable[[str, PwAff], PwAff],
+    rename_loop: Callable[[str], str],
+) -> Tree:
+    """The tree over other copies: ``lift(old name, { C[i] -> [v] })`` gives the new value."""
+    result: list[PlanLoop | str] = []
+    for node in tree:
+        if isinstance(node, str):
+            result.append(names[node])
+            continue
+        values = {names[c]: lift(c, v) for c, v in node.values.items()}
+        body = rename_copies(node.body, names, lift, rename_loop)
+        result.append(replace(node, name=rename_loop(node.name), values=values, body=body))
+    return tuple(result)
+
+
+def prefix_map(copy: Copy, loops: tuple[PlanLoop, ...]) -> Map:
+    """``{ C[d] -> [v1, ..., vk] }``: the values of loops around a copy, on its domain."""
+    result = Map.from_domain(copy.domain)
+    for loop in loops:
+        value = Map.from_pw_aff(loop.values[copy.name])
+        result = result.flat_range_product(value)
+    return result.intersect_domain(copy.domain)
+
+
+def time_map(copy: Copy, place: Place, depth: int, micro: int = 0) -> Map:
+    """``{ C[d] -> [position, value, position, ..., micro] }``, padded to ``depth`` loops."""
+    space = copy.domain.get_space()
+    parts: list[PwAff] = []
+    for level in range(depth + 1):
+        position = place.positions[level] if level < len(place.positions) else 0
+        parts.append(affine_constant(space, position))
+        if level == depth:
+            break
+        inside = level < len(place.loops)
+        parts.append(
+            place.loops[level].values[copy.name] if inside else affine_constant(space, 0)
+        )
+    parts.append(affine_constant(space, micro))
+    result = Map.from_pw_aff(parts[0])
+    for part in parts[1:]:
+        result = result.flat_range_product(Map.from_pw_aff(part))
+    return result.intersect_domain(copy.domain)
+
+
+def source_copy(statement: Statement, context: Set) -> Copy:
+    """The copy of a statement that runs its own domain, once each."""
+    return Copy(statement.name, statement, statement.domain.intersect_params(context))
+
+
+def iterator_value(copy: Copy, level: int, sign: int) -> PwAff:
+    """``{ C[d] -> [i_level] }``, negated for a descending loop."""
+    value = affine_var(copy.domain.get_space(), copy.outer + level)
+    return value.neg() if sign < 0 else value
