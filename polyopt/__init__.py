@@ -1,0 +1,96 @@
+"""polyopt: loop nests in, proven and fused C out.
+
+The public names are loaded when first used: importing polyopt itself imports no isl, no NumPy,
+no sympy and no matplotlib.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from polyopt import errors
+    from polyopt.auto import auto
+    from polyopt.frontend.c import parse_c
+    from polyopt.frontend.loops import f32, f64, i8, i16, i32, i64, scop, u8, u16, u32, u64
+    from polyopt.frontend.stages import (
+        assume,
+        cast,
+        clamp,
+        clamped,
+        input,
+        max,
+        min,
+        mirrored,
+        padded,
+        pipeline,
+        product,
+        scalar,
+        select,
+        size,
+        stage,
+        sum,
+        wrapped,
+    )
+    from polyopt.ir.scop import Array, Scop, same_scop
+    from polyopt.library import load_kernel
+    from polyopt.transform.plan import Plan
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Array", "Plan", "Scop", "assume", "auto", "cast", "clamp", "clamped", "errors", "f32", "f64",
+    "i8", "i16", "i32", "i64", "input", "load_kernel", "max", "min", "mirrored", "padded",
+    "parse_c", "pipeline", "product", "same_scop", "scalar", "scop", "select", "size", "stage",
+    "sum", "u8", "u16", "u32", "u64", "wrapped",
+]  # fmt: skip
+
+#: where the public names live
+_NAMES_IN: Final = {
+    "polyopt.auto": "auto",
+    "polyopt.frontend.c": "parse_c",
+    "polyopt.frontend.loops": "f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
+    "polyopt.frontend.stages": (
+        "assume cast clamp clamped input max min mirrored padded pipeline product scalar select"
+        " size stage sum wrapped"
+    ),
+    "polyopt.ir.scop": "Array Scop same_scop",
+    "polyopt.library": "load_kernel",
+    "polyopt.transform.plan": "Plan",
+}
+_MODULE_OF: Final = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    """The public name, loaded on first use."""
+    if name == "errors":
+        return import_module("polyopt.errors")
+    if name not in _MODULE_OF:
+        msg = f"module 'polyopt' has no attribute {name!r}"
+        raise AttributeError(msg)
+    value: object = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
+class _Package(ModuleType):
+    """The package's own type: a public name is never hidden by a subpackage of the same name.
+
+    Importing anything in ``polyopt.auto`` would otherwise turn ``po.auto`` into that subpackage.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _MODULE_OF and isinstance(value, ModuleType):
+            return
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

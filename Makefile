@@ -1,0 +1,101 @@
+# Everything runs in .venv, which `make .venv` makes from the Python found on the path.
+# One Python of your own: `make PYTHON=python3.12 .venv`.
+
+PYTHON ?=
+BIN := .venv/bin
+SOURCES := polyopt tests docs kernels schedules conftest.py
+STAMP := .venv/.made-$(shell { cat pyproject.toml; pwd; } | cksum | tr ' ' '-')
+
+BENCH ?= blur conv2d conv_bn_relu_maxpool harris
+PROGRAMS ?= 100000
+HOURS ?=
+
+.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench soak wheel clean .venv
+
+all: test
+
+help:
+	@echo "make test       lint, types, layers and tests"
+	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
+	@echo "make notebooks  run the notebooks into build/notebooks"
+	@echo "make docs       check and build the documentation into build/docs"
+	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
+	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
+	@echo "make lint       ruff, pyright and the import layers alone"
+	@echo "make format     let ruff format and fix what it can"
+	@echo "make wheel      sdist and wheel into dist/"
+	@echo "make clean      remove what was built, .venv included"
+
+.venv: $(STAMP)
+
+# The stamp's name is a checksum of pyproject.toml and this folder: a change of either mends .venv.
+$(STAMP):
+	@set -e; \
+	if ! { [ -x $(BIN)/python ] && [ "$$(cat .venv/.place 2>/dev/null)" = "$$(pwd)" ] \
+	    && $(BIN)/python -m pip --version; } >/dev/null 2>&1; then \
+	  found=; \
+	  for python in $(PYTHON) $(if $(PYTHON),,python3 python3.13 python3.12 python3.11 python3.14 python); do \
+	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	      found=$$python; break; \
+	    fi; \
+	  done; \
+	  if [ -z "$$found" ]; then \
+	    echo "polyopt needs Python 3.11 or newer; none found (make PYTHON=... names one)" >&2; exit 1; \
+	  fi; \
+	  echo "making .venv with $$found"; \
+	  "$$found" -m venv --clear .venv; \
+	  pwd > .venv/.place; \
+	fi; \
+	rm -f .venv/.made-*; \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'; \
+	touch $@
+
+test: lint tests
+
+lint: ruff types imports
+
+ruff: $(STAMP)
+	@echo "== ruff check"
+	@$(BIN)/ruff check --quiet $(SOURCES)
+	@echo "== ruff format"
+	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format" >&2; exit 1; }
+
+types: $(STAMP)
+	@echo "== pyright"
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+imports: $(STAMP)
+	@echo "== import layers"
+	@$(BIN)/lint-imports --no-cache
+
+# Each prerequisite of `test` runs in its order, also under make -j.
+tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
+	@echo "== pytest"
+	@$(BIN)/python -m pytest -q -n auto
+
+format: $(STAMP)
+	@$(BIN)/ruff check --quiet --fix $(SOURCES) || true
+	@$(BIN)/ruff format $(SOURCES)
+
+demo: $(STAMP)
+	@$(BIN)/polyopt demo
+
+notebooks: $(STAMP)
+	@$(BIN)/python docs/build.py notebooks
+
+docs: $(STAMP)
+	@$(BIN)/python docs/build.py docs
+
+bench: $(STAMP)
+	@$(BIN)/polyopt bench $(BENCH)
+
+soak: $(STAMP)
+	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS))
+
+wheel: $(STAMP)
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist .
+
+clean:
+	rm -rf .venv build dist .hypothesis .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
