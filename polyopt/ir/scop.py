@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from polyopt.errors import UnknownNameError
+from polyopt.ir.build import value_range
 from polyopt.ir.expr import (
     Affine,
     Binary,
-    Call,
+    Cast,
     Const,
     Expr,
     Inside,
@@ -19,6 +20,7 @@ from polyopt.ir.expr import (
     loads,
     same_expr,
 )
+from polyopt.ir.types import contains
 from polyopt.isl import (
     Map,
     PwAff,
@@ -95,7 +97,8 @@ class Array:
 @dataclass(frozen=True, eq=False)
 class Access:
     """One read or write of a statement. ``exact`` is false for a data-dependent index, whose
-    relation then holds every element that the index may name."""
+    relation then holds every element that the index may name.
+    """
 
     array: str
     #: { S[i] -> A[x] }
@@ -182,8 +185,8 @@ def _index_relation(domain: Set, array: str, index: tuple[Expr, ...]) -> tuple[M
     relation = Map.universe(target).intersect_domain(domain)
     exact = True
     for position, expr in enumerate(index):
-        low, high = index_bounds(expr)
-        exact = exact and low is high
+        low, high = index_bounds(expr, domain.get_space())
+        exact = exact and low is not None and low is high
         if low is not None:
             relation = relation.intersect(_compare(target, position, low, lower=True))
         if high is not None:
@@ -201,31 +204,72 @@ def _compare(space: Space, position: int, bound: PwAff, *, lower: bool) -> Map:
     return values.set_tuple_name(dim_type.out, tuple_name(space, dim_type.out))
 
 
-def index_bounds(expr: Expr) -> tuple[PwAff | None, PwAff | None]:
-    """Affine bounds on an index; the same object twice where it is affine itself."""
+def index_bounds(expr: Expr, space: Space | None = None) -> tuple[PwAff | None, PwAff | None]:
+    """Affine bounds on an index; the same object twice where it is affine itself.
+
+    ``space`` is ``{ S[i] }``; with it, narrow integer types give bounds too (a ``u8`` is at
+    most 255).
+    """
+    low, high = _form_bounds(expr, space)
+    if space is None or (low is not None and high is not None) or expr.type.is_float:
+        return low, high
+    least, greatest = value_range(expr)
+    if low is None and least > -_NARROW:
+        low = affine_constant(space, least)
+    if high is None and greatest < _NARROW:
+        high = affine_constant(space, greatest)
+    return low, high
+
+
+#: A wider range than this says nothing about a subscript.
+_NARROW = 1 << 17
+
+
+def _form_bounds(expr: Expr, space: Space | None) -> tuple[PwAff | None, PwAff | None]:
     match expr:
         case Affine():
             return expr.form, expr.form
-        case Binary(op="max"):
-            known = [b for b in map(index_bounds, expr.children) if b[0] is not None]
-            return (known[0][0] if known else None), None
-        case Binary(op="min"):
-            return _min_bounds(expr)
-        case Call() | Const():
-            return None, None
-        case _ if len(expr.children) == 1 and expr.type.is_integer:
-            return index_bounds(expr.children[0])
+        case Const() if space is not None and expr.type.is_integer:
+            form = affine_constant(space, int(expr.value))
+            return form, form
+        case Binary(op="min" | "max"):
+            return _clamp_bounds(expr, space)
+        case Cast() if contains(expr.type, expr.operand.type):
+            return index_bounds(expr.operand, space)
+        case Select():
+            return _select_bounds(expr, space)
         case _:
             return None, None
 
 
-def _min_bounds(expr: Binary) -> tuple[PwAff | None, PwAff | None]:
-    """``min(max(e, low), high)`` and its mirror image: the clamp of a data-dependent index."""
-    for inner, cap in ((expr.left, expr.right), (expr.right, expr.left)):
-        bound = index_bounds(cap)
-        if bound[0] is not None and bound[0] is bound[1]:
-            return index_bounds(inner)[0], bound[1]
-    return None, None
+def _clamp_bounds(expr: Binary, space: Space | None) -> tuple[PwAff | None, PwAff | None]:
+    """Bounds of ``min`` and ``max``: one operand bounds the one side, both the other."""
+    (a, b), (c, d) = (index_bounds(child, space) for child in expr.children)
+    if a is not None and a is b and c is not None and c is d:
+        both = a.min(c) if expr.op == "min" else a.max(c)
+        return both, both
+    if expr.op == "min":
+        return _if_both(a, c, PwAff.min), _if_any(b, d, PwAff.min)
+    return _if_any(a, c, PwAff.max), _if_both(b, d, PwAff.max)
+
+
+def _select_bounds(expr: Select, space: Space | None) -> tuple[PwAff | None, PwAff | None]:
+    (a, b), (c, d) = (index_bounds(child, space) for child in (expr.then, expr.other))
+    return _if_both(a, c, PwAff.min), _if_both(b, d, PwAff.max)
+
+
+def _if_both(
+    one: PwAff | None, other: PwAff | None, join: Callable[[PwAff, PwAff], PwAff]
+) -> PwAff | None:
+    return join(one, other) if one is not None and other is not None else None
+
+
+def _if_any(
+    one: PwAff | None, other: PwAff | None, join: Callable[[PwAff, PwAff], PwAff]
+) -> PwAff | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return join(one, other)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +346,10 @@ class Scop:
         return replace(self, statements=tuple(new.get(s.name, s) for s in self.statements))
 
 
-def _named(items: tuple, name: str, kind: str) -> object:  # type: ignore[type-arg]
+_Named = TypeVar("_Named", Array, Statement)
+
+
+def _named(items: tuple[_Named, ...], name: str, kind: str) -> _Named:
     for item in items:
         if item.name == name:
             return item
@@ -329,9 +376,7 @@ def _leaves(
             yield from _leaves(node.body, (*path, position), (*steps, node.step))
 
 
-def _time(
-    statement: Statement, path: tuple[int, ...], steps: tuple[int, ...], depth: int
-) -> Map:
+def _time(statement: Statement, path: tuple[int, ...], steps: tuple[int, ...], depth: int) -> Map:
     space = statement.space
     parts: list[PwAff] = []
     for level in range(depth):
@@ -349,7 +394,8 @@ def _time(
 
 def same_scop(one: Scop, other: Scop) -> bool:
     """Whether two programs are the same: sets and relations by value, expressions node by node,
-    loop structure without iterator names. Names of arrays, statements and parameters count."""
+    loop structure without iterator names. Names of arrays, statements and parameters count.
+    """
     return (
         one.params == other.params
         and one.context.is_equal(other.context)

@@ -33,17 +33,13 @@ def affine_constant(space: Space, value: int) -> PwAff:
 
 def affine_var(space: Space, position: int) -> PwAff:
     """``{ S[i] -> [i_position] }``."""
-    return PwAff.from_aff(
-        Aff.var_on_domain(space.to_local_space(), dim_type.set, position)
-    )
+    return PwAff.from_aff(Aff.var_on_domain(space.to_local_space(), dim_type.set, position))
 
 
 def affine_param(space: Space, name: str) -> PwAff:
     """``[N] -> { S[i] -> [N] }``; ``name`` has to be a parameter of ``space``."""
     position = space.find_dim_by_name(dim_type.param, name)
-    return PwAff.from_aff(
-        Aff.var_on_domain(space.to_local_space(), dim_type.param, position)
-    )
+    return PwAff.from_aff(Aff.var_on_domain(space.to_local_space(), dim_type.param, position))
 
 
 def constant_value(value: PwAff) -> int | None:

@@ -43,7 +43,7 @@ from islpy import ast_expr_op_type as ast_op_type
 from polyopt.errors import InternalError, NotDecidedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 __all__ = [
     "Aff", "AstBuild", "AstExpr", "AstNode", "Constraint", "Context", "Id", "Map", "MultiAff",
@@ -61,7 +61,7 @@ def context() -> Context:
 
 
 @contextmanager
-def budget(operations: int, what: str) -> Iterator[None]:
+def budget(operations: int, what: str) -> Generator[None]:
     """Stop ``what`` after that many isl operations, the same on every machine.
 
     An inner budget never extends an outer one. Raises ``NotDecidedError`` when it is spent.
