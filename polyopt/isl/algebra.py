@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 def tuple_name(value: Set | Map | Space, kind: dim_type = dim_type.set) -> str:
     """The name of a set's tuple (or a map's, with ``dim_type.in_`` or ``.out``); may be empty."""
+    if isinstance(value, Set):
+        return value.get_tuple_name() or "" if value.has_tuple_name() else ""
     return value.get_tuple_name(kind) or "" if value.has_tuple_name(kind) else ""
 
 

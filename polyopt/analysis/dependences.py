@@ -1,0 +1,191 @@
+"""Who reads what whom wrote: exact dependences of a program in its source order.
+
+*Value-based* dependences connect an access to the nearest one, in time, that it depends on: the
+writer whose value is read, the write that overwrites it. *Memory-based* ones connect all pairs of
+accesses to one element, in order. Reads of data-dependent elements count for every element that
+the index may name, each with its own last writer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from polyopt.isl import (
+    MultiUnionPwAff,
+    UnionAccessInfo,
+    UnionMap,
+    Val,
+    budget,
+    compose,
+    context,
+    dim_type,
+    empty_map,
+    maps_of,
+    tuple_name,
+    union_all,
+)
+
+if TYPE_CHECKING:
+    from polyopt.analysis.distance import DependenceRow
+    from polyopt.ir.scop import Scop
+
+#: isl operations that one analysis may spend; a few seconds on today's machines.
+DEFAULT_BUDGET = 200_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Dependences:
+    """The dependences of ``scop``. The memory-based ones are computed when first asked for."""
+
+    scop: Scop
+    #: { P[j] -> [S[i] -> ref[]] }: the writer whose value a read reference may see
+    tagged_flow: UnionMap
+    #: { [S[i] -> ref[]] -> A[x] }: reads that no statement wrote before
+    live_in: UnionMap
+    #: { P[j] -> T[k] }: T overwrites what P wrote, nothing writes in between
+    value_output: UnionMap
+    #: { S[i] -> T[k] }: T overwrites what S read, nothing writes in between; S[i] is not T[k]
+    value_anti: UnionMap
+    #: { S[i] -> A[x] }: the last write of each element of an array that outlives the program
+    live_out: UnionMap
+    operations: int = DEFAULT_BUDGET
+
+    @cached_property
+    def flow(self) -> UnionMap:
+        """``{ P[j] -> S[i] }``: S reads the value that P wrote."""
+        return self.tagged_flow.range_factor_domain().coalesce()
+
+    @cached_property
+    def anti(self) -> UnionMap:
+        """``{ S[i] -> T[k] }``: S reads an element that T later writes. Memory-based."""
+        reads, writes = _untagged_reads(self.scop), self.scop.writes
+        with budget(self.operations, "anti dependences"):
+            return in_order(self.scop, reads.apply_range(writes.reverse()))
+
+    @cached_property
+    def output(self) -> UnionMap:
+        """``{ P[j] -> T[k] }``: T writes an element that P wrote. Memory-based."""
+        writes = self.scop.writes
+        with budget(self.operations, "output dependences"):
+            return in_order(self.scop, writes.apply_range(writes.reverse()))
+
+    @cached_property
+    def memory_flow(self) -> UnionMap:
+        """``{ P[j] -> S[i] }``: S reads an element that P wrote. Memory-based."""
+        reads, writes = _untagged_reads(self.scop), self.scop.writes
+        with budget(self.operations, "flow dependences"):
+            return in_order(self.scop, writes.apply_range(reads.reverse()))
+
+    @cached_property
+    def memory(self) -> UnionMap:
+        """All memory-based dependences: what an order has to keep if no storage changes."""
+        return union_all((self.memory_flow, self.anti, self.output))
+
+    @cached_property
+    def value(self) -> UnionMap:
+        """All value-based dependences; their transitive closure covers ``memory``."""
+        return union_all((self.flow, self.value_anti, self.value_output))
+
+    def rows(self) -> tuple[DependenceRow, ...]:
+        """One row per kind, source, sink and array, with distance and a witness."""
+        from polyopt.analysis.distance import dependence_rows
+
+        return dependence_rows(self)
+
+    def __str__(self) -> str:
+        """The rows as a table of at most 80 columns."""
+        from polyopt.analysis.distance import table
+
+        return table(self.rows())
+
+
+def dependences(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> Dependences:
+    """The exact dependences of a program.
+
+    ``budget`` bounds the isl operations. Raises ``NotDecidedError`` when it is spent.
+    """
+    operations = budget
+    with _budget(operations, f"dependences of {scop.name}"):
+        reads, writes = reads_within(scop), scop.writes
+        time = _timed(scop, reads, writes)
+        flow = _flow_info(reads, time).set_must_source(writes).compute_flow()
+        output = _flow_info(writes, time).set_must_source(writes).compute_flow()
+        anti = (
+            _flow_info(writes, time).set_may_source(reads).set_kill(writes).compute_flow()
+        )
+        value_output = output.get_must_dependence().coalesce()
+        value_anti = anti.get_may_dependence().domain_factor_domain()
+        value_anti = value_anti.subtract(scop.domain.identity()).coalesce()
+        return Dependences(
+            scop,
+            flow.get_may_dependence().coalesce(),
+            flow.get_must_no_source().coalesce(),
+            value_output,
+            value_anti,
+            _surviving(scop, writes, value_output),
+            operations,
+        )
+
+
+_budget = budget
+
+
+def reads_within(scop: Scop) -> UnionMap:
+    """``{ [S[i] -> ref[]] -> A[x] }``: the reads, those of unknown elements within the array."""
+    if all(read.exact for s in scop.statements for read in s.reads):
+        return scop.reads
+    elements = union_all(
+        part.intersect_range(scop.array(tuple_name(part, dim_type.out)).elements(scop.params))
+        for part in maps_of(scop.reads)
+    )
+    return elements.intersect_params(scop.context)
+
+
+def _untagged_reads(scop: Scop) -> UnionMap:
+    """``{ S[i] -> A[x] }``."""
+    return reads_within(scop).domain_factor_domain().coalesce()
+
+
+def _flow_info(sink: UnionMap, time: UnionMap) -> UnionAccessInfo:
+    return UnionAccessInfo.from_sink(sink).set_schedule_map(time)
+
+
+def _timed(scop: Scop, reads: UnionMap, writes: UnionMap) -> UnionMap:
+    """``{ S[i] -> [time, 1]; [S[i] -> ref[]] -> [time, 0] }``: an instance reads, then writes."""
+    schedule = scop.schedule
+    written = schedule.intersect_domain(writes.domain())
+    tags = reads.domain().unwrap().domain_map()
+    if tags.is_empty():
+        return _ending(written, 1)
+    read = compose(tags, schedule, why="time of reads")
+    return _ending(written, 1).union(_ending(read, 0))
+
+
+def _ending(schedule: UnionMap, last: int) -> UnionMap:
+    """``{ S[i] -> [time, last] }``."""
+    result = empty_map()
+    for part in maps_of(schedule):
+        wide = part.add_dims(dim_type.out, 1)
+        number = Val.int_from_si(context(), last)
+        result = result.union(wide.fix_val(dim_type.out, wide.dim(dim_type.out) - 1, number))
+    return result
+
+
+def _surviving(scop: Scop, writes: UnionMap, overwritten_by: UnionMap) -> UnionMap:
+    """``{ S[i] -> A[x] }``: writes to live-out arrays that nothing overwrites."""
+    kept = union_all(
+        part
+        for part in maps_of(writes)
+        if scop.array(tuple_name(part, dim_type.out)).is_live_out
+    )
+    return kept.subtract_domain(overwritten_by.domain()).coalesce()
+
+
+def in_order(scop: Scop, pairs: UnionMap) -> UnionMap:
+    """The pairs ``{ S[i] -> T[k] }`` whose first runs before its second."""
+    if pairs.is_empty():
+        return pairs
+    time = MultiUnionPwAff.from_union_map(scop.schedule)
+    return pairs.lex_lt_at_multi_union_pw_aff(time).coalesce()
