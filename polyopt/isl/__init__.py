@@ -122,4 +122,4 @@ __all__ = [
     "sets_of",
     "tuple_name",
     "union_all",
-]  # fmt: skip
+]
