@@ -1,0 +1,30 @@
+"""Box blur, 3 x 3, in two stages on floats: the reference of ``blur_f32.c``, and its other forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import polyopt as po
+
+SIZES = {
+    "bench": {"H": 1922, "W": 2562},
+    "demo": {"H": 1082, "W": 1922},
+    "test": {"H": 13, "W": 19},
+    "tiny": {"H": 3, "W": 3},
+}
+
+
+def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndarray]:
+    """A 12-bit image scaled to [0, 1): ``img`` f32 ``[H][W]``."""
+    raw = rng.integers(0, 4096, (sizes["H"], sizes["W"]))
+    return {"img": (raw / 4096).astype(np.float32)}
+
+
+def reference(*, img: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
+    """``out`` f32 ``[H - 2][W - 2]``: means over the windows of 3 x 3."""
+    third = np.float32(1) / np.float32(3)
+    bx = (img[:, :-2] + img[:, 1:-1] + img[:, 2:]) * third
+    return {"out": (bx[:-2] + bx[1:-1] + bx[2:]) * third}

@@ -1,0 +1,185 @@
+"""Programs and recipes by name: those in ``kernels/`` and ``schedules/``, and files of the user.
+
+Both folders are looked for inside the package, where a wheel carries them, and beside it, where
+a checkout has them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError, ProgramSyntaxError, UnknownNameError
+from polyopt.ir.scop import Scop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from polyopt.transform.plan import Plan
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def kernels_dir() -> Path:
+    """The folder of the kernels. Raises ``UnknownNameError`` where there is none."""
+    return _folder("kernels")
+
+
+def schedules_dir() -> Path:
+    """The folder of the recipes. Raises ``UnknownNameError`` where there is none."""
+    return _folder("schedules")
+
+
+def _folder(name: str) -> Path:
+    for place in (_PACKAGE / name, _PACKAGE.parent / name):
+        if place.is_dir():
+            return place
+    msg = f"this installation has no folder {name}/"
+    raise UnknownNameError(msg, hint="install the wheel again, or give paths of files")
+
+
+def kernel_names() -> tuple[str, ...]:
+    """Names of the kernels that come with polyopt, sorted."""
+    return tuple(sorted(path.stem for path in kernels_dir().glob("*.c")))
+
+
+def recipe_names() -> tuple[str, ...]:
+    """Names of the kernels that have a recipe in ``schedules/``, sorted."""
+    names = (path.stem for path in schedules_dir().glob("*.py"))
+    return tuple(sorted(name for name in names if not name.startswith("_")))
+
+
+def load_scop(program: str) -> Scop:
+    """The program of that description.
+
+    ``program`` is the name of a kernel (``blur``), a path of a C file (``dir/blur.c``), or
+    ``file.py:function``, where the function is a program or, without arguments, returns one.
+
+    Raises ``UnknownNameError`` where there is no such kernel, file or function, and whatever
+    the frontend finds wrong.
+    """
+    file, colon, function = program.rpartition(":")
+    if colon and file.endswith(".py"):
+        return _python_scop(_existing(file), function)
+    if program.endswith(".py"):
+        msg = f"{program}: which of its functions?"
+        raise InvalidOptionError(msg, hint=f"write {program}:function")
+    from polyopt.frontend.c import parse_c
+
+    if program.endswith(".c") or "/" in program:
+        return parse_c(_existing(program))
+    return parse_c(kernels_dir() / f"{kernel_name(program)}.c")
+
+
+def kernel_name(name: str) -> str:
+    """``name`` as its files spell it (``jacobi-2d`` is ``jacobi_2d``).
+
+    Raises ``UnknownNameError`` with the names that come close.
+    """
+    known = kernel_names()
+    spelled = name.replace("-", "_")
+    if spelled in known:
+        return spelled
+    msg = f"no kernel is called {name!r}"
+    raise UnknownNameError(msg, hint=_suggest(spelled, known))
+
+
+def kernel_module(name: str) -> ModuleType:
+    """The Python file of a kernel: ``reference``, ``SIZES`` and ``inputs``.
+
+    Raises ``UnknownNameError`` where there is no such kernel.
+    """
+    return _load_file(kernels_dir() / f"{kernel_name(name)}.py")
+
+
+def recipe(name: str) -> Callable[[Scop], Plan]:
+    """The expert's schedule of a kernel, ``schedule(scop) -> Plan``.
+
+    Raises ``UnknownNameError`` where ``schedules/`` has none of that name.
+    """
+    spelled = name.replace("-", "_")
+    known = recipe_names()
+    if spelled not in known:
+        msg = f"there is no recipe for {name!r}"
+        raise UnknownNameError(msg, hint=_suggest(spelled, known))
+    path = schedules_dir() / f"{spelled}.py"
+    return _attribute(_load_file(path), path, "schedule")
+
+
+def _suggest(name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name, known, n=3, cutoff=0.6)
+    if near:
+        return "did you mean " + " or ".join(near) + "?"
+    return "there are: " + ", ".join(known)
+
+
+def _existing(file: str) -> Path:
+    path = Path(file)
+    if path.is_file():
+        return path
+    folder = path.parent if path.parent.is_dir() else Path()
+    siblings = tuple(sorted(p.name for p in folder.glob(f"*{path.suffix}")))
+    near = get_close_matches(path.name, siblings, n=3, cutoff=0.6)
+    hint = "did you mean " + " or ".join(str(folder / n) for n in near) + "?" if near else ""
+    msg = f"there is no file {file}"
+    raise UnknownNameError(msg, hint=hint)
+
+
+def _python_scop(path: Path, function: str) -> Scop:
+    found = _attribute(_load_file(path), path, function)
+    if isinstance(found, Scop):
+        return found
+    if callable(found) and not inspect.signature(found).parameters:
+        found = found()
+    if isinstance(found, Scop):
+        return found
+    msg = f"{path}:{function} is not a program"
+    raise InvalidOptionError(
+        msg, hint="decorate it with @po.scop, or let it take no arguments and return a Scop"
+    )
+
+
+def _attribute(module: ModuleType, path: Path, name: str) -> object:
+    found = getattr(module, name, None)
+    if found is not None:
+        return found
+    known = tuple(sorted(n for n in vars(module) if not n.startswith("_")))
+    msg = f"{path} has no {name!r}"
+    raise UnknownNameError(msg, hint=_suggest(name, known))
+
+
+def _load_file(path: Path) -> ModuleType:
+    """The module of a file, outside the package system; loaded once per path."""
+    return _load(path.resolve())
+
+
+@cache
+def _load(path: Path) -> ModuleType:
+    name = f"_polyopt_file_{abs(hash(path)):x}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        msg = f"there is no file {path}"
+        raise UnknownNameError(msg)
+    module = importlib.util.module_from_spec(spec)
+    # dataclasses and pickling look a class's module up by name while the file runs
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except FileNotFoundError as error:
+        del sys.modules[name]
+        msg = f"there is no file {path}"
+        raise UnknownNameError(msg) from error
+    except SyntaxError as error:
+        del sys.modules[name]
+        msg = f"{path}, line {error.lineno}: {error.msg}"
+        raise ProgramSyntaxError(msg) from error
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
