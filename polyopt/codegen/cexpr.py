@@ -1,0 +1,460 @@
+"""Expressions as C text with the IR's exact meaning and as few casts and parentheses as C allows.
+
+Every printed integer is *congruent* to its IR value modulo 2^bits of its IR type, and carries
+bounds on what C computes: where those leave the IR type, the next operation that needs the
+value itself (a division, a comparison, a conversion) casts it back. Additions and the like go
+on without a cast, so a chain of ``u16`` sums is wrapped once, or by the store alone.
+
+Choices that C leaves open: ``min(a, b)`` is ``a < b ? a : b`` (so the second operand where
+either is NaN); division by zero and shifts by the width or more are the program's mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.chelpers import helper_name
+from polyopt.codegen.ctext import (
+    ADD,
+    AND,
+    EQUAL,
+    LESS,
+    LOGICAL_AND,
+    LOGICAL_OR,
+    MUL,
+    OR,
+    PRIMARY,
+    SHIFT,
+    TERNARY,
+    UNARY,
+    XOR,
+    CText,
+    c_constant,
+    common_type,
+    convert,
+    exact,
+    explicit,
+    is_inside,
+    is_simple,
+    precedence_of,
+    whole,
+)
+from polyopt.errors import InternalError
+from polyopt.ir.expr import (
+    Affine,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Inside,
+    Load,
+    Select,
+    Unary,
+    loads,
+)
+from polyopt.ir.types import BOOL, F32, F64, I32, I64, U32, U64, ScalarType, promote_c
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_OPERATORS = {
+    "add": ("+", ADD), "sub": ("-", ADD), "mul": ("*", MUL), "div": ("/", MUL),
+    "mod": ("%", MUL), "and": ("&", AND), "or": ("|", OR), "xor": ("^", XOR),
+    "shl": ("<<", SHIFT), "shr": (">>", SHIFT), "lt": ("<", LESS), "le": ("<=", LESS),
+    "eq": ("==", EQUAL), "ne": ("!=", EQUAL),
+}  # fmt: skip
+
+
+def c_expression(
+    expr: Expr,
+    load: Callable[[Load], str],
+    affine: Callable[[Affine], str],
+    inside: Callable[[Inside], str],
+    *,
+    stored: bool = False,
+) -> CText:
+    """Print ``expr``; the callbacks print loads, affine values (as ``int64_t``) and conditions.
+
+    With ``stored`` the text is for the right-hand side of an assignment to an object of
+    ``expr.type``: conversions that the assignment makes by itself are left to it.
+    """
+    printer = _Printer(load, affine, inside)
+    if not stored:
+        return exact(printer.print(expr))
+    narrowed = isinstance(expr, Cast) and expr.type == F32 and expr.operand.type == F64
+    if isinstance(expr, Cast) and narrowed:
+        return replace(convert(exact(printer.print(expr.operand))), type=F32)
+    return printer.print(expr)
+
+
+def needs_wrapv(expr: Expr) -> bool:
+    """Whether printed C relies on signed overflow that wraps: compile it with ``-fwrapv``."""
+    return c_expression(expr, lambda _: "x", lambda _: "x", lambda _: "x").wraps
+
+
+class _Printer:
+    """One method per kind of node, each giving a ``CText``."""
+
+    def __init__(
+        self,
+        load: Callable[[Load], str],
+        affine: Callable[[Affine], str],
+        inside: Callable[[Inside], str],
+    ) -> None:
+        self.load, self.affine, self.inside = load, affine, inside
+
+    def print(self, expr: Expr) -> CText:
+        """The expression's text; ``wraps`` is that of any part of it."""
+        match expr:
+            case Const():
+                return c_constant(expr.type, expr.value)
+            case Load():
+                text = self.load(expr)
+                return CText(text, precedence_of(text), expr.type, expr.type, whole(expr.type))
+            case Affine():
+                text = self.affine(expr)
+                return CText(text, precedence_of(text), expr.type, I64, I64.range)
+            case Inside():
+                text = self.inside(expr)
+                return CText(text, precedence_of(text), BOOL, I32, (0, 1))
+        operands = [self.print(child) for child in expr.children]
+        result = self._node(expr, operands)
+        return replace(result, wraps=result.wraps or any(o.wraps for o in operands))
+
+    def _node(self, expr: Expr, operands: list[CText]) -> CText:
+        match expr:
+            case Unary(op=op):
+                return _negate(operands[0]) if op == "neg" else _invert(operands[0])
+            case Cast():
+                return _cast(expr.type, operands[0])
+            case Compare(op=op):
+                return _compare(op, *operands)
+            case Select():
+                return _select(expr.type, *operands)
+            case Call(function=function):
+                return _call(function, expr.type, operands)
+            case Binary(op="min" | "max" as op):
+                return _choose(op, expr.type, *operands)
+            case Binary() if expr.type.is_float:
+                return _float_binary(expr.op, expr.type, *operands)
+            case Binary(op="and" | "or" | "xor" as op) if expr.type == BOOL:
+                return _logical(op, *operands, loaded=bool(loads(expr.right)))
+            case Binary(op="add" | "sub" | "mul" | "and" | "or" | "xor" as op):
+                return _wrapping(op, expr.type, *operands)
+            case Binary(op="shl" | "shr" as op):
+                return _shift(op, expr.type, *operands)
+            case Binary(op=op):
+                return _divide(op, expr.type, *operands)
+        msg = f"no C for {type(expr).__name__}"
+        raise InternalError(msg)
+
+
+def _join(op: str, left: CText, right: CText) -> tuple[str, int]:
+    """``left op right`` with the parentheses that C needs, and those that compilers ask for."""
+    sign, level = _OPERATORS[op]
+    if op in {"add", "sub", "mul", "div", "mod"}:
+        return f"{left.at(level)} {sign} {right.at(level + 1)}", level
+    if level in {LESS, EQUAL}:
+        return f"{left.at(ADD)} {sign} {right.at(ADD)}", level
+    chained = left.precedence == level and op in {"and", "or", "xor"}
+    return f"{left.text if chained else left.at(UNARY)} {sign} {right.at(UNARY)}", level
+
+
+def _same_values(type_: ScalarType, left: CText, right: CText) -> tuple[CText, CText, ScalarType]:
+    """Exact operands in a C type that holds both, and no mix of signed with unsigned."""
+    left, right = exact(left), exact(right)
+    common = common_type(left, right)
+    if not _both_inside(left, right, common):
+        left = explicit(left, type_)
+        common = common_type(left, right)
+    if not _both_inside(left, right, common):
+        right = explicit(right, type_)
+        common = common_type(left, right)
+    if common.kind == "uint":
+        left, right = (_unsigned(v, common) for v in (left, right))
+    return left, right, common
+
+
+def _both_inside(left: CText, right: CText, common: ScalarType) -> bool:
+    return is_inside(left.bounds, common) and is_inside(right.bounds, common)
+
+
+def _unsigned(value: CText, common: ScalarType) -> CText:
+    """Compilers warn where a signed value silently becomes unsigned."""
+    signed = promote_c(value.ctype, value.ctype).kind == "int"
+    return explicit(value, common) if signed and not value.text.isdigit() else value
+
+
+def _float_operands(type_: ScalarType, left: CText, right: CText) -> tuple[CText, CText]:
+    """Operands that C converts to the float type by itself."""
+    if common_type(left, right) != type_:
+        left = explicit(left, type_)
+    return left, right
+
+
+def _float_binary(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
+    if op in {"add", "sub", "mul", "div"}:
+        text, level = _join(op, *_float_operands(type_, left, right))
+        return CText(text, level, type_, type_)
+    if op == "mod":
+        return _call("fmod", type_, [left, right])
+    return _helper(op, type_, left, right)
+
+
+def _helper(op: str, type_: ScalarType, *operands: CText) -> CText:
+    """A call of a helper; its parameters convert the arguments, so none needs a cast."""
+    text = f"{helper_name(op, type_)}({', '.join(o.text for o in operands)})"
+    return CText(text, PRIMARY, type_, type_, whole(type_))
+
+
+def _raw(op: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
+    """Bounds of the result over unbounded integers."""
+    (a, b), (c, d) = left, right
+    match op:
+        case "add":
+            return a + c, b + d
+        case "sub":
+            return a - d, b - c
+        case "mul":
+            corners = (a * c, a * d, b * c, b * d)
+            return min(corners), max(corners)
+        case "and" if a >= 0 or c >= 0:
+            return 0, min(x for x, low in ((b, a), (d, c)) if low >= 0)
+        case _:
+            bits = max((x if x >= 0 else ~x).bit_length() for x in (a, b, c, d))
+            return (0 if a >= 0 and c >= 0 else -(1 << bits)), (1 << bits) - 1
+
+
+def _wrapping(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
+    """An operation whose low bits depend on the operands' low bits alone."""
+    if type_ == BOOL:
+        left, right = exact(left), exact(right)
+        text, level = _join(op, left, right)
+        return explicit(CText(text, level, BOOL, I32, (-1, 2)), BOOL)
+    common = common_type(left, right)
+    bounds = _raw(op, left.bounds, right.bounds)
+    text, level = _join(op, left, right)
+    if all(is_inside(b, common) for b in (bounds, left.bounds, right.bounds)):
+        return CText(text, level, type_, common, bounds)
+    if common.kind == "uint" and common.bits >= type_.bits:
+        return CText(text, level, type_, common, common.range)
+    if common == type_:
+        return CText(text, level, type_, common, common.range, wraps=op in {"add", "sub", "mul"})
+    if not (left.is_exact and right.is_exact):
+        return _wrapping(op, type_, exact(left), exact(right))
+    wide = U32 if type_.bits < U32.bits else type_
+    if common.bits > wide.bits:
+        right = explicit(right, wide)
+    return _wrapping(op, type_, explicit(left, wide), right)
+
+
+def _negate(value: CText) -> CText:
+    type_ = value.type
+    if type_.is_float:
+        return _prefix("-", convert(value), type_, (0, 0))
+    if type_ == BOOL:
+        return explicit(_prefix("-", exact(value), I32, (-1, 0)), BOOL)
+    common = common_type(value)
+    bounds = -value.bounds[1], -value.bounds[0]
+    if is_inside(bounds, common) and is_inside(value.bounds, common):
+        return _prefix("-", value, common, bounds)
+    if (common.kind == "uint" and common.bits >= type_.bits) or common == type_:
+        wraps = common.kind == "int"
+        return replace(_prefix("-", value, common, common.range), wraps=wraps)
+    if not value.is_exact:
+        return _negate(exact(value))
+    return _negate(explicit(value, type_))
+
+
+def _prefix(sign: str, value: CText, ctype: ScalarType, bounds: tuple[int, int]) -> CText:
+    """A unary operator; ``--x`` would be another one."""
+    text = value.at(UNARY)
+    text = f"{sign}({text})" if text.startswith(sign) else sign + text
+    return CText(text, UNARY, value.type, ctype, bounds)
+
+
+def _invert(value: CText) -> CText:
+    if value.type == BOOL:
+        return _prefix("!", value, I32, (0, 1))
+    if value.ctype == BOOL:
+        value = explicit(value, value.type)
+    common = common_type(value)
+    low, high = ~value.bounds[1], ~value.bounds[0]
+    if common.kind == "uint":
+        if common.bits < value.type.bits:
+            return _invert(explicit(value, value.type))
+        low, high = common.range
+    return _prefix("~", value, common, (low, high))
+
+
+def _shift(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
+    left, right = exact(left), exact(right)
+    common = common_type(left)
+    low = max(0, min(right.bounds[0], type_.bits - 1))
+    high = max(0, min(right.bounds[1], type_.bits - 1))
+    if high >= common.bits:
+        return _shift(op, type_, explicit(left, type_), right)
+    a, b = left.bounds
+    if op == "shr":
+        corners = (a >> low, a >> high, b >> low, b >> high)
+        return CText(*_join(op, left, right), type_, common, (min(corners), max(corners)))
+    bounds = min(a << low, a << high), max(b << low, b << high)
+    if a >= 0 and is_inside(bounds, common):
+        return CText(*_join(op, left, right), type_, common, bounds)
+    if common.kind == "uint" and common.bits >= type_.bits:
+        return CText(*_join(op, left, right), type_, common, common.range)
+    wide = U64 if max(type_.bits, common.bits) > U32.bits else U32
+    shifted = _shift(op, wide, replace(explicit(left, wide), type=wide), right)
+    return replace(shifted, type=type_)
+
+
+def _divide(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
+    (c, d) = right.bounds
+    if type_.kind == "int" and op in {"floordiv", "floormod"}:
+        if c == d and c > 0 and c & (c - 1) == 0:
+            return _power_of_two(op, type_, left, c)
+        if left.bounds[0] < 0 or c <= 0 or not (left.is_exact and right.is_exact):
+            return _helper(op, type_, left, right)
+    plain = "div" if op in {"div", "floordiv"} else "mod"
+    left, right, common = _same_values(type_, left, right)
+    (a, b), (c, d) = left.bounds, right.bounds
+    divisors = [y for y in (c, d, -1, 1) if c <= y <= d and y]
+    quotients = [x // y if (x < 0) == (y < 0) else -(-x // y) for x in (a, b) for y in divisors]
+    bounds = min([0, *quotients]), max([0, *quotients])
+    if c > 0 and a >= 0:
+        bounds = a // d, b // c
+    if not is_inside(bounds, common) and common.bits < type_.bits:
+        return _divide(op, type_, explicit(left, type_), right)
+    if plain == "mod":
+        most = max(abs(c), abs(d)) - 1
+        bounds = (-min(most, -a) if a < 0 else 0), min(most, max(b, 0))
+    bounds = bounds if is_inside(bounds, common) else common.range
+    return CText(*_join(plain, left, right), type_, common, bounds)
+
+
+def _power_of_two(op: str, type_: ScalarType, left: CText, divisor: int) -> CText:
+    if op == "floordiv":
+        return _shift("shr", type_, left, c_constant(type_, divisor.bit_length() - 1))
+    return _wrapping("and", type_, exact(left), c_constant(type_, divisor - 1))
+
+
+def _logical(op: str, left: CText, right: CText, *, loaded: bool) -> CText:
+    """``&&`` where it reads well; ``&`` where a skipped load would keep loops scalar."""
+    if op == "xor":
+        return CText(f"{left.at(ADD)} != {right.at(ADD)}", EQUAL, BOOL, I32, (0, 1))
+    calls = re.search(r"\w\(", right.text) is not None
+    if loaded and not calls:
+        return CText(*_join(op, left, right), BOOL, I32, (0, 1))
+    sign, level = ("&&", LOGICAL_AND) if op == "and" else ("||", LOGICAL_OR)
+    ones = [v.text if v.precedence == level else v.at(EQUAL) for v in (left, right)]
+    if right.precedence == level:
+        ones[1] = f"({ones[1]})"
+    return CText(f" {sign} ".join(ones), level, BOOL, I32, (0, 1))
+
+
+def _compare(op: str, left: CText, right: CText) -> CText:
+    type_ = left.type
+    if type_.is_float:
+        text, level = _join(op, *_float_operands(type_, left, right))
+        return CText(text, level, BOOL, I32, (0, 1))
+    left, right, _ = _same_values(type_, left, right)
+    known = _decided(op, left.bounds, right.bounds)
+    if known is not None:
+        return c_constant(BOOL, known)
+    return CText(*_join(op, left, right), BOOL, I32, (0, 1))
+
+
+def _decided(op: str, left: tuple[int, int], right: tuple[int, int]) -> bool | None:
+    """The outcome where bounds alone settle it: compilers warn about such comparisons."""
+    (a, b), (c, d) = left, right
+    match op:
+        case "lt":
+            return True if b < c else False if a >= d else None
+        case "le":
+            return True if b <= c else False if a > d else None
+        case _:
+            if b < c or d < a:
+                return op == "ne"
+            return op == "eq" if a == b == c == d else None
+
+
+def _select(type_: ScalarType, cond: CText, then: CText, other: CText) -> CText:
+    then, other, ctype = _arms(type_, then, other)
+    bounds = min(then.bounds[0], other.bounds[0]), max(then.bounds[1], other.bounds[1])
+    text = f"{cond.at(LOGICAL_OR)} ? {then.at(LOGICAL_OR)} : {other.at(TERNARY)}"
+    return CText(text, TERNARY, type_, ctype, bounds)
+
+
+def _arms(type_: ScalarType, one: CText, two: CText) -> tuple[CText, CText, ScalarType]:
+    """Both results of a choice in one C type that loses nothing."""
+    if not type_.is_float:
+        return _same_values(type_, one, two)
+    common = common_type(one, two)
+    if one.ctype.is_float == two.ctype.is_float:
+        fits = common.is_float or (is_inside(one.bounds, common) and is_inside(two.bounds, common))
+        if fits and one.type == two.type:
+            return one, two, common
+    one, two = _float_operands(type_, one, two)
+    return one, two, common_type(one, two)
+
+
+def _choose(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
+    """``min`` or ``max``: a ternary on names and literals, a helper on anything longer."""
+    if type_ == BOOL:
+        return _logical("and" if op == "min" else "or", left, right, loaded=False)
+    (a, b), (c, d) = left.bounds, right.bounds
+    bounds = (min(a, c), min(b, d)) if op == "min" else (max(a, c), max(b, d))
+    if not type_.is_float and left.is_exact and right.is_exact and (b <= c or d <= a):
+        return left if (b <= c) == (op == "min") else right
+    if is_simple(left) and is_simple(right) and left.is_exact and right.is_exact:
+        one, two, common = _arms(type_, left, right)
+        if type_.is_float and common != type_:
+            one, two, common = explicit(one, type_), explicit(two, type_), type_
+        sign = "<" if op == "min" else ">"
+        text = f"{one.text} {sign} {two.text} ? {one.text} : {two.text}"
+        return CText(text, TERNARY, type_, common, bounds)
+    result = _helper(op, type_, left, right)
+    known = left.is_exact and right.is_exact and not type_.is_float
+    return replace(result, bounds=bounds) if known else result
+
+
+def _cast(type_: ScalarType, value: CText) -> CText:
+    """Conversions that lose nothing wait for an operation that makes them by itself."""
+    if type_.is_float:
+        return _cast_to_float(type_, value)
+    if value.type.is_float:
+        return replace(explicit(convert(value), type_), type=type_)
+    if type_ == BOOL:
+        value = exact(value)
+        known = is_inside(value.bounds, BOOL)
+        return replace(value if known else explicit(value, BOOL), type=BOOL)
+    value = exact(value) if type_.bits > value.type.bits else value
+    return replace(value, type=type_)
+
+
+def _cast_to_float(type_: ScalarType, value: CText) -> CText:
+    if not value.type.is_float:
+        return replace(exact(value), type=type_)
+    if type_.bits >= value.type.bits and value.ctype.is_float:
+        return replace(value, type=type_)
+    return replace(explicit(convert(value), type_), type=type_)
+
+
+def _call(function: str, type_: ScalarType, operands: list[CText]) -> CText:
+    if not type_.is_float:
+        return _absolute(type_, operands[0])
+    name = function + ("f" if type_ == F32 else "")
+    text = f"{name}({', '.join(o.text for o in operands)})"
+    return CText(text, PRIMARY, type_, type_)
+
+
+def _absolute(type_: ScalarType, value: CText) -> CText:
+    value = exact(value)
+    if value.bounds[0] >= 0:
+        return value
+    wraps = type_.bits >= I32.bits and value.bounds[0] == type_.range[0]
+    return replace(_helper("abs", type_, value), wraps=wraps)

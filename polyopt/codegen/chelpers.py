@@ -1,0 +1,74 @@
+"""Small C functions that printed expressions call, for what C has no operator for.
+
+They are ``static inline``, without branches that a vectoriser cannot turn into selects, and
+a translation unit defines only those that it uses.
+"""
+
+from __future__ import annotations
+
+import re
+
+from polyopt.ir.types import TYPES, ScalarType
+
+_NAMES = ("min", "max", "abs", "floordiv", "floormod")
+#: A use of a helper: ``min_f32``, ``floordiv_i64``, ...
+HELPER = re.compile(rf"\b({'|'.join(_NAMES)})_({'|'.join(TYPES)})\b")
+
+#: ``min`` and ``max`` give the second operand when either is NaN, as x86's instructions do.
+_INTEGER = {
+    "min": "(T a, T b) {\n    return a < b ? a : b;\n}",
+    "max": "(T a, T b) {\n    return a > b ? a : b;\n}",
+    "abs": "(T a) {\n    return a < 0 ? -a : a;\n}",
+    "floordiv": "(T a, T b) {\n    return a / b - ((a % b != 0) & ((a < 0) != (b < 0)));\n}",
+    "floormod": (
+        "(T a, T b) {\n    T r = a % b;\n"
+        "    return (r != 0) & ((r < 0) != (b < 0)) ? r + b : r;\n}"
+    ),
+}  # fmt: skip
+_FLOAT = {
+    "min": _INTEGER["min"],
+    "max": _INTEGER["max"],
+    "floordiv": (
+        "(T a, T b) {\n"
+        "    T r = fmod(a, b);\n"
+        "    T q = (a - r) / b - (r != 0 && (r < 0) != (b < 0) ? 1 : 0);\n"
+        "    T whole = floor(q);\n"
+        "    if (b == 0) {\n"
+        "        return a / b;\n"
+        "    }\n"
+        "    if (q == 0) {\n"
+        "        return copysign(0, a / b);\n"
+        "    }\n"
+        "    return q - whole > 0.5f ? whole + 1 : whole;\n"
+        "}"
+    ),
+    "floormod": (
+        "(T a, T b) {\n"
+        "    T r = fmod(a, b);\n"
+        "    if (r == 0) {\n"
+        "        return copysign(0, b);\n"
+        "    }\n"
+        "    return (r < 0) != (b < 0) ? r + b : r;\n"
+        "}"
+    ),
+}
+
+
+def helper_name(operation: str, type_: ScalarType) -> str:
+    """The function's name: ``min_f32``."""
+    return f"{operation}_{type_.name}"
+
+
+def helpers(*texts: str) -> str:
+    """Definitions of every helper that the given C texts call, in a fixed order; may be empty."""
+    used = {found.groups() for text in texts for found in HELPER.finditer(text)}
+    order = [(name, kind) for name in _NAMES for kind in TYPES if (name, kind) in used]
+    return "".join(_definition(name, TYPES[kind]) + "\n" for name, kind in order)
+
+
+def _definition(name: str, type_: ScalarType) -> str:
+    body = (_FLOAT if type_.is_float else _INTEGER)[name]
+    if type_.name == "f32":
+        body = re.sub(r"\b(fmod|floor|copysign)\(", r"\1f(", body)
+    body = re.sub(r"\bT\b", type_.c_name, body)
+    return f"static inline {type_.c_name} {helper_name(name, type_)}{body}\n"

@@ -1,0 +1,154 @@
+"""A piece of C text that knows its precedence, its C type, and the bounds of its value."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyopt.ir.types import F32, I32, I64, U32, U64, ScalarType, promote_c
+
+#: C's precedence levels, higher binds tighter.
+PRIMARY, UNARY, MUL, ADD, SHIFT, LESS, EQUAL = 15, 14, 13, 12, 11, 10, 9
+AND, XOR, OR, LOGICAL_AND, LOGICAL_OR, TERNARY, ASSIGN = 8, 7, 6, 5, 4, 3, 2
+
+_TOKEN = re.compile(r"\s+|[A-Za-z_]\w*|(?:\d|\.\d)(?:[eEpP][+-]|[\w.])*|<<|>>|->|[<>=!]=|&&|\|\||.")
+_BINARY_LEVEL = {
+    "*": MUL, "/": MUL, "%": MUL, "+": ADD, "-": ADD, "<<": SHIFT, ">>": SHIFT, "<": LESS,
+    ">": LESS, "<=": LESS, ">=": LESS, "==": EQUAL, "!=": EQUAL, "&": AND, "^": XOR, "|": OR,
+    "&&": LOGICAL_AND, "||": LOGICAL_OR, "?": TERNARY, "=": ASSIGN, ",": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CText:
+    """A piece of C: its text, the precedence of its outermost operator, and what C computes.
+
+    ``type`` is the IR type it stands for, ``ctype`` the type that C gives it, ``bounds`` what
+    an integer's C value can be. ``wraps`` says that it relies on wrapping signed overflow.
+    """
+
+    text: str
+    precedence: int
+    type: ScalarType
+    ctype: ScalarType
+    bounds: tuple[int, int] = (0, 0)
+    wraps: bool = False
+
+    def __str__(self) -> str:
+        """The text alone."""
+        return self.text
+
+    def at(self, precedence: int) -> str:
+        """The text as an operand: in parentheses where it binds less tightly than asked."""
+        return self.text if self.precedence >= precedence else f"({self.text})"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether C's value is the IR's value, and not only congruent to it."""
+        return self.type.is_float or is_inside(self.bounds, self.type)
+
+
+def c_constant(type_: ScalarType, value: float) -> CText:
+    """A literal that C reads back as exactly this value."""
+    if type_.is_float:
+        return _float_constant(type_, value)
+    number = int(value)
+    bounds = (number, number)
+    if number == I64.range[0]:
+        return CText("INT64_MIN", PRIMARY, type_, I64, bounds)
+    if number == I32.range[0]:
+        return CText("INT32_MIN", PRIMARY, type_, I32, bounds)
+    level = UNARY if number < 0 else PRIMARY
+    if is_inside(bounds, I32):
+        return CText(str(number), level, type_, I32, bounds)
+    if type_.kind == "uint":
+        ctype = U32 if is_inside(bounds, U32) else U64
+        return CText(f"{number}u", PRIMARY, type_, ctype, bounds)
+    return CText(str(number), level, type_, I64, bounds)
+
+
+def _float_constant(type_: ScalarType, value: float) -> CText:
+    sign = "-" if math.copysign(1.0, value) < 0 and not math.isnan(value) else ""
+    level = UNARY if sign else PRIMARY
+    if not math.isfinite(value):
+        name = "NAN" if math.isnan(value) else "INFINITY"
+        return CText(sign + name, level, type_, F32)
+    text = str(np.float32(abs(value))) if type_ == F32 else repr(float(abs(value)))
+    if not set(text) & set(".e"):
+        text += ".0"
+    return CText(sign + text + ("f" if type_ == F32 else ""), level, type_, type_)
+
+
+def precedence_of(text: str) -> int:
+    """The precedence of the outermost operator of a C expression that others printed."""
+    depth, level, operand = 0, PRIMARY, False
+    for token in _TOKEN.findall(text):
+        if token.isspace():
+            continue
+        if token in "([":
+            depth += 1
+        elif token in ")]":
+            depth -= 1
+        elif depth == 0 and not operand and token in "-+!~*&":
+            level = min(level, UNARY)
+            continue
+        elif depth == 0 and token in _BINARY_LEVEL:
+            level = min(level, _BINARY_LEVEL[token])
+            operand = False
+            continue
+        elif depth == 0 and operand and token not in (".", "->"):
+            level = min(level, UNARY)  # an operand right after ``(type)``: a cast
+        operand = True
+    return level
+
+
+def is_inside(bounds: tuple[int, int], type_: ScalarType) -> bool:
+    """Whether every value within the bounds is one of the integer type."""
+    if type_.is_float:
+        return False
+    low, high = type_.range
+    return low <= bounds[0] and bounds[1] <= high
+
+
+def explicit(value: CText, type_: ScalarType) -> CText:
+    """``(type)value``; a literal gets a suffix where that does it."""
+    if value.ctype == type_:
+        return value
+    bounds = value.bounds if is_inside(value.bounds, type_) else whole(type_)
+    if type_ == U32 and value.text.isdigit():
+        return replace(value, text=value.text + "u", ctype=U32, bounds=bounds)
+    text = f"({type_.c_name}){value.at(UNARY)}"
+    return replace(value, text=text, precedence=UNARY, ctype=type_, bounds=bounds)
+
+
+def whole(type_: ScalarType) -> tuple[int, int]:
+    """The bounds of a type's values; floats have none to speak of."""
+    return (0, 0) if type_.is_float else type_.range
+
+
+def exact(value: CText) -> CText:
+    """The value itself, not only one congruent to it: cast back where they may differ."""
+    return value if value.is_exact else explicit(value, value.type)
+
+
+def convert(value: CText) -> CText:
+    """A float whose conversion C has not made yet, converted now; integers as they are."""
+    return explicit(value, value.type) if value.type.is_float else value
+
+
+def common_type(*values: CText) -> ScalarType:
+    """C's usual arithmetic conversions."""
+    result = promote_c(values[0].ctype, values[0].ctype)
+    for value in values[1:]:
+        result = promote_c(result, value.ctype)
+    return result
+
+
+def is_simple(value: CText) -> bool:
+    """Whether repeating the text costs a reader nothing: a name or a literal."""
+    return re.fullmatch(r"-?[\w.]+(?:e-\d+f?)?", value.text) is not None
+
+
