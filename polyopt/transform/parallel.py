@@ -1,0 +1,139 @@
+"""What parallel and vector marks owe: no dependence between iterations that run together.
+
+*Requires* for ``parallel``: no two iterations of the loop touch one cell, one of them writing.
+For ``vector`` of width w: no two iterations less than w apart do. A scratch inside the loop is
+private: its cells carry the loop's value. *Does not handle* reductions: reassociation is not
+assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.errors import ParallelCarriedError, VectorCarriedError, Witness
+from polyopt.isl import (
+    Map,
+    Space,
+    affine_constant,
+    affine_var,
+    dim_type,
+    instance_of,
+    tuple_name,
+)
+from polyopt.transform.tree import copies_in, loops_of, places
+
+if TYPE_CHECKING:
+    from polyopt.transform.program import Program, Touch
+    from polyopt.transform.tree import PlanLoop
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """One thing that was shown, in words, with how much it covers."""
+
+    name: str
+    detail: str
+
+
+def check_marks(program: Program) -> tuple[Obligation, ...]:
+    """Show that every marked loop may run as marked; raises with a witness where not."""
+    result: list[Obligation] = []
+    for loop in loops_of(program.tree):
+        if loop.mark not in {"parallel", "vector"}:
+            continue
+        check_loop(program, loop)
+        what = "carries no dependence" if loop.mark == "parallel" else "has no dependence as short"
+        result.append(Obligation(loop.mark, f"{loop.name} {what}"))
+    return tuple(result)
+
+
+def check_loop(program: Program, loop: PlanLoop) -> None:
+    """Raise if two iterations of ``loop`` that would run together clash."""
+    inside = set(copies_in(loop))
+    depth = _depth(program, loop)
+    touches = [t for t in (*program.writes, *program.reads) if t.host in inside]
+    writes = [t for t in program.writes if t.host in inside]
+    for write in writes:
+        for touch in touches:
+            clash = _clash(write, touch, depth, loop)
+            if clash is not None:
+                raise _refusal(loop, write, touch, clash)
+
+
+def _depth(program: Program, loop: PlanLoop) -> int:
+    for place in places(program.tree):
+        for depth, around in enumerate(place.loops):
+            if around.name == loop.name:
+                return depth
+    return 0
+
+
+def _clash(write: Touch, other: Touch, depth: int, loop: PlanLoop) -> Map | None:
+    """``{ W[..] -> R[..] }`` on one cell, in different iterations of the loop that run together."""
+    if tuple_name(write.cells, dim_type.out) != tuple_name(other.cells, dim_type.out):
+        return None
+    same_cell = write.cells.apply_range(other.cells.reverse())
+    if same_cell.plain_is_empty():
+        return None
+    one, two = _times(write, depth), _times(other, depth)
+    together = _together(one.range().get_space(), depth, loop)
+    pairs = one.apply_range(together).apply_range(two.reverse())
+    clash = same_cell.intersect(pairs)
+    return None if clash.is_empty() else clash
+
+
+def _times(touch: Touch, depth: int) -> Map:
+    """``{ R -> [t_0, ..., t_depth] }``."""
+    extra = touch.prefix.dim(dim_type.out) - depth - 1
+    return touch.prefix.project_out(dim_type.out, depth + 1, extra)
+
+
+def _together(space: Space, depth: int, loop: PlanLoop) -> Map:
+    """``{ [t] -> [t'] }``: equal outside the loop, different at it (closer than the width)."""
+    result = Map.universe(space.map_from_set())
+    for level in range(depth):
+        result = result.equate(dim_type.in_, level, dim_type.out, level)
+    line = result.get_space()
+    before = Map.universe(line).order_lt(dim_type.in_, depth, dim_type.out, depth)
+    after = Map.universe(line).order_gt(dim_type.in_, depth, dim_type.out, depth)
+    result = result.intersect(before.union(after))
+    if loop.mark == "vector" and loop.width:
+        result = result.intersect(_within(line, depth, loop.width))
+    return result
+
+
+def _within(space: Space, depth: int, width: int) -> Map:
+    """``{ [t] -> [t'] : |t_depth - t'_depth| < width }``."""
+    universe = Map.universe(space).wrap()
+    pairs = universe.get_space()
+    count = space.dim(dim_type.in_)
+    gap = affine_var(pairs, depth).sub(affine_var(pairs, count + depth))
+    limit = affine_constant(pairs, width)
+    close = gap.lt_set(limit).intersect(gap.neg().lt_set(limit))
+    return close.unwrap()
+
+
+def _refusal(loop: PlanLoop, write: Touch, other: Touch, clash: Map) -> Exception:
+    source, sink = (
+        t.to_source.range_factor_domain() for t in (write, other)
+    )
+    pairs = clash.apply_domain(source).apply_range(sink)
+    split = pairs.dim(dim_type.in_)
+    names = tuple_name(pairs, dim_type.in_), tuple_name(pairs, dim_type.out)
+    found = instance_of(pairs.wrap().flatten())
+    witnesses = ()
+    if found is not None:
+        numbers = found[1]
+        kind = "output" if other.access.ref == write.access.ref else "flow or anti"
+        one, two = (names[0], numbers[:split]), (names[1], numbers[split:])
+        witnesses = (Witness(kind, one, two, found[2]),)
+    array = write.access.array
+    if loop.mark == "parallel":
+        message = f"{loop.name} cannot run in parallel: its iterations share elements of {array}"
+        hint = "mark a loop that carries no dependence, or store the array inside this loop"
+        return ParallelCarriedError(message, witnesses=witnesses, span=other.access.span, hint=hint)
+    message = f"{loop.name} cannot be a vector loop: iterations closer than its width share {array}"
+    hint = "use a width of at most the dependence's distance, or vectorise another loop"
+    return VectorCarriedError(message, witnesses=witnesses, span=other.access.span, hint=hint)
+

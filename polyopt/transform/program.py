@@ -1,0 +1,166 @@
+"""The transformed program as relations: what the plan runs, when, and on which storage.
+
+Both the proof and the code come from these: copies, their time, and the cells they touch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from polyopt.errors import NotFusableError
+from polyopt.isl import Map, Set, dim_type, maps_of, tuple_name
+from polyopt.transform.storage import Scratch, cells, scratch_for
+from polyopt.transform.tree import Copy, Place, places, prefix_map, time_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from polyopt.ir.scop import Access, Scop
+    from polyopt.isl import UnionMap
+    from polyopt.transform.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """One access of the transformed program: a set of events with their time and cell.
+
+    ``R[d, x]`` is the event that instance ``C[d]`` accesses element ``A[x]``.
+    """
+
+    #: the copy in the tree that does it, itself or through an inlined operand
+    host: str
+    access: Access
+    #: { R[d, x] -> [S[i] -> ref[x]] } : the event of the source program it stands for
+    to_source: Map
+    #: { R[d, x] -> cell }; an element that its scratch has no room for is missing here
+    cells: Map
+    #: { R[d, x] -> time }
+    time: Map
+    #: { R[d, x] -> [t] } : the values of the loops around the host
+    prefix: Map
+    scratch: Scratch | None
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Copies in a tree, with storage; the input of proof and code generation."""
+
+    scop: Scop
+    copies: Mapping[str, Copy]
+    tree: Tree
+    scratches: tuple[Scratch, ...] = ()
+    #: arrays whose elements are computed where they are read, and never stored
+    inlined: frozenset[str] = frozenset()
+    #: { P[j] -> [S[i] -> ref[x]] } : the source's flow, which says what to compute there
+    flow: UnionMap | None = None
+    operands: dict[tuple[str, str], Copy] = field(default_factory=dict[tuple[str, str], Copy])
+
+    @cached_property
+    def places(self) -> Mapping[str, Place]:
+        """Where each copy stands in the tree."""
+        return {place.copy: place for place in places(self.tree)}
+
+    @cached_property
+    def depth(self) -> int:
+        """Loops around the most deeply nested copy."""
+        return max((len(p.loops) for p in self.places.values()), default=0)
+
+    @cached_property
+    def elements(self) -> Mapping[str, Set]:
+        """``{ A[x] }`` per array."""
+        return {a.name: a.elements(self.scop.params) for a in self.scop.arrays}
+
+    def scratch(self, copy: str, array: str) -> Scratch | None:
+        """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
+        return scratch_for(self.scratches, array, self.places[copy])
+
+    def operand(self, copy: Copy, access: Access) -> Copy | None:
+        """The copy computed in place of a load, if its array is inlined.
+
+        Its outer dimensions are all dimensions of the copy that reads it.
+        """
+        if access.array not in self.inlined or self.flow is None:
+            return None
+        key = (copy.name, access.ref)
+        if key not in self.operands:
+            self.operands[key] = _operand(self.scop, self.flow, copy, access)
+        return self.operands[key]
+
+    @cached_property
+    def writes(self) -> tuple[Touch, ...]:
+        """The writes of all copies in the tree, in textual order."""
+        return tuple(
+            self._touch(self.copies[name], name, 0, self.copies[name].statement.write)
+            for name in self.places
+        )
+
+    @cached_property
+    def reads(self) -> tuple[Touch, ...]:
+        """The reads of all copies from storage, those of inlined operands included."""
+        return tuple(
+            self._touch(copy, name, level, access)
+            for name in self.places
+            for copy, level, access in self._loads(self.copies[name], 0)
+        )
+
+    def _loads(self, copy: Copy, level: int) -> Iterator[tuple[Copy, int, Access]]:
+        for access in copy.statement.reads:
+            operand = self.operand(copy, access)
+            if operand is None:
+                yield copy, level, access
+            else:
+                yield from self._loads(operand, level + 1)
+
+    def _touch(self, copy: Copy, host: str, level: int, access: Access) -> Touch:
+        tree_copy, place = self.copies[host], self.places[host]
+        accessed = access.relation.preimage_domain_pw_multi_aff(copy.to_instance)
+        accessed = accessed.intersect_domain(copy.domain)
+        events = accessed.wrap().flatten().set_tuple_name(f"{copy.name}:{access.ref}")
+        whose = _dims(events, 0, copy.domain)
+        element = _dims(events, copy.domain.dim(dim_type.set), self.elements[access.array])
+        at_host = _dims(events, 0, tree_copy.domain)
+        source = whose.apply_range(copy.to_instance.as_map())
+        to_source = source.range_product(element.set_tuple_name(dim_type.out, access.ref))
+        prefix = at_host.apply_range(prefix_map(tree_copy, place.loops))
+        scratch = self.scratch(host, access.array)
+        return Touch(
+            host,
+            access,
+            to_source,
+            cells(prefix, element, scratch, self.elements[access.array]),
+            at_host.apply_range(time_map(tree_copy, place, self.depth, -level)),
+            prefix,
+            scratch,
+        )
+
+
+def _operand(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:
+    """The producer instances ``{ P'[C's dims, j] }`` that an inlined load evaluates."""
+    tag = access.relation.get_space().domain().from_domain()
+    tag = tag.add_dims(dim_type.out, access.relation.dim(dim_type.out))
+    reference = Map.universe(tag.set_tuple_name(dim_type.out, access.ref)).wrap()
+    sources = maps_of(flow.intersect_range(reference.to_union_set()))
+    if len(sources) != 1:
+        found = ", ".join(tuple_name(m, dim_type.in_) for m in sources) or "nothing"
+        message = f"{access.array} cannot be inlined: this read gets values of {found}"
+        hint = "only an array written by one statement can be inlined"
+        raise NotFusableError(message, span=access.span, hint=hint)
+    producer = scop.statement(tuple_name(sources[0], dim_type.in_))
+    to_producer = sources[0].reverse().domain_factor_domain()  # { S[i] -> P[j] }
+    to_producer = to_producer.preimage_domain_pw_multi_aff(copy.to_instance)
+    pairs = to_producer.intersect_domain(copy.domain).wrap().flatten().coalesce()
+    name = f"{copy.name}/{access.ref}"
+    return Copy(name, producer, pairs.set_tuple_name(name), copy.domain.dim(dim_type.set))
+
+
+def _dims(events: Set, first: int, onto: Set) -> Map:
+    """``{ R[d, x] -> D[...] }``: consecutive dimensions of an event, in the space of ``onto``."""
+    total, count = events.dim(dim_type.set), onto.dim(dim_type.set)
+    result = events.identity()
+    result = result.project_out(dim_type.out, first + count, total - first - count)
+    result = result.project_out(dim_type.out, 0, first)
+    if onto.has_tuple_id():
+        result = result.set_tuple_id(dim_type.out, onto.get_tuple_id())
+    return result

@@ -1,0 +1,245 @@
+"""The proof that a plan computes what its source computes: equality of dataflow.
+
+Both programs become events in time on cells of storage. Value-based flow says for each read
+event which write its value comes from. Projected onto the source's instances, the plan's flow
+has to be the source's: this one equation covers order, coverage of fused reads, recomputation,
+clobbering of reused scratch, and folding. A final read of every live-out element makes the last
+writers part of it. (P. Feautrier, "Dataflow analysis of array and scalar references", 1991;
+for the program with mapped storage, docs/adr/0004.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.errors import (
+    CoverageError,
+    IllegalScheduleError,
+    LiveOutError,
+    OrderViolatedError,
+    StorageTooSmallError,
+    Witness,
+)
+from polyopt.isl import (
+    Map,
+    Set,
+    UnionAccessInfo,
+    UnionMap,
+    affine_constant,
+    budget,
+    dim_type,
+    instance_of,
+    maps_of,
+    tuple_name,
+    union_all,
+)
+from polyopt.transform.parallel import Obligation, check_marks
+
+if TYPE_CHECKING:
+    from polyopt.transform.program import Program, Touch
+
+#: isl operations that a proof may take before it answers 'not decided'
+DEFAULT_BUDGET = 500_000_000
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was shown of a plan. It exists only for plans that are legal."""
+
+    obligations: tuple[Obligation, ...]
+
+    def __str__(self) -> str:
+        """One line per obligation."""
+        lines = ["proved: the plan's dataflow is the source's"]
+        lines += [f"  {o.name:<12} {o.detail}" for o in self.obligations]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Value-based flow of a program, over the events of its source."""
+
+    #: { W[d] -> R[d', x] } write event to read event, live-out reads included
+    raw: UnionMap
+    #: { P[j] -> [S[i] -> ref[x]] } seen from the source program
+    seen: UnionMap
+    #: { R[d, x] -> cell } reads whose cell nothing wrote
+    no_source: UnionMap
+
+
+def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET) -> Proof:
+    """Show that ``program`` has the ``original`` flow of its source, or raise what it would break.
+
+    Raises the ``IllegalScheduleError`` that fits, with witness instances, or
+    ``NotDecidedError`` when the budget of isl operations is spent.
+    """
+    with budget(operations, "the proof"):
+        check_room(program)
+        flow = program_flow(program)
+        expected = expected_flow(program, original)
+        check_flow(program, flow, expected)
+        check_live_in(program, flow)
+        marks = check_marks(program)
+        return Proof((*_obligations(program), *marks))
+
+
+def _obligations(program: Program) -> list[Obligation]:
+    copies, reads = len(program.copies), len(program.reads)
+    result = [
+        Obligation("dataflow", f"{reads} read references of {copies} statements have the "
+                   "sources that the original program gives them"),
+        Obligation("live-out", "every result's last writer is the original one"),
+    ]  # fmt: skip
+    if program.scratches:
+        names = ", ".join(s.name for s in program.scratches)
+        result.append(Obligation("storage", f"no live value is overwritten in {names}"))
+    return result
+
+
+def program_flow(program: Program) -> Flow:
+    """Exact value-based flow on the program's own storage."""
+    reads = [(t.cells, t.time) for t in program.reads] + _final_reads(program)
+    sinks = union_all(r[0] for r in reads)
+    times = union_all([*(r[1] for r in reads), *(w.time for w in program.writes)])
+    writes = union_all(w.cells for w in program.writes)
+    context = program.scop.context
+    info = UnionAccessInfo.from_sink(sinks.intersect_params(context))
+    info = info.set_must_source(writes.intersect_params(context)).set_schedule_map(times)
+    result = info.compute_flow()
+    raw = result.get_must_dependence()
+    to_source = union_all([t.to_source for t in program.reads] + _final_names(program))
+    writers = union_all(
+        w.to_source.range_factor_domain() for w in program.writes
+    )
+    seen = raw.apply_domain(writers).apply_range(to_source)
+    return Flow(raw, seen.coalesce(), result.get_must_no_source())
+
+
+def _live_out(program: Program) -> list[Set]:
+    return [program.elements[a.name] for a in program.scop.arrays if a.is_live_out]
+
+
+def _final_reads(program: Program) -> list[tuple[Map, Map]]:
+    """``{ end A[x] -> A[x] }`` and its time: after everything."""
+    result: list[tuple[Map, Map]] = []
+    last = len(program.tree)
+    for elements in _live_out(program):
+        reading = elements.identity().set_tuple_name(dim_type.in_, f"end:{tuple_name(elements)}")
+        space = reading.domain().get_space()
+        time = Map.from_pw_aff(affine_constant(space, last))
+        for _ in range(2 * program.depth + 1):
+            time = time.flat_range_product(Map.from_pw_aff(affine_constant(space, 0)))
+        result.append((reading, time.intersect_domain(reading.domain())))
+    return result
+
+
+def _final_names(program: Program) -> list[Map]:
+    """``{ end:A[x] -> [end:A[x] -> end[]] }``: final reads stand for themselves."""
+    result: list[Map] = []
+    for elements in _live_out(program):
+        end = elements.set_tuple_name(f"end:{tuple_name(elements)}")
+        tag = Map.from_domain(end).set_tuple_name(dim_type.out, "end")
+        result.append(end.identity().range_product(tag))
+    return result
+
+
+def expected_flow(program: Program, original: Flow) -> UnionMap:
+    """``{ P[j] -> R[d, x] }``: the source's flow, for each read event of the program."""
+    to_source = union_all([t.to_source for t in program.reads] + _final_names(program))
+    return original.seen.apply_range(to_source.reverse()).coalesce()
+
+
+def check_flow(program: Program, flow: Flow, expected: UnionMap) -> None:
+    """Every read event has the writer that the source gives it, and no other."""
+    writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
+    actual = flow.raw.apply_domain(writers)
+    for missing in maps_of(expected.subtract(actual)):
+        if not missing.is_empty():
+            raise _missing(program, flow, missing)
+    for extra in maps_of(actual.subtract(expected)):
+        if not extra.is_empty():
+            message = "a read gets a value that it must not see"
+            raise OrderViolatedError(message, witnesses=(_witness(program, extra, "flow"),))
+
+
+def _missing(program: Program, flow: Flow, missing: Map) -> IllegalScheduleError:
+    """Why a read does not get its value: never written, overwritten, or written too late."""
+    witness = _witness(program, missing, "flow")
+    reader = tuple_name(missing, dim_type.out)
+    if reader.startswith("end:"):
+        message = f"the last value of {reader[4:]} would not be the original one"
+        return LiveOutError(message, witnesses=(witness,))
+    touch = _touch_of(program, reader)
+    array = touch.access.array
+    wrong = flow.raw.intersect_range(missing.range().to_union_set())
+    span = touch.access.span
+    if touch.scratch is None:
+        message = f"a read of {array} would run before the write it needs, or after a later one"
+        return OrderViolatedError(message, witnesses=(witness,), span=span)
+    if not wrong.is_empty():
+        message = f"a value of {array} is overwritten in {touch.scratch.name} before it is read"
+        hint = "make the fold or the scratch larger, or place the buffer at an inner loop"
+        return StorageTooSmallError(message, witnesses=(witness,), span=span, hint=hint)
+    message = f"a read of {array} in {touch.scratch.name} has no producer instance before it"
+    hint = "fuse the producer at this loop or at an outer one, before its consumer"
+    return CoverageError(message, witnesses=(witness,), span=span, hint=hint)
+
+
+def check_live_in(program: Program, flow: Flow) -> None:
+    """A read that nothing in the program feeds reads the caller's array, not a scratch."""
+    for part in maps_of(flow.no_source):
+        reader = tuple_name(part, dim_type.in_)
+        if part.is_empty() or reader.startswith("end:"):
+            continue
+        touch = _touch_of(program, reader)
+        if touch.scratch is not None:
+            found = instance_of(part.domain())
+            message = f"{touch.access.array} is read from {touch.scratch.name}, which is not filled"
+            notes = (f"for example at {found[0]}{list(found[1])}",) if found else ()
+            raise CoverageError(message, notes=notes, span=touch.access.span)
+
+
+def check_room(program: Program) -> None:
+    """Every access to a scratch stays within its extents."""
+    for touch in (*program.writes, *program.reads):
+        if touch.scratch is None:
+            continue
+        events = touch.to_source.domain().intersect_params(program.scop.context)
+        outside = events.subtract(touch.cells.domain())
+        if outside.is_empty():
+            continue
+        scratch = touch.scratch
+        pairs = touch.to_source.intersect_domain(outside)
+        statement = pairs.range_factor_domain().range()
+        element = pairs.range_factor_range().range().set_tuple_name(touch.access.array)
+        at, cell = instance_of(statement), instance_of(element)
+        message = f"{scratch.name} is too small for the elements of {scratch.array} that a tile uses"
+        notes = [f"{at[0]}{list(at[1])} needs {cell[0]}{list(cell[1])}"] if at and cell else []
+        if at and cell:
+            witness = Witness("access", (at[0], at[1]), (at[0], at[1]), at[2], (cell[0], cell[1]))
+            raise StorageTooSmallError(message, witnesses=(witness,), span=touch.access.span)
+        raise StorageTooSmallError(message, notes=notes, span=touch.access.span)
+
+
+def _touch_of(program: Program, reader: str) -> Touch:
+    return next(t for t in program.reads if tuple_name(t.cells, dim_type.in_) == reader)
+
+
+def _witness(program: Program, pairs: Map, kind: str) -> Witness:
+    """One clashing pair of ``{ P[j] -> R[d, x] }`` in terms of the source's instances."""
+    reader = tuple_name(pairs, dim_type.out)
+    source = pairs.domain()
+    if reader.startswith("end:"):
+        flat = pairs
+        sink_name = reader[4:]
+    else:
+        to_source = _touch_of(program, reader).to_source.range_factor_domain()
+        flat = pairs.apply_range(to_source)
+        sink_name = tuple_name(flat, dim_type.out)
+    split = source.dim(dim_type.set)
+    found = instance_of(flat.wrap().flatten())
+    if found is None:
+        return Witness(kind, (tuple_name(source), ()), (sink_name, ()))
+    numbers, params = found[1], found[2]
+    return Witness(kind, (tuple_name(source), numbers[:split]), (sink_name, numbers[split:]), params)
