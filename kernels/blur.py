@@ -1,4 +1,4 @@
-"""Box blur, 3 x 3, in two stages on 16-bit pixels: the reference of ``blur.c``, and its other forms."""
+"""Box blur, 3 x 3, in two stages on 16-bit pixels: ``blur.c``'s reference and other forms."""
 
 from __future__ import annotations
 

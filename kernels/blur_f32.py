@@ -1,13 +1,8 @@
-"""Box blur, 3 x 3, in two stages on floats: the reference of ``blur_f32.c``, and its other forms."""
+"""Box blur, 3 x 3, in two stages on floats: ``blur_f32.c``'s reference and other forms."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import polyopt as po
 
 SIZES = {
     "bench": {"H": 1922, "W": 2562},

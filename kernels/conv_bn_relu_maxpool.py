@@ -15,7 +15,7 @@ SIZES = {
 
 
 def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndarray]:
-    """``img`` ``[N][CI][H][W]``, ``weight`` ``[CO][CI][7][7]``, ``scale`` and ``shift`` ``[CO]``."""
+    """``img`` ``[N][CI][H][W]``, ``weight`` ``[CO][CI][7][7]``, ``scale``, ``shift`` ``[CO]``."""
     n, co, ci, h, w = (sizes[name] for name in ("N", "CO", "CI", "H", "W"))
     return {
         "img": rng.standard_normal((n, ci, h, w), dtype=np.float32),

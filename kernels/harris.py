@@ -23,9 +23,7 @@ def reference(*, img: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
     gray = np.float32(0.299) * red + np.float32(0.587) * green + np.float32(0.114) * blue
     along_y = _derivative(gray)
     along_x = _derivative(gray.T).T
-    sum_xx, sum_yy, sum_xy = map(
-        _sum3x3, (along_x * along_x, along_y * along_y, along_x * along_y)
-    )
+    sum_xx, sum_yy, sum_xy = map(_sum3x3, (along_x * along_x, along_y * along_y, along_x * along_y))
     trace = sum_xx + sum_yy
     return {"out": sum_xx * sum_yy - sum_xy * sum_xy - np.float32(0.04) * trace * trace}
 

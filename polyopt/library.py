@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, UnknownNameError
 from polyopt.ir.scop import Scop
@@ -161,7 +162,7 @@ def _load_file(path: Path) -> ModuleType:
 
 @cache
 def _load(path: Path) -> ModuleType:
-    name = f"_polyopt_file_{abs(hash(path)):x}_{path.stem}"
+    name = f"_polyopt_file_{crc32(str(path).encode()):08x}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         msg = f"there is no file {path}"
