@@ -137,20 +137,27 @@ class _Printer:
                 return _select(expr.type, *operands)
             case Call(function=function):
                 return _call(function, expr.type, operands)
-            case Binary(op="min" | "max" as op):
-                return _choose(op, expr.type, *operands)
-            case Binary() if expr.type.is_float:
-                return _float_binary(expr.op, expr.type, *operands)
-            case Binary(op="and" | "or" | "xor" as op) if expr.type == BOOL:
-                return _logical(op, *operands, loaded=bool(loads(expr.right)))
-            case Binary(op="add" | "sub" | "mul" | "and" | "or" | "xor" as op):
-                return _wrapping(op, expr.type, *operands)
-            case Binary(op="shl" | "shr" as op):
-                return _shift(op, expr.type, *operands)
-            case Binary(op=op):
-                return _divide(op, expr.type, *operands)
+            case Binary():
+                return _binary(expr, *operands)
         msg = f"no C for {type(expr).__name__}"
         raise InternalError(msg)
+
+
+def _binary(expr: Binary, left: CText, right: CText) -> CText:
+    type_ = expr.type
+    match expr.op:
+        case "min" | "max" as op:
+            return _choose(op, type_, left, right)
+        case op if type_.is_float:
+            return _float_binary(op, type_, left, right)
+        case "and" | "or" | "xor" as op if type_ == BOOL:
+            return _logical(op, left, right, loaded=bool(loads(expr.right)))
+        case "add" | "sub" | "mul" | "and" | "or" | "xor" as op:
+            return _wrapping(op, type_, left, right)
+        case "shl" | "shr" as op:
+            return _shift(op, type_, left, right)
+        case op:
+            return _divide(op, type_, left, right)
 
 
 def _join(op: str, left: CText, right: CText) -> tuple[str, int]:

@@ -85,21 +85,21 @@ def _float_constant(type_: ScalarType, value: float) -> CText:
 def precedence_of(text: str) -> int:
     """The precedence of the outermost operator of a C expression that others printed."""
     depth, level, operand = 0, PRIMARY, False
-    for token in _TOKEN.findall(text):
-        if token.isspace():
+    for part in _TOKEN.findall(text):
+        if part.isspace():
             continue
-        if token in "([":
+        if part in "([":
             depth += 1
-        elif token in ")]":
+        elif part in ")]":
             depth -= 1
-        elif depth == 0 and not operand and token in "-+!~*&":
+        elif depth == 0 and not operand and part in "-+!~*&":
             level = min(level, UNARY)
             continue
-        elif depth == 0 and token in _BINARY_LEVEL:
-            level = min(level, _BINARY_LEVEL[token])
+        elif depth == 0 and part in _BINARY_LEVEL:
+            level = min(level, _BINARY_LEVEL[part])
             operand = False
             continue
-        elif depth == 0 and operand and token not in (".", "->"):
+        elif depth == 0 and operand and part not in (".", "->"):
             level = min(level, UNARY)  # an operand right after ``(type)``: a cast
         operand = True
     return level
@@ -150,5 +150,3 @@ def common_type(*values: CText) -> ScalarType:
 def is_simple(value: CText) -> bool:
     """Whether repeating the text costs a reader nothing: a name or a literal."""
     return re.fullmatch(r"-?[\w.]+(?:e-\d+f?)?", value.text) is not None
-
-

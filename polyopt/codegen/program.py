@@ -1,0 +1,217 @@
+"""A C translation unit and how to call it: what code generation hands to the runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.ctext import (
+    ADD,
+    EQUAL,
+    LESS,
+    LOGICAL_AND,
+    LOGICAL_OR,
+    MUL,
+    PRIMARY,
+    TERNARY,
+    UNARY,
+)
+from polyopt.codegen.names import c_name, c_names
+from polyopt.errors import InternalError
+from polyopt.ir.types import I64, ScalarType
+from polyopt.isl import (
+    AstBuild,
+    AstExpr,
+    PwAff,
+    Set,
+    ast_expr_type,
+    ast_op_type,
+    dim_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.ir.scop import Array, Scop
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """One parameter of a generated function.
+
+    ``kind`` is ``size`` (an ``int64_t``), ``scalar`` (a rank-0 input, by value) or ``array``
+    (a pointer; rank 0 for a scalar that the function writes).
+    """
+
+    name: str
+    c_name: str
+    kind: str
+    type: ScalarType
+    #: [N] -> { [extent] }, one per dimension of an array
+    extents: tuple[PwAff, ...] = ()
+    #: the extents as C text over the sizes' C names
+    c_extents: tuple[str, ...] = ()
+    role: str = "in"
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.extents)
+
+    @property
+    def is_live_in(self) -> bool:
+        """Whether the caller gives its contents."""
+        return self.role in {"in", "inout"}
+
+    @property
+    def is_live_out(self) -> bool:
+        """Whether the caller sees its contents afterwards."""
+        return self.role in {"out", "inout"}
+
+
+@dataclass(frozen=True, eq=False)
+class CProgram:
+    """A complete C translation unit that defines one function.
+
+    ``flops`` and ``bytes`` are arithmetic expressions over the sizes' names that C and Python
+    read alike (``"2 * N * N * N"``): operations done, and live bytes in and out; may be empty.
+    """
+
+    name: str
+    source: str
+    prototype: str
+    arguments: tuple[Argument, ...]
+    params: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    uses_openmp: bool = False
+    flops: str = ""
+    bytes: str = ""
+
+    @property
+    def c_name(self) -> str:
+        """The function's C name."""
+        return c_name(self.name)
+
+
+def signature_of(scop: Scop) -> tuple[Argument, ...]:
+    """The arguments in ABI order: the Scop's order, with sizes before the arrays that use them."""
+    names = c_names(scop.signature)
+    arrays = {a.name: a for a in scop.arrays}
+    ordered: dict[str, None] = {}
+    for name in scop.signature:
+        if name in arrays:
+            ordered.update(dict.fromkeys(p for p in scop.params if _uses(arrays[name], p)))
+        ordered[name] = None
+    return tuple(
+        _array_argument(arrays[name], names, scop)
+        if name in arrays
+        else Argument(name, names[name], "size", I64)
+        for name in ordered
+    )
+
+
+def _uses(array: Array, param: str) -> bool:
+    for extent in array.extents:
+        position = extent.find_dim_by_name(dim_type.param, param)
+        if position >= 0 and extent.involves_dims(dim_type.param, position, 1):
+            return True
+    return False
+
+
+def _array_argument(array: Array, names: Mapping[str, str], scop: Scop) -> Argument:
+    kind = "scalar" if array.rank == 0 and array.role == "in" else "array"
+    texts = tuple(c_extent(extent, scop.context, names) for extent in array.extents)
+    c_name = names[array.name]
+    return Argument(array.name, c_name, kind, array.type, array.extents, texts, array.role)
+
+
+def c_prototype(name: str, arguments: Sequence[Argument]) -> str:
+    """The function's declarator: ``int f(int64_t N, const float A[restrict N][N], int threads)``.
+
+    Array parameters are VLA types, so that the body reads ``A[i][j]``.
+    """
+    shown = ", ".join([*map(_declared, arguments), "int threads"])
+    return f"int {c_name(name)}({shown})"
+
+
+def _declared(argument: Argument) -> str:
+    if argument.kind == "size":
+        return f"int64_t {argument.c_name}"
+    type_ = argument.type.c_name
+    if argument.kind == "scalar":
+        return f"{type_} {argument.c_name}"
+    const = "const " if argument.role == "in" else ""
+    if argument.rank == 0:
+        return f"{const}{type_} *restrict {argument.c_name}"
+    first, *rest = argument.c_extents
+    inner = "".join(f"[{extent}]" for extent in rest)
+    return f"{const}{type_} {argument.c_name}[restrict {first}]{inner}"
+
+
+def c_extent(extent: PwAff, context: Set, names: Mapping[str, str]) -> str:
+    """An affine expression of the parameters as C, simplified under the context."""
+    build = AstBuild.from_context(context)
+    return c_affine(build.expr_from_pw_aff(extent), names)[0]
+
+
+_INFIX = {
+    ast_op_type.add: ("+", ADD), ast_op_type.sub: ("-", ADD), ast_op_type.mul: ("*", MUL),
+    ast_op_type.div: ("/", MUL), ast_op_type.pdiv_q: ("/", MUL), ast_op_type.pdiv_r: ("%", MUL),
+    ast_op_type.zdiv_r: ("%", MUL), ast_op_type.lt: ("<", LESS), ast_op_type.le: ("<=", LESS),
+    ast_op_type.gt: (">", LESS), ast_op_type.ge: (">=", LESS), ast_op_type.eq: ("==", EQUAL),
+    ast_op_type.and_: ("&&", LOGICAL_AND), ast_op_type.and_then: ("&&", LOGICAL_AND),
+    ast_op_type.or_: ("||", LOGICAL_OR), ast_op_type.or_else: ("||", LOGICAL_OR),
+}  # fmt: skip
+
+
+def c_affine(expr: AstExpr, names: Mapping[str, str]) -> tuple[str, int]:
+    """C text and precedence of an affine expression or condition in isl's AST.
+
+    ``names`` maps iterators and sizes to C; rounding down becomes ``floordiv_i64``.
+    """
+    kind = expr.get_type()
+    if kind == ast_expr_type.int:
+        text = str(expr.get_val())
+        return text, UNARY if text.startswith("-") else PRIMARY
+    if kind == ast_expr_type.id:
+        name = expr.get_id().get_name()
+        return names.get(name, name), PRIMARY
+    op = expr.get_op_type()
+    args = [c_affine(expr.get_op_arg(i), names) for i in range(expr.get_op_n_arg())]
+    if op in _INFIX and len(args) == 2:
+        return _infix(*_INFIX[op], *args)
+    match op:
+        case ast_op_type.minus:
+            text = _at(args[0], UNARY)
+            return f"-({text})" if text.startswith("-") else f"-{text}", UNARY
+        case ast_op_type.fdiv_q:
+            return f"floordiv_i64({args[0][0]}, {args[1][0]})", PRIMARY
+        case ast_op_type.min | ast_op_type.max:
+            return _nested("min" if op == ast_op_type.min else "max", args), PRIMARY
+        case ast_op_type.cond | ast_op_type.select:
+            cond, then, other = args
+            text = f"{_at(cond, LOGICAL_OR)} ? {_at(then, LOGICAL_OR)} : {_at(other, TERNARY)}"
+            return text, TERNARY
+    msg = f"no C for isl's operation {op}"
+    raise InternalError(msg)
+
+
+def _at(text: tuple[str, int], precedence: int) -> str:
+    return text[0] if text[1] >= precedence else f"({text[0]})"
+
+
+def _infix(sign: str, level: int, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    if level in {ADD, MUL}:
+        return f"{_at(left, level)} {sign} {_at(right, level + 1)}", level
+    if level in {LESS, EQUAL}:
+        return f"{_at(left, ADD)} {sign} {_at(right, ADD)}", level
+    one, two = (t if t[1] == level else (_at(t, EQUAL), PRIMARY) for t in (left, right))
+    return f"{one[0]} {sign} {two[0]}", level
+
+
+def _nested(name: str, args: list[tuple[str, int]]) -> str:
+    """``min`` of any number of operands by the helper of two."""
+    text = args[-1][0]
+    for arg in reversed(args[:-1]):
+        text = f"{name}_i64({arg[0]}, {text})"
+    return text
