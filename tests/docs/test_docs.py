@@ -1,0 +1,90 @@
+"""The documentation holds: links lead somewhere, examples run, the error index is complete."""
+
+import re
+
+import pytest
+
+from docs import build
+from polyopt import errors
+
+PAGES = {str(page.relative_to(build.ROOT)): page for page in build.pages()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    assert build.broken_links(PAGES[page]) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_run(page):
+    assert build.run_examples(PAGES[page]) == []
+
+
+def test_a_broken_link_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    (tmp_path / "a.md").write_text("# Here\n[x](b.md) [y](#here) [z](#there) [w](https://e.org)\n")
+    assert build.broken_links(tmp_path / "a.md") == ["a.md: b.md", "a.md: #there"]
+
+
+def test_a_wrong_example_is_found(tmp_path):
+    page = tmp_path / "a.md"
+    page.write_text("```python\n>>> 1 + 1\n3\n```\n```python no-run\n>>> 1 / 0\n```\n")
+    (report,) = build.run_examples(page)
+    assert "Expected:\n    3\nGot:\n    2\n" in report
+
+
+def test_the_error_index_is_what_the_classes_say():
+    text = build.ERRORS.read_text(encoding="utf-8")
+    assert build.error_index(text) == text, "run `python docs/build.py errors`"
+    assert build.UNWRITTEN not in text
+
+
+def test_each_error_class_has_a_section_and_each_section_a_class():
+    text = build.ERRORS.read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert sections == list(build.error_classes())
+    for code in sections:
+        section = text.split(f"## {code}\n")[1].split("\n## ")[0]
+        assert re.search(rf"^(\S+:\d+:\d+: )?{code}: ", section, re.MULTILINE), code
+        assert "**What to do.** " in section, code
+
+
+def test_no_two_error_classes_share_a_code():
+    def descendants(cls):
+        return [cls, *(d for c in cls.__subclasses__() for d in descendants(c))]
+
+    own = [c.code for c in descendants(errors.PolyoptError) if "code" in vars(c)]
+    assert len(own) == len(set(own))
+
+
+def test_glossary_is_sorted_and_defines_each_term_once():
+    text = (build.DOCS / "glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^\*\*(.+?)\.\*\* ", text, re.MULTILINE)
+    keys = [re.sub(r"\W+", " ", term.lower()) for term in terms]
+    assert keys == sorted(set(keys))
+
+
+def test_decisions_are_numbered_and_listed():
+    pages = sorted((build.DOCS / "adr").glob("*.md"))
+    index = (build.DOCS / "index.md").read_text(encoding="utf-8")
+    for number, page in enumerate(pages, 1):
+        assert page.name.startswith(f"{number:04}-")
+        assert page.read_text(encoding="utf-8").startswith(f"# {number}. ")
+        assert f"(adr/{page.name})" in index
+
+
+def test_pages_are_built(tmp_path):
+    build.build(tmp_path)
+    index = (tmp_path / "docs" / "index.html").read_text(encoding="utf-8")
+    targets = re.findall(r'href="([^"#:]+)', index)
+    assert "tutorial.html" in targets
+    assert all((tmp_path / "docs" / target).exists() for target in targets)
+    assert (tmp_path / "docs" / "picture.svg").exists()
+    errors_page = (tmp_path / "docs" / "errors.html").read_text(encoding="utf-8")
+    assert '<h2 id="non-affine">' in errors_page
+
+
+def test_notebooks_run(tmp_path):
+    for notebook in build.notebooks():
+        build.run_notebook(notebook, tmp_path)
+        assert (tmp_path / notebook.name).exists()
