@@ -3,7 +3,6 @@
 
 PYTHON ?=
 BIN := .venv/bin
-SOURCES := polyopt tests docs kernels schedules conftest.py
 STAMP := .venv/.made-$(shell { cat pyproject.toml; pwd; } | cksum | tr ' ' '-')
 
 BENCH ?= blur conv2d conv_bn_relu_maxpool harris
@@ -56,9 +55,9 @@ lint: ruff types imports
 
 ruff: $(STAMP)
 	@echo "== ruff check"
-	@$(BIN)/ruff check --quiet $(SOURCES)
+	@$(BIN)/ruff check --quiet
 	@echo "== ruff format"
-	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format" >&2; exit 1; }
+	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
 
 types: $(STAMP)
 	@echo "== pyright"
@@ -74,8 +73,8 @@ tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
 	@$(BIN)/python -m pytest -q -n auto
 
 format: $(STAMP)
-	@$(BIN)/ruff check --quiet --fix $(SOURCES) || true
-	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --quiet --fix || true
+	@$(BIN)/ruff format
 
 demo: $(STAMP)
 	@$(BIN)/polyopt demo
