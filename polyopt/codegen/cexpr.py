@@ -42,6 +42,7 @@ from polyopt.codegen.ctext import (
     whole,
 )
 from polyopt.errors import InternalError
+from polyopt.ir import build
 from polyopt.ir.expr import (
     Affine,
     Binary,
@@ -123,6 +124,9 @@ class _Printer:
                 return CText(text, precedence_of(text), BOOL, I32, (0, 1))
         operands = [self.print(child) for child in expr.children]
         result = self._node(expr, operands)
+        low, high = result.bounds
+        if low == high and not expr.type.is_float:  # compilers warn about what they can work out
+            return c_constant(expr.type, build.const(expr.type, low).value)
         return replace(result, wraps=result.wraps or any(o.wraps for o in operands))
 
     def _node(self, expr: Expr, operands: list[CText]) -> CText:
@@ -241,7 +245,9 @@ def _wrapping(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
     if type_ == BOOL:
         left, right = exact(left), exact(right)
         text, level = _join(op, left, right)
-        return explicit(CText(text, level, BOOL, I32, (-1, 2)), BOOL)
+        return _truth(CText(text, level, BOOL, I32, (-1, 2)))
+    if op in {"sub", "xor"} and left.text == right.text:
+        return c_constant(type_, 0)
     common = common_type(left, right)
     bounds = _raw(op, left.bounds, right.bounds)
     text, level = _join(op, left, right)
@@ -264,7 +270,7 @@ def _negate(value: CText) -> CText:
     if type_.is_float:
         return _prefix("-", convert(value), type_, (0, 0))
     if type_ == BOOL:
-        return explicit(_prefix("-", exact(value), I32, (-1, 0)), BOOL)
+        return _truth(exact(value))
     common = common_type(value)
     bounds = -value.bounds[1], -value.bounds[0]
     if is_inside(bounds, common) and is_inside(value.bounds, common):
@@ -351,6 +357,8 @@ def _power_of_two(op: str, type_: ScalarType, left: CText, divisor: int) -> CTex
 
 def _logical(op: str, left: CText, right: CText, *, loaded: bool) -> CText:
     """``&&`` where it reads well; ``&`` where a skipped load would keep loops scalar."""
+    if left.text == right.text:
+        return c_constant(BOOL, 0) if op == "xor" else left
     if op == "xor":
         return CText(f"{left.at(ADD)} != {right.at(ADD)}", EQUAL, BOOL, I32, (0, 1))
     calls = re.search(r"\w\(", right.text) is not None
@@ -370,6 +378,8 @@ def _compare(op: str, left: CText, right: CText) -> CText:
         return CText(text, level, BOOL, I32, (0, 1))
     left, right, _ = _same_values(type_, left, right)
     known = _decided(op, left.bounds, right.bounds)
+    if left.text == right.text:
+        known = op in {"le", "eq"}
     if known is not None:
         return c_constant(BOOL, known)
     return CText(*_join(op, left, right), BOOL, I32, (0, 1))
@@ -390,9 +400,12 @@ def _decided(op: str, left: tuple[int, int], right: tuple[int, int]) -> bool | N
 
 
 def _select(type_: ScalarType, cond: CText, then: CText, other: CText) -> CText:
+    if cond.bounds[0] == cond.bounds[1]:
+        return then if cond.bounds[0] else other
     then, other, ctype = _arms(type_, then, other)
     bounds = min(then.bounds[0], other.bounds[0]), max(then.bounds[1], other.bounds[1])
-    text = f"{cond.at(LOGICAL_OR)} ? {then.at(LOGICAL_OR)} : {other.at(TERNARY)}"
+    tested = f"({cond})" if cond.precedence in {AND, XOR, OR} else cond.at(LOGICAL_OR)
+    text = f"{tested} ? {then.at(LOGICAL_OR)} : {other.at(TERNARY)}"
     return CText(text, TERNARY, type_, ctype, bounds)
 
 
@@ -417,6 +430,8 @@ def _choose(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
     bounds = (min(a, c), min(b, d)) if op == "min" else (max(a, c), max(b, d))
     if not type_.is_float and left.is_exact and right.is_exact and (b <= c or d <= a):
         return left if (b <= c) == (op == "min") else right
+    if left.text == right.text and not type_.is_float:
+        return left
     if is_simple(left) and is_simple(right) and left.is_exact and right.is_exact:
         one, two, common = _arms(type_, left, right)
         if type_.is_float and common != type_:
@@ -433,22 +448,31 @@ def _cast(type_: ScalarType, value: CText) -> CText:
     """Conversions that lose nothing wait for an operation that makes them by itself."""
     if type_.is_float:
         return _cast_to_float(type_, value)
+    if type_ == BOOL:
+        return _truth(convert(exact(value)))
     if value.type.is_float:
         return replace(explicit(convert(value), type_), type=type_)
-    if type_ == BOOL:
-        value = exact(value)
-        known = is_inside(value.bounds, BOOL)
-        return replace(value if known else explicit(value, BOOL), type=BOOL)
     value = exact(value) if type_.bits > value.type.bits else value
-    return replace(value, type=type_)
+    value = replace(value, type=type_)
+    # clang looks for literals that do not fit in the branches of a converted ternary
+    return exact(value) if value.precedence == TERNARY else value
 
 
 def _cast_to_float(type_: ScalarType, value: CText) -> CText:
     if not value.type.is_float:
-        return replace(exact(value), type=type_)
+        low, high = value.bounds
+        literal = build.const(type_, low).value if low == high else 0
+        return c_constant(type_, literal) if low == high else replace(exact(value), type=type_)
     if type_.bits >= value.type.bits and value.ctype.is_float:
         return replace(value, type=type_)
     return replace(explicit(convert(value), type_), type=type_)
+
+
+def _truth(value: CText) -> CText:
+    """``value != 0``: what a conversion to bool means."""
+    if not value.ctype.is_float and is_inside(value.bounds, BOOL):
+        return replace(value, type=BOOL)
+    return CText(f"{value.at(ADD)} != 0", EQUAL, BOOL, I32, (0, 1))
 
 
 def _call(function: str, type_: ScalarType, operands: list[CText]) -> CText:

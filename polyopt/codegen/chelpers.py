@@ -22,7 +22,7 @@ _INTEGER = {
     "floordiv": "(T a, T b) {\n    return a / b - ((a % b != 0) & ((a < 0) != (b < 0)));\n}",
     "floormod": (
         "(T a, T b) {\n    T r = a % b;\n"
-        "    return (r != 0) & ((r < 0) != (b < 0)) ? r + b : r;\n}"
+        "    return ((r != 0) & ((r < 0) != (b < 0))) ? r + b : r;\n}"
     ),
 }  # fmt: skip
 _FLOAT = {

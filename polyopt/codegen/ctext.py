@@ -99,7 +99,10 @@ def precedence_of(text: str) -> int:
             level = min(level, _BINARY_LEVEL[part])
             operand = False
             continue
-        elif depth == 0 and operand and part not in (".", "->"):
+        elif part in {".", "->"}:
+            operand = False
+            continue
+        elif depth == 0 and operand:
             level = min(level, UNARY)  # an operand right after ``(type)``: a cast
         operand = True
     return level
@@ -117,7 +120,8 @@ def explicit(value: CText, type_: ScalarType) -> CText:
     """``(type)value``; a literal gets a suffix where that does it."""
     if value.ctype == type_:
         return value
-    bounds = value.bounds if is_inside(value.bounds, type_) else whole(type_)
+    kept = not value.ctype.is_float and is_inside(value.bounds, type_)
+    bounds = value.bounds if kept else whole(type_)
     if type_ == U32 and value.text.isdigit():
         return replace(value, text=value.text + "u", ctype=U32, bounds=bounds)
     text = f"({type_.c_name}){value.at(UNARY)}"

@@ -1,0 +1,335 @@
+"""Printed C means what the IR says: by examples, and by random expressions against the oracle."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from polyopt.analysis.evaluate import Environment, evaluate
+from polyopt.codegen.cexpr import c_expression, needs_wrapv
+from polyopt.codegen.chelpers import helpers
+from polyopt.codegen.ctext import c_constant, precedence_of
+from polyopt.ir import build
+from polyopt.ir.expr import Affine, Expr, Load, index_of, inside
+from polyopt.ir.types import (
+    BOOL,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    TYPES,
+    U8,
+    U16,
+    U32,
+    U64,
+    ScalarType,
+)
+from polyopt.isl import affine_var, instance_space, parse_set
+
+COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)] or ["cc"]
+
+
+def var(name: str, type_: ScalarType) -> Load:
+    return Load(type_, name, ())
+
+
+def c(expr: Expr, *, stored: bool = False) -> str:
+    printed = c_expression(
+        expr, lambda load: load.array, lambda _: "i + 1", lambda _: "i >= 1 && i < N", stored=stored
+    )
+    return printed.text
+
+
+a, b, d = (var(name, U16) for name in "abd")
+x, y = var("x", F32), var("y[i][j]", F32)
+i, j = var("i", I32), var("j", I32)
+u = var("u", U32)
+total = build.binary("add", build.binary("add", a, b), d)
+
+
+@pytest.mark.parametrize(
+    ("expected", "expr"),
+    [
+        ("(uint16_t)(a + b + d) / 3", build.binary("div", total, build.const(U16, 3))),
+        ("(uint16_t)(a + (b + d))", build.binary("add", a, build.binary("add", b, d))),
+        ("x - (x - y[i][j])", build.binary("sub", x, build.binary("sub", x, y))),
+        ("x * (x / y[i][j])", build.binary("mul", x, build.binary("div", x, y))),
+        ("a * 0.25f", build.binary("mul", build.cast(F32, a), build.const(F32, 0.25))),
+        ("x * 0.1", build.binary("mul", build.cast(F64, x), build.const(F64, 0.1))),
+        ("x > 0.0f ? x : 0.0f", build.binary("max", x, build.const(F32, 0))),
+        ("min_f32(y[i][j], x)", build.binary("min", y, x)),
+        ("sqrtf(x * x)", build.call("sqrt", build.binary("mul", x, x))),
+        ("sqrt(x)", build.call("sqrt", build.cast(F64, x))),
+        ("(int64_t)i * j", build.binary("mul", build.cast(I64, i), build.cast(I64, j))),
+        ("i >> 2", build.binary("floordiv", i, build.const(I32, 4))),
+        ("i & 3", build.binary("floormod", i, build.const(I32, 4))),
+        ("floordiv_i32(i, 3)", build.binary("floordiv", i, build.const(I32, 3))),
+        ("(int32_t)((uint32_t)i << 4)", build.binary("shl", i, build.const(I32, 4))),
+        ("-(int64_t)i", build.negate(build.cast(I64, i))),
+        ("-(-x)", build.negate(build.negate(x))),
+        ("a < b ? a : 7", build.select(build.compare("lt", a, b), a, build.const(U16, 7))),
+        ("i < j ? u : (uint32_t)a",
+         build.select(build.compare("lt", i, j), u, build.cast(U32, a))),
+        ("(a < b) & (b < d)",
+         build.binary("and", build.compare("lt", a, b), build.compare("lt", b, d))),
+        ("1", build.compare("lt", a, build.const(U16, 65535)).with_children(
+            (build.cast(I32, a), build.const(I32, 70000)))),
+        ("(i & j) + 1", build.binary("add", build.binary("and", i, j), build.const(I32, 1))),
+    ],
+)  # fmt: skip
+def test_prints(expected: str, expr: Expr) -> None:
+    assert c(expr) == expected
+
+
+def test_a_store_wraps_by_itself() -> None:
+    assert c(total, stored=True) == "a + b + d"
+    assert c(build.binary("mul", a, b), stored=True) == "(uint32_t)a * b"
+    scaled = build.binary("mul", build.cast(F32, a), build.const(F32, 0.5))
+    assert c(build.cast(U16, scaled), stored=True) == "(uint16_t)(a * 0.5f)"
+    double = build.binary("mul", build.cast(F64, x), build.const(F64, 0.1))
+    assert c(build.cast(F32, double), stored=True) == "x * 0.1"
+    assert c(build.cast(F32, double)) == "(float)(x * 0.1)"
+
+
+def test_affine_parts_are_64_bit() -> None:
+    form = affine_var(instance_space((), "S", ("i",)), 0)
+    assert c(build.binary("mul", index_of(form), build.const(I64, 2))) == "(i + 1) * 2"
+    narrow = build.binary("mul", build.cast(F32, Affine(I32, form)), build.const(F32, 0.5))
+    assert c(narrow) == "(int32_t)(i + 1) * 0.5f"
+    guard = build.select(inside(parse_set("{ S[i] : i >= 1 }")), x, build.const(F32, 0))
+    assert c(guard) == "i >= 1 && i < N ? x : 0.0f"
+
+
+@pytest.mark.parametrize(
+    ("expected", "type_", "value"),
+    [
+        ("0.1f", F32, float(np.float32(0.1))),
+        ("1e+20f", F32, 1e20),
+        ("3.0f", F32, 3.0),
+        ("-0.0", F64, -0.0),
+        ("0.3333333333333333", F64, 1 / 3),
+        ("INFINITY", F32, float("inf")),
+        ("NAN", F64, float("nan")),
+        ("INT32_MIN", I32, -(2**31)),
+        ("INT64_MIN", I64, -(2**63)),
+        ("3000000000u", U32, 3000000000),
+        ("18446744073709551615u", U64, 2**64 - 1),
+        ("-5", I8, -5),
+    ],
+)
+def test_constants(expected: str, type_: ScalarType, value: float) -> None:
+    assert c_constant(type_, value).text == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "text"),
+    [
+        (15, "A[i + 1][j]"), (15, "f(a, b)"), (15, "(a + b)"), (15, "1e-5f"), (14, "-x"),
+        (14, "*p"), (14, "(float)x"), (13, "a * b"), (12, "a * b - 1"), (12, "1e-5f + x"),
+        (12, "(a * b) + 1"), (11, "a << 2"), (10, "a <= b"), (9, "a == b"), (8, "a & -b"),
+        (5, "a < b && c"), (3, "a ? b : c + 1"), (15, "s->x.y"),
+    ],
+)  # fmt: skip
+def test_precedence_of_text(level: int, text: str) -> None:
+    assert precedence_of(text) == level
+
+
+def test_needs_wrapv() -> None:
+    assert needs_wrapv(build.binary("add", i, j))
+    assert needs_wrapv(build.binary("mul", x.__class__(F32, "x", ()), x)) is False
+    assert not needs_wrapv(total)
+    assert not needs_wrapv(build.binary("add", build.cast(I32, a), build.cast(I32, b)))
+    assert needs_wrapv(build.select(build.compare("lt", a, b), build.negate(i), j))
+
+
+def test_helpers_are_those_used() -> None:
+    text = helpers("x = min_f32(a, b);", "y = floordiv_i64(a, b);")
+    assert text.count("static inline") == 2
+    assert text.index("min_f32") < text.index("floordiv_i64")
+    assert helpers("x = my_min_f32(a);") == ""
+
+
+# Random expressions: compiled without a warning, run, and compared with the interpreter.
+
+VALUES = {
+    "int": (0, 1, -1, 2, 7, -128, 127, 255, -32768, 65535, -(2**31), 2**31 - 1, 2**63 - 1, -(2**63)),
+    "float": (0.0, -0.0, 1.0, -1.5, 0.1, 3.0e38, 1e-30, 255.5, -7.25, float("nan"), float("inf")),
+}
+WRAPPING = ("add", "sub", "mul", "and", "or", "xor", "min", "max")
+
+
+def positive(expr: Expr) -> Expr:
+    """A small number above zero, as a divisor."""
+    mask = build.binary("and", expr, build.const(expr.type, 7))
+    return build.binary("add", mask, build.const(expr.type, 1))
+
+
+class Draw:
+    """Random well-defined expressions over one variable of every type."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)  # noqa: S311
+
+    def expr(self, type_: ScalarType, depth: int) -> Expr:
+        if depth == 0 or self.random.random() < 0.1:
+            return self.leaf(type_)
+        kind = self.random.choice(("binary",) * 5 + ("unary", "cast", "cast", "select", "call"))
+        if kind == "select":
+            cond = self.expr(BOOL, depth - 1)
+            return build.select(cond, self.expr(type_, depth - 1), self.expr(type_, depth - 1))
+        if kind == "cast":
+            return self.cast(type_, depth - 1)
+        if kind == "unary":
+            operand = self.expr(type_, depth - 1)
+            negated = type_.is_float or (type_ != BOOL and self.random.random() < 0.5)
+            return build.negate(operand) if negated else build.invert(operand)
+        if type_ == BOOL:
+            return self.condition(depth - 1)
+        if kind == "call":
+            return self.call(type_, depth - 1)
+        return self.binary(type_, depth - 1)
+
+    def leaf(self, type_: ScalarType) -> Expr:
+        if self.random.random() < 0.6:
+            return Load(type_, f"v_{type_.name}", ())
+        value = self.random.choice(VALUES["float" if type_.is_float else "int"])
+        return build.const(type_, value)
+
+    def cast(self, type_: ScalarType, depth: int) -> Expr:
+        operand = self.expr(self.random.choice(list(TYPES.values())), depth)
+        if operand.type.is_float and not type_.is_float and type_ != BOOL:
+            low = -100 if type_.kind == "int" else 0
+            operand = build.binary("max", operand, build.const(operand.type, low))
+            operand = build.binary("min", operand, build.const(operand.type, 100))
+        return build.cast(type_, operand)
+
+    def condition(self, depth: int) -> Expr:
+        if self.random.random() < 0.3:
+            op = self.random.choice(("and", "or", "xor", "min", "max"))
+            return build.binary(op, self.expr(BOOL, depth), self.expr(BOOL, depth))
+        type_ = self.random.choice(list(TYPES.values()))
+        op = self.random.choice(("lt", "le", "eq", "ne", "gt", "ge"))
+        return build.compare(op, self.expr(type_, depth), self.expr(type_, depth))
+
+    def call(self, type_: ScalarType, depth: int) -> Expr:
+        if not type_.is_float:
+            return build.call("abs", self.expr(type_, depth))
+        function = self.random.choice(("sqrt", "fabs", "floor", "ceil", "trunc", "round"))
+        return build.call(function, self.expr(type_, depth))
+
+    def binary(self, type_: ScalarType, depth: int) -> Expr:
+        left, right = self.expr(type_, depth), self.expr(type_, depth)
+        if type_.is_float:
+            ops = ("add", "sub", "mul", "div", "mod", "min", "max", "floordiv", "floormod")
+            return build.binary(self.random.choice(ops), left, right)
+        op = self.random.choice((*WRAPPING, "div", "mod", "floordiv", "floormod", "shl", "shr"))
+        if op in {"shl", "shr"}:
+            right = build.binary("and", right, build.const(type_, type_.bits - 1))
+        elif op not in WRAPPING:
+            right = self.random.choice((positive(right), build.const(type_, 4)))
+        return build.binary(op, left, right)
+
+
+PARAMETERS = ", ".join(f"{t.c_name} v_{t.name}" for t in TYPES.values())
+
+
+def translation_unit(exprs: list[Expr]) -> str:
+    bodies = []
+    unused = " ".join(f"(void)v_{t};" for t in TYPES)
+    for number, expr in enumerate(exprs):
+        both = [
+            c_expression(expr, lambda n: n.array, lambda _: "", lambda _: "", stored=stored).text
+            for stored in (True, False)
+        ]
+        type_ = expr.type.c_name
+        bodies.append(
+            f"void e{number}({PARAMETERS}, {type_} *stored, {type_} *plain) {{\n    {unused}\n"
+            f"    *stored = {both[0]};\n    *plain = ({type_})({both[1]});\n}}\n"
+        )
+    text = "\n".join(bodies)
+    return f"#include <math.h>\n#include <stdint.h>\n\n{helpers(text)}\n{text}"
+
+
+def sample(draw: Draw, type_: ScalarType) -> object:
+    kind = "float" if type_.is_float else "int"
+    value = draw.random.choice(VALUES[kind])
+    if not type_.is_float and draw.random.random() < 0.5:
+        value = draw.random.getrandbits(64)
+    return build.const(type_, value).value
+
+
+CTYPES = {
+    name: {BOOL: ctypes.c_bool, F32: ctypes.c_float, F64: ctypes.c_double}.get(
+        type_, getattr(ctypes, f"c_{type_.kind}{type_.bits}", None)
+    )
+    for name, type_ in TYPES.items()
+}
+
+
+def same(one: object, other: object) -> bool:
+    return one == other or (one != one and other != other)  # noqa: PLR0124
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("seed", range(2))
+def test_random_expressions_mean_the_same_in_c(tmp_path, compiler: str, seed: int) -> None:
+    draw = Draw(seed)
+    exprs = [draw.expr(draw.random.choice(list(TYPES.values())), 4) for _ in range(250)]
+    path = tmp_path / "e.c"
+    path.write_text(translation_unit(exprs))
+    library = tmp_path / "e.so"
+    subprocess.run(
+        [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-fwrapv", "-ffp-contract=off", "-fPIC",
+         "-shared", str(path), "-o", str(library), "-lm"],
+        check=True,
+    )  # fmt: skip
+    loaded = ctypes.CDLL(str(library))
+    for number, expr in enumerate(exprs):
+        function, ctype = loaded[f"e{number}"], CTYPES[expr.type.name]
+        for _ in range(12):
+            inputs = {f"v_{t.name}": sample(draw, t) for t in TYPES.values()}
+            stored, plain = ctype(), ctype()
+            args = [CTYPES[n[2:]](v) for n, v in inputs.items()]
+            function(*args, ctypes.byref(stored), ctypes.byref(plain))
+            typed = {n: value_of(TYPES[n[2:]], v) for n, v in inputs.items()}
+            env = Environment(read=lambda name, _, typed=typed: typed[name])
+            expected = evaluate(expr, env)
+            assert same(expected, plain.value), (c(expr), inputs)
+            assert same(expected, stored.value), (c(expr, stored=True), inputs)
+
+
+def value_of(type_: ScalarType, value: object) -> object:
+    if type_ == BOOL:
+        return bool(value)
+    return getattr(np, type_.numpy_name)(value) if type_.is_float else value
+
+
+def test_printed_c_has_no_undefined_behaviour(tmp_path) -> None:
+    """Signed overflow is only ever where ``needs_wrapv`` says so."""
+    draw = Draw(99)
+    drawn = (draw.expr(draw.random.choice((I8, I16, U8, U16, U32, I32, I64)), 3) for _ in range(400))
+    exprs = [e for e in drawn if not needs_wrapv(e)]
+    calls = []
+    for number, expr in enumerate(exprs):
+        inputs = ", ".join(c_constant(t, sample(draw, t)).text for t in TYPES.values())
+        calls.append(
+            f"    {{ {expr.type.c_name} s, p; e{number}({inputs}, &s, &p); }}\n"
+        )
+    main = "int main(void) {\n" + "".join(calls) + "    return 0;\n}\n"
+    path = tmp_path / "e.c"
+    path.write_text(translation_unit(exprs) + main)
+    program = tmp_path / "e"
+    checks = "-fsanitize=undefined,float-cast-overflow"
+    subprocess.run(
+        [COMPILERS[0], "-O0", checks, "-fno-sanitize-recover=all", str(path), "-o", str(program), "-lm"],
+        check=True,
+    )  # fmt: skip
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
