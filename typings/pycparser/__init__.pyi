@@ -1,0 +1,1 @@
+# What polyopt uses of pycparser, typed.

@@ -1,0 +1,170 @@
+from collections.abc import Sequence
+
+class Coord:
+    file: str
+    line: int
+    column: int | None
+
+class Node:
+    coord: Coord | None
+    def children(self) -> Sequence[tuple[str, Node]]: ...
+
+class ArrayDecl(Node):
+    type: Node
+    dim: Node | None
+
+class ArrayRef(Node):
+    name: Node
+    subscript: Node
+
+class Assignment(Node):
+    op: str
+    lvalue: Node
+    rvalue: Node
+
+class BinaryOp(Node):
+    op: str
+    left: Node
+    right: Node
+
+class Break(Node): ...
+
+class Cast(Node):
+    to_type: Typename
+    expr: Node
+
+class Compound(Node):
+    block_items: list[Node] | None
+
+class Constant(Node):
+    type: str
+    value: str
+
+class Continue(Node): ...
+
+class Decl(Node):
+    name: str | None
+    quals: list[str]
+    storage: list[str]
+    funcspec: list[str]
+    type: Node
+    init: Node | None
+
+class DeclList(Node):
+    decls: list[Decl]
+
+class DoWhile(Node):
+    cond: Node
+    stmt: Node
+
+class EllipsisParam(Node): ...
+class EmptyStatement(Node): ...
+
+class ExprList(Node):
+    exprs: list[Node]
+
+class FileAST(Node):
+    ext: list[Node]
+
+class For(Node):
+    init: Node | None
+    cond: Node | None
+    next: Node | None
+    stmt: Node
+
+class FuncCall(Node):
+    name: Node
+    args: ExprList | None
+
+class FuncDecl(Node):
+    args: ParamList | None
+    type: Node
+
+class _FunctionHead(Decl):
+    name: str
+    type: FuncDecl
+
+class FuncDef(Node):
+    decl: _FunctionHead
+    param_decls: list[Decl] | None
+    body: Compound
+
+class Goto(Node):
+    name: str
+
+class ID(Node):
+    name: str
+
+class IdentifierType(Node):
+    names: list[str]
+
+class If(Node):
+    cond: Node
+    iftrue: Node | None
+    iffalse: Node | None
+
+class InitList(Node):
+    exprs: list[Node]
+
+class Label(Node):
+    name: str
+    stmt: Node
+
+class ParamList(Node):
+    params: list[Decl | Typename | EllipsisParam]
+
+class Pragma(Node):
+    string: str
+
+class PtrDecl(Node):
+    quals: list[str]
+    type: Node
+
+class Return(Node):
+    expr: Node | None
+
+class Struct(Node):
+    name: str | None
+    decls: list[Node] | None
+
+class StructRef(Node):
+    name: Node
+    type: str
+    field: ID
+
+class Switch(Node):
+    cond: Node
+    stmt: Node
+
+class TernaryOp(Node):
+    cond: Node
+    iftrue: Node
+    iffalse: Node
+
+class TypeDecl(Node):
+    declname: str | None
+    quals: list[str]
+    type: Node
+
+class Typedef(Node):
+    name: str
+    quals: list[str]
+    storage: list[str]
+    type: Node
+
+class Typename(Node):
+    name: str | None
+    quals: list[str]
+    type: Node
+
+class UnaryOp(Node):
+    op: str
+    expr: Node
+
+class Union(Node):
+    name: str | None
+    decls: list[Node] | None
+
+class While(Node):
+    cond: Node
+    stmt: Node
