@@ -1,0 +1,183 @@
+"""From statements as a frontend met them to a Scop: names, roles, context."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError
+from polyopt.ir.expr import Affine, Inside, index_of, rewrite
+from polyopt.ir.scop import Array, Loop, Scop, Statement
+from polyopt.isl import (
+    Set,
+    UnionAccessInfo,
+    affine_constant,
+    dim_type,
+    params_space,
+    union_all,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from polyopt.ir.expr import Expr
+    from polyopt.isl import PwAff
+    from polyopt.source import Source, Span
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A statement that has no name yet; its sets and forms have an unnamed tuple."""
+
+    array: str
+    #: { [i] -> [x] }, one per dimension of the array
+    index: tuple[PwAff, ...]
+    value: Expr
+    #: { [i] : ... }
+    domain: Set
+    iterators: tuple[str, ...]
+    span: Span | None = None
+
+
+@dataclass(eq=False)
+class DraftLoop:
+    """A loop being filled."""
+
+    iterator: str
+    step: int = 1
+    body: list[Draft | DraftLoop] = field(default_factory=list["Draft | DraftLoop"])
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """All a frontend knows of a program; array arguments have their role still to be found."""
+
+    name: str
+    params: tuple[str, ...]
+    #: [N] -> { : what the program states of its sizes }
+    context: Set
+    arguments: tuple[Array, ...]
+    temps: tuple[Array, ...]
+    body: Sequence[Draft | DraftLoop]
+    signature: tuple[str, ...]
+    source: Source | None = None
+    reference: Callable[..., object] | None = None
+
+
+def assemble(program: Program) -> Scop:
+    """The Scop of a program: statements named, roles found, all extents at least 1.
+
+    Raises ``InvalidOptionError`` where no sizes satisfy what is stated.
+    """
+    drafts = list(_drafts(program.body))
+    names = _statement_names(drafts)
+    statements = tuple(_statement(draft, names[draft]) for draft in drafts)
+    scop = Scop(
+        name=program.name,
+        params=program.params,
+        context=_context(program),
+        arrays=(*program.arguments, *program.temps),
+        statements=statements,
+        nest=_nest(program.body, names),
+        source=program.source,
+        signature=program.signature,
+        reference=program.reference,
+    )
+    roles = {a.name: _role(scop, a.name) for a in program.arguments}
+    return replace(
+        scop, arrays=tuple(replace(a, role=roles.get(a.name, a.role)) for a in scop.arrays)
+    )
+
+
+def _drafts(body: Sequence[Draft | DraftLoop]) -> Iterator[Draft]:
+    for item in body:
+        if isinstance(item, Draft):
+            yield item
+        else:
+            yield from _drafts(item.body)
+
+
+def _statement_names(drafts: Sequence[Draft]) -> dict[Draft, str]:
+    """The written array's name, numbered where several statements write it."""
+    writers = Counter(d.array for d in drafts)
+    taken = {array for array, count in writers.items() if count == 1}
+    numbers: Counter[str] = Counter()
+    names: dict[Draft, str] = {}
+    for draft in drafts:
+        name = draft.array
+        while writers[draft.array] > 1 and (name == draft.array or name in taken):
+            name = f"{draft.array}_{numbers[draft.array]}"
+            numbers[draft.array] += 1
+        taken.add(name)
+        names[draft] = name
+    return names
+
+
+def _statement(draft: Draft, name: str) -> Statement:
+    domain = draft.domain.set_tuple_name(name)
+    ident = domain.get_space().get_tuple_id(dim_type.set)
+
+    def named(form: PwAff) -> PwAff:
+        return form.set_tuple_id(dim_type.in_, ident)
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Affine():
+                return replace(expr, form=named(expr.form))
+            case Inside():
+                return replace(expr, where=expr.where.set_tuple_id(ident))
+            case _:
+                return expr
+
+    return Statement(
+        name=name,
+        iterators=draft.iterators,
+        domain=domain,
+        array=draft.array,
+        index=tuple(index_of(named(form)) for form in draft.index),
+        value=rewrite(draft.value, change),
+        span=draft.span,
+    )
+
+
+def _nest(body: Sequence[Draft | DraftLoop], names: dict[Draft, str]) -> tuple[Loop | str, ...]:
+    result: list[Loop | str] = []
+    for item in body:
+        if isinstance(item, Draft):
+            result.append(names[item])
+        elif inner := _nest(item.body, names):
+            result.append(Loop(item.iterator, inner, item.step))
+    return tuple(result)
+
+
+def _context(program: Program) -> Set:
+    """``[N] -> { : every extent >= 1, and what the program states }``."""
+    space = params_space(program.params)
+    one = affine_constant(space, 1)
+    context = program.context
+    seen: set[str] = set()
+    for array in (*program.arguments, *program.temps):
+        for extent in array.extents[array.private :]:
+            if (text := str(extent)) not in seen:
+                seen.add(text)
+                context = context.intersect(extent.ge_set(one))
+    if context.is_empty():
+        raise InvalidOptionError(
+            f"no sizes satisfy what {program.name} states of them",
+            hint="every extent has to be at least 1 for some sizes",
+        )
+    return context
+
+
+def _role(scop: Scop, array: str) -> str:
+    """``in``, ``out`` where nothing is read before it is written, else ``inout``."""
+    writes = [s.write.relation for s in scop.statements if s.array == array]
+    if not writes:
+        return "in"
+    reads = [a.relation for s in scop.statements for a in s.reads if a.array == array]
+    if not reads:
+        return "out"
+    info = UnionAccessInfo.from_sink(union_all(reads).intersect_params(scop.context))
+    info = info.set_must_source(union_all(writes)).set_schedule_map(scop.schedule)
+    return "out" if info.compute_flow().get_may_no_source().is_empty() else "inout"

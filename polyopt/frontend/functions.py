@@ -1,0 +1,121 @@
+"""Math functions, casts and clamps on values, by NumPy's rules for result types."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from polyopt.errors import TypeMismatchError
+from polyopt.frontend.values import (
+    Form,
+    Number,
+    Strong,
+    Value,
+    Weak,
+    binary,
+    compare,
+    is_weak,
+    negative,
+    select,
+    type_of,
+    typed,
+)
+from polyopt.ir import build
+from polyopt.ir.types import BOOL, F32, F64, I64, TYPES, U16, ScalarType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Functions of one number that NumPy computes in floats.
+FLOAT_FUNCTIONS = (
+    "sqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "erf", "floor", "ceil",
+    "trunc", "pow", "fmod", "atan2",
+)  # fmt: skip
+_ROUNDING = {"floor", "ceil", "trunc"}
+
+
+def float_call(function: str, args: Sequence[Value], *, weak: bool = False) -> Value:
+    """A math function as NumPy types it; as Python's ``math`` does (``f64``) where ``weak``."""
+    if function in _ROUNDING and type_of(args[0]).is_integer and not weak:
+        return args[0]  # integers round to themselves
+    if weak:
+        return Weak(build.call(function, *(typed(a, F64) for a in args)))
+    types = [_float_type(a) for a in args if not is_weak(a)]
+    type_ = max(types, key=lambda t: t.bits) if types else F64
+    return Strong(build.call(function, *(typed(a, type_) for a in args)))
+
+
+def _float_type(value: Value) -> ScalarType:
+    type_ = type_of(value)
+    if type_.is_float:
+        return type_
+    if type_.bits < U16.bits:
+        message = f"NumPy computes this function of {type_} in half precision"
+        raise TypeMismatchError(message, hint="cast the argument to f32 first")
+    return F32 if type_.bits == U16.bits else F64
+
+
+def absolute(value: Value) -> Value:
+    """``abs(value)``."""
+    match value:
+        case Number():
+            return Number(abs(value.value))
+        case Form():
+            return binary("max", value, negative(value))
+        case _:
+            type_ = I64 if type_of(value) == BOOL else type_of(value)
+            expr = typed(value, type_)
+            expr = expr if type_.kind == "uint" else build.call("abs", expr)
+            return Weak(expr) if is_weak(value) else Strong(expr)
+
+
+def extreme(op: str, values: Sequence[Value]) -> Value:
+    """``min`` or ``max`` of one or more values."""
+    return reduce(lambda a, b: binary(op, a, b), values)
+
+
+def clamp(value: Value, low: Value, high: Value) -> Value:
+    """``min(max(value, low), high)``: both bounds included."""
+    return binary("min", binary("max", value, low), high)
+
+
+def sign(value: Value) -> Value:
+    """-1, 0 or 1 in the value's type."""
+    above = select(compare("gt", value, Number(0)), Number(1), Number(0))
+    kind = type_of(value)
+    if kind.kind == "uint":
+        return convert(kind, above)
+    below = select(compare("lt", value, Number(0)), Number(-1), Number(0))
+    return convert(kind, binary("add", above, below))
+
+
+def convert(type_: ScalarType, value: Value) -> Value:
+    """The value as a NumPy scalar of the type."""
+    if type_ == BOOL and type_of(value) != BOOL:
+        value = compare("ne", value, Number(0))
+    if isinstance(value, Number) and isinstance(value.value, int) and type_.is_integer:
+        return Strong(typed(value, type_))
+    return Strong(typed(value, type_))
+
+
+def to_int(value: Value) -> Value:
+    """Python's ``int(value)``: truncates, and is weak."""
+    match value:
+        case Number():
+            return Number(int(value.value))
+        case Form():
+            return value
+        case _:
+            return Weak(typed(value, I64))
+
+
+def to_float(value: Value) -> Value:
+    """Python's ``float(value)``: double precision, and weak."""
+    return Number(float(value.value)) if isinstance(value, Number) else Weak(typed(value, F64))
+
+
+def named_type(name: str) -> ScalarType | None:
+    """The type of a short name (``u16``) or a NumPy name (``uint16``)."""
+    if name in TYPES:
+        return TYPES[name]
+    return next((t for t in TYPES.values() if t.numpy_name == name), None)

@@ -1,0 +1,99 @@
+"""What people write in a loop function's signature: ``img: u16["H", "W - 2"]``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.errors import InvalidOptionError
+from polyopt.frontend.functions import named_type
+from polyopt.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
+
+if TYPE_CHECKING:
+    from typing import Any
+
+Extent = int | str
+
+
+@dataclass(frozen=True)
+class ArrayOf:
+    """The type of an array argument: scalar type and extents, as ``u16["H", "W"]`` makes it.
+
+    Extents are integers or affine expressions of sizes, as text. ``ArrayOf["u16", "H", "W"]``
+    is the same with the type's name.
+    """
+
+    type: ScalarType
+    extents: tuple[Extent, ...]
+
+    def __class_getitem__(cls, items: object) -> ArrayOf:
+        """``ArrayOf["u16", "H", "W"]``."""
+        name, *extents = items if isinstance(items, tuple) else (items,)
+        return as_scalar(name)[tuple(extents)]
+
+    def __repr__(self) -> str:
+        """``u16["H", "W - 2"]``."""
+        return f"{self.type}[{', '.join(map(repr, self.extents))}]"
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar type as programs name it: annotates, casts, and makes array types.
+
+    ``alpha: f32`` is a scalar argument, ``img: f32["H", "W"]`` an array, ``f32(x)`` a cast.
+    """
+
+    type: ScalarType
+
+    def __getitem__(self, extents: Extent | tuple[Extent, ...]) -> ArrayOf:
+        """An array of this type. Raises ``InvalidOptionError`` for anything but sizes."""
+        items = extents if isinstance(extents, tuple) else (extents,)
+        for item in items:
+            if isinstance(item, bool) or not isinstance(item, int | str):  # type: ignore[redundant]
+                message = f"an extent is an integer or a text such as 'H - 2', not {item!r}"
+                raise InvalidOptionError(message)
+        return ArrayOf(self.type, items)
+
+    def __call__(self, value: object) -> Any:
+        """The value as a NumPy scalar of this type: what the cast does in plain Python."""
+        return np.asarray(value).astype(self.dtype)[()]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype; lets NumPy take this object for one."""
+        return np.dtype(self.type.numpy_name)
+
+    def __repr__(self) -> str:
+        """The short name, such as ``u16``."""
+        return self.type.name
+
+
+boolean = Scalar(BOOL)
+i8, i16, i32, i64 = (Scalar(t) for t in (I8, I16, I32, I64))
+u8, u16, u32, u64 = (Scalar(t) for t in (U8, U16, U32, U64))
+f32, f64 = (Scalar(t) for t in (F32, F64))
+
+
+def as_scalar(kind: object) -> Scalar:
+    """A scalar type from ``u16``, ``"u16"``, ``"uint16"``, ``np.uint16`` or a dtype.
+
+    Raises ``InvalidOptionError`` for anything else.
+    """
+    if isinstance(kind, Scalar):
+        return kind
+    if isinstance(kind, ScalarType):
+        return Scalar(kind)
+    found = named_type(kind) if isinstance(kind, str) else _from_dtype(kind)
+    if found is None:
+        hint = "use one of u8 u16 u32 u64 i8 i16 i32 i64 f32 f64, or NumPy's names"
+        raise InvalidOptionError(f"{kind!r} is not a scalar type polyopt knows", hint=hint)
+    return Scalar(found)
+
+
+def _from_dtype(kind: Any) -> ScalarType | None:
+    try:
+        return named_type(np.dtype(kind).name)
+    except TypeError:
+        return None

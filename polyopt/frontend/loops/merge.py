@@ -1,0 +1,87 @@
+"""``if`` on data as a choice of values: ``if c: a = u else: a = v`` is ``a = u if c else v``."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+Assignment = tuple[ast.expr, ast.expr]
+
+
+def merged(node: ast.If) -> list[Assignment] | None:
+    """The assignments that an ``if`` amounts to, where both branches assign the same targets.
+
+    ``None`` where they do not, or where a test could see what an earlier assignment changed.
+    """
+    then, other = _branch(node.body), _branch(node.orelse)
+    if then is None or other is None or not then or len(then) != len(other):
+        return None
+    targets = [ast.dump(_loaded(target)) for target, _ in then]
+    if targets != [ast.dump(_loaded(target)) for target, _ in other]:
+        return None
+    changed = {base_name(target) for target, _ in then[:-1]}
+    if changed & names_in(node.test):
+        return None
+    return [
+        (target, _choice(node, value, alternative))
+        for (target, value), (_, alternative) in zip(then, other, strict=True)
+    ]
+
+
+def _branch(body: list[ast.stmt]) -> list[Assignment] | None:
+    result: list[Assignment] = []
+    for node in body:
+        match node:
+            case ast.Assign(targets=[ast.Name() | ast.Subscript() as target]):
+                result.append((target, node.value))
+            case ast.AugAssign():
+                result.append((node.target, augmented(node)))
+            case ast.If() if node.orelse and (inner := merged(node)) is not None:
+                result += inner
+            case ast.Pass():
+                continue
+            case _:
+                return None
+    return result
+
+
+def augmented(node: ast.AugAssign) -> ast.expr:
+    """``a[x] + v`` of ``a[x] += v``."""
+    value = ast.BinOp(_loaded(node.target), node.op, node.value)
+    return ast.copy_location(value, node)
+
+
+def _choice(node: ast.If, then: ast.expr, other: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.IfExp(node.test, then, other), then)
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    """The target as an expression that is read."""
+    result = copy.copy(target)
+    if isinstance(result, ast.Name | ast.Subscript):
+        result.ctx = ast.Load()
+    return result
+
+
+def base_name(target: ast.expr) -> str:
+    """The variable that an assignment changes."""
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """All names that occur below a node."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def changed_in(body: list[ast.stmt]) -> set[str]:
+    """The variables and arrays that some statements may change."""
+    result: set[str] = set()
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign):
+                result |= {base_name(t) for t in node.targets}
+            elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+                result.add(base_name(node.target))
+    return result
