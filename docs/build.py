@@ -12,6 +12,7 @@ import doctest
 import html
 import inspect
 import io
+import itertools
 import os
 import re
 import sys
@@ -113,6 +114,32 @@ def run_examples(page: Path) -> list[str]:
     return [report.getvalue()] if report.getvalue() else []
 
 
+def wrong_messages(page: Path) -> list[str]:
+    """The ``python raises`` blocks that do not raise what the ``text`` block after them says.
+
+    All run in one namespace, from the root; an error's text is compared as it is printed.
+    """
+    blocks = list(_FENCE.finditer(page.read_text(encoding="utf-8")))
+    names: dict[str, object] = {}
+    found: list[str] = []
+    for block, after in itertools.pairwise(blocks):
+        if block["info"].strip() != "python raises":
+            continue
+        said = _raised(block["body"], names)
+        if said.strip() != after["body"].strip():
+            found.append(f"{page.name} says\n{after['body']}but the program says\n{said}\n")
+    return found
+
+
+def _raised(code: str, names: dict[str, object]) -> str:
+    with contextlib.chdir(ROOT):
+        try:
+            exec(code, names)  # noqa: S102
+        except errors.PolyoptError as error:
+            return str(error)
+    return "(nothing)"
+
+
 def error_classes() -> dict[str, type[errors.PolyoptError]]:
     """The error classes that have a code of their own, by code, as they are defined."""
     return {
@@ -156,6 +183,7 @@ def problems() -> Iterator[str]:
     for page in pages():
         yield from broken_links(page)
         yield from run_examples(page)
+    yield from wrong_messages(ERRORS)
     text = ERRORS.read_text(encoding="utf-8")
     if text != error_index(text):
         yield "errors.md is not what polyopt.errors says: run `python docs/build.py errors`"
