@@ -340,6 +340,12 @@ class Scop:
             for name, path, steps in _leaves(self.nest, (), ())
         ).intersect_domain(self.domain)
 
+    def __str__(self) -> str:
+        """The program as loops, with types."""
+        from polyopt.ir.show import show
+
+        return show(self)
+
     def with_statements(self, *statements: Statement) -> Scop:
         """The same program with some statements replaced, by name."""
         new = {s.name: s for s in statements}
