@@ -139,7 +139,11 @@ def _violation(
         return found
     ran = relation.domain()
     sides = [side for side in _sides(array, index) if not side.is_disjoint(ran)]
-    words = [condition_text(side.gist(ran), statement.iterators) for side in sides]
+    words = [
+        # A gist would turn i >= N - 1 into i == N - 1, which says less of the cause.
+        condition_text(side if side.n_basic_set() == 1 else side.gist(ran), statement.iterators)
+        for side in sides
+    ]
     return replace(found, condition=" or ".join(dict.fromkeys(words)))
 
 
