@@ -1,1 +1,76 @@
+"""C programs to Scops: ``parse_c``."""
 
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError, ProgramSyntaxError, TooDeepError
+from polyopt.frontend.c.locate import Locator
+from polyopt.frontend.c.lower import lower
+from polyopt.frontend.c.parse import parse
+from polyopt.frontend.c.preprocess import preprocess
+from polyopt.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from polyopt.ir.scop import Scop
+
+__all__ = ["parse_c"]
+
+
+def parse_c(
+    source: str | Path,
+    *,
+    function: str | None = None,
+    defines: Mapping[str, str | int] | None = None,
+    params: Iterable[str] = (),
+) -> Scop:
+    """The Scop of a C function, or of its part between the scop pragmas.
+
+    ``source`` is a file, or program text (told by a brace or a new line). ``function`` says
+    which function where there are several; ``defines`` are macros as on a compiler's command
+    line; ``params`` names integer arguments to keep as sizes even where no bound needs them.
+
+    Raises ``ProgramSyntaxError``, ``NonAffineError``, ``UnsupportedError``, ``TooDeepError``,
+    ``TypeMismatchError`` or ``UnknownNameError``, each with its place in the text.
+
+    >>> scop = parse_c("void twice(int n, float a[n]) { for (int i = 0; i < n; i++) a[i] *= 2; }")
+    >>> scop.name, scop.params, [s.name for s in scop.statements]
+    ('twice', ('n',), ['a'])
+    """
+    program = _read(source)
+    text = preprocess(program, _checked(defines or {}))
+    locator = Locator(text)
+    try:
+        return lower(parse(text, locator), text, locator, function, tuple(params))
+    except RecursionError:
+        msg = "the program is nested too deep"
+        raise TooDeepError(
+            msg, span=Span(program, 1), hint="split long expressions and deep nests"
+        ) from None
+
+
+def _read(source: str | Path) -> Source:
+    if isinstance(source, str) and re.search(r"[{}\n]", source):
+        return Source("<program>", source)
+    path = Path(source)
+    try:
+        return Source(str(path), path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        msg = f"{path} is not text in UTF-8"
+    except FileNotFoundError:
+        msg = f"there is no file {path}"
+    except (OSError, ValueError) as error:
+        msg = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
+    raise ProgramSyntaxError(msg, hint="give a C file, or program text with a function in it")
+
+
+def _checked(defines: Mapping[str, str | int]) -> Mapping[str, str | int]:
+    for name in defines:
+        if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, ]*\))?", name):
+            msg = f"{name!r} cannot be the name of a macro"
+            raise InvalidOptionError(msg, hint="defines={'N': 64}")
+    return defines

@@ -1,0 +1,193 @@
+"""Records to named statements, variables to arrays with their roles: the finished Scop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import UnsupportedError
+from polyopt.frontend.c.declarations import plain
+from polyopt.frontend.c.statements import LoopRecord
+from polyopt.ir.expr import Affine, Expr, Inside, rewrite
+from polyopt.ir.scop import Array, Loop, Scop, Statement
+from polyopt.isl import (
+    PwAff,
+    Set,
+    UnionAccessInfo,
+    affine_constant,
+    dim_type,
+    params_space,
+    union_all,
+)
+
+if TYPE_CHECKING:
+    from polyopt.frontend.c.scope import Program, Record, Variable
+    from polyopt.frontend.c.statements import Item
+
+
+def assemble(
+    program: Program, name: str, signature: tuple[str, ...], nest: list[Item]
+) -> Scop:
+    """The Scop of what lowering gathered. Raises ``UnsupportedError``."""
+    records = [r for r in _in_order(nest) if not program.known(r.place).is_empty()]
+    if not records:
+        msg = "the program has no statement that runs"
+        raise program.locator.error(UnsupportedError, None, msg, hint="write into an array")
+    names = _names(records)
+    statements = {id(r): _statement(r, n) for r, n in zip(records, names, strict=True)}
+    listed = tuple(statements.values())
+    used = {s.array for s in listed} | {a.array for s in listed for a in s.reads}
+    arrays = tuple(
+        _array(program, variable, listed)
+        for key, variable in program.variables.items()
+        if variable.argument or key in used
+    )
+    scop = Scop(
+        name,
+        program.params,
+        program.context.coalesce(),
+        arrays,
+        listed,
+        _nest(nest, {key: s.name for key, s in statements.items()}),
+        source=program.source,
+        signature=signature,
+    )
+    return replace(scop, arrays=tuple(_with_role(scop, a) for a in arrays))
+
+
+def _in_order(nest: list[Item] | tuple[Item, ...]) -> list[Record]:
+    result: list[Record] = []
+    for item in nest:
+        result += _in_order(item.body) if isinstance(item, LoopRecord) else [item]
+    return result
+
+
+def _names(records: list[Record]) -> list[str]:
+    """The written array's name, numbered where it has several writers; never the same twice."""
+    writers = Counter(record.array for record in records)
+    taken = {array for array, count in writers.items() if count == 1}
+    numbers: Counter[str] = Counter()
+    result: list[str] = []
+    for record in records:
+        if writers[record.array] == 1:
+            result.append(record.array)
+            continue
+        name = f"{record.array}_{numbers[record.array]}"
+        numbers[record.array] += 1
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        result.append(name)
+    return result
+
+
+def _statement(record: Record, name: str) -> Statement:
+    iterators = record.place.iterators
+    domain = _named_set(record.place.domain.coalesce(), name, iterators)
+
+    def change(node: Expr) -> Expr:
+        match node:
+            case Affine():
+                return Affine(node.type, _named_form(node.form, name, iterators))
+            case Inside():
+                return Inside(node.type, _named_set(node.where, name, iterators))
+            case _:
+                return node
+
+    index = tuple(Affine(i.type, _named_form(i.form, name, iterators)) for i in record.index)
+    value = rewrite(record.value, change)
+    return Statement(name, iterators, domain, record.array, index, value, record.span)
+
+
+def _named_set(where: Set, name: str, iterators: tuple[str, ...]) -> Set:
+    for position, iterator in enumerate(iterators):
+        where = where.set_dim_name(dim_type.set, position, iterator)
+    return where.set_tuple_name(name)
+
+
+def _named_form(form: PwAff, name: str, iterators: tuple[str, ...]) -> PwAff:
+    """The form over the named tuple, whose identifier has to be isl's own."""
+    tuple_id = _named_set(Set.universe(form.get_domain_space()), name, iterators).get_tuple_id()
+    return form.set_tuple_id(dim_type.in_, tuple_id)
+
+
+def _nest(items: list[Item] | tuple[Item, ...], names: dict[int, str]) -> tuple[Loop | str, ...]:
+    """The loops with the statements' names; loops without statements are gone."""
+    result: list[Loop | str] = []
+    for item in items:
+        if not isinstance(item, LoopRecord):
+            if id(item) in names:
+                result.append(names[id(item)])
+        elif body := _nest(item.body, names):
+            result.append(Loop(item.iterator, body, item.step))
+    return tuple(result)
+
+
+def _array(program: Program, variable: Variable, statements: tuple[Statement, ...]) -> Array:
+    """The array with all extents known, as if it were an argument that is read only."""
+    zero = affine_constant(params_space(program.params), 0)
+    own = [
+        _derived(program, variable, position, statements) if extent is None else extent
+        for position, extent in enumerate(variable.extents)
+    ]
+    lower = [*(low for low, _ in variable.private), *(zero for _ in own)]
+    extents = (*(count for _, count in variable.private), *own)
+    shifted = any(not low.is_equal(zero) for low in lower)
+    return Array(
+        variable.array,
+        variable.type,
+        extents,
+        "in" if variable.argument else "temp",
+        lower=tuple(lower) if shifted else (),
+        private=len(variable.private),
+        span=variable.span,
+    )
+
+
+def _derived(
+    program: Program, variable: Variable, position: int, statements: tuple[Statement, ...]
+) -> PwAff:
+    """One more than the largest index used: the least extent that a pointer has to have."""
+    accesses = [
+        access.relation.range()
+        for statement in statements
+        for access in (statement.write, *statement.reads)
+        if access.array == variable.array
+    ]
+    rest = variable.span
+    if accesses:
+        touched = accesses[0]
+        for more in accesses[1:]:
+            touched = touched.union(more)
+        touched = touched.intersect_params(program.context)
+        if not touched.is_empty() and touched.dim_has_upper_bound(dim_type.set, position):
+            most = plain(touched.coalesce().dim_max(position))
+            if most.n_piece() == 1:
+                extent = most.add(affine_constant(most.get_domain_space(), 1))
+                program.assume_extent(extent)
+                return extent
+    msg = f"the outermost extent of {variable.array!r} is not declared and not plain from its uses"
+    hint = f"declare it, such as {variable.type.c_name} {variable.array}[n]"
+    raise program.locator.error(UnsupportedError, rest, msg, hint=hint)
+
+
+def _with_role(scop: Scop, array: Array) -> Array:
+    if array.role == "temp":
+        return array
+    written = any(s.array == array.name for s in scop.statements)
+    if not written:
+        return array
+    return replace(array, role="inout" if _reads_before_writes(scop, array.name) else "out")
+
+
+def _reads_before_writes(scop: Scop, name: str) -> bool:
+    """Whether some read of the array finds what the caller put there."""
+    reads = union_all(a.relation for s in scop.statements for a in s.reads if a.array == name)
+    if reads.is_empty():
+        return False
+    writes = union_all(s.write.relation for s in scop.statements if s.array == name)
+    info = UnionAccessInfo.from_sink(reads.intersect_params(scop.context))
+    info = info.set_must_source(writes.intersect_params(scop.context))
+    flow = info.set_schedule_map(scop.schedule).compute_flow()
+    return not flow.get_must_no_source().is_empty()

@@ -1,0 +1,369 @@
+"""C expressions to typed IR expressions, affine parts kept affine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from polyopt.errors import (
+    NonAffineError,
+    TooDeepError,
+    TypeMismatchError,
+    UnknownNameError,
+    UnsupportedError,
+)
+from polyopt.frontend.c import arith
+from polyopt.frontend.c.affine import affine_form, deepen
+from polyopt.frontend.c.functions import EXTREMA, KNOWN, MATH
+from polyopt.frontend.c.literals import literal
+from polyopt.frontend.c.scope import (
+    Env,
+    Inline,
+    IteratorVar,
+    Parameter,
+    Pending,
+    Place,
+    Program,
+    Substituted,
+    Variable,
+)
+from polyopt.ir import build
+from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, index_of, inside, loads
+from polyopt.ir.types import BOOL, F32, I32, I64, promote_c
+from polyopt.isl import affine_param
+
+if TYPE_CHECKING:
+    from polyopt.errors import PolyoptError
+    from polyopt.isl import PwAff, Set
+
+#: Deepest expression: later stages recurse over it within Python's usual limit.
+MAX_EXPRESSION = 256
+
+_ARITHMETIC = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or",
+    "^": "xor", "<<": "shl", ">>": "shr",
+}  # fmt: skip
+_RELATIONAL = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+_LOGICAL = {"&&", "||"}
+
+
+@dataclass(frozen=True, eq=False)
+class Lowering:
+    """Lowers the expressions at one place of the program.
+
+    ``assuming`` says that an unsigned size expression may be taken not to wrap, as a fact about
+    the sizes: so in bounds, conditions and subscripts.
+    """
+
+    program: Program
+    env: Env
+    place: Place
+    assuming: bool = False
+    depth: int = 0
+
+    # -- affine ------------------------------------------------------------------------------
+    def affine(self, node: c_ast.Node, what: str) -> PwAff:
+        """``{ [i] -> [value] }`` of an expression that has to be affine.
+
+        Raises ``NonAffineError`` that points at the part that is not.
+        """
+        lowering = replace(self, assuming=True)
+        form = lowering.form(lowering.lower(node))
+        if form is not None:
+            return form
+        raise lowering.not_affine(node, what)
+
+    def form(self, expr: Expr) -> PwAff | None:
+        """The affine form of a lowered expression here, or ``None``."""
+        assume = self.program.assume if self.assuming else None
+        return affine_form(expr, self.program.known(self.place), assume)
+
+    def not_affine(self, node: c_ast.Node, what: str) -> PolyoptError:
+        """The error for an expression that should be affine."""
+        from polyopt.frontend.c.reasons import culprit
+
+        part, reason, hint = culprit(self, node)
+        message = f"{what} is not affine: {reason}"
+        return self.program.locator.error(NonAffineError, part, message, hint=hint)
+
+    # -- values ------------------------------------------------------------------------------
+    def lower(self, node: c_ast.Node) -> Expr:
+        """The value of an expression, with its C type; comparisons are of type bool."""
+        if self.depth > MAX_EXPRESSION:
+            msg = f"an expression of more than {MAX_EXPRESSION} levels"
+            hint = "split it into several statements, or use a loop over an array"
+            raise self.program.locator.error(TooDeepError, node, msg, hint=hint)
+        try:
+            return replace(self, depth=self.depth + 1)._dispatch(node)
+        except TypeMismatchError as error:
+            if error.diagnostic.span is not None:
+                raise
+            raise self.program.locator.error(
+                TypeMismatchError, node, error.diagnostic.message, hint="a cast may help"
+            ) from None
+
+    def _dispatch(self, node: c_ast.Node) -> Expr:
+        match node:
+            case c_ast.Constant():
+                return self._constant(node)
+            case c_ast.ID():
+                return self._name(node)
+            case c_ast.ArrayRef():
+                return self._element(node)
+            case c_ast.BinaryOp() if node.op in _ARITHMETIC:
+                return self._arithmetic(node)
+            case c_ast.BinaryOp() if node.op in _RELATIONAL or node.op in _LOGICAL:
+                return self.condition(node)
+            case c_ast.UnaryOp() if node.op in {"-", "+", "~", "!"}:
+                return self._unary(node)
+            case c_ast.TernaryOp():
+                return self._ternary(node)
+            case c_ast.Cast():
+                type_ = self.program.types.scalar(node.to_type)
+                return self.cast(type_, self.lower(node.expr))
+            case c_ast.FuncCall():
+                return self._call(node)
+            case _:
+                from polyopt.frontend.c.reasons import unsupported
+
+                raise unsupported(self.program.locator, node)
+
+    def _constant(self, node: c_ast.Constant) -> Expr:
+        found = literal(node.value)
+        if found is not None:
+            return found
+        msg = f"the literal {node.value} is not taken"
+        hint = "use integers up to 64 bits, and float or double numbers"
+        raise self.program.locator.error(UnsupportedError, node, msg, hint=hint)
+
+    def _name(self, node: c_ast.ID) -> Expr:
+        match self.env.get(node.name):
+            case Parameter(name=name, type=type_):
+                return build.affine(type_, affine_param(self.place.space, name))
+            case IteratorVar(type=type_, level=level):
+                return build.affine(type_, self.place.variable(level))
+            case Substituted(value=value, depth=depth):
+                return deepen(value, self.place.depth - depth)
+            case Variable() as variable:
+                return self._load(variable, (), node)
+            case Pending() as pending:
+                from polyopt.frontend.c.reasons import unset
+
+                raise unset(self.program, node, pending)
+            case Inline():
+                msg = f"the function {node.name!r} is not a value"
+                raise self.program.locator.error(TypeMismatchError, node, msg, hint="call it")
+            case None:
+                return self._builtin_name(node)
+
+    def _builtin_name(self, node: c_ast.ID) -> Expr:
+        if node.name in {"true", "false"}:
+            return build.const(I32, node.name == "true")
+        if node.name in {"INFINITY", "HUGE_VALF"}:
+            return build.const(F32, float("inf"))
+        known = sorted(set(self.env.names()) - set(self.program.functions))
+        msg = f"nothing is called {node.name!r} here"
+        hint = f"there are: {', '.join(known)}" if known else "declare it as an argument"
+        raise self.program.locator.error(UnknownNameError, node, msg, hint=hint)
+
+    def _element(self, node: c_ast.ArrayRef) -> Expr:
+        variable, subscripts = self.target(node)
+        return self._load(variable, tuple(self._index(s) for s in subscripts), node)
+
+    def target(self, node: c_ast.Node) -> tuple[Variable, list[c_ast.Node]]:
+        """The variable that an lvalue names, and its subscripts.
+
+        Raises ``UnknownNameError``, ``TypeMismatchError`` or ``UnsupportedError``.
+        """
+        subscripts: list[c_ast.Node] = []
+        base = node
+        while isinstance(base, c_ast.ArrayRef):
+            subscripts.insert(0, base.subscript)
+            base = base.name
+        if not isinstance(base, c_ast.ID):
+            from polyopt.frontend.c.reasons import unsupported
+
+            raise unsupported(self.program.locator, base)
+        binding = self.env.get(base.name)
+        if binding is None:
+            self._builtin_name(base)
+        if not isinstance(binding, Variable):
+            msg = f"{base.name!r} is not an array"
+            raise self.program.locator.error(
+                TypeMismatchError, node, msg, hint="only arrays take subscripts"
+            )
+        if len(subscripts) != len(binding.extents):
+            rank, count = len(binding.extents), len(subscripts)
+            msg = f"{base.name!r} has {rank} dimension(s) but is used with {count} subscript(s)"
+            hint = "name one element: pointers to rows are not taken"
+            raise self.program.locator.error(TypeMismatchError, node, msg, hint=hint)
+        return binding, subscripts
+
+    def _load(self, variable: Variable, index: tuple[Expr, ...], node: c_ast.Node) -> Load:
+        if len(index) != len(variable.extents):
+            msg = f"{variable.array!r} is an array, not a number"
+            raise self.program.locator.error(
+                TypeMismatchError, node, msg, hint="name one element with subscripts"
+            )
+        found = build.load(variable.type, variable.array, (*self.private(variable), *index))
+        return replace(found, span=self.program.locator.span(node))
+
+    def private(self, variable: Variable) -> tuple[Affine, ...]:
+        """The subscripts that say whose copy of a privatised variable is meant."""
+        return tuple(index_of(self.place.variable(k)) for k in range(len(variable.private)))
+
+    def _index(self, node: c_ast.Node) -> Expr:
+        """A subscript of a read: affine, or computed from data."""
+        lowering = replace(self, assuming=True)
+        expr = lowering.lower(node)
+        if expr.type.is_float:
+            msg = f"a subscript has to be an integer, not {expr.type}"
+            raise self.program.locator.error(TypeMismatchError, node, msg, hint="cast it: (int)x")
+        form = lowering.form(expr)
+        if form is not None:
+            return index_of(form)
+        if not loads(expr):
+            raise lowering.not_affine(node, "this subscript")
+        return arith.index_expression(build.cast(I64, expr), self.place.space)
+
+    # -- operators ---------------------------------------------------------------------------
+    def cast(self, type_: arith.ScalarType, expr: Expr) -> Expr:
+        """Conversion that keeps affine values affine where that is exact."""
+        return arith.cast(type_, expr, self.program.known(self.place))
+
+    def operate(self, op: str, left: Expr, right: Expr) -> Expr:
+        """An arithmetic operation under C's promotions."""
+        known = self.program.known(self.place)
+        return arith.operate(op, left, right, known)
+
+    def _arithmetic(self, node: c_ast.BinaryOp) -> Expr:
+        left, right = self.lower(node.left), self.lower(node.right)
+        op = _ARITHMETIC[node.op]
+        if op not in {"add", "sub", "mul", "div"} and promote_c(left.type, right.type).is_float:
+            msg = f"{node.op!r} is not defined on {left.type} and {right.type}"
+            hint = "use fmod for floating remainders" if op == "mod" else "cast to integers first"
+            raise self.program.locator.error(TypeMismatchError, node, msg, hint=hint)
+        if op in {"div", "mod"} and isinstance(right, Const) and right.value == 0:
+            if not left.type.is_float and not right.type.is_float:
+                raise self.program.locator.error(
+                    TypeMismatchError, node, "division by zero", hint="the divisor is always 0"
+                )
+        return self.operate(op, left, right)
+
+    def _unary(self, node: c_ast.UnaryOp) -> Expr:
+        if node.op == "!":
+            return self.condition(node)
+        operand = self.lower(node.expr)
+        type_ = promote_c(operand.type, operand.type) if not operand.type.is_float else operand.type
+        operand = self.cast(type_, operand)
+        if node.op == "+":
+            return operand
+        if node.op == "~":
+            return build.invert(operand)
+        return arith.negate(operand, self.program.known(self.place))
+
+    def _ternary(self, node: c_ast.TernaryOp) -> Expr:
+        cond = self.condition(node.cond)
+        then, other = self.under(cond).lower(node.iftrue), self.under(cond, False).lower(node.iffalse)
+        if then.type == BOOL == other.type:
+            return build.select(cond, then, other)
+        type_ = promote_c(then.type, other.type)
+        then = self.under(cond).cast(type_, then)
+        other = self.under(cond, False).cast(type_, other)
+        return arith.choose(cond, then, other)
+
+    def under(self, cond: Expr, holds: bool = True) -> Lowering:
+        """Lowering where an affine condition is known to hold, or not to."""
+        if not isinstance(cond, Inside):
+            return self
+        place = self.place.restricted(cond.where) if holds else self.place.without(cond.where)
+        return replace(self, place=place)
+
+    def condition(self, node: c_ast.Node) -> Expr:
+        """Truth of an expression: ``Inside`` where affine, else a bool computed from data."""
+        match node:
+            case c_ast.BinaryOp(op="&&"):
+                left = self.condition(node.left)
+                right = self._inner().under(left).condition(node.right)
+                return arith.both(left, right)
+            case c_ast.BinaryOp(op="||"):
+                left = self.condition(node.left)
+                right = self._inner().under(left, False).condition(node.right)
+                return arith.either(left, right)
+            case c_ast.UnaryOp(op="!"):
+                return arith.opposite(self._inner().condition(node.expr))
+            case c_ast.BinaryOp() if node.op in _RELATIONAL:
+                return self._compare(node)
+            case _:
+                return self._truth(self.lower(node))
+
+    def _inner(self) -> Lowering:
+        return replace(self, depth=self.depth + 1)
+
+    def _truth(self, value: Expr) -> Expr:
+        if value.type == BOOL:
+            return value
+        form = None if value.type.is_float else self.form(value)
+        if isinstance(value, Const):
+            return build.const(BOOL, value.value != 0)
+        if form is not None:
+            return inside(form.non_zero_set())
+        return build.compare("ne", value, build.const(value.type, 0))
+
+    def _compare(self, node: c_ast.BinaryOp) -> Expr:
+        left, right = self._inner().lower(node.left), self._inner().lower(node.right)
+        type_ = promote_c(left.type, right.type)
+        left, right = self.cast(type_, left), self.cast(type_, right)
+        op = _RELATIONAL[node.op]
+        if isinstance(left, Const) and isinstance(right, Const):
+            return build.const(BOOL, arith.compare_numbers(op, left.value, right.value))
+        forms = (None, None) if type_.is_float else (self.form(left), self.form(right))
+        if forms[0] is not None and forms[1] is not None:
+            return inside(arith.compare_forms(op, forms[0], forms[1]))
+        return build.compare(op, left, right)
+
+    # -- calls -------------------------------------------------------------------------------
+    def _call(self, node: c_ast.FuncCall) -> Expr:
+        name = node.name.name if isinstance(node.name, c_ast.ID) else ""
+        arguments = list(node.args.exprs) if node.args is not None else []
+        if name in self.program.functions:
+            return self._inline(self.program.functions[name], arguments, node)
+        if name not in MATH and name not in EXTREMA:
+            msg = f"calls of {name or 'this'!r} are not taken"
+            hint = f"known functions (and their float forms): {KNOWN}"
+            raise self.program.locator.error(UnsupportedError, node, msg, hint=hint)
+        values = [self.lower(argument) for argument in arguments]
+        if name in EXTREMA:
+            return self._extremum(name, values, node)
+        function, type_ = MATH[name]
+        return build.call(function, *(self.cast(type_, value) for value in values))
+
+    def _extremum(self, name: str, values: list[Expr], node: c_ast.Node) -> Expr:
+        if len(values) != 2:
+            msg = f"{name} takes 2 arguments, not {len(values)}"
+            raise self.program.locator.error(TypeMismatchError, node, msg, hint=f"{name}(a, b)")
+        op, type_ = EXTREMA[name]
+        type_ = type_ or promote_c(values[0].type, values[1].type)
+        left, right = (self.cast(type_, value) for value in values)
+        return self.operate(op, left, right)
+
+    def _inline(self, function: Inline, arguments: list[c_ast.Node], node: c_ast.Node) -> Expr:
+        decl = function.decl.decl.type
+        formals = [p for p in (decl.args.params if decl.args else []) if p.name]
+        if len(formals) != len(arguments):
+            msg = f"{decl.type.declname!r} takes {len(formals)} argument(s), not {len(arguments)}"
+            raise self.program.locator.error(TypeMismatchError, node, msg, hint="see its definition")
+        scope = Env()
+        for formal, argument in zip(formals, arguments, strict=True):
+            type_ = self.program.types.scalar(formal.type)
+            value = self.cast(type_, self.lower(argument))
+            scope.declare(formal.name, Substituted(value, self.place.depth))
+        body = replace(self, env=scope)
+        return self.cast(self.program.types.scalar(decl.type), body.lower(function.value))
+
+
+def set_of(cond: Expr) -> Set | None:
+    """The set of an affine condition, ``None`` for one on data."""
+    return cond.where if isinstance(cond, Inside) else None

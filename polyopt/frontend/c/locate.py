@@ -1,0 +1,164 @@
+"""From a node of the parse tree to the place in the source that a caret can mark."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from polyopt.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from polyopt.errors import PolyoptError
+    from polyopt.frontend.c.preprocess import Preprocessed
+
+TOKEN = re.compile(
+    r"""[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+    r"""|<<=|>>=|->|\+\+|--|&&|\|\||[-+*/%&|^<>=!]=|<<|>>|\S"""
+)
+_OPEN, _CLOSE = {"(", "[", "{"}, {")": "(", "]": "[", "}": "{"}
+_PREFIX = {"-", "+", "!", "~", "*", "&", "++", "--"}
+
+Place = tuple[int, int]
+
+
+class Locator:
+    """Spans of nodes, in the original text, of one preprocessed program."""
+
+    def __init__(self, program: Preprocessed) -> None:
+        self._program = program
+        self._lines = program.text.split("\n")
+
+    @cached_property
+    def tokens(self) -> list[tuple[int, int, str]]:
+        """``(line, column, text)`` of every token outside pragmas, in order."""
+        return [
+            (number, found.start() + 1, found.group())
+            for number, line in enumerate(self._lines, 1)
+            if not line.lstrip().startswith("#")
+            for found in TOKEN.finditer(line)
+        ]
+
+    @cached_property
+    def _places(self) -> list[Place]:
+        return [(line, column) for line, column, _ in self.tokens]
+
+    def error(
+        self,
+        kind: type[PolyoptError],
+        node: c_ast.Node | Place | Span | None,
+        message: str,
+        *,
+        hint: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> PolyoptError:
+        """An error of that kind that points at the node."""
+        span = node if isinstance(node, Span) else self.span(node)
+        return kind(message, span=span, hint=hint, notes=notes)
+
+    def span(self, node: c_ast.Node | Place | None) -> Span:
+        """The place of a node (or a token at ``(line, column)``) in the source."""
+        if node is None:
+            return Span(self._program.source, 1)
+        places = [node] if isinstance(node, tuple) else list(_leaf_places(node))
+        if not places:
+            return Span(self._program.source, 1)
+        first, last = self._index(min(places)), self._index(max(places))
+        if first is None or last is None:
+            line, column = min(places)
+            return self._pragma_span(line, column, max(places)[1])
+        if isinstance(node, c_ast.Node):
+            first, last = self._balance(node, first, last)
+        return self._between(first, last)
+
+    def line_span(self, line: int) -> Span:
+        """A whole line of the source, without its indentation."""
+        text = self._program.source.line(line)
+        column = len(text) - len(text.lstrip()) + 1
+        return Span(self._program.source, line, column, max(1, len(text.strip())))
+
+    def _index(self, place: Place) -> int | None:
+        """The token that starts at, or holds, the place."""
+        found = bisect_right(self._places, place) - 1
+        if found < 0 or self._places[found][0] != place[0]:
+            return None
+        return found
+
+    def _balance(self, node: c_ast.Node, first: int, last: int) -> tuple[int, int]:
+        """Take in the brackets and prefix operators that belong to the node."""
+        missing, pending = 0, 0
+        for _, _, text in self.tokens[first : last + 1]:
+            if text in _OPEN:
+                pending += 1
+            elif text in _CLOSE and pending:
+                pending -= 1
+            elif text in _CLOSE:
+                missing += 1
+        while pending and last + 1 < len(self.tokens):
+            last += 1
+            text = self.tokens[last][2]
+            pending += (text in _OPEN) - (text in _CLOSE)
+        while missing and first > 0:
+            first -= 1
+            text = self.tokens[first][2]
+            missing += (text in _CLOSE) - (text in _OPEN)
+        if isinstance(node, c_ast.UnaryOp):
+            first, last = self._operator(node, first, last)
+        return first, last
+
+    def _operator(self, node: c_ast.UnaryOp, first: int, last: int) -> tuple[int, int]:
+        if node.op in {"p++", "p--"}:
+            return first, min(last + 1, len(self.tokens) - 1)
+        start = first
+        while start > 0 and self.tokens[start - 1][2] == "(":
+            start -= 1
+            last = min(last + 1, len(self.tokens) - 1)
+        if start > 0 and self.tokens[start - 1][2] in {*_PREFIX, "sizeof"}:
+            return start - 1, last
+        return first, last
+
+    def _between(self, first: int, last: int) -> Span:
+        line, column, text = self.tokens[first]
+        end_line, end_column, end_text = self.tokens[last]
+        end = end_column + len(end_text) if end_line == line else len(self._lines[line - 1]) + 1
+        start, stop = self._original(line, column, max(end, column + len(text)))
+        return Span(self._program.source, line, start, stop - start)
+
+    def _original(self, line: int, start: int, stop: int) -> Place:
+        """Columns of the source line for columns of the preprocessed line."""
+        old, new = self._program.source.line(line), self._lines[line - 1]
+        if old[start - 1 : stop - 1] == new[start - 1 : stop - 1]:
+            return start, max(stop, start + 1)
+        was, now = list(TOKEN.finditer(old)), list(TOKEN.finditer(new))
+        match = SequenceMatcher(None, [t.group() for t in was], [t.group() for t in now], False)
+        touched: list[re.Match[str]] = []
+        for _, a, b, c, d in match.get_opcodes():
+            if d - c == b - a:
+                pairs = zip(was[a:b], now[c:d], strict=True)
+                touched += [o for o, n in pairs if n.end() + 1 > start and n.start() + 1 < stop]
+            elif any(n.end() + 1 > start and n.start() + 1 < stop for n in now[c:d]):
+                touched += was[a:b]
+        if not touched:
+            return 1, len(old) + 1
+        return touched[0].start() + 1, touched[-1].end() + 1
+
+    def _pragma_span(self, line: int, column: int, last: int) -> Span:
+        text = self._program.source.line(line)
+        found = TOKEN.match(text, last - 1)
+        return Span(self._program.source, line, column, (found.end() + 1 if found else last) - column)
+
+
+def _leaf_places(node: c_ast.Node) -> Iterator[Place]:
+    """Where the node and all nodes below it start; without recursion."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if current.coord is not None and not isinstance(current, c_ast.ExprList):
+            yield current.coord.line, current.coord.column or 1
+        waiting += [child for _, child in current.children()]

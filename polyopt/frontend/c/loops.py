@@ -1,0 +1,244 @@
+"""``for`` headers to exact sets of iterations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from polyopt.errors import NonAffineError, UnsupportedError
+from polyopt.frontend.c.expressions import Lowering, set_of
+from polyopt.frontend.c.scope import Env, IteratorVar, Pending, Place, Program, Variable
+from polyopt.ir.types import ScalarType
+from polyopt.isl import Map, PwAff, Set, Val, constant_value, context, dim_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HINT = "write it as for (int i = lo; i < hi; i += step)"
+
+
+@dataclass(frozen=True, eq=False)
+class Header:
+    """An analysed ``for`` header: what is iterated, and where its body stands."""
+
+    iterator: str
+    step: int
+    place: Place
+    env: Env
+
+
+def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
+    """The iterations of a loop, exact for every affine start, condition and step.
+
+    Raises ``NonAffineError`` or ``UnsupportedError``.
+    """
+    name, type_, start_node = _start(program, node, env)
+    start = Lowering(program, env, place).affine(start_node, "the start of this loop")
+    step = _step(program, node, name, env, place)
+    scope = env.inner()
+    unique = program.fresh(name)
+    scope.declare(name, IteratorVar(unique, type_, place.depth))
+    inner = place.deeper(unique)
+    grid = _grid(inner, start.add_dims(dim_type.in_, 1), step)
+    at_grid = replace(inner, domain=inner.domain.intersect(grid))
+    lowering = Lowering(program, scope, at_grid, assuming=True)
+    holds = _condition(lowering, node)
+    domain = at_grid.domain.intersect(holds)
+    if not _monotone(node.cond, name, step):
+        domain = _until_first_failure(at_grid.domain, domain, step)
+    domain = domain.coalesce()
+    _check_end(program, node, domain, place.depth, step)
+    _check_unsigned(program, node, type_, domain, step)
+    return Header(unique, step, replace(inner, domain=domain), scope)
+
+
+def _start(program: Program, node: c_ast.For, env: Env) -> tuple[str, ScalarType, c_ast.Node]:
+    """The iterator's name and type, and its first value."""
+    match node.init:
+        case c_ast.DeclList(decls=[c_ast.Decl() as decl]) if decl.init is not None:
+            type_ = program.types.scalar(decl.type)
+            if not type_.is_integer:
+                msg = f"the iterator {decl.name!r} is not an integer"
+                raise program.locator.error(UnsupportedError, decl, msg, hint=_HINT)
+            return decl.name, type_, decl.init
+        case c_ast.Assignment(op="=", lvalue=c_ast.ID() as target):
+            binding = env.get(target.name)
+            if isinstance(binding, Pending):
+                return target.name, binding.type, node.init.rvalue
+            if isinstance(binding, IteratorVar):
+                msg = f"{target.name!r} is the iterator of a loop around"
+                raise program.locator.error(
+                    UnsupportedError, target, msg, hint="give each loop its own iterator"
+                )
+            what = "an argument" if _is_argument(binding) else "not a plain local integer"
+            msg = f"the iterator {target.name!r} is {what}"
+            raise program.locator.error(UnsupportedError, target, msg, hint=_HINT)
+        case _:
+            msg = "the start of this loop has to set one iterator"
+            raise program.locator.error(UnsupportedError, node.init or node, msg, hint=_HINT)
+
+
+def _is_argument(binding: object) -> bool:
+    return isinstance(binding, Variable) and binding.argument
+
+
+def _step(program: Program, node: c_ast.For, name: str, env: Env, place: Place) -> int:
+    """The constant that each iteration adds."""
+    amount: c_ast.Node | None = None
+    sign = 1
+    match node.next:
+        case c_ast.UnaryOp(op="p++" | "++", expr=c_ast.ID(name=found)) if found == name:
+            return 1
+        case c_ast.UnaryOp(op="p--" | "--", expr=c_ast.ID(name=found)) if found == name:
+            return -1
+        case c_ast.Assignment(op="+=" | "-=", lvalue=c_ast.ID(name=found)) if found == name:
+            amount, sign = node.next.rvalue, 1 if node.next.op == "+=" else -1
+        case c_ast.Assignment(op="=", lvalue=c_ast.ID(name=found)) if found == name:
+            amount, sign = _added(node.next.rvalue, name)
+        case _:
+            pass
+    if amount is None:
+        msg = f"this loop has to step {name!r} by a constant"
+        raise program.locator.error(
+            UnsupportedError, node.next or node, msg, hint=f"{name}++, {name} += c or {name} -= c"
+        )
+    form = Lowering(program, env, place).affine(amount, "the step of this loop")
+    number = constant_value(form)
+    if number is None:
+        msg = "the step of this loop is not a constant"
+        hint = "a step has to be known when polyopt runs: use a number or #define"
+        raise program.locator.error(NonAffineError, amount, msg, hint=hint)
+    if number == 0:
+        msg = "this loop never moves: its step is 0"
+        raise program.locator.error(UnsupportedError, amount, msg, hint="use another step")
+    return sign * number
+
+
+def _added(value: c_ast.Node, name: str) -> tuple[c_ast.Node | None, int]:
+    """``c`` and the sign of ``i + c``, ``c + i`` or ``i - c``."""
+    match value:
+        case c_ast.BinaryOp(op="+" | "-", left=c_ast.ID(name=found)) if found == name:
+            return value.right, 1 if value.op == "+" else -1
+        case c_ast.BinaryOp(op="+", right=c_ast.ID(name=found)) if found == name:
+            return value.left, 1
+        case _:
+            return None, 1
+
+
+def _grid(place: Place, start: PwAff, step: int) -> Set:
+    """``{ [.., i] : i = start + k step, k >= 0 }``."""
+    iterator = place.variable(place.depth - 1)
+    grid = iterator.ge_set(start) if step > 0 else iterator.le_set(start)
+    if abs(step) > 1:
+        gone = iterator.sub(start).mod_val(Val.int_from_si(context(), abs(step)))
+        grid = grid.intersect(gone.zero_set())
+    return grid
+
+
+def _condition(lowering: Lowering, node: c_ast.For) -> Set:
+    """Where the loop's condition holds."""
+    if node.cond is None:
+        raise lowering.program.locator.error(
+            UnsupportedError, node, "this loop has no end", hint=_HINT
+        )
+    cond = lowering.condition(node.cond)
+    found = set_of(cond)
+    if found is not None:
+        return found
+    from polyopt.ir.expr import Const
+
+    if isinstance(cond, Const):
+        space = lowering.place.space
+        return Set.universe(space) if cond.value else Set.empty(space)
+    raise blame_condition(lowering, node.cond, "the bound of this loop")
+
+
+def blame_condition(lowering: Lowering, node: c_ast.Node, what: str) -> Exception:
+    """The error for a condition that has to be affine: points at the atom that is not."""
+    for atom in _atoms(node):
+        if set_of(lowering.condition(atom)) is None:
+            sides = [atom.left, atom.right] if isinstance(atom, c_ast.BinaryOp) else [atom]
+            for side in sides:
+                if lowering.form(lowering.lower(side)) is None:
+                    return lowering.not_affine(side, what)
+            return lowering.not_affine(atom, what)
+    return lowering.not_affine(node, what)
+
+
+def _atoms(node: c_ast.Node) -> Iterator[c_ast.Node]:
+    match node:
+        case c_ast.BinaryOp(op="&&" | "||"):
+            yield from _atoms(node.left)
+            yield from _atoms(node.right)
+        case c_ast.UnaryOp(op="!"):
+            yield from _atoms(node.expr)
+        case _:
+            yield node
+
+
+def _monotone(cond: c_ast.Node, name: str, step: int) -> bool:
+    """Whether the condition, once false, stays false: ``i < e`` going up, ``&&`` of such."""
+    from polyopt.frontend.c.usage import names_in
+
+    match cond:
+        case c_ast.BinaryOp(op="&&"):
+            return _monotone(cond.left, name, step) and _monotone(cond.right, name, step)
+        case c_ast.BinaryOp(op="<" | "<=" | ">" | ">="):
+            up = step > 0
+            low, high = cond.left, cond.right
+            if cond.op in {">", ">="}:
+                low, high = high, low
+            moving, still = (low, high) if up else (high, low)
+            return (
+                isinstance(moving, c_ast.ID)
+                and moving.name == name
+                and name not in names_in(still)
+            )
+        case _:
+            return False
+
+
+def _until_first_failure(grid: Set, domain: Set, step: int) -> Set:
+    """The iterations before the first one at which the condition fails."""
+    last = grid.dim(dim_type.set) - 1
+    failed = grid.subtract(domain)
+    space = grid.get_space().map_from_set()
+    later = Map.universe(space)
+    for position in range(last):
+        later = later.equate(dim_type.in_, position, dim_type.out, position)
+    if step > 0:
+        later = later.order_le(dim_type.in_, last, dim_type.out, last)
+    else:
+        later = later.order_ge(dim_type.in_, last, dim_type.out, last)
+    return domain.subtract(failed.apply(later).set_dim_name(dim_type.set, last, "i"))
+
+
+def _check_end(program: Program, node: c_ast.For, domain: Set, level: int, step: int) -> None:
+    """Refuse a loop without a last iteration."""
+    known = domain.intersect_params(program.context)
+    ends = known.dim_has_upper_bound if step > 0 else known.dim_has_lower_bound
+    if known.is_empty() or ends(dim_type.set, level):
+        return
+    msg = "this loop does not end for all sizes"
+    hint = "bound it with < going up and > going down; != and unsigned >= 0 do not end it"
+    raise program.locator.error(NonAffineError, node.cond or node, msg, hint=hint)
+
+
+def _check_unsigned(
+    program: Program, node: c_ast.For, type_: ScalarType, domain: Set, step: int
+) -> None:
+    """Refuse a descending unsigned loop that would have to go below zero to end."""
+    if type_.kind != "uint" or step > 0:
+        return
+    place = Place(domain, ("",) * domain.dim(dim_type.set))
+    iterator = place.variable(place.depth - 1)
+    limit = iterator.add_constant_val(Val.int_from_si(context(), step))
+    below = program.known(place).subtract(limit.nonneg_set())
+    if below.is_empty():
+        return
+    msg = "this loop does not end: its unsigned iterator never goes below zero"
+    raise program.locator.error(
+        NonAffineError, node.cond or node, msg, hint="declare the iterator as a signed integer"
+    )

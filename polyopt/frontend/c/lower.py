@@ -1,0 +1,164 @@
+"""A C function to a Scop: arguments, facts about sizes, statements, and their names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from polyopt.errors import ProgramSyntaxError, TypeMismatchError, UnsupportedError
+from polyopt.frontend.c.assemble import assemble
+from polyopt.frontend.c.ctypes import Types
+from polyopt.frontend.c.declarations import Declarer
+from polyopt.frontend.c.expressions import Lowering
+from polyopt.frontend.c.loops import blame_condition
+from polyopt.frontend.c.expressions import set_of
+from polyopt.frontend.c.parse import deep_recursion, parse_condition
+from polyopt.frontend.c.region import choose_function, region_of
+from polyopt.frontend.c.scope import Env, Parameter, Program, Substituted, Variable
+from polyopt.frontend.c.statements import Statements
+from polyopt.frontend.c.usage import usage_of
+from polyopt.ir.expr import Const
+from polyopt.isl import affine_constant, affine_param, params_space
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from polyopt.frontend.c.ctypes import CType
+    from polyopt.frontend.c.locate import Locator
+    from polyopt.frontend.c.preprocess import Preprocessed
+    from polyopt.ir.scop import Scop
+
+_ASSUME = re.compile(r"\s*#\s*pragma\s+polyopt\b\s*(?:(assume)\s*\((.*)\)\s*$)?")
+
+
+def lower(
+    tree: c_ast.FileAST,
+    text: Preprocessed,
+    locator: Locator,
+    function: str | None,
+    sizes: Iterable[str],
+) -> Scop:
+    """The Scop of one function of the file. Raises the frontend's errors."""
+    with deep_recursion():
+        found, inlines = choose_function(tree, function, locator)
+        region = region_of(found, locator)
+        typedefs = {node.name: node.type for node in tree.ext if isinstance(node, c_ast.Typedef)}
+        types = Types(locator, typedefs)
+        conditions = _assumptions(text, found, locator)
+        usage = usage_of([found, *(c_ast.If(cond, None, None) for cond in conditions)])
+        arguments = _arguments(found, types, locator)
+        wanted = usage.affine | set(sizes)
+        params = tuple(
+            name
+            for name, (_, kind) in arguments.items()
+            if _is_size(kind) and name in wanted and not usage.assigned.get(name)
+        )
+        program = Program(text.source, locator, types, usage, params, inlines)
+        program.taken.update(arguments)
+        env = Env()
+        _constants(tree, program, env)
+        env = env.inner()
+        _bind_arguments(program, env, arguments)
+        for condition in conditions:
+            _assume(program, env, condition)
+        nest = Statements(program).block(region.items, env.inner(), program.start())
+        return assemble(program, found.decl.name, tuple(arguments), nest)
+
+
+def _is_size(kind: CType) -> bool:
+    return not kind.is_array and kind.scalar is not None and kind.scalar.is_integer
+
+
+def _arguments(
+    function: c_ast.FuncDef, types: Types, locator: Locator
+) -> dict[str, tuple[c_ast.Decl, CType]]:
+    """The arguments in call order with their types."""
+    listed = function.decl.type.args
+    result: dict[str, tuple[c_ast.Decl, CType]] = {}
+    for node in listed.params if listed is not None else []:
+        if not isinstance(node, c_ast.Decl):
+            if isinstance(node, c_ast.Typename) and types.of(node).scalar is None:
+                continue
+            msg = "every argument needs a name and a type"
+            raise locator.error(UnsupportedError, node, msg, hint="such as int n or float a[n]")
+        kind = types.of(node.type)
+        if kind.scalar is None:
+            msg = f"the argument {node.name!r} points to void"
+            hint = "give the element type, such as float *a"
+            raise locator.error(TypeMismatchError, node, msg, hint=hint)
+        result[node.name] = node, kind
+    return result
+
+
+def _bind_arguments(
+    program: Program, env: Env, arguments: dict[str, tuple[c_ast.Decl, CType]]
+) -> None:
+    for name, (_, kind) in arguments.items():
+        assert kind.scalar is not None
+        if name in program.params:
+            env.declare(name, Parameter(name, kind.scalar))
+            if kind.scalar.kind == "uint":
+                size = affine_param(params_space(program.params), name)
+                zero = affine_constant(size.get_domain_space(), 0)
+                program.assume(size.ge_set(zero).params())
+    declarer = Declarer(program, env, program.start())
+    for name, (node, kind) in arguments.items():
+        if name in program.params:
+            continue
+        assert kind.scalar is not None
+        extents = tuple(
+            None if size is None else declarer.extent(size, name) for size in kind.extents
+        )
+        for extent in extents:
+            if extent is not None:
+                program.assume_extent(extent)
+        span = program.locator.span(node)
+        variable = Variable(name, kind.scalar, extents, argument=True, const=kind.const, span=span)
+        env.declare(name, program.add(variable))
+
+
+def _constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
+    """File-level ``const`` scalars stand for their values."""
+    for node in tree.ext:
+        if not isinstance(node, c_ast.Decl) or node.init is None or "const" not in node.quals:
+            continue
+        kind = program.types.of(node.type)
+        if kind.is_array or kind.scalar is None:
+            continue
+        lowering = Lowering(program, env, program.start())
+        value = lowering.cast(kind.scalar, lowering.lower(node.init))
+        if isinstance(value, Const):
+            env.declare(node.name, Substituted(value, 0))
+
+
+def _assumptions(
+    text: Preprocessed, function: c_ast.FuncDef, locator: Locator
+) -> list[c_ast.Node]:
+    """Conditions of the ``#pragma polyopt assume(...)`` lines at the top or in the function."""
+    result: list[c_ast.Node] = []
+    del function
+    for line, pragma in sorted(text.pragmas.items()):
+        found = _ASSUME.match(pragma)
+        if found is None:
+            continue
+        if found.group(1) is None:
+            msg = "this pragma does not make sense"
+            hint = "write #pragma polyopt assume(H % 2 == 0 && H >= 4)"
+            raise locator.error(
+                ProgramSyntaxError, locator.line_span(line), msg, hint=hint
+            )
+        result.append(parse_condition(found.group(2), line, found.start(2) + 1, locator))
+    return result
+
+
+def _assume(program: Program, env: Env, node: c_ast.Node) -> None:
+    """Add a stated condition to the context."""
+    lowering = Lowering(program, env, program.start(), assuming=True)
+    cond = lowering.condition(node)
+    where = set_of(cond)
+    if where is not None:
+        program.assume(where.params())
+    elif not (isinstance(cond, Const) and cond.value):
+        raise blame_condition(lowering, node, "this assumption")

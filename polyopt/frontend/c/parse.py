@@ -1,0 +1,156 @@
+"""C text to pycparser's tree, the depth checked first, every mistake with its place."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast, c_lexer, c_parser
+
+from polyopt.errors import ProgramSyntaxError, TooDeepError
+from polyopt.frontend.c.locate import Locator
+from polyopt.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from polyopt.frontend.c.preprocess import Preprocessed
+
+#: Deepest nesting of brackets, statements, and operators that the frontend takes.
+MAX_DEPTH = 200
+
+#: What the standard headers define; on one line, so that the program's lines stay.
+PROLOGUE = " ".join(
+    f"typedef {kind} {name};"
+    for name, kind in {
+        "int8_t": "signed char", "uint8_t": "unsigned char", "int16_t": "short",
+        "uint16_t": "unsigned short", "int32_t": "int", "uint32_t": "unsigned int",
+        "int64_t": "long", "uint64_t": "unsigned long", "size_t": "unsigned long",
+        "ssize_t": "long", "ptrdiff_t": "long", "intptr_t": "long", "uintptr_t": "unsigned long",
+        "bool": "_Bool", "int_fast32_t": "long", "intmax_t": "long",
+        "uintmax_t": "unsigned long",
+    }.items()
+)  # fmt: skip
+
+_DEPTH_HINT = f"nesting is taken up to {MAX_DEPTH} deep; split the code into arrays or loops"
+_LOCK = threading.RLock()
+_PYTHON_FRAMES = 40_000
+
+
+def parse(program: Preprocessed, locator: Locator) -> c_ast.FileAST:
+    """The tree of the whole file.
+
+    Raises ``ProgramSyntaxError`` or ``TooDeepError``.
+    """
+    check_depth(locator)
+    return _parse_text(f'{PROLOGUE}\n#line 1 "program"\n{program.text}\n', locator)
+
+
+def parse_condition(text: str, line: int, column: int, locator: Locator) -> c_ast.Node:
+    """An expression that stands at ``line:column``, from a pragma."""
+    lead = "int x="
+    blanks = " " * max(0, column - 1 - len(lead))
+    start = f'{PROLOGUE}\n#line {line} "program"\n'
+    tree = _parse_text(f"{start}{lead}{blanks}{text};\n", locator)
+    return tree.ext[-1].init
+
+
+class _Lexer(c_lexer.CLexer):
+    """The lexer that remembers where it stood."""
+
+    latest: tuple[int, int, str] = (1, 1, "")
+
+    def token(self) -> c_lexer.Token | None:
+        found = super().token()
+        if found is not None:
+            _Lexer.latest = (found.lineno, found.column, found.value)
+        return found
+
+
+def _parse_text(text: str, locator: Locator) -> c_ast.FileAST:
+    try:
+        with deep_recursion():
+            return c_parser.CParser(lexer=_Lexer).parse(text, "program")
+    except c_parser.ParseError as error:
+        raise _syntax_error(str(error), locator) from None
+    except RecursionError:
+        msg = "the program is nested too deep"
+        raise locator.error(TooDeepError, _Lexer.latest[:2], msg, hint=_DEPTH_HINT) from None
+    except (AssertionError, AttributeError, TypeError, ValueError, IndexError, KeyError):
+        raise _syntax_error("program: not understood", locator) from None
+
+
+def _syntax_error(message: str, locator: Locator) -> ProgramSyntaxError:
+    found = re.match(r"[^:]*:(?:(\d+):(\d+):)?\s*(.*)", message, re.DOTALL)
+    line, column, latest = _Lexer.latest
+    reason = "this does not parse"
+    if found is not None:
+        reason = found.group(3)
+        if found.group(1) and not reason.startswith("Invalid declaration"):
+            line, column = int(found.group(1)), int(found.group(2))
+        if reason.startswith("before: "):
+            reason = f"did not expect {reason.removeprefix('before: ')!r} here"
+        elif reason.startswith("Invalid"):
+            reason = f"{reason[0].lower()}{reason[1:]} at {latest!r}"
+        elif reason == "At end of input":
+            reason = "the text ends too early"
+    error = locator.error(
+        ProgramSyntaxError, (line, column), reason, hint="a missing ';', ')' or '}' just before?"
+    )
+    assert isinstance(error, ProgramSyntaxError)
+    return error
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Room for recursion over trees of the greatest depth that is taken."""
+    with _LOCK:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, _PYTHON_FRAMES))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
+
+
+def check_depth(locator: Locator) -> None:
+    """Refuse nesting beyond ``MAX_DEPTH`` before any recursive code meets it."""
+    runs = [0]
+    parens, prefix, questions = 0, 0, 0
+    opened: list[str] = []
+    ended = False
+    for line, column, text in locator.tokens:
+        if ended and text != "else":
+            runs[-1], questions = 0, 0
+        ended = False
+        match text:
+            case "(" | "[" | "{":
+                opened.append(text)
+                runs.append(0)
+            case ")" | "]" | "}":
+                ended = text == "}"
+                if opened:
+                    opened.pop()
+                    runs.pop()
+            case ";" if not opened or opened[-1] == "{":
+                ended = True
+            case "for" | "if" | "while" | "do" | "switch":
+                runs[-1] += 1
+            case "?":
+                questions += 1
+            case _:
+                pass
+        parens = len(opened) + sum(runs) + questions
+        prefix = prefix + 1 if text in {"-", "+", "!", "~", "*", "&", "sizeof"} else 0
+        if max(parens, prefix) > MAX_DEPTH:
+            what = {"(": "parentheses", "[": "subscripts", "?": "conditional expressions"}
+            kind = what.get(text, "statements")
+            msg = f"{kind if prefix <= MAX_DEPTH else 'operators'} nested more than {MAX_DEPTH} deep"
+            raise TooDeepError(msg, span=_at(locator, line, column), hint=_DEPTH_HINT)
+
+
+def _at(locator: Locator, line: int, column: int) -> Span:
+    return locator.span((line, column))

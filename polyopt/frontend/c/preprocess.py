@@ -1,0 +1,190 @@
+"""Macros expanded and directives gone, with every line of the program where it was."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pcpp
+
+from polyopt.errors import ProgramSyntaxError
+from polyopt.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Limits and constants that the standard headers would give, where the program has none.
+_MACROS = {
+    "M_PI": "3.14159265358979323846", "M_E": "2.7182818284590452354",
+    "M_SQRT2": "1.41421356237309504880", "FLT_MAX": "3.40282347e+38F",
+    "FLT_MIN": "1.17549435e-38F", "FLT_EPSILON": "1.19209290e-07F",
+    "DBL_MAX": "1.7976931348623157e+308", "DBL_MIN": "2.2250738585072014e-308",
+    "DBL_EPSILON": "2.2204460492503131e-16",
+    "INT8_MAX": "127", "INT8_MIN": "(-127-1)", "UINT8_MAX": "255", "SCHAR_MAX": "127",
+    "UCHAR_MAX": "255", "INT16_MAX": "32767", "INT16_MIN": "(-32767-1)", "UINT16_MAX": "65535",
+    "SHRT_MAX": "32767", "SHRT_MIN": "(-32767-1)", "USHRT_MAX": "65535",
+    "INT_MAX": "2147483647", "INT_MIN": "(-2147483647-1)", "UINT_MAX": "4294967295U",
+    "INT32_MAX": "2147483647", "INT32_MIN": "(-2147483647-1)", "UINT32_MAX": "4294967295U",
+    "INT64_MAX": "9223372036854775807L", "INT64_MIN": "(-9223372036854775807L-1)",
+    "UINT64_MAX": "18446744073709551615UL",
+}  # fmt: skip
+
+#: Spellings of compilers that the parser does not know.
+_SPELLINGS = {
+    "__restrict__": "restrict", "__restrict": "restrict", "__inline__": "inline",
+    "__inline": "inline", "__const": "const", "__attribute__(x)": "", "__extension__": "",
+}  # fmt: skip
+
+_COMMENT = re.compile(
+    r"""//(?:\\\n|[^\n])*|/\*.*?\*/|/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """Program text after preprocessing; its lines carry the numbers of the source's lines."""
+
+    source: Source
+    text: str
+    #: pragma lines ``number -> text``, macros expanded
+    pragmas: Mapping[int, str]
+
+
+def preprocess(source: Source, defines: Mapping[str, str | int]) -> Preprocessed:
+    """Expand macros, take includes in or drop them, keep pragmas and line numbers.
+
+    Raises ``ProgramSyntaxError`` for a directive that does not make sense.
+    """
+    engine = _Engine(source)
+    for name, value in {**_SPELLINGS, **_MACROS, **defines}.items():
+        engine.define(f"{name.replace(' ', '')} {value}")
+    plain = _join_lines(_blank_comments(source))
+    engine.parse(plain, source.name)
+    try:
+        lines = _collect(engine, source.name)
+    except ProgramSyntaxError:
+        raise
+    except Exception as error:  # the library stops with all kinds on malformed directives
+        msg = "a preprocessor directive does not make sense"
+        raise ProgramSyntaxError(msg, span=_last_directive(source, engine)) from error
+    engine.check()
+    pragmas = {n: engine.expand(t) for n, t in lines.items() if t.lstrip().startswith("#pragma")}
+    last = max(lines, default=0)
+    return Preprocessed(source, "\n".join(lines.get(n, "") for n in range(1, last + 1)), pragmas)
+
+
+def _blank_comments(source: Source) -> str:
+    """The text with every comment turned to blanks, so that columns stay."""
+
+    def blank(found: re.Match[str]) -> str:
+        text = found.group()
+        if not text.startswith("/"):
+            return text
+        if text == "/*":
+            line = source.text.count("\n", 0, found.start()) + 1
+            column = found.start() - source.text.rfind("\n", 0, found.start())
+            msg = "this comment does not end"
+            raise ProgramSyntaxError(
+                msg, span=Span(source, line, column, 2), hint="close it with */"
+            )
+        return re.sub(r"[^\n]", " ", text)
+
+    return _COMMENT.sub(blank, source.text)
+
+
+def _join_lines(text: str) -> str:
+    """Drop continuations outside directives: there a new line is as good as a blank."""
+    lines = text.split("\n")
+    directive = False
+    for number, line in enumerate(lines):
+        directive = directive or line.lstrip().startswith("#")
+        if not line.endswith("\\"):
+            directive = False
+        elif not directive:
+            lines[number] = line[:-1] + " "
+    return "\n".join(lines)
+
+
+def _collect(engine: _Engine, name: str) -> dict[int, str]:
+    """The output's tokens put back on the lines they came from."""
+    lines: dict[int, str] = {}
+    current = 1
+    while (token := engine.token()) is not None:
+        if token.source not in {name, None, ""}:
+            text = token.value.replace("\n", " ")
+        else:
+            current = max(current, token.lineno)
+            text = token.value.split("\n")[0]
+        lines[current] = lines.get(current, "") + text
+    return lines
+
+
+class _Engine(pcpp.Preprocessor):
+    """The preprocessor: standard headers are empty, mistakes are collected."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self._source = source
+        self._mistakes: list[ProgramSyntaxError] = []
+        self.last_line = 1
+
+    def on_error(self, file: str, line: int, msg: str) -> None:
+        """Keep a mistake for later: the library goes on after it."""
+        del file
+        found = ProgramSyntaxError(f"preprocessor: {msg}", span=_whole(self._source, line))
+        self._mistakes.append(found)
+        self.return_code = 1
+
+    def on_include_not_found(
+        self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str
+    ) -> None:
+        """A standard header is empty; any other that is missing is a mistake."""
+        del curdir
+        if not is_system_include or is_malformed:
+            line = _line_with(self._source, includepath)
+            msg = f"cannot find the included file {includepath!r}"
+            self._mistakes.append(
+                ProgramSyntaxError(
+                    msg, span=_whole(self._source, line), hint="put it beside the C file"
+                )
+            )
+        raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
+
+    def on_directive_handle(
+        self, directive: Any, toks: Any, ifpassthru: bool, precedingtoks: Any
+    ) -> Any:
+        """Remember how far the reading got."""
+        self.last_line = directive.lineno
+        return super().on_directive_handle(directive, toks, ifpassthru, precedingtoks)
+
+    def check(self) -> None:
+        """Raise the first mistake, if there is one."""
+        if self._mistakes:
+            raise self._mistakes[0]
+
+    def expand(self, text: str) -> str:
+        """One line with the macros known at the end of the file."""
+        lead = text[: len(text) - len(text.lstrip())]
+        return lead + "".join(t.value for t in self.expand_macros(self.tokenize(text.lstrip())))
+
+
+def _whole(source: Source, line: int) -> Span:
+    text = source.line(line)
+    indent = len(text) - len(text.lstrip())
+    return Span(source, line, indent + 1, max(1, len(text.strip())))
+
+
+def _line_with(source: Source, text: str) -> int:
+    lines = source.text.splitlines()
+    found = (n for n, line in enumerate(lines, 1) if text in line and "include" in line)
+    return next(found, 1)
+
+
+def _last_directive(source: Source, engine: _Engine) -> Span:
+    """The directive after the last one that made sense."""
+    lines = source.text.splitlines()
+    for number in range(engine.last_line, len(lines) + 1):
+        if re.match(r"\s*#\s*(ifn?def|if|elif|define|include|undef)?\s*$", lines[number - 1]):
+            return _whole(source, number)
+    return _whole(source, engine.last_line)

@@ -1,0 +1,236 @@
+"""What names mean while a function is lowered, and where in its loops lowering stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from polyopt.isl import Set, affine_constant, affine_var, dim_type, instance_space, params_space
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pycparser import c_ast
+
+    from polyopt.frontend.c.ctypes import Types
+    from polyopt.frontend.c.locate import Locator
+    from polyopt.frontend.c.usage import Usage
+    from polyopt.ir.expr import Affine, Expr
+    from polyopt.ir.types import ScalarType
+    from polyopt.isl import PwAff, Space
+    from polyopt.source import Source, Span
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An integer argument that sizes are made of."""
+
+    name: str
+    type: ScalarType
+
+
+@dataclass(frozen=True)
+class IteratorVar:
+    """The variable of an open loop; ``level`` counts loops from the outside."""
+
+    name: str
+    type: ScalarType
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Substituted:
+    """A local that stands for a constant or an affine expression, made at ``depth`` loops."""
+
+    value: Expr
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A scalar or array in memory. ``extents`` hold ``None`` where a pointer does not tell."""
+
+    array: str
+    type: ScalarType
+    #: [N] -> { [extent] }, without the private dimensions
+    extents: tuple[PwAff | None, ...] = ()
+    argument: bool = False
+    const: bool = False
+    #: [N] -> { [lower] } and [N] -> { [extent] } of the private leading dimensions
+    private: tuple[tuple[PwAff, PwAff], ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """A local without a value yet: an iterator to be, or a scalar of a later assignment."""
+
+    decl: c_ast.Decl
+    type: ScalarType
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Inline:
+    """A function of the same file that is one ``return``: its calls are replaced by it."""
+
+    decl: c_ast.FuncDef
+    value: c_ast.Node
+
+
+Binding = Parameter | IteratorVar | Substituted | Variable | Pending | Inline
+
+
+class Env:
+    """Names of one scope and those around it; a name may be bound anew."""
+
+    def __init__(self, outer: Env | None = None) -> None:
+        self._outer = outer
+        self._names: dict[str, Binding] = {}
+
+    def inner(self) -> Env:
+        """A scope inside this one."""
+        return Env(self)
+
+    def declare(self, name: str, binding: Binding) -> None:
+        """Bind the name in this scope."""
+        self._names[name] = binding
+
+    def rebind(self, name: str, binding: Binding) -> None:
+        """Change what the name means where it was declared."""
+        scope = self.owner(name)
+        assert scope is not None
+        scope.declare(name, binding)
+
+    def owner(self, name: str) -> Env | None:
+        """The innermost scope that declares the name."""
+        scope: Env | None = self
+        while scope is not None and not scope.has(name):
+            scope = scope.outer
+        return scope
+
+    def has(self, name: str) -> bool:
+        """Whether this very scope declares the name."""
+        return name in self._names
+
+    @property
+    def outer(self) -> Env | None:
+        """The scope around this one."""
+        return self._outer
+
+    def get(self, name: str) -> Binding | None:
+        """What the name means here, or ``None``."""
+        scope = self.owner(name)
+        return scope.own(name) if scope is not None else None
+
+    def own(self, name: str) -> Binding:
+        """What this very scope binds the name to."""
+        return self._names[name]
+
+    def names(self) -> Iterator[str]:
+        """All names that mean something here."""
+        scope: Env | None = self
+        while scope is not None:
+            yield from scope._names
+            scope = scope._outer
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A position in the loops: which instances get here, and under which condition on data."""
+
+    #: { [i] : ... } without a tuple name
+    domain: Set
+    iterators: tuple[str, ...] = ()
+    guard: Expr | None = None
+
+    @property
+    def depth(self) -> int:
+        """Number of loops around."""
+        return len(self.iterators)
+
+    @property
+    def space(self) -> Space:
+        """``{ [i] }``."""
+        return self.domain.get_space()
+
+    def restricted(self, where: Set) -> Place:
+        """The instances that are also in ``where``."""
+        return replace(self, domain=self.domain.intersect(where))
+
+    def without(self, where: Set) -> Place:
+        """The instances that are not in ``where``."""
+        return replace(self, domain=self.domain.subtract(where))
+
+    def deeper(self, iterator: str) -> Place:
+        """One loop further inside, with nothing known of its iterator."""
+        from polyopt.frontend.c.affine import deepen
+
+        domain = self.domain.add_dims(dim_type.set, 1)
+        domain = domain.set_dim_name(dim_type.set, self.depth, iterator)
+        guard = None if self.guard is None else deepen(self.guard, 1)
+        return Place(domain, (*self.iterators, iterator), guard)
+
+    def variable(self, level: int) -> PwAff:
+        """``{ [i] -> [i_level] }``."""
+        return affine_var(self.space, level)
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A statement before it has its name; expressions are over ``{ [i] }``."""
+
+    array: str
+    index: tuple[Affine, ...]
+    value: Expr
+    place: Place
+    span: Span
+
+
+@dataclass
+class Program:
+    """What lowering gathers: arrays, statements in textual order, facts about the sizes."""
+
+    source: Source
+    locator: Locator
+    types: Types
+    usage: Usage
+    params: tuple[str, ...]
+    functions: Mapping[str, Inline]
+    context: Set = field(init=False)
+    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    records: list[Record] = field(default_factory=list[Record])
+    taken: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        self.context = Set.universe(params_space(self.params))
+
+    def start(self) -> Place:
+        """Outside all loops."""
+        return Place(Set.universe(instance_space(self.params, "", ())))
+
+    def assume(self, where: Set) -> None:
+        """Add a fact about the sizes: ``[N] -> { : where }``."""
+        self.context = self.context.intersect(where).coalesce()
+
+    def known(self, place: Place) -> Set:
+        """The instances at a place, for sizes that the program may have."""
+        return place.domain.intersect_params(self.context)
+
+    def assume_extent(self, extent: PwAff) -> None:
+        """An array has at least one element along each dimension."""
+        one = affine_constant(extent.get_domain_space(), 1)
+        self.assume(extent.ge_set(one).params())
+
+    def fresh(self, name: str) -> str:
+        """The name, or one made from it that nothing has yet."""
+        found, number = name, 1
+        while found in self.taken:
+            found, number = f"{name}_{number}", number + 1
+        self.taken.add(found)
+        return found
+
+    def add(self, variable: Variable) -> Variable:
+        """Register an array or scalar."""
+        self.variables[variable.array] = variable
+        return variable
