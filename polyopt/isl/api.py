@@ -34,6 +34,7 @@ from islpy import (
     UnionSetList,
     Val,
     ast_expr_type,
+    ast_loop_type,
     ast_node_type,
     dim_type,
     schedule_node_type,
@@ -50,7 +51,7 @@ __all__ = [
     "MultiPwAff", "MultiUnionPwAff", "MultiVal", "Point", "PwAff", "PwMultiAff", "Schedule",
     "ScheduleNode", "Set", "Space", "UnionAccessInfo", "UnionMap", "UnionPwAff",
     "UnionPwMultiAff", "UnionSet", "UnionSetList", "Val", "ast_expr_type", "ast_node_type",
-    "ast_op_type", "budget", "context", "dim_type", "parse_map", "parse_set", "parse_union_map",
+    "ast_op_type", "ast_options", "budget", "context", "dim_type", "parse_map", "parse_set", "parse_union_map",
     "parse_union_set", "schedule_node_type",
 ]  # fmt: skip
 
@@ -112,3 +113,13 @@ def parse_union_set(text: str) -> UnionSet:
 def parse_union_map(text: str) -> UnionMap:
     """An isl union map from its text; slow: for tests and fixed tables."""
     return _parse(UnionMap, text)  # type: ignore[return-value]
+
+
+@contextmanager
+def ast_options() -> Iterator[None]:
+    """isl's code generation as we want it: ``min`` and ``max`` in bounds, plain ``/`` and ``%``."""
+    ctx = context()
+    ctx.set_ast_build_detect_min_max(1)
+    ctx.set_ast_build_exploit_nested_bounds(1)
+    ctx.set_ast_build_atomic_upper_bound(1)
+    yield

@@ -5,13 +5,21 @@ Both the proof and the code come from these: copies, their time, and the cells t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NotFusableError
 from polyopt.isl import Map, Set, dim_type, maps_of, tuple_name
-from polyopt.transform.storage import Scratch, cells, scratch_for
+from polyopt.transform.storage import (
+    Scratch,
+    Store,
+    cells,
+    fit,
+    project_tail,
+    store_depth,
+    store_for,
+)
 from polyopt.transform.tree import Copy, Place, places, prefix_map, time_map
 
 if TYPE_CHECKING:
@@ -34,13 +42,15 @@ class Touch:
     access: Access
     #: { R[d, x] -> [S[i] -> ref[x]] } : the event of the source program it stands for
     to_source: Map
-    #: { R[d, x] -> cell }; an element that its scratch has no room for is missing here
-    cells: Map
+    #: { R[d, x] -> A[x] }
+    element: Map
     #: { R[d, x] -> time }
     time: Map
     #: { R[d, x] -> [t] } : the values of the loops around the host
     prefix: Map
-    scratch: Scratch | None
+    scratch: Scratch | None = None
+    #: { R[d, x] -> cell }; an element that its scratch has no room for is missing here
+    cells: Map = field(default=None)  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +60,7 @@ class Program:
     scop: Scop
     copies: Mapping[str, Copy]
     tree: Tree
-    scratches: tuple[Scratch, ...] = ()
+    stores: tuple[Store, ...] = ()
     #: arrays whose elements are computed where they are read, and never stored
     inlined: frozenset[str] = frozenset()
     #: { P[j] -> [S[i] -> ref[x]] } : the source's flow, which says what to compute there
@@ -74,7 +84,8 @@ class Program:
 
     def scratch(self, copy: str, array: str) -> Scratch | None:
         """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
-        return scratch_for(self.scratches, array, self.places[copy])
+        store = store_for(self.stores, array, self.places[copy])
+        return None if store is None else self.scratches[self.stores.index(store)]
 
     def operand(self, copy: Copy, access: Access) -> Copy | None:
         """The copy computed in place of a load, if its array is inlined.
@@ -89,15 +100,53 @@ class Program:
         return self.operands[key]
 
     @cached_property
+    def scratches(self) -> tuple[Scratch, ...]:
+        """The stores' buffers, sized by what the copies inside their loops touch."""
+        return tuple(self._scratch(store) for store in self.stores)
+
+    def _scratch(self, store: Store) -> Scratch:
+        """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
+        touched = [
+            t
+            for t in (*self.write_events, *self.read_events)
+            if t.access.array == store.array and self._store(t) is store
+        ]
+        depth = store_depth(store.at, self.places.values())
+        parts = [
+            project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in touched
+        ]
+        return fit(store, depth, parts, self.scop, self.elements[store.array])
+
+    def _store(self, touch: Touch) -> Store | None:
+        return store_for(self.stores, touch.access.array, self.places[touch.host])
+
+    @cached_property
     def writes(self) -> tuple[Touch, ...]:
-        """The writes of all copies in the tree, in textual order."""
+        """The writes of all copies in the tree, on the plan's storage, in textual order."""
+        return tuple(map(self._on_storage, self.write_events))
+
+    @cached_property
+    def reads(self) -> tuple[Touch, ...]:
+        """The reads of all copies on the plan's storage, inlined operands' included."""
+        return tuple(map(self._on_storage, self.read_events))
+
+    def _on_storage(self, touch: Touch) -> Touch:
+        scratch = self.scratch(touch.host, touch.access.array)
+        elements = self.elements[touch.access.array]
+        return replace(
+            touch, scratch=scratch, cells=cells(touch.prefix, touch.element, scratch, elements)
+        )
+
+    @cached_property
+    def write_events(self) -> tuple[Touch, ...]:
+        """The writes of all copies in the tree, in textual order, before storage is chosen."""
         return tuple(
             self._touch(self.copies[name], name, 0, self.copies[name].statement.write)
             for name in self.places
         )
 
     @cached_property
-    def reads(self) -> tuple[Touch, ...]:
+    def read_events(self) -> tuple[Touch, ...]:
         """The reads of all copies from storage, those of inlined operands included."""
         return tuple(
             self._touch(copy, name, level, access)
@@ -124,16 +173,8 @@ class Program:
         source = whose.apply_range(copy.to_instance.as_map())
         to_source = source.range_product(element.set_tuple_name(dim_type.out, access.ref))
         prefix = at_host.apply_range(prefix_map(tree_copy, place.loops))
-        scratch = self.scratch(host, access.array)
-        return Touch(
-            host,
-            access,
-            to_source,
-            cells(prefix, element, scratch, self.elements[access.array]),
-            at_host.apply_range(time_map(tree_copy, place, self.depth, -level)),
-            prefix,
-            scratch,
-        )
+        time = at_host.apply_range(time_map(tree_copy, place, self.depth, -level))
+        return Touch(host, access, to_source, element, time, prefix)
 
 
 def _operand(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:

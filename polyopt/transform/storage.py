@@ -8,31 +8,48 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.errors import NotFusableError
 from polyopt.isl import (
     Map,
     PwAff,
     Set,
     Space,
     Val,
+    affine_constant,
     affine_var,
     context,
     dim_type,
     instance_space,
 )
+from polyopt.transform.box import bounding_box
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from polyopt.ir.scop import Scop
     from polyopt.transform.tree import Place
+
+
+@dataclass(frozen=True)
+class Store:
+    """The wish: keep ``array`` in a buffer private to each iteration of loop ``at``.
+
+    Extents and offsets follow from what the copies inside touch; ``folds`` (a modulus per
+    dimension, 0 for none) and ``extents`` (a number per dimension, 0 for the derived one) say
+    otherwise, and the proof has the last word on them.
+    """
+
+    name: str
+    array: str
+    #: name of the loop; "" is the whole program
+    at: str
+    folds: tuple[int, ...] = ()
+    extents: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Scratch:
-    """A buffer that lives for one iteration of a loop, private to it.
-
-    It holds ``array`` for all copies inside loop ``at`` ("" means the whole program). In each
-    dimension the index is ``x - offset(t)``, or ``x mod fold`` where folded.
-    """
+    """A buffer as it is: index ``x - offset(t)``, or ``x mod fold``, per dimension."""
 
     name: str
     array: str
@@ -87,12 +104,53 @@ def _of_times(offset: PwAff, pairs: Space) -> PwAff:
     return offset.pullback_pw_multi_aff(projection)
 
 
-def scratch_for(scratches: Sequence[Scratch], array: str, place: Place) -> Scratch | None:
-    """The innermost scratch of an array around a leaf, or ``None`` for the array itself."""
+def store_for(stores: Sequence[Store], array: str, place: Place) -> Store | None:
+    """The innermost store of an array around a leaf, or ``None`` for the array itself."""
     around = {loop.name: depth for depth, loop in enumerate(place.loops, 1)}
     around[""] = 0
-    fitting = [s for s in scratches if s.array == array and s.at in around]
+    fitting = [s for s in stores if s.array == array and s.at in around]
     return max(fitting, key=lambda s: around[s.at], default=None)
+
+
+def store_depth(at: str, leaves: Iterable[Place]) -> int:
+    """Number of loops from the root down to loop ``at``."""
+    for place in leaves:
+        for depth, loop in enumerate(place.loops, 1):
+            if loop.name == at:
+                return depth
+    return 0
+
+
+def project_tail(prefix: Map, depth: int) -> Map:
+    """``{ R -> [t_1, ..., t_depth] }`` of ``{ R -> [t_1, ...] }``."""
+    extra = prefix.dim(dim_type.out) - depth
+    return prefix.project_out(dim_type.out, depth, extra)
+
+
+def fit(store: Store, depth: int, parts: list[Map], scop: Scop, array: Set) -> Scratch:
+    """The buffer that holds a store's footprint, given as pieces ``{ [t] -> A[x] }``."""
+    space = instance_space(scop.params, "", [f"t{i}" for i in range(depth)])
+    footprint = Map.empty(space.map_from_domain_and_range(array.get_space()))
+    for part in parts:
+        footprint = footprint.union(part)
+    box = bounding_box(footprint.coalesce(), scop.context)
+    if box is None:
+        message = f"{store.array} has no bounded footprint in an iteration of {store.at or 'all'}"
+        raise NotFusableError(message, hint="store it in full instead")
+    extents = list(box.extents)
+    for dimension, chosen in enumerate(_chosen(store, len(extents))):
+        if chosen:
+            extents[dimension] = affine_constant(array.get_space().params(), chosen)
+    return Scratch(
+        store.name, store.array, store.at, depth, box.offsets, tuple(extents), store.folds
+    )
+
+
+def _chosen(store: Store, rank: int) -> list[int]:
+    """The extents that the wish itself fixes, 0 where it does not."""
+    folds = store.folds or (0,) * rank
+    extents = store.extents or (0,) * rank
+    return [fold or extent for fold, extent in zip(folds, extents, strict=True)]
 
 
 def cells(prefix: Map, accessed: Map, scratch: Scratch | None, array: Set) -> Map:
@@ -102,6 +160,5 @@ def cells(prefix: Map, accessed: Map, scratch: Scratch | None, array: Set) -> Ma
     """
     if scratch is None:
         return accessed
-    extra = prefix.dim(dim_type.out) - scratch.depth
-    prefix = prefix.project_out(dim_type.out, scratch.depth, extra)
+    prefix = project_tail(prefix, scratch.depth)
     return prefix.range_product(accessed).apply_range(layout(scratch, array))

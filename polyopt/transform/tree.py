@@ -123,6 +123,20 @@ def replace_loop(tree: Tree, name: str, change: Callable[[PlanLoop], Tree]) -> T
     return tuple(result)
 
 
+def with_values(tree: Tree, added: Mapping[str, Mapping[str, PwAff]]) -> Tree:
+    """The tree with values for further copies at some loops: ``{loop: {copy: value}}``."""
+    return tuple(
+        node
+        if isinstance(node, str)
+        else replace(
+            node,
+            values={**node.values, **added.get(node.name, {})},
+            body=with_values(node.body, added),
+        )
+        for node in tree
+    )
+
+
 def without(tree: Tree, names: set[str]) -> Tree:
     """The tree without some copies, and without loops that thereby become empty."""
     result: list[PlanLoop | str] = []

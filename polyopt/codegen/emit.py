@@ -1,0 +1,49 @@
+"""From a program to a complete C translation unit with what is needed to compile and call it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.c import print_c
+from polyopt.codegen.cexpr import needs_wrapv
+from polyopt.codegen.generate import generate
+from polyopt.codegen.names import c_name
+from polyopt.codegen.program import CProgram, c_prototype, signature_of
+
+if TYPE_CHECKING:
+    from polyopt.transform.program import Program
+
+
+def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = ()) -> CProgram:
+    """The C of a program. ``notes`` become its head comment.
+
+    ``name`` is the C function's; by default the Scop's.
+    """
+    scop = program.scop
+    name = name or scop.name
+    arguments = signature_of(scop)
+    function = generate(program, name)
+    function = replace(function, notes=notes)
+    text = print_c(function)
+    unused = tuple(a.c_name for a in arguments if not _occurs(a.c_name, text, function.prototype))
+    if unused:
+        text = print_c(replace(function, unused=unused))
+    flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
+    return CProgram(
+        name=name,
+        source=text,
+        prototype=c_prototype(name, arguments),
+        arguments=arguments,
+        params=scop.params,
+        flags=flags,
+        uses_openmp="#pragma omp parallel" in text,
+    )
+
+
+def _occurs(name: str, text: str, prototype: str) -> bool:
+    """Whether an argument is used in the body (or another argument's extent)."""
+    uses = len(re.findall(rf"\b{re.escape(c_name(name))}\b", text.rpartition(prototype)[2]))
+    extents = re.findall(r"\[(?:restrict )?([^\]]*)\]", prototype)
+    return uses > 0 or any(re.search(rf"\b{re.escape(name)}\b", e) for e in extents)

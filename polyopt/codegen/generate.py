@@ -1,0 +1,294 @@
+"""From a plan's program to LoopAST: isl generates the loops, we name and annotate them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.cexpr import c_expression
+from polyopt.codegen.hosted import Hosted, hosted
+from polyopt.codegen.loops import Assign, Block, Buffer, For, Function, If, Node
+from polyopt.codegen.materialize import materialize
+from polyopt.codegen.names import c_name, c_names
+from polyopt.codegen.program import (
+    c_affine,
+    c_extent,
+    c_prototype,
+    signature_of,
+)
+from polyopt.errors import InternalError
+from polyopt.ir.expr import Affine, Expr, Inside, Load, walk
+from polyopt.isl import (
+    AstBuild,
+    AstExpr,
+    AstNode,
+    Id,
+    Map,
+    PwMultiAff,
+    ast_node_type,
+    ast_options,
+    constant_value,
+    context,
+    tuple_name,
+)
+from polyopt.transform.find import path_to
+from polyopt.transform.tree import PlanLoop, loops_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.ir.scop import Array
+    from polyopt.transform.program import Program
+    from polyopt.transform.storage import Scratch
+
+#: larger buffers, and those of parametric size, are allocated instead of put on the stack
+STACK_BYTES = 32 * 1024
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaf:
+    """What one generated statement needs: its assignment, and C for its affine parts."""
+
+    assignment: Hosted
+    #: id of an affine or condition node -> isl's expression in the generated iterators
+    affine: Mapping[int, AstExpr]
+
+
+def generate(program: Program, name: str) -> Function:
+    """The LoopAST of a program, as a C function called ``name``."""
+    leaves: dict[str, _Leaf] = {}
+    assignments = {copy: hosted(program, copy) for copy in program.places}
+    schedule = materialize(program)
+
+    def each(node: AstNode, build: AstBuild) -> AstNode:
+        key = f"leaf{len(leaves)}"
+        leaves[key] = _leaf(build, assignments)
+        return node.set_annotation(Id(key, context=context()))
+
+    with ast_options():
+        # islpy hands back the callback's handle too: it has to outlive the generation
+        build, _handle = AstBuild.from_context(program.scop.context).set_at_each_domain(each)
+        tree = build.node_from_schedule(schedule)
+    return _Generator(program, leaves, name).function(tree)
+
+
+def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> _Leaf:
+    schedule = Map.from_union_map(build.get_schedule())
+    assignment = assignments[tuple_name(schedule.domain())]
+    to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }
+    affine: dict[int, AstExpr] = {}
+    for expr in (*assignment.index, assignment.value):
+        for node in walk(expr):
+            found = _in_loops(build, node, to_copy)
+            if found is not None:
+                affine[id(node)] = found
+    return _Leaf(assignment, affine)
+
+
+def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | None:
+    if isinstance(node, Affine):
+        return build.expr_from_pw_aff(node.form.pullback_pw_multi_aff(to_copy))
+    if isinstance(node, Inside):
+        return build.expr_from_set(node.where.preimage_pw_multi_aff(to_copy))
+    return None
+
+
+class _Generator:
+    """Walks isl's AST with the loops' marks and C names in scope."""
+
+    def __init__(self, program: Program, leaves: Mapping[str, _Leaf], name: str) -> None:
+        self.program = program
+        self.leaves = leaves
+        self.name = name
+        self.arguments = signature_of(program.scop)
+        self.arrays = {a.name: a for a in program.scop.arrays}
+        self.loops = {loop.name: loop for loop in loops_of(program.tree)}
+        argument_names = {a.name: a.c_name for a in self.arguments}
+        temps = [s.name for s in self._stored_temps()]
+        scratches = {s.name: s.array for s in program.scratches}
+        own = c_names(
+            [*temps, *_buffer_names(scratches)], taken=[*argument_names.values(), "threads"]
+        )
+        self.buffer_names = {**argument_names, **{t: own[t] for t in temps}}
+        for scratch, key in zip(scratches, _buffer_names(scratches), strict=True):
+            self.buffer_names[scratch] = own[key]
+        self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
+        self.buffers = {s.name: self._buffer(s) for s in program.scratches}
+
+    def function(self, tree: AstNode) -> Function:
+        """The whole kernel."""
+        temps = tuple(self._temp(array) for array in self._stored_temps())
+        top = [self.buffers[s.name] for s in self.program.scratches if self._home(s) == ""]
+        body = self._node(tree, dict(self.params), ())
+        block = body if isinstance(body, Block) else Block((body,))
+        local = tuple(b for b in (*temps, *top) if not b.heap)
+        heap = tuple(b for b in (*temps, *top) if b.heap)
+        prototype = c_prototype(self.name, self.arguments)
+        return Function(self.name, prototype, replace(block, buffers=local), heap)
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def _stored_temps(self) -> list[Array]:
+        """Local arrays that some copy still accesses as a whole."""
+        used = {
+            t.access.array
+            for t in (*self.program.reads, *self.program.writes)
+            if t.scratch is None
+        }
+        return [a for a in self.program.scop.arrays if a.role == "temp" and a.name in used]
+
+    def _temp(self, array: Array) -> Buffer:
+        texts = self._extents(array.extents)
+        bytes_ = _bytes(array.extents, array.type.bytes)
+        heap = bool(texts) and (bytes_ is None or bytes_ > STACK_BYTES)
+        return Buffer(self.buffer_names[array.name], array.type, texts, heap, bytes_)
+
+    def _buffer(self, scratch: Scratch) -> Buffer:
+        type_ = self.arrays[scratch.array].type
+        bytes_ = _bytes(scratch.extents, type_.bytes)
+        single = all(constant_value(e) == 1 for e in scratch.extents)
+        texts = () if single else self._extents(scratch.extents)
+        heap = not single and (bytes_ is None or bytes_ > STACK_BYTES)
+        return Buffer(self.buffer_names[scratch.name], type_, texts, heap, bytes_)
+
+    def _extents(self, extents: tuple[object, ...]) -> tuple[str, ...]:
+        scop = self.program.scop
+        return tuple(c_extent(e, scop.context, self.params) for e in extents)  # type: ignore[arg-type]
+
+    def _home(self, scratch: Scratch) -> str:
+        """The loop at which a buffer is declared: its own, or for the heap the parallel one."""
+        if not self.buffers[scratch.name].heap:
+            return scratch.at
+        path = path_to(self.program, scratch.at) if scratch.at else ()
+        parallel = [loop.name for loop in path if loop.mark == "parallel"]
+        return parallel[0] if parallel else ""
+
+    def _buffers_at(self, loop: str, *, heap: bool) -> tuple[Buffer, ...]:
+        return tuple(
+            self.buffers[s.name]
+            for s in self.program.scratches
+            if self._home(s) == loop and self.buffers[s.name].heap == heap
+        )
+
+    # -- loops ------------------------------------------------------------------------------
+
+    def _node(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> Node:
+        kind = node.get_type()
+        if kind == ast_node_type.mark:
+            return self._mark(node, names, marks)
+        if kind == ast_node_type.block:
+            children = node.block_get_children()
+            nodes = [children.get_at(i) for i in range(children.n_ast_node())]
+            return Block(tuple(self._node(child, names, marks) for child in nodes))
+        if kind == ast_node_type.if_:
+            return self._if(node, names, marks)
+        if kind == ast_node_type.for_:
+            return self._for(node, names, marks)
+        return self._scoped(self._user(node, names), marks)
+
+    def _mark(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> Node:
+        """The loop below a mark has its name. A mark still waiting is of a loop that isl left
+        out because it runs once: only its buffers remain."""
+        loop = self.loops[node.mark_get_id().get_name()]
+        inner = self._node(node.mark_get_node(), names, (loop,))
+        return self._scoped(inner, marks)
+
+    def _scoped(self, node: Node, loops: tuple[PlanLoop, ...]) -> Node:
+        buffers = tuple(b for loop in loops for b in self._buffers_at(loop.name, heap=False))
+        return Block((node,), buffers) if buffers else node
+
+    def _if(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> If:
+        condition = c_affine(node.if_get_cond(), names)[0]
+        then = _block(self._node(node.if_get_then_node(), names, marks))
+        if not node.if_has_else_node():
+            return If(condition, then)
+        return If(condition, then, _block(self._node(node.if_get_else_node(), names, marks)))
+
+    def _for(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> Node:
+        if not marks:
+            message = "a generated loop has no name"
+            raise InternalError(message)
+        loop = marks[-1]
+        isl_name = node.for_get_iterator().get_id().get_name()
+        start = c_affine(node.for_get_init(), names)[0]
+        local = self._buffers_at(loop.name, heap=False)
+        if node.for_is_degenerate():
+            inner = {**names, isl_name: _operand(start)}
+            body = _block(self._node(node.for_get_body(), inner, ()))
+            return replace(body, buffers=(*body.buffers, *local))
+        iterator = _fresh(c_name(loop.iterator), {*names.values(), *self.buffer_names.values()})
+        inner = {**names, isl_name: iterator}
+        body = _block(self._node(node.for_get_body(), inner, ()))
+        mark = loop.mark if loop.mark in {"parallel", "vector"} else ""
+        return For(
+            iterator,
+            start,
+            c_affine(node.for_get_cond(), inner)[0],
+            int(c_affine(node.for_get_inc(), inner)[0]),
+            replace(body, buffers=(*body.buffers, *local)),
+            mark,
+            loop.width,
+            self._buffers_at(loop.name, heap=True),
+        )
+
+    def _user(self, node: AstNode, names: dict[str, str]) -> Assign:
+        leaf = self.leaves[node.get_annotation().get_name()]
+
+        def affine(expr: Affine | Inside) -> str:
+            return c_affine(leaf.affine[id(expr)], names)[0]
+
+        def load(expr: Load) -> str:
+            return self._element(expr.array, expr.index, printer)
+
+        def printer(expr: Expr) -> str:
+            return c_expression(expr, load, affine, affine).text
+
+        assignment = leaf.assignment
+        target = self._element(assignment.buffer, assignment.index, printer)
+        value = c_expression(assignment.value, load, affine, affine, stored=True).text
+        return Assign(target, value)
+
+    def _element(self, buffer: str, index: tuple[Expr, ...], printer: object) -> str:
+        text = self.buffer_names[buffer]
+        if buffer in self.buffers and self.buffers[buffer].is_scalar:
+            return text
+        array = self.arrays.get(buffer)
+        if array is not None and array.rank == 0:
+            return f"*{text}" if array.is_live_out else text
+        return text + "".join(f"[{printer(e)}]" for e in index)  # type: ignore[operator]
+
+
+def _block(node: Node) -> Block:
+    return node if isinstance(node, Block) else Block((node,))
+
+
+def _operand(text: str) -> str:
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    result, number = name, 1
+    while result in taken:
+        number += 1
+        result = f"{name}{number}"
+    return result
+
+
+def _buffer_names(scratches: Mapping[str, str]) -> list[str]:
+    """A distinct, short name per buffer: its array's, numbered where there are several."""
+    seen: dict[str, int] = {}
+    result: list[str] = []
+    for array in scratches.values():
+        seen[array] = seen.get(array, 0) + 1
+        result.append(f"{array}_tile" if seen[array] == 1 else f"{array}_tile{seen[array]}")
+    return result
+
+
+def _bytes(extents: tuple[object, ...], element: int) -> int | None:
+    total = element
+    for extent in extents:
+        number = constant_value(extent)  # type: ignore[arg-type]
+        if number is None:
+            return None
+        total *= max(number, 1)
+    return total

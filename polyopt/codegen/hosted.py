@@ -1,0 +1,132 @@
+"""A copy's right-hand side over the copy's own dimensions, on the plan's storage.
+
+Inlined operands are put in place of their loads; subscripts of buffers become
+``x - offset(t)`` or ``x mod fold``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.ir.build import binary, const
+from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
+from polyopt.ir.types import I64
+from polyopt.isl import dim_type
+from polyopt.transform.tree import prefix_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from polyopt.isl import PwAff, PwMultiAff
+    from polyopt.transform.program import Program
+    from polyopt.transform.storage import Scratch
+    from polyopt.transform.tree import Copy
+
+
+@dataclass(frozen=True, eq=False)
+class Hosted:
+    """``buffer[index] = value`` with every affine part over the copy: ``{ C[d] -> [e] }``."""
+
+    buffer: str
+    index: tuple[Expr, ...]
+    value: Expr
+
+
+def hosted(program: Program, name: str) -> Hosted:
+    """The assignment that a copy in the tree runs."""
+    copy = program.copies[name]
+    identity = _identity(copy)
+    scratch = program.scratch(name, copy.statement.array)
+    index = tuple(_pulled(e, identity, copy) for e in copy.statement.index)
+    buffer = scratch.name if scratch else copy.statement.array
+    value = _value(program, copy, name, identity)
+    return Hosted(buffer, _stored(program, name, scratch, index), value)
+
+
+def _identity(copy: Copy) -> PwMultiAff:
+    return copy.domain.identity().as_pw_multi_aff()
+
+
+def _value(program: Program, copy: Copy, host: str, to_copy: PwMultiAff) -> Expr:
+    """The copy's value over its host; ``to_copy`` is ``{ H[d] -> C[d'] }``."""
+    references = iter(copy.statement.reads)
+    return _over(program, copy, host, to_copy, copy.statement.value, references)
+
+
+def _over(
+    program: Program,
+    copy: Copy,
+    host: str,
+    to_copy: PwMultiAff,
+    expr: Expr,
+    references: Iterator[object],
+) -> Expr:
+    if isinstance(expr, (Affine, Inside)):
+        return _pulled(expr, to_copy, copy)
+    if not isinstance(expr, Load):
+        children = tuple(
+            _over(program, copy, host, to_copy, child, references) for child in expr.children
+        )
+        return expr.with_children(children) if children else expr
+    access = next(references)
+    index = tuple(
+        _over(program, copy, host, to_copy, child, references) for child in expr.index
+    )
+    operand = program.operand(copy, access)  # type: ignore[arg-type]
+    if operand is not None:
+        onward = _onto_operand(copy, operand)
+        return _value(program, operand, host, onward.pullback_pw_multi_aff(to_copy))
+    scratch = program.scratch(host, expr.array)
+    where = scratch.name if scratch else expr.array
+    return Load(expr.type, where, _stored(program, host, scratch, index), expr.span)
+
+
+def _pulled(expr: Expr, to_copy: PwMultiAff, copy: Copy) -> Expr:
+    """An affine leaf of the statement as one of the host."""
+    through = copy.to_instance.pullback_pw_multi_aff(to_copy)
+    if isinstance(expr, Affine):
+        return Affine(expr.type, expr.form.pullback_pw_multi_aff(through))
+    if isinstance(expr, Inside):
+        return Inside(expr.type, expr.where.preimage_pw_multi_aff(through))
+    return expr
+
+
+def _onto_operand(copy: Copy, operand: Copy) -> PwMultiAff:
+    """``{ C[d] -> O[d, j] }``: the one producer instance that a load of the copy evaluates."""
+    count = copy.domain.dim(dim_type.set)
+    pairs = operand.domain.identity()
+    pairs = pairs.project_out(dim_type.in_, count, pairs.dim(dim_type.in_) - count)
+    pairs = pairs.set_tuple_id(dim_type.in_, copy.domain.get_tuple_id())
+    return pairs.as_pw_multi_aff()
+
+
+def _stored(
+    program: Program, host: str, scratch: Scratch | None, index: tuple[Expr, ...]
+) -> tuple[Expr, ...]:
+    """Subscripts of a buffer; a scalar buffer has none."""
+    if scratch is None:
+        return index
+    prefix = prefix_map(program.copies[host], program.places[host].loops[: scratch.depth])
+    to_times = prefix.as_pw_multi_aff()
+    result: list[Expr] = []
+    for dimension, expr in enumerate(index):
+        fold = scratch.fold(dimension)
+        if fold:
+            result.append(_modulo(expr, fold))
+            continue
+        offset = scratch.offsets[dimension].pullback_pw_multi_aff(to_times)
+        result.append(_minus(expr, offset))
+    return tuple(result)
+
+
+def _modulo(expr: Expr, fold: int) -> Expr:
+    """``x mod fold``. Elements of an array from index 0 are not negative: C's ``%`` will do."""
+    return binary("mod", expr, const(I64, fold))
+
+
+def _minus(expr: Expr, offset: PwAff) -> Expr:
+    if isinstance(expr, Affine):
+        return index_of(expr.form.sub(offset))
+    return binary("sub", expr, index_of(offset))
+

@@ -1,0 +1,86 @@
+"""LoopAST: the C program as a tree, between isl's AST and text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polyopt.ir.types import ScalarType
+
+
+@dataclass(frozen=True)
+class Assign:
+    """``target = value;``"""
+
+    target: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A scratch array, or a scalar where it has no dimensions of more than one element.
+
+    ``heap`` buffers are allocated before the loop that they are private to; others are locals.
+    """
+
+    name: str
+    type: ScalarType
+    extents: tuple[str, ...]
+    heap: bool
+    bytes: int | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is a plain variable."""
+        return not self.extents
+
+
+@dataclass(frozen=True)
+class For:
+    """``for (int64_t iterator = start; condition; iterator += step) body``."""
+
+    iterator: str
+    start: str
+    condition: str
+    step: int
+    body: Block
+    #: "", "parallel" or "vector"
+    mark: str = ""
+    width: int = 0
+    #: heap buffers that each thread of a parallel loop needs one of
+    private: tuple[Buffer, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class If:
+    """``if (condition) then else other``."""
+
+    condition: str
+    then: Block
+    other: Block | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Statements in order; local buffers first."""
+
+    body: tuple[Node, ...]
+    buffers: tuple[Buffer, ...] = ()
+
+
+Node = Assign | For | If | Block
+
+
+@dataclass(frozen=True)
+class Function:
+    """A whole kernel: its prototype, buffers that live for the call, and its body."""
+
+    name: str
+    prototype: str
+    body: Block
+    buffers: tuple[Buffer, ...]
+    #: statement texts for the head comment
+    notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()

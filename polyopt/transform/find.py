@@ -1,0 +1,110 @@
+"""Finding loops, copies and spaces by the names people use."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from polyopt.errors import UnknownNameError
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import Tree
+
+
+def find_loop(program: Program, name: str) -> PlanLoop:
+    """The loop called ``name``: ``out.y`` is loop y around all statements that write ``out``.
+
+    Raises ``UnknownNameError`` with the names there are.
+    """
+    everything = list(loops_of(program.tree))
+    exact = [loop for loop in everything if loop.name == name]
+    if exact:
+        return exact[0]
+    owner, _, iterator = name.rpartition(".")
+    around = [
+        loop
+        for loop in everything
+        if loop.iterator == iterator and _belongs(program, loop, owner)
+    ]
+    if len(around) == 1:
+        return around[0]
+    names = [loop.name for loop in (around or everything)]
+    if around:
+        message = f"{name!r} means several loops"
+        raise UnknownNameError(message, hint="say one of " + ", ".join(names))
+    raise unknown("loop", name, names)
+
+
+def _belongs(program: Program, loop: PlanLoop, owner: str) -> bool:
+    return any(
+        owner in {copy, program.copies[copy].statement.name, program.copies[copy].statement.array}
+        for copy in copies_in(loop)
+    )
+
+
+def copies_of(program: Program, space: str) -> tuple[str, ...]:
+    """The copies of a computation space: an array's writers, or one statement or copy.
+
+    Raises ``UnknownNameError`` with the names there are.
+    """
+    found = tuple(
+        name
+        for name in program.places
+        if space
+        in {name, program.copies[name].statement.name, program.copies[name].statement.array}
+    )
+    if found:
+        return found
+    known = {program.copies[name].statement.array for name in program.places}
+    raise unknown("computation space", space, sorted(known | set(program.places)))
+
+
+def loops_around(program: Program, space: str) -> tuple[PlanLoop, ...]:
+    """The loops that all copies of a space share, from the outside in."""
+    paths = [program.places[name].loops for name in copies_of(program, space)]
+    shared: list[PlanLoop] = []
+    for level in zip(*paths, strict=False):
+        if any(loop.name != level[0].name for loop in level):
+            break
+        shared.append(level[0])
+    return tuple(shared)
+
+
+def loop_of_space(program: Program, space: str, iterator: str) -> PlanLoop:
+    """The loop ``iterator`` around all copies of a space, else around any of them."""
+    for loop in loops_around(program, space):
+        if loop.iterator == iterator:
+            return loop
+    return find_loop(program, f"{space}.{iterator}")
+
+
+def path_to(program: Program, loop: str) -> tuple[PlanLoop, ...]:
+    """The loops from the root down to a loop, including it."""
+    for place in program.places.values():
+        for depth, around in enumerate(place.loops, 1):
+            if around.name == loop:
+                return place.loops[:depth]
+    return ()
+
+
+def fresh_loop_name(tree: Tree, name: str) -> str:
+    """``name``, or ``name2``, ``name3``, ... where it is taken."""
+    taken = {loop.name for loop in loops_of(tree)}
+    number, result = 1, name
+    while result in taken:
+        number += 1
+        result = f"{name}{number}"
+    return result
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
+    """The error for a name that does not exist, with the closest and all that do."""
+    names = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    listed = ", ".join(names) or "none"
+    return UnknownNameError(f"no {kind} is called {name!r}", hint=f"{hint}there are: {listed}")

@@ -1,0 +1,342 @@
+"""fuse: pull a producer into a loop of its consumer, with exactly the instances it needs there.
+
+relation: ``needed = { [t] -> A[x] }`` is what the consumers inside the loop read;
+``extension = needed . writes^-1 = { [t] -> P[j] }`` are the producer's instances, overlapping
+between iterations where footprints overlap. (Zhao and Di, MICRO 2020, Algorithm 1.)
+
+rewrite: ``for (y, x) bx; for (yt) for (y, x) out;`` ->
+``for (yt) { for (y, x of the tile's footprint) bx; for (y, x) out; }``
+
+*Requires* (1) a bounded footprint, (2) that the producer's own reads of its array add nothing
+without end, (3) that every reader of a scratch gets its value in the same iteration.
+*Fails when* a value would be lost or changed: the proof names the instances.
+*Does not handle* a producer that already has producers fused into its own loops: fuse from the
+outputs backwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError, LiveOutError, NotFusableError, Witness
+from polyopt.isl import Map, Set, affine_var, constant_value, dim_type, instance_of, union_all
+from polyopt.transform.find import copies_of, path_to
+from polyopt.transform.storage import Store, project_tail, store_for
+from polyopt.transform.tree import (
+    Copy,
+    PlanLoop,
+    Tree,
+    copies_in,
+    loops_of,
+    only,
+    rename_copies,
+    replace_loop,
+    with_values,
+    without,
+)
+
+if TYPE_CHECKING:
+    from polyopt.isl import PwAff
+    from polyopt.transform.program import Program, Touch
+
+STORAGES = ("scratch", "sliding", "full")
+#: a footprint of more pieces than this is replaced by its convex hull: a little recompute for
+#: relations that stay small through long chains
+MAX_PIECES = 1
+#: rounds of adding the producer's own reads before it counts as endless
+MAX_ROUNDS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Extension:
+    """What a fused producer runs per iteration of the loop it is fused into."""
+
+    #: { [t] -> A[x] }
+    needed: Map
+    #: producer copy -> { [t] -> P[j] }
+    instances: dict[str, Map]
+
+
+def fuse(
+    program: Program, producer: str, loop: str, *, storage: str = "scratch", keep: bool | None = None
+) -> Program:
+    """The program with array ``producer`` computed inside ``loop`` for the readers there.
+
+    ``storage``: ``scratch`` keeps its values for one iteration of the loop; ``sliding`` computes
+    only what earlier iterations have not, and keeps a folded window; ``full`` writes the array
+    itself. ``keep`` keeps the original too (default: only while someone else needs it).
+    """
+    if storage not in STORAGES:
+        message = f"unknown storage {storage!r}"
+        raise InvalidOptionError(message, hint="one of " + ", ".join(STORAGES))
+    node = path_to(program, loop)[-1]
+    names = _producers(program, producer, node)
+    array = program.copies[names[0]].statement.array
+    found = extension(program, array, names, loop)
+    instances = found.instances
+    if storage == "sliding":
+        instances = {name: _only_new(part) for name, part in instances.items()}
+    result = _graft(program, node, array, names, instances)
+    if storage != "full":
+        result = _with_store(result, array, loop, storage, found)
+    return _drop_originals(program, result, array, names, loop, keep)
+
+
+def _producers(program: Program, producer: str, node: PlanLoop) -> tuple[str, ...]:
+    inside = set(copies_in(node))
+    names = tuple(name for name in copies_of(program, producer) if name not in inside)
+    if not names:
+        message = f"{producer} is inside {node.name} already"
+        raise NotFusableError(message)
+    arrays = {program.copies[name].statement.array for name in names}
+    if len(arrays) > 1:
+        message = f"{producer} writes several arrays: {', '.join(sorted(arrays))}"
+        raise NotFusableError(message, hint="name one array")
+    moved = [name for name in names if program.copies[name].outer]
+    if moved:
+        message = f"{producer} is fused into another loop already"
+        hint = "fuse into both consumers from the unfused program"
+        raise NotFusableError(message, hint=hint)
+    loops = {loop.name for name in names for loop in program.places[name].loops}
+    others = {name for name, place in program.places.items() if program.copies[name].outer
+              and any(loop.name in loops for loop in place.loops)}  # fmt: skip
+    if others:
+        message = f"{producer} has producers fused into its own loops: {', '.join(sorted(others))}"
+        raise NotFusableError(message, hint="fuse from the outputs backwards: consumers first")
+    return names
+
+
+def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -> Extension:
+    """``{ [t] -> A[x] }`` needed in each iteration of ``loop`` and the instances that make it."""
+    path = path_to(program, loop)
+    inside = set(copies_in(path[-1])) - set(names)
+    reads = [
+        t
+        for t in program.read_events
+        if t.host in inside
+        and t.access.array == array
+        and store_for(program.stores, array, program.places[t.host]) is None
+    ]
+    if not reads:
+        message = f"nothing inside {loop} reads {array} from the array itself"
+        raise NotFusableError(message, hint="fuse into a loop around a consumer")
+    needed = _simple(_footprint(program, reads, len(path), array))
+    for _ in range(MAX_ROUNDS):
+        instances = {name: _instances(program, name, needed) for name in names}
+        more = [_own_reads(program, name, part) for name, part in instances.items()]
+        grown = needed
+        for part in more:
+            grown = grown.union(part)
+        if grown.is_subset(needed):
+            return Extension(needed, instances)
+        needed = _simple(grown)
+    message = f"{array} needs more and more of itself: its tile has no end"
+    hint = "a recurrence cannot be recomputed per tile; leave it a loop nest of its own"
+    raise NotFusableError(message, hint=hint)
+
+
+def _footprint(program: Program, reads: list[Touch], depth: int, array: str) -> Map:
+    parts = [project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in reads]
+    result = parts[0]
+    for part in parts[1:]:
+        result = result.union(part)
+    return result.intersect_range(program.elements[array]).intersect_params(program.scop.context)
+
+
+def _simple(footprint: Map) -> Map:
+    """The footprint, or the hull of its pieces where there are many."""
+    footprint = footprint.coalesce()
+    if footprint.n_basic_map() <= MAX_PIECES:
+        return footprint
+    hull = Map.from_basic_map(footprint.simple_hull())
+    return hull.intersect_domain(footprint.domain()).coalesce()
+
+
+def _instances(program: Program, name: str, needed: Map) -> Map:
+    """``{ [t] -> P[j] }`` that write needed elements."""
+    copy = program.copies[name]
+    writes = copy.statement.write.relation.intersect_domain(copy.domain)
+    return needed.apply_range(writes.reverse()).coalesce()
+
+
+def _own_reads(program: Program, name: str, instances: Map) -> Map:
+    """``{ [t] -> A[x] }`` that the producer's instances read of the array they write."""
+    statement = program.copies[name].statement
+    empty = Map.empty(
+        instances.get_space().domain().map_from_domain_and_range(
+            program.elements[statement.array].get_space()
+        )
+    )
+    for access in statement.reads:
+        if access.array == statement.array:
+            empty = empty.union(instances.apply_range(access.relation))
+    written = union_all(
+        program.copies[c].statement.write.relation for c in copies_of(program, statement.array)
+    ).range()
+    return Map.from_union_map(
+        empty.to_union_map().intersect_range(written)
+    ) if not empty.is_empty() else empty
+
+
+def _only_new(instances: Map) -> Map:
+    """``{ [t] -> P[j] }`` less what earlier iterations of the same innermost loop ran."""
+    times = instances.domain()
+    depth = times.dim(dim_type.set)
+    earlier = Map.universe(times.get_space().map_from_set())
+    for level in range(depth - 1):
+        earlier = earlier.equate(dim_type.in_, level, dim_type.out, level)
+    earlier = earlier.order_gt(dim_type.in_, depth - 1, dim_type.out, depth - 1)
+    done = earlier.intersect_domain(times).intersect_range(times).apply_range(instances)
+    return instances.subtract(done).coalesce()
+
+
+def _graft(
+    program: Program, node: PlanLoop, array: str, names: tuple[str, ...], instances: dict[str, Map]
+) -> Program:
+    """The program with copies of the producers, per iteration of ``node``, before their readers."""
+    depth = len(path_to(program, node.name))
+    copies = dict(program.copies)
+    renamed: dict[str, str] = {}
+    lifts: dict[str, object] = {}
+    for name in names:
+        new = _fresh(copies, f"{name}@{node.name}")
+        part = instances[name]
+        domain = part.wrap().flatten().set_tuple_name(new).coalesce()
+        copies[new] = Copy(new, program.copies[name].statement, domain, depth)
+        renamed[name] = new
+        lifts[name] = copies[new].to_instance
+
+    def lift(copy: str, value: PwAff) -> PwAff:
+        return value.pullback_pw_multi_aff(lifts[copy])
+
+    taken = {loop.name for loop in loops_of(program.tree)}
+    subtree = rename_copies(
+        only(program.tree, set(names)), renamed, lift, lambda n: _free(n, taken, node.name)
+    )
+    readers = {
+        t.host for t in program.read_events if t.access.array == array and t.host not in names
+    }
+
+    def change(found: PlanLoop) -> Tree:
+        position = next(
+            i for i, child in enumerate(found.body) if readers & set(copies_in(child))
+        )
+        return (replace(found, body=(*found.body[:position], *subtree, *found.body[position:])),)
+
+    tree = replace_loop(program.tree, node.name, change)
+    added = {
+        loop.name: {
+            new: affine_var(copies[new].domain.get_space(), level) for new in renamed.values()
+        }
+        for level, loop in enumerate(path_to(program, node.name))
+    }
+    return replace(program, copies=copies, tree=with_values(tree, added), operands={})
+
+
+def _free(name: str, taken: set[str], at: str) -> str:
+    owner, _, iterator = name.rpartition(".")
+    result = f"{owner}@{at.replace('.', '_')}.{iterator}" if name in taken else name
+    return result
+
+
+def _fresh(copies: dict[str, Copy], name: str) -> str:
+    result, number = name, 1
+    while result in copies:
+        number += 1
+        result = f"{name}#{number}"
+    return result
+
+
+def _with_store(
+    program: Program, array: str, loop: str, storage: str, found: Extension
+) -> Program:
+    name = f"{array}@{loop}"
+    if storage == "scratch":
+        return replace(program, stores=(*program.stores, Store(name, array, loop)))
+    path = path_to(program, loop)
+    outer = path[-2].name if len(path) > 1 else ""
+    window = Store(name, array, loop)
+    folds = _window(program, window, outer)
+    del found
+    return replace(program, stores=(*program.stores, Store(name, array, outer, folds)))
+
+
+def _window(program: Program, window: Store, outer: str) -> tuple[int, ...]:
+    """The modulus per dimension: the extent per iteration where that is less than per sweep."""
+    inner = replace(program, stores=(*program.stores, window)).scratches[-1]
+    sweep = Store(window.name, window.array, outer)
+    wide = replace(program, stores=(*program.stores, sweep)).scratches[-1]
+    folds: list[int] = []
+    for small, large in zip(inner.extents, wide.extents, strict=True):
+        size, whole = constant_value(small), constant_value(large)
+        slides = size is not None and (whole is None or size < whole)
+        folds.append(size if slides and size is not None else 0)
+    return tuple(folds)
+
+
+def _drop_originals(
+    before: Program, after: Program, array: str, names: tuple[str, ...], loop: str, keep: bool | None
+) -> Program:
+    """Remove the producer's own nest unless someone outside the loop still needs it."""
+    if keep:
+        return _renamed_originals(after, names)
+    needed = [
+        t for t in after.read_events
+        if t.access.array == array and t.host not in names
+        and store_for(after.stores, array, after.places[t.host]) is None
+    ]  # fmt: skip
+    live = before.scop.array(array).is_live_out
+    stored = store_for(after.stores, array, after.places[next(iter(_fused(after, names, loop)))])
+    if (needed or (live and stored is not None)) and keep is None:
+        return _renamed_originals(after, names)
+    if live and stored is not None:
+        raise _lost(before, array, names)
+    dropped = set(names)
+    copies = {name: copy for name, copy in after.copies.items() if name not in dropped}
+    result = replace(after, copies=copies, tree=without(after.tree, dropped), operands={})
+    return _original_names(result)
+
+
+def _fused(program: Program, names: tuple[str, ...], loop: str) -> list[str]:
+    return [c for c in program.copies if any(c.startswith(f"{n}@{loop}") for n in names)]
+
+
+def _renamed_originals(program: Program, names: tuple[str, ...]) -> Program:
+    del names
+    return program
+
+
+def _original_names(program: Program) -> Program:
+    """Loops of a producer that moved get their plain names back: ``bx.y``, not ``bx@out_y.y``."""
+    taken = {loop.name for loop in loops_of(program.tree)}
+
+    def plain(name: str) -> str:
+        owner, _, iterator = name.rpartition(".")
+        short = f"{owner.split('@')[0]}.{iterator}"
+        return short if "@" in owner and short not in taken else name
+
+    def again(tree: Tree) -> Tree:
+        return tuple(
+            n if isinstance(n, str) else replace(n, name=plain(n.name), body=again(n.body))
+            for n in tree
+        )
+
+    return replace(program, tree=again(program.tree))
+
+
+def _lost(program: Program, array: str, names: tuple[str, ...]) -> LiveOutError:
+    """The refusal to drop a producer whose array the caller reads."""
+    copy = program.copies[names[-1]]
+    found = instance_of(copy.domain)
+    element = instance_of(Set.universe(program.elements[array].get_space()))
+    message = f"{array} is live-out: fusing it away would lose its values"
+    witnesses = ()
+    if found is not None and element is not None:
+        cell = copy.statement.write.relation.intersect_domain(copy.domain)
+        pair = instance_of(cell.range())
+        source = (copy.statement.name, found[1])
+        at = (array, pair[1]) if pair else None
+        witnesses = (Witness("live-out", source, ("end", at[1] if at else ()), found[2], at),)
+    hint = "leave keep= out: a copy is fused and the original stays"
+    return LiveOutError(message, witnesses=witnesses, span=copy.statement.span, hint=hint)

@@ -1,0 +1,78 @@
+"""parallelize, vectorize, unroll: how a loop's iterations run, not which ones or where.
+
+*Requires* for parallel: no dependence between iterations; for vector: none closer than the
+width. The proof checks both (transform/parallel.py). Unrolling owes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError, NotPermutableError
+from polyopt.transform.find import find_loop, path_to
+from polyopt.transform.interchange import reorder
+from polyopt.transform.split import check_size, split
+from polyopt.transform.tree import PlanLoop, replace_loop
+
+if TYPE_CHECKING:
+    from polyopt.transform.program import Program
+
+
+def parallelize(program: Program, loop: str) -> Program:
+    """The program with the loop's iterations shared between threads."""
+    return _mark(program, loop, "parallel", 0)
+
+
+def vectorize(program: Program, loop: str, width: int = 0) -> Program:
+    """The program with ``width`` iterations of an innermost loop at once; 0: the target's."""
+    node = find_loop(program, loop)
+    if width:
+        check_size(width, f"vectorize({loop!r})")
+    if any(isinstance(child, PlanLoop) for child in node.body):
+        message = f"{loop} is not an innermost loop: only these are vectorised"
+        hint = "interchange it inwards, or use unroll_and_jam"
+        raise NotPermutableError(message, hint=hint)
+    return _mark(program, loop, "vector", width)
+
+
+def unroll(program: Program, loop: str, factor: int = 0) -> Program:
+    """The program with the loop unrolled ``factor`` times; 0: completely."""
+    if factor:
+        check_size(factor, f"unroll({loop!r})")
+        node = find_loop(program, loop)
+        program = split(program, node.name, factor, suffix="_unrolled")
+    return _mark(program, loop, "unroll", 0)
+
+
+def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
+    """The program with ``factor`` iterations of a loop run together inside its inner loops."""
+    check_size(factor, f"unroll_and_jam({loop!r})")
+    node = find_loop(program, loop)
+    inner = _nested(node)
+    if not inner:
+        message = f"{loop} holds no loop to jam into: unroll it instead"
+        raise NotPermutableError(message)
+    program = split(program, node.name, factor, suffix="_jam")
+    program = reorder(program, [*(n.name for n in inner), node.name])
+    return _mark(program, node.name, "unroll", 0)
+
+
+def _nested(node: PlanLoop) -> list[PlanLoop]:
+    result: list[PlanLoop] = []
+    while len(node.body) == 1 and isinstance(node.body[0], PlanLoop):
+        node = node.body[0]
+        result.append(node)
+    return result
+
+
+def _mark(program: Program, loop: str, mark: str, width: int) -> Program:
+    node = find_loop(program, loop)
+    around = path_to(program, node.name)[:-1]
+    if mark == "parallel" and any(n.mark == "parallel" for n in around):
+        message = f"{loop} is inside a parallel loop already"
+        raise InvalidOptionError(message, hint="one level of parallel loops uses all threads")
+    tree = replace_loop(
+        program.tree, node.name, lambda n: (replace(n, mark=mark, width=width),)
+    )
+    return replace(program, tree=tree)

@@ -1,0 +1,307 @@
+"""Plan: an immutable scheduling state. Each move returns a new, legal plan.
+
+A move that would change what the program computes raises there and then, with witnesses. A plan
+prints as the loop nest it stands for, and remembers the moves that made it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyopt.errors import InvalidOptionError, UnknownNameError
+from polyopt.transform import (
+    fuse as _fuse,
+    inline as _inline,
+    interchange as _interchange,
+    marks as _marks,
+    merge as _merge,
+    pack as _pack,
+    skew as _skew,
+    split as _split,
+    store as _store,
+    tile as _tile,
+)
+from polyopt.transform.find import find_loop, loops_around
+from polyopt.transform.initial import initial_program, source_program
+from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
+from polyopt.transform.show import show_plan, show_script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from polyopt.ir.scop import Scop
+    from polyopt.transform.program import Program
+
+
+@dataclass(frozen=True)
+class Move:
+    """One call on a plan, as it can be made again."""
+
+    name: str
+    args: tuple[Any, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        """``.tile('out', y=64)``."""
+        parts = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.options]
+        return f".{self.name}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a Scop is to run: loops, fusion, storage, marks.
+
+    Names, never positions: ``"out"`` is the computation space that writes array ``out``,
+    ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it.
+    """
+
+    scop: Scop
+    program: Program = field(default=None)  # type: ignore[assignment]
+    moves: tuple[Move, ...] = ()
+    #: the flow of the source program, shared by all plans made from one
+    original: Flow = field(default=None, repr=False)  # type: ignore[assignment]
+    #: remarks of whoever chose the moves, for ``explain``
+    remarks: tuple[Any, ...] = ()
+    checked: bool = True
+
+    def __post_init__(self) -> None:
+        if self.original is None:
+            object.__setattr__(self, "original", program_flow(source_program(self.scop)))
+        if self.program is None:
+            program = replace(initial_program(self.scop), flow=self.original.seen)
+            object.__setattr__(self, "program", program)
+
+    # -- moves: loops -----------------------------------------------------------------------
+
+    def tile(self, space: str, **sizes: int) -> Plan:
+        """Blocks of ``sizes`` iterations: ``tile("out", y=64, x=512)``. Again for more levels.
+
+        Raises ``NotPermutableError`` or ``OrderViolatedError`` where blocks would reverse a
+        dependence, ``InvalidOptionError`` for sizes below 1.
+        """
+        return self._move("tile", (space,), sizes, lambda p: _tile.tile(p, space, sizes))
+
+    def split(self, loop: str, size: int) -> Plan:
+        """One loop in two; the new outer one is called ``<loop>_tile``."""
+        name = find_loop(self.program, loop).name
+        return self._move("split", (loop, size), {}, lambda p: _split.split(p, name, size))
+
+    def interchange(self, one: str, other: str) -> Plan:
+        """Two loops of a perfect nest exchanged. Raises ``OrderViolatedError``."""
+        return self._move(
+            "interchange", (one, other), {}, lambda p: _interchange.interchange(p, one, other)
+        )
+
+    def reorder(self, *loops: str) -> Plan:
+        """Loops of a perfect nest in the order given, from the outside in."""
+        return self._move("reorder", loops, {}, lambda p: _interchange.reorder(p, loops))
+
+    def skew(self, loop: str, by: str, factor: int = 1) -> Plan:
+        """``factor`` times the enclosing loop ``by`` added to the loop's value."""
+        return self._move(
+            "skew", (loop,), {"by": by, "factor": factor}, lambda p: _skew.skew(p, loop, by, factor)
+        )
+
+    def shift(self, space: str, **amounts: int) -> Plan:
+        """All iterations of a space later by so many: ``shift("out", y=2)``."""
+        return self._move("shift", (space,), amounts, lambda p: _skew.shift(p, space, amounts))
+
+    def merge(self, one: str, other: str, *, depth: int = 1, shift: int = 0) -> Plan:
+        """Neighbouring loops made one (classical fusion), the second later by ``shift``."""
+
+        def change(program: Program) -> Program:
+            if shift:
+                loop = find_loop(program, other)
+                program = _skew.shift(program, loop.owner, {loop.iterator: shift})
+            return _merge.merge(program, one, other, depth)
+
+        return self._move("merge", (one, other), {"depth": depth, "shift": shift}, change)
+
+    def distribute(self, loop: str, at: str) -> Plan:
+        """One loop in two after each other; the second starts with the statements of ``at``."""
+        return self._move(
+            "distribute", (loop,), {"at": at}, lambda p: _merge.distribute(p, loop, at)
+        )
+
+    # -- moves: producers and storage -------------------------------------------------------
+
+    def fuse(
+        self,
+        producer: str,
+        into: str,
+        *,
+        at: str | None = None,
+        storage: str = "scratch",
+        keep: bool | None = None,
+    ) -> Plan:
+        """Pull ``producer`` into ``into``, with exactly the instances it needs there.
+
+        ``at`` names the loop (default: the innermost block loop of ``into``, else its outermost
+        loop). ``storage``: ``scratch`` per iteration of that loop, ``sliding`` window, ``full``
+        array, ``register`` or ``inline`` (computed at each read). ``keep=True`` keeps the
+        original beside it; ``keep=False`` insists on dropping it.
+
+        Raises ``NotFusableError``, ``CoverageError``, ``LiveOutError``, ``StorageTooSmallError``.
+        """
+        options = {"into": into, "at": at, "storage": storage, "keep": keep}
+        if storage == "inline":
+            return self._move("fuse", (producer,), options, lambda p: _inline.inline(p, producer))
+        kind = "scratch" if storage == "register" else storage
+
+        def change(program: Program) -> Program:
+            loop = self._fusion_loop(program, into, at, innermost=storage == "register")
+            return _fuse.fuse(program, producer, loop, storage=kind, keep=keep)
+
+        return self._move("fuse", (producer,), options, change)
+
+    def inline(self, producer: str) -> Plan:
+        """Compute ``producer`` at each of its reads and never store it."""
+        return self._move("inline", (producer,), {}, lambda p: _inline.inline(p, producer))
+
+    def store(
+        self,
+        array: str,
+        *,
+        at: str | None = None,
+        fold: Mapping[int | str, int] | None = None,
+        extents: Mapping[int | str, int] | None = None,
+    ) -> Plan:
+        """Keep ``array`` in a buffer private to each iteration of loop ``at``; ``"full"`` undoes.
+
+        ``fold={"y": 3}`` keeps a window of 3, indexed modulo 3. Raises ``StorageTooSmallError``.
+        """
+        options = {"at": at, "fold": fold, "extents": extents}
+        return self._move(
+            "store",
+            (array,),
+            options,
+            lambda p: _store.store(p, array, at=at, fold=fold, extents=extents),
+        )
+
+    def pack(self, array: str, *, at: str) -> Plan:
+        """Copy what an iteration of loop ``at`` reads of ``array`` into a buffer, and read that."""
+        return self._move("pack", (array,), {"at": at}, lambda p: _pack.pack(p, array, at))
+
+    # -- moves: marks -----------------------------------------------------------------------
+
+    def parallelize(self, loop: str) -> Plan:
+        """Share a loop's iterations between threads. Raises ``ParallelCarriedError``."""
+        return self._move("parallelize", (loop,), {}, lambda p: _marks.parallelize(p, loop))
+
+    def vectorize(self, loop: str, width: int = 0) -> Plan:
+        """``width`` iterations of an innermost loop at once (0: as the target has lanes)."""
+        return self._move("vectorize", (loop, width), {}, lambda p: _marks.vectorize(p, loop, width))
+
+    def unroll(self, loop: str, factor: int = 0) -> Plan:
+        """Unroll ``factor`` times; 0 means completely."""
+        return self._move("unroll", (loop, factor), {}, lambda p: _marks.unroll(p, loop, factor))
+
+    def unroll_and_jam(self, loop: str, factor: int) -> Plan:
+        """``factor`` iterations of an outer loop together, inside its inner loops."""
+        return self._move(
+            "unroll_and_jam", (loop, factor), {}, lambda p: _marks.unroll_and_jam(p, loop, factor)
+        )
+
+    # -- what it is -------------------------------------------------------------------------
+
+    def prove(self, *, operations: int = DEFAULT_BUDGET) -> Proof:
+        """Show that this plan computes what the source does.
+
+        Raises the ``IllegalScheduleError`` that fits, or ``NotDecidedError`` on a spent budget.
+        """
+        if operations != DEFAULT_BUDGET:
+            return prove(self.program, self.original, operations=operations)
+        return self._proof
+
+    @cached_property
+    def _proof(self) -> Proof:
+        return prove(self.program, self.original)
+
+    @property
+    def script(self) -> str:
+        """The calls that make this plan, as Python."""
+        return show_script(self.moves)
+
+    def loops(self, space: str) -> tuple[str, ...]:
+        """The names of the loops that all statements of a space share, from the outside in."""
+        return tuple(loop.name for loop in loops_around(self.program, space))
+
+    def __str__(self) -> str:
+        """The loop nest, short and readable."""
+        return show_plan(self.program)
+
+    # -- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the moves as JSON; ``load`` makes them again on the same program."""
+        moves = [{"move": m.name, "args": m.args, "options": dict(m.options)} for m in self.moves]
+        document = {"format": 1, "scop": self.scop.name, "moves": moves}
+        Path(path).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path, scop: Scop) -> Plan:
+        """The plan of a file, checked move by move. Raises ``InvalidOptionError`` on bad files."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            moves = [(m["move"], m["args"], m["options"]) for m in document["moves"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            message = f"{path} is not a saved plan: {error}"
+            raise InvalidOptionError(message) from None
+        plan = replace(cls(scop), checked=False)
+        for name, args, options in moves:
+            plan = plan.replay(name, args, options)
+        result = replace(plan, checked=True)
+        result.prove()
+        return result
+
+    def replay(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Plan:
+        """Make one move by its name. Raises ``UnknownNameError`` where there is no such move."""
+        if name not in MOVES:
+            message = f"no move is called {name!r}"
+            raise UnknownNameError(message, hint="there are: " + ", ".join(sorted(MOVES)))
+        return getattr(self, name)(*args, **options)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _fusion_loop(
+        self, program: Program, into: str, at: str | None, *, innermost: bool
+    ) -> str:
+        if at is not None:
+            return find_loop(program, at).name
+        tile = _tile.innermost_tile(program, into)
+        around = loops_around(program, into)
+        if not around:
+            return find_loop(program, into).name
+        if innermost:
+            return around[-1].name
+        return tile.name if tile is not None else around[0].name
+
+    def _move(
+        self,
+        name: str,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        change: Callable[[Program], Program],
+    ) -> Plan:
+        """The plan after a change, checked unless the caller proves a whole series at its end."""
+        kept = tuple((k, v) for k, v in options.items() if v is not None and v != "")
+        program = change(self.program)
+        plan = replace(
+            self, program=program, moves=(*self.moves, Move(name, tuple(args), kept))
+        )
+        if self.checked:
+            plan.prove()
+        return plan
+
+
+#: the moves that a saved plan may name
+MOVES = frozenset(
+    {
+        "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
+        "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
+    }
+)  # fmt: skip

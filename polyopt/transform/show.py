@@ -1,0 +1,74 @@
+"""Printing a plan: the loop nest in the user's names, and the script that makes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.isl import constant_value
+from polyopt.transform.tree import PlanLoop, Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from polyopt.transform.program import Program
+    from polyopt.transform.storage import Scratch
+
+
+def show_plan(program: Program) -> str:
+    """One line per loop, buffer and statement."""
+    lines: list[str] = []
+    for array in sorted(program.inlined):
+        lines.append(f"inline {array}")
+    _buffers(program, "", 0, lines)
+    _nest(program, program.tree, 0, lines)
+    return "\n".join(lines)
+
+
+def _nest(program: Program, tree: Tree, depth: int, lines: list[str]) -> None:
+    pad = "  " * depth
+    for node in tree:
+        if isinstance(node, PlanLoop):
+            mark = f"  # {node.mark}{f' {node.width}' if node.width else ''}" if node.mark else ""
+            lines.append(f"{pad}for {node.name}:{mark}")
+            _buffers(program, node.name, depth + 1, lines)
+            _nest(program, node.body, depth + 1, lines)
+        else:
+            lines.append(f"{pad}{_statement(program, node)}")
+
+
+def _buffers(program: Program, loop: str, depth: int, lines: list[str]) -> None:
+    for scratch in program.scratches:
+        if scratch.at == loop:
+            lines.append(f"{'  ' * depth}{describe(scratch)}")
+
+
+def describe(scratch: Scratch) -> str:
+    """``scratch bx[66][W - 2]``; a folded dimension prints as ``[3 rolling]``."""
+    sizes = "".join(
+        f"[{_size(extent)}{' rolling' if scratch.fold(d) else ''}]"
+        for d, extent in enumerate(scratch.extents)
+    )
+    kind = "register" if all(_size(e) == "1" for e in scratch.extents) else "scratch"
+    return f"{kind} {scratch.array}{sizes}"
+
+
+def _size(extent: object) -> str:
+    number = constant_value(extent)  # type: ignore[arg-type]
+    if number is not None:
+        return str(number)
+    text = str(extent)
+    return text[text.rindex("[(") + 2 : text.rindex(")]")] if "[(" in text else text
+
+
+def _statement(program: Program, name: str) -> str:
+    copy = program.copies[name]
+    again = "" if not copy.outer else "   (per tile)"
+    return f"{copy.statement.name}: {copy.statement.array}[...] = ...{again}"
+
+
+def show_script(moves: Iterable[object]) -> str:
+    """``po.Plan(scop).tile(...)...``, one call a line."""
+    calls = [str(move) for move in moves]
+    if not calls:
+        return "po.Plan(scop)"
+    return "(\n    po.Plan(scop)\n" + "".join(f"    {call}\n" for call in calls) + ")"

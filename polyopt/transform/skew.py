@@ -1,0 +1,65 @@
+"""skew and shift: change when iterations run, not what they are.
+
+relation: skew makes ``v`` into ``v + factor * w``; shift makes it ``v + amount``.
+
+rewrite: ``for (t) for (i) A[i] = ...;`` -> ``for (t) for (p = t+1; ...) A[p - t] = ...;``
+
+*Requires* for skew that ``by`` encloses the loop. *Fails when* a dependence would be reversed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError, NotPermutableError
+from polyopt.isl import Val, affine_constant, context
+from polyopt.transform.find import copies_of, find_loop, loop_of_space, path_to
+from polyopt.transform.tree import PlanLoop, Tree, replace_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.transform.program import Program
+
+
+def skew(program: Program, loop: str, by: str, factor: int) -> Program:
+    """The program with ``factor`` times loop ``by`` added to the loop's value."""
+    inner, outer = find_loop(program, loop), find_loop(program, by)
+    if outer.name not in [node.name for node in path_to(program, inner.name)[:-1]]:
+        message = f"{by} does not enclose {loop}: a loop is skewed by one around it"
+        raise NotPermutableError(message)
+    if not isinstance(factor, int):
+        message = f"skew: the factor has to be a whole number, not {factor!r}"
+        raise InvalidOptionError(message)
+    scale = Val.int_from_si(context(), factor)
+
+    def change(node: PlanLoop) -> Tree:
+        values = {c: v.add(outer.values[c].scale_val(scale)) for c, v in node.values.items()}
+        return (replace(node, values=values),)
+
+    return replace(program, tree=replace_loop(program.tree, inner.name, change))
+
+
+def shift(program: Program, space: str, amounts: Mapping[str, int]) -> Program:
+    """The program with all iterations of a space later by ``amounts``, by iterator name."""
+    if not amounts:
+        message = f"shift({space!r}): no loop was named"
+        raise InvalidOptionError(message, hint='write shift("out", y=2)')
+    tree = program.tree
+    moved = set(copies_of(program, space))
+    for iterator, amount in amounts.items():
+        if not isinstance(amount, int):
+            message = f"shift({space!r}, {iterator}=...): not a whole number: {amount!r}"
+            raise InvalidOptionError(message)
+        name = loop_of_space(program, space, iterator).name
+        tree = replace_loop(tree, name, lambda node, by=amount: (_later(node, moved, by),))
+    return replace(program, tree=tree)
+
+
+def _later(node: PlanLoop, moved: set[str], amount: int) -> PlanLoop:
+    values = {
+        c: v.add(affine_constant(v.get_space().domain(), amount)) if c in moved else v
+        for c, v in node.values.items()
+    }
+    return replace(node, values=values)

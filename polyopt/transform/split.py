@@ -1,0 +1,48 @@
+"""split: one loop becomes two, the outer one over blocks of ``size`` iterations.
+
+relation: ``{ C[d] -> [v] }`` becomes ``{ C[d] -> [floor(v / size), v] }``.
+
+rewrite: ``for (y) S(y);`` -> ``for (yt) for (y = size*yt; y < size*yt + size; y++) S(y);``
+
+*Requires* nothing: the order of instances stays. *Fails when* the size is not positive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError
+from polyopt.isl import Val, context
+from polyopt.transform.find import fresh_loop_name
+from polyopt.transform.tree import PlanLoop, Tree, replace_loop
+
+if TYPE_CHECKING:
+    from polyopt.isl import PwAff
+    from polyopt.transform.program import Program
+
+
+def split(program: Program, loop: str, size: int, *, suffix: str = "_tile") -> Program:
+    """The program with the loop named ``loop`` split; the new outer loop is ``loop_tile``."""
+    check_size(size, loop)
+    outer = fresh_loop_name(program.tree, f"{loop}{suffix}")
+
+    def change(node: PlanLoop) -> Tree:
+        blocks = {c: block(v, size) for c, v in node.values.items()}
+        return (PlanLoop(outer, blocks, (node,)),)
+
+    tree = replace_loop(program.tree, loop, change)
+    return replace(program, tree=tree)
+
+
+def check_size(size: object, what: str) -> None:
+    """Raise ``InvalidOptionError`` unless ``size`` is a positive whole number."""
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        message = f"{what}: a size has to be a positive whole number, not {size!r}"
+        raise InvalidOptionError(message)
+
+
+def block(value: PwAff, size: int) -> PwAff:
+    """``{ C[d] -> [floor(v / size)] }``."""
+    return value.scale_down_val(Val.int_from_si(context(), size)).floor()
+

@@ -1,0 +1,89 @@
+"""store: where an array's values live while the loops that use them run.
+
+rewrite: ``bx[y][x]`` -> ``scratch[y - y0][x]``, ``scratch[y % 3][x]`` (fold), or a register
+(a buffer of one element).
+
+*Requires* that all values read inside the loop are written inside it. *Fails when* the buffer
+overwrites or has no room for a value still needed: the proof names the reader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError
+from polyopt.transform.find import find_loop, unknown
+from polyopt.transform.storage import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.transform.program import Program
+
+
+def store(
+    program: Program,
+    array: str,
+    *,
+    at: str | None = None,
+    fold: Mapping[int | str, int] | None = None,
+    extents: Mapping[int | str, int] | None = None,
+) -> Program:
+    """The program with ``array`` kept in a buffer private to each iteration of loop ``at``.
+
+    ``fold`` and ``extents`` give a modulus or a size per dimension, by number or by the name of
+    the iterator that writes it. ``at="full"`` stores the array itself.
+    """
+    if array not in [a.name for a in program.scop.arrays]:
+        raise unknown("array", array, [a.name for a in program.scop.arrays])
+    present = [s for s in program.stores if s.array == array]
+    if at == "full":
+        return replace(program, stores=tuple(s for s in program.stores if s.array != array))
+    if at is None and not present:
+        message = f"store({array!r}): {array} has no buffer yet, so a loop has to be named"
+        raise InvalidOptionError(message, hint='write store("bx", at="out.y_tile")')
+    loop = find_loop(program, at).name if at else present[-1].at
+    old = present[-1] if present else Store(f"{array}@{loop}", array, loop)
+    new = Store(
+        old.name,
+        array,
+        loop,
+        _per_dimension(program, array, fold, old.folds),
+        _per_dimension(program, array, extents, old.extents),
+    )
+    kept = tuple(s for s in program.stores if s is not old)
+    return replace(program, stores=(*kept, new))
+
+
+def _per_dimension(
+    program: Program, array: str, wanted: Mapping[int | str, int] | None, old: tuple[int, ...]
+) -> tuple[int, ...]:
+    if not wanted:
+        return old
+    rank = program.scop.array(array).rank
+    result = list(old or (0,) * rank)
+    for key, size in wanted.items():
+        if not isinstance(size, int) or size < 1:
+            message = f"store({array!r}): a size has to be a positive whole number, not {size!r}"
+            raise InvalidOptionError(message)
+        result[_dimension(program, array, key, rank)] = size
+    return tuple(result)
+
+
+def _dimension(program: Program, array: str, key: int | str, rank: int) -> int:
+    if isinstance(key, int):
+        if not 0 <= key < rank:
+            message = f"{array} has {rank} dimensions: there is no dimension {key}"
+            raise InvalidOptionError(message)
+        return key
+    for statement in program.scop.statements:
+        if statement.array == array and key in statement.iterators:
+            position = statement.iterators.index(key)
+            for dimension, index in enumerate(statement.index):
+                from polyopt.isl import dim_type
+
+                if index.form.involves_dims(dim_type.in_, position, 1):
+                    return dimension
+    message = f"no dimension of {array} is written by an iterator called {key!r}"
+    raise InvalidOptionError(message, hint="give the dimension's number, 0 for the first")
