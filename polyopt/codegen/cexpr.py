@@ -34,10 +34,12 @@ from polyopt.codegen.ctext import (
     c_constant,
     common_type,
     convert,
+    decided,
     exact,
     explicit,
     is_inside,
     is_simple,
+    operation_bounds,
     precedence_of,
     whole,
 )
@@ -170,9 +172,15 @@ def _join(op: str, left: CText, right: CText) -> tuple[str, int]:
     if op in {"add", "sub", "mul", "div", "mod"}:
         return f"{left.at(level)} {sign} {right.at(level + 1)}", level
     if level in {LESS, EQUAL}:
-        return f"{left.at(ADD)} {sign} {right.at(ADD)}", level
+        return f"{_plain(left, ADD)} {sign} {_plain(right, ADD)}", level
     chained = left.precedence == level and op in {"and", "or", "xor"}
-    return f"{left.text if chained else left.at(UNARY)} {sign} {right.at(UNARY)}", level
+    one = left.text if chained else _plain(left, UNARY)
+    return f"{one} {sign} {_plain(right, UNARY)}", level
+
+
+def _plain(value: CText, precedence: int) -> str:
+    """Compilers suspect that ``!a == b`` was meant for ``!(a == b)``."""
+    return f"({value})" if value.text.startswith("!") else value.at(precedence)
 
 
 def _same_values(type_: ScalarType, left: CText, right: CText) -> tuple[CText, CText, ScalarType]:
@@ -222,24 +230,6 @@ def _helper(op: str, type_: ScalarType, *operands: CText) -> CText:
     return CText(text, PRIMARY, type_, type_, whole(type_))
 
 
-def _raw(op: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
-    """Bounds of the result over unbounded integers."""
-    (a, b), (c, d) = left, right
-    match op:
-        case "add":
-            return a + c, b + d
-        case "sub":
-            return a - d, b - c
-        case "mul":
-            corners = (a * c, a * d, b * c, b * d)
-            return min(corners), max(corners)
-        case "and" if a >= 0 or c >= 0:
-            return 0, min(x for x, low in ((b, a), (d, c)) if low >= 0)
-        case _:
-            bits = max((x if x >= 0 else ~x).bit_length() for x in (a, b, c, d))
-            return (0 if a >= 0 and c >= 0 else -(1 << bits)), (1 << bits) - 1
-
-
 def _wrapping(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
     """An operation whose low bits depend on the operands' low bits alone."""
     if type_ == BOOL:
@@ -249,7 +239,7 @@ def _wrapping(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
     if op in {"sub", "xor"} and left.text == right.text:
         return c_constant(type_, 0)
     common = common_type(left, right)
-    bounds = _raw(op, left.bounds, right.bounds)
+    bounds = operation_bounds(op, left.bounds, right.bounds)
     text, level = _join(op, left, right)
     if all(is_inside(b, common) for b in (bounds, left.bounds, right.bounds)):
         return CText(text, level, type_, common, bounds)
@@ -293,8 +283,10 @@ def _prefix(sign: str, value: CText, ctype: ScalarType, bounds: tuple[int, int])
 def _invert(value: CText) -> CText:
     if value.type == BOOL:
         return _prefix("!", value, I32, (0, 1))
-    if value.ctype == BOOL:
-        value = explicit(value, value.type)
+    if is_inside(value.bounds, BOOL):  # compilers suspect that ``!`` was meant
+        return _wrapping("sub", value.type, c_constant(value.type, -1), value)
+    if value.type.kind == "uint" and value.type.bits < U32.bits:
+        return _wrapping("xor", value.type, value, c_constant(value.type, value.type.range[1]))
     common = common_type(value)
     low, high = ~value.bounds[1], ~value.bounds[0]
     if common.kind == "uint":
@@ -360,7 +352,7 @@ def _logical(op: str, left: CText, right: CText, *, loaded: bool) -> CText:
     if left.text == right.text:
         return c_constant(BOOL, 0) if op == "xor" else left
     if op == "xor":
-        return CText(f"{left.at(ADD)} != {right.at(ADD)}", EQUAL, BOOL, I32, (0, 1))
+        return CText(*_join("ne", left, right), BOOL, I32, (0, 1))
     calls = re.search(r"\w\(", right.text) is not None
     if loaded and not calls:
         return CText(*_join(op, left, right), BOOL, I32, (0, 1))
@@ -374,29 +366,17 @@ def _logical(op: str, left: CText, right: CText, *, loaded: bool) -> CText:
 def _compare(op: str, left: CText, right: CText) -> CText:
     type_ = left.type
     if type_.is_float:
+        truths = [not v.ctype.is_float and is_inside(v.bounds, BOOL) for v in (left, right)]
+        left, right = (convert(v) if t else v for v, t in zip((left, right), truths, strict=True))
         text, level = _join(op, *_float_operands(type_, left, right))
         return CText(text, level, BOOL, I32, (0, 1))
     left, right, _ = _same_values(type_, left, right)
-    known = _decided(op, left.bounds, right.bounds)
+    known = decided(op, left.bounds, right.bounds)
     if left.text == right.text:
         known = op in {"le", "eq"}
     if known is not None:
         return c_constant(BOOL, known)
     return CText(*_join(op, left, right), BOOL, I32, (0, 1))
-
-
-def _decided(op: str, left: tuple[int, int], right: tuple[int, int]) -> bool | None:
-    """The outcome where bounds alone settle it: compilers warn about such comparisons."""
-    (a, b), (c, d) = left, right
-    match op:
-        case "lt":
-            return True if b < c else False if a >= d else None
-        case "le":
-            return True if b <= c else False if a > d else None
-        case _:
-            if b < c or d < a:
-                return op == "ne"
-            return op == "eq" if a == b == c == d else None
 
 
 def _select(type_: ScalarType, cond: CText, then: CText, other: CText) -> CText:
@@ -479,6 +459,8 @@ def _call(function: str, type_: ScalarType, operands: list[CText]) -> CText:
     if not type_.is_float:
         return _absolute(type_, operands[0])
     name = function + ("f" if type_ == F32 else "")
+    if function == "fabs":  # compilers suspect that ``abs`` was meant
+        operands = [convert(operand) for operand in operands]
     text = f"{name}({', '.join(o.text for o in operands)})"
     return CText(text, PRIMARY, type_, type_)
 

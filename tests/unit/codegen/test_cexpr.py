@@ -159,7 +159,22 @@ def test_helpers_are_those_used() -> None:
 # Random expressions: compiled without a warning, run, and compared with the interpreter.
 
 VALUES = {
-    "int": (0, 1, -1, 2, 7, -128, 127, 255, -32768, 65535, -(2**31), 2**31 - 1, 2**63 - 1, -(2**63)),
+    "int": (
+        0,
+        1,
+        -1,
+        2,
+        7,
+        -128,
+        127,
+        255,
+        -32768,
+        65535,
+        -(2**31),
+        2**31 - 1,
+        2**63 - 1,
+        -(2**63),
+    ),
     "float": (0.0, -0.0, 1.0, -1.5, 0.1, 3.0e38, 1e-30, 255.5, -7.25, float("nan"), float("inf")),
 }
 WRAPPING = ("add", "sub", "mul", "and", "or", "xor", "min", "max")
@@ -237,6 +252,8 @@ class Draw:
         return build.binary(op, left, right)
 
 
+#: Random programs mix literals such as ``u8(x | 1023)`` that compilers see through and report.
+MIXED_LITERALS = ("-Wno-overflow", "-Wno-constant-conversion", "-Wno-tautological-compare")
 PARAMETERS = ", ".join(f"{t.c_name} v_{t.name}" for t in TYPES.values())
 
 
@@ -286,7 +303,7 @@ def test_random_expressions_mean_the_same_in_c(tmp_path, compiler: str, seed: in
     path.write_text(translation_unit(exprs))
     library = tmp_path / "e.so"
     subprocess.run(
-        [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-fwrapv", "-ffp-contract=off", "-fPIC",
+        [compiler, "-O1", "-Wall", "-Wextra", "-Werror", *MIXED_LITERALS, "-fwrapv", "-ffp-contract=off", "-fPIC",
          "-shared", str(path), "-o", str(library), "-lm"],
         check=True,
     )  # fmt: skip
@@ -314,14 +331,14 @@ def value_of(type_: ScalarType, value: object) -> object:
 def test_printed_c_has_no_undefined_behaviour(tmp_path) -> None:
     """Signed overflow is only ever where ``needs_wrapv`` says so."""
     draw = Draw(99)
-    drawn = (draw.expr(draw.random.choice((I8, I16, U8, U16, U32, I32, I64)), 3) for _ in range(400))
+    drawn = (
+        draw.expr(draw.random.choice((I8, I16, U8, U16, U32, I32, I64)), 3) for _ in range(400)
+    )
     exprs = [e for e in drawn if not needs_wrapv(e)]
     calls = []
     for number, expr in enumerate(exprs):
         inputs = ", ".join(c_constant(t, sample(draw, t)).text for t in TYPES.values())
-        calls.append(
-            f"    {{ {expr.type.c_name} s, p; e{number}({inputs}, &s, &p); }}\n"
-        )
+        calls.append(f"    {{ {expr.type.c_name} s, p; e{number}({inputs}, &s, &p); }}\n")
     main = "int main(void) {\n" + "".join(calls) + "    return 0;\n}\n"
     path = tmp_path / "e.c"
     path.write_text(translation_unit(exprs) + main)
