@@ -1,8 +1,15 @@
 """Box blur, 3 x 3, in two stages on 16-bit pixels: ``blur.c``'s reference and other forms."""
 
+# ruff: noqa: F821, UP037 - the extents in annotations are texts
+
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    import polyopt as po
 
 SIZES = {
     "bench": {"H": 1922, "W": 2562},
@@ -21,3 +28,22 @@ def reference(*, img: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
     """``out`` u16 ``[H - 2][W - 2]``: means over the windows of 3 x 3, rounded down per stage."""
     bx = (img[:, :-2] + img[:, 1:-1] + img[:, 2:]) // np.uint16(3)
     return {"out": (bx[:-2] + bx[1:-1] + bx[2:]) // np.uint16(3)}
+
+
+def blur(img: po.u16["H", "W"], out: po.u16["H - 2", "W - 2"]) -> None:
+    """The same as plain loops: runs as it is, and ``loops`` reads it."""
+    H, W = img.shape
+    bx = np.empty((H, W - 2), np.uint16)
+    for y in range(H):
+        for x in range(W - 2):
+            bx[y, x] = (img[y, x] + img[y, x + 1] + img[y, x + 2]) // 3
+    for y in range(H - 2):
+        for x in range(W - 2):
+            out[y, x] = (bx[y, x] + bx[y + 1, x] + bx[y + 2, x]) // 3
+
+
+def loops() -> po.Scop:
+    """The program of the loop function."""
+    import polyopt as po
+
+    return po.scop(blur)

@@ -1,8 +1,15 @@
 """Box blur, 3 x 3, in two stages on floats: ``blur_f32.c``'s reference and other forms."""
 
+# ruff: noqa: F821, UP037 - the extents in annotations are texts
+
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    import polyopt as po
 
 SIZES = {
     "bench": {"H": 1922, "W": 2562},
@@ -23,3 +30,22 @@ def reference(*, img: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
     third = np.float32(1) / np.float32(3)
     bx = (img[:, :-2] + img[:, 1:-1] + img[:, 2:]) * third
     return {"out": (bx[:-2] + bx[1:-1] + bx[2:]) * third}
+
+
+def blur_f32(img: po.f32["H", "W"], out: po.f32["H - 2", "W - 2"]) -> None:
+    """The same as plain loops: runs as it is, and ``loops`` reads it."""
+    H, W = img.shape
+    bx = np.empty((H, W - 2), np.float32)
+    for y in range(H):
+        for x in range(W - 2):
+            bx[y, x] = (img[y, x] + img[y, x + 1] + img[y, x + 2]) * (1.0 / 3)
+    for y in range(H - 2):
+        for x in range(W - 2):
+            out[y, x] = (bx[y, x] + bx[y + 1, x] + bx[y + 2, x]) * (1.0 / 3)
+
+
+def loops() -> po.Scop:
+    """The program of the loop function."""
+    import polyopt as po
+
+    return po.scop(blur_f32)

@@ -23,7 +23,7 @@ def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndar
     }
 
 
-def reference(  # noqa: PLR0913 - the arguments of the kernel
+def reference(
     *,
     img: np.ndarray,
     weight: np.ndarray,

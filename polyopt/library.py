@@ -9,20 +9,52 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
+from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, UnknownNameError
 from polyopt.ir.scop import Scop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import ModuleType
 
+    import numpy as np
+
     from polyopt.transform.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryKernel:
+    """A kernel that comes with polyopt: its program, its reference and inputs for it."""
+
+    name: str
+    module: ModuleType
+
+    @cached_property
+    def scop(self) -> Scop:
+        """The program, from its C file."""
+        return load_scop(self.name)
+
+    @property
+    def sizes(self) -> Mapping[str, Mapping[str, int]]:
+        """Sizes by purpose: ``bench``, ``demo``, ``test``, ``tiny``."""
+        return self.module.SIZES
+
+    def inputs(
+        self, sizes: Mapping[str, int], rng: np.random.Generator
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Random contents for every array and scalar that the kernel reads."""
+        return self.module.inputs(rng, dict(sizes))
+
+    def reference(self, **arguments: object) -> dict[str, np.ndarray[Any, Any]]:
+        """What the kernel computes, in NumPy: outputs by name, from arrays and sizes by name."""
+        return self.module.reference(**arguments)
+
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -99,6 +131,11 @@ def kernel_module(name: str) -> ModuleType:
     return _load_file(kernels_dir() / f"{kernel_name(name)}.py")
 
 
+def load_kernel(name: str) -> LibraryKernel:
+    """A kernel of ``kernels/`` with its reference. Raises ``UnknownNameError``."""
+    return LibraryKernel(kernel_name(name), kernel_module(name))
+
+
 def recipe(name: str) -> Callable[[Scop], Plan]:
     """The expert's schedule of a kernel, ``schedule(scop) -> Plan``.
 
@@ -110,14 +147,14 @@ def recipe(name: str) -> Callable[[Scop], Plan]:
         msg = f"there is no recipe for {name!r}"
         raise UnknownNameError(msg, hint=_suggest(spelled, known))
     path = schedules_dir() / f"{spelled}.py"
-    return _attribute(_load_file(path), path, "schedule")
+    return cast("Callable[[Scop], Plan]", _attribute(_load_file(path), path, "schedule"))
 
 
 def _suggest(name: str, known: tuple[str, ...]) -> str:
     near = get_close_matches(name, known, n=3, cutoff=0.6)
     if near:
         return "did you mean " + " or ".join(near) + "?"
-    return "there are: " + ", ".join(known)
+    return "there are: " + ", ".join(known) if known else ""
 
 
 def _existing(file: str) -> Path:
