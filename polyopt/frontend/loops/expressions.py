@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import NonAffineError, TypeMismatchError, UnsupportedError
-from polyopt.frontend.functions import convert, named_type
+from polyopt.frontend.functions import constant, convert
 from polyopt.frontend.located import located
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
 from polyopt.frontend.loops.calls import call_known, is_known
@@ -85,7 +85,7 @@ class Expressions:
                 load = Load(operand.array.type, operand.array.name, operand.index, operand.span)
                 return Strong(load)
             case Known():
-                return _constant(operand.value)
+                return constant(operand.value)
             case Shape():
                 raise UnsupportedError("a shape is not a number; take one of its sizes")
             case _:
@@ -94,7 +94,7 @@ class Expressions:
     def _operand(self, node: ast.expr) -> Operand:
         match node:
             case ast.Constant():
-                return _constant(node.value)
+                return constant(node.value)
             case ast.Name():
                 return self._name(node)
             case ast.Attribute():
@@ -321,27 +321,6 @@ class Expressions:
 
 def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _constant(value: object) -> Operand:
-    """A Python object as a value, where it is a number; else as it is."""
-    if isinstance(value, bool | int | float):
-        if isinstance(value, np.floating):  # np.float64 is a float, but not a weak one
-            return _numpy_constant(value)
-        return Number(value)
-    if isinstance(value, np.generic):
-        return _numpy_constant(value)
-    raise UnsupportedError(
-        f"a constant of type {type(value).__name__} is not taken here",
-        hint="integers, floats, truth values and NumPy scalars are",
-    )
-
-
-def _numpy_constant(value: np.generic) -> Strong:
-    kind = named_type(value.dtype.name)
-    if kind is None:
-        raise UnsupportedError(f"NumPy's type {value.dtype.name} is not taken")
-    return Strong(build.const(kind, value.item()))
 
 
 def _what(node: ast.expr) -> str:

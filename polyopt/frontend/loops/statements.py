@@ -18,7 +18,6 @@ from polyopt.frontend.values import (
     Number,
     Strong,
     Value,
-    Weak,
     Where,
     both,
     is_weak,
@@ -422,5 +421,3 @@ class Statements:
             if not found.argument and found.array not in self.outs:
                 self.outs.append(found.array)
 
-
-__all__ = ["Retype", "Statements", "Weak"]

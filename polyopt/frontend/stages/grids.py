@@ -1,0 +1,210 @@
+"""What stages read and are: inputs, scalars, stages, and arrays with a rule for their borders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from polyopt.errors import InvalidOptionError, UnsupportedError
+from polyopt.frontend.loops.annotations import as_scalar
+from polyopt.frontend.sizes import parse_size
+from polyopt.frontend.stages.origin import Origin, origin, span_of
+from polyopt.frontend.stages.term import Term, as_term, term
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from polyopt.ir.types import ScalarType
+
+_numbers = count()
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Something with a name that is indexed by one term per dimension."""
+
+    name: str
+    #: half-open range per dimension
+    ranges: tuple[tuple[Term, Term], ...]
+    origin: Origin
+
+    def __getitem__(self, index: Any) -> Term:
+        """The element at an index. Raises ``UnsupportedError`` for the wrong number of them."""
+        items = index if isinstance(index, tuple) else (index,)
+        _check_rank(self, items)
+        return term("load", *items, payload=self)
+
+    def as_term(self) -> Term:
+        """A grid without dimensions, as a number. Raises ``UnsupportedError`` for others."""
+        _check_rank(self, ())
+        return term("load", payload=self)
+
+    def __iter__(self) -> Any:
+        """Raises ``UnsupportedError``: the extents are not known yet."""
+        raise UnsupportedError(f"{self.name!r} cannot be looped over", span=span_of(origin()))
+
+
+def _check_rank(grid: Grid, items: tuple[Any, ...]) -> None:
+    if any(isinstance(item, slice) for item in items):
+        raise UnsupportedError(
+            "slices are not taken in stages",
+            span=span_of(origin()),
+            hint="index single elements: the stage's function runs for each of them",
+        )
+    if len(items) != len(grid.ranges):
+        raise UnsupportedError(
+            f"{grid.name!r} has {len(grid.ranges)} dimension(s), not {len(items)}",
+            span=span_of(origin()),
+            hint=f"write {grid.name}[{', '.join('ijklmn'[: len(grid.ranges)])}]",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Input(Grid):
+    """An array (or, without dimensions, a scalar) that the caller gives."""
+
+    type: ScalarType
+
+
+@dataclass(frozen=True, eq=False)
+class Stage(Grid):
+    """A computed array: ``name[indices] = expression`` for all indices in ``ranges``."""
+
+    indices: tuple[Term, ...]
+    expression: Term
+    type: ScalarType | None = None
+    #: position in the order of definition
+    number: int = field(default_factory=lambda: next(_numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class Border(Grid):
+    """A grid that may be read outside its extent: ``kind`` says what is there."""
+
+    grid: Input | Stage
+    kind: str
+    value: Term | None = None
+
+
+def size(name: str) -> Term:
+    """A size of the pipeline, such as an image's height, for use in extents and expressions."""
+    _check_name(name, "size")
+    return Term("size", (), name)
+
+
+def extent_term(extent: Any) -> Term:
+    """An extent given as an integer, as text, or as an expression of sizes."""
+    if not isinstance(extent, str):
+        return as_term(extent)
+    parse_size(extent)
+    return Term("text", (), extent)
+
+
+def read_ranges(extents: Any) -> tuple[tuple[Term, Term], ...]:
+    """Half-open ranges from extents: sizes (from 0), or pairs ``(low, high)``."""
+    if isinstance(extents, str | int | Term):
+        extents = (extents,)
+    return tuple(read_range(extent) for extent in extents)
+
+
+def read_range(extent: Any) -> tuple[Term, Term]:
+    """One half-open range. Raises ``InvalidOptionError`` for anything but a size or a pair."""
+    if not isinstance(extent, tuple | list | range):
+        return as_term(0), extent_term(extent)
+    if isinstance(extent, range) and extent.step == 1:
+        return as_term(extent.start), as_term(extent.stop)
+    if isinstance(extent, range) or len(extent) != 2:
+        raise InvalidOptionError(
+            f"a range is a size or a pair (low, high), not {extent!r}", span=span_of(origin())
+        )
+    return extent_term(extent[0]), extent_term(extent[1])
+
+
+def _check_name(name: Any, what: str) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidOptionError(
+            f"the name of a {what} has to be an identifier, not {name!r}", span=span_of(origin())
+        )
+
+
+def input(name: str, type: Any, extents: Any) -> Input:  # noqa: A001, A002  (public names)
+    """An array argument: ``input("img", "u16", ["H", "W"])``."""
+    _check_name(name, "input")
+    return Input(name, read_ranges(extents), origin(), as_scalar(type).type)
+
+
+def scalar(name: str, type: Any) -> Term:  # noqa: A002  (public name)
+    """A scalar argument, used as a number: ``scalar("alpha", "f32")``."""
+    _check_name(name, "scalar")
+    return Input(name, (), origin(), as_scalar(type).type).as_term()
+
+
+def stage(
+    name: str,
+    extents: Sequence[Any] | Any,
+    function: Callable[..., Any],
+    *,
+    type: Any = None,  # noqa: A002  (public name)
+) -> Stage:
+    """A stage: ``function`` gives the element at each index of ``extents``.
+
+    ``extents`` has one size, or pair ``(low, high)``, per dimension: integers, text such as
+    ``"H - 2"``, or expressions of ``size("H")``. The element's type is that of the expression
+    by NumPy's rules, or ``type``. Raises ``InvalidOptionError`` or the expression's errors.
+    """
+    _check_name(name, "stage")
+    ranges = read_ranges(extents)
+    names = argument_names(function)
+    if len(names) != len(ranges):
+        raise InvalidOptionError(
+            f"the stage {name!r} has {len(ranges)} dimension(s), its function takes"
+            f" {len(names)} index(es)",
+            span=span_of(origin()),
+        )
+    indices = tuple(Term("index", (), n) for n in names)
+    expression = as_term(function(*indices))
+    kind = None if type is None else as_scalar(type).type
+    return Stage(name, ranges, origin(), indices, expression, kind)
+
+
+def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's positional arguments; defaults are not counted."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        raise InvalidOptionError(
+            f"a stage needs a Python function, not {function!r}", span=span_of(origin())
+        )
+    given = code.co_argcount - len(getattr(function, "__defaults__", None) or ())
+    return tuple(code.co_varnames[:given])
+
+
+def clamped(grid: Input | Stage) -> Border:
+    """The grid with its outermost elements repeated outside its extent."""
+    return _border(grid, "clamped")
+
+
+def mirrored(grid: Input | Stage, *, edge: bool = True) -> Border:
+    """The grid reflected at its borders; with ``edge`` the outermost element appears twice.
+
+    One reflection where the extent is a size; as many as it takes where it is a constant.
+    """
+    return _border(grid, "mirrored" if edge else "reflected")
+
+
+def wrapped(grid: Input | Stage) -> Border:
+    """The grid repeated periodically: once on each side where the extent is a size."""
+    return _border(grid, "wrapped")
+
+
+def padded(grid: Input | Stage, value: Any = 0) -> Border:
+    """The grid with ``value`` outside its extent."""
+    return _border(grid, "padded", as_term(value))
+
+
+def _border(grid: Any, kind: str, value: Term | None = None) -> Border:
+    if not isinstance(grid, Input | Stage):
+        raise InvalidOptionError(
+            f"{kind} takes an input or a stage, not {grid!r}", span=span_of(origin())
+        )
+    return Border(grid.name, grid.ranges, origin(), grid, kind, value)

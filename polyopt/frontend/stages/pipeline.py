@@ -1,0 +1,257 @@
+"""From stages to a Scop: which stages are needed, in which order, over which sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polyopt.errors import InvalidOptionError
+from polyopt.frontend.assemble import Draft, DraftLoop, Program, assemble
+from polyopt.frontend.located import located
+from polyopt.frontend.sizes import size_condition, size_names
+from polyopt.frontend.stages.grids import Border, Grid, Input, Stage
+from polyopt.frontend.stages.lower import Nest, Tables
+from polyopt.frontend.stages.origin import origin, span_of
+from polyopt.frontend.stages.term import Term
+from polyopt.frontend.values import Where, truth, type_of
+from polyopt.ir.scop import Array
+from polyopt.isl import Set, affine_constant, affine_var, instance_space, params_space
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from polyopt.ir.scop import Scop
+    from polyopt.ir.types import ScalarType
+    from polyopt.isl import PwAff
+
+
+def pipeline(
+    outputs: Stage | Sequence[Stage], *, name: str = "pipeline", context: Any = None
+) -> Scop:
+    """The program that computes some stages: its arguments are the inputs, then the outputs.
+
+    Stages run in the order of their definition; those that no output needs are left out.
+    ``context`` states what may be assumed of sizes: text such as ``"H >= 8"``, a condition on
+    ``size("H")``, or several. Raises ``InvalidOptionError``, and the kinds of errors that the
+    stages' expressions have.
+    """
+    wanted = (outputs,) if isinstance(outputs, Stage) else tuple(outputs)
+    _check_outputs(wanted)
+    stages, inputs = _needed(wanted)
+    _check_names([*inputs, *stages])
+    stated = _conditions(context)
+    params = _params(inputs, wanted, stages, stated)
+    _check_params(params, [*inputs, *stages])
+    made = _lowered(stages, inputs, params)
+    outs = tuple(made.arrays[s.name] for s in wanted)
+    names = {a.name for a in outs} | {i.name for i in inputs}
+    arguments = (*(made.arrays[i.name] for i in inputs), *outs)
+    return assemble(
+        Program(
+            name=name,
+            params=params,
+            context=_context(params, stated),
+            arguments=arguments,
+            temps=tuple(a for a in made.arrays.values() if a.name not in names),
+            body=made.body,
+            signature=(*params, *(a.name for a in arguments)),
+            source=span_of(wanted[0].origin).source,
+        )
+    )
+
+
+def _check_outputs(wanted: Sequence[Any]) -> None:
+    for item in wanted:
+        if not isinstance(item, Stage):
+            raise InvalidOptionError(
+                f"an output is a stage, not {item!r}", span=span_of(origin())
+            )
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InvalidOptionError(
+            "a pipeline needs at least one output, and each once", span=span_of(origin())
+        )
+
+
+def _needed(wanted: Sequence[Stage]) -> tuple[list[Stage], list[Input]]:
+    """Stages in order of definition, inputs in order of first use."""
+    found: dict[Stage, list[Grid]] = {}
+    stack = list(wanted)
+    while stack:
+        stage = stack.pop()
+        if stage not in found:
+            found[stage] = [_plain(g) for g in _grids(stage)]
+            stack += [g for g in found[stage] if isinstance(g, Stage)]
+    stages = sorted(found, key=lambda s: s.number)
+    used = (g for s in stages for g in found[s] if isinstance(g, Input))
+    return stages, list(dict.fromkeys(used))
+
+
+def _plain(grid: Grid) -> Grid:
+    return grid.grid if isinstance(grid, Border) else grid
+
+
+def _grids(stage: Stage) -> Iterator[Grid]:
+    """What a stage reads, from left to right."""
+    for node in _terms([stage.expression, *(end for r in stage.ranges for end in r)]):
+        if node.op == "load":
+            yield node.payload
+
+
+def _terms(roots: Iterable[Term]) -> Iterator[Term]:
+    """All terms below some, parents first, each once, with those of reductions and borders."""
+    seen: set[Term] = set()
+    stack = list(roots)[::-1]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        below = list(node.args)
+        if node.op == "reduce":
+            reduction = node.payload
+            below = [*(end for r in reduction.ranges for end in r), reduction.body]
+        elif node.op == "load" and isinstance(node.payload, Border):
+            below += [node.payload.value] if node.payload.value is not None else []
+        stack += below[::-1]
+
+
+def _check_names(grids: Sequence[Grid]) -> None:
+    known: dict[str, Grid] = {}
+    for grid in grids:
+        if known.setdefault(grid.name, grid) is not grid:
+            raise InvalidOptionError(
+                f"two arrays of this pipeline are called {grid.name!r}",
+                span=span_of(grid.origin),
+                hint="schedules refer to stages by name: give each its own",
+            )
+
+
+def _check_params(params: Sequence[str], grids: Sequence[Grid]) -> None:
+    for grid in grids:
+        if grid.name in params:
+            raise InvalidOptionError(
+                f"{grid.name!r} is both a size and an array", span=span_of(grid.origin)
+            )
+
+
+def _params(
+    inputs: Sequence[Input],
+    wanted: Sequence[Stage],
+    stages: Sequence[Stage],
+    stated: Sequence[Term],
+) -> tuple[str, ...]:
+    """Sizes in order of appearance: in inputs, outputs, other stages, expressions."""
+    ends = [end for g in (*inputs, *wanted, *stages) for r in g.ranges for end in r]
+    names: dict[str, None] = {}
+    for node in _terms([*ends, *(s.expression for s in stages), *stated]):
+        if node.op == "size":
+            names[node.payload] = None
+        elif node.op == "text":
+            with located(lambda node=node: node.span):
+                names.update(dict.fromkeys(size_names(node.payload)))
+    return tuple(names)
+
+
+def _conditions(context: Any) -> tuple[Term, ...]:
+    if context is None:
+        return ()
+    items = [context] if isinstance(context, str | Term) else list(context)
+    return tuple(Term("text", (), i) if isinstance(i, str) else i for i in items)
+
+
+def _context(params: tuple[str, ...], stated: Sequence[Term]) -> Set:
+    space = instance_space(params, "", ())
+    result = Set.universe(params_space(params))
+    for condition in stated:
+        with located(lambda condition=condition: condition.span):
+            result = result.intersect(_condition(condition, space, params).params())
+    return result
+
+
+def _condition(condition: Term, space: Any, params: tuple[str, ...]) -> Set:
+    if condition.op == "text":
+        return size_condition(condition.payload, space)
+    nest = Nest(_nowhere(), _no_tables(), Set.universe(space), {})
+    found = truth(nest.value(condition))
+    if not isinstance(found, Where):
+        raise InvalidOptionError("the context states affine conditions on sizes")
+    return found.where
+
+
+def _nowhere() -> Stage:
+    here = origin()
+    return Stage("context", (), here, (), Term("value"), None)
+
+
+def _no_tables() -> Tables:
+    return Tables({}, lambda _array: None, str)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    arrays: dict[str, Array]
+    body: list[Draft | DraftLoop]
+
+
+def _lowered(stages: Sequence[Stage], inputs: Sequence[Input], params: tuple[str, ...]) -> _Made:
+    universe = Set.universe(instance_space(params, "", ()))
+    arrays: dict[str, Array] = {}
+    taken = {*params, *(g.name for g in (*stages, *inputs))}
+
+    def fresh(base: str) -> str:
+        name, number = base, 1
+        while name in taken:
+            name, number = f"{base}{number}", number + 1
+        taken.add(name)
+        return name
+
+    def declare(array: Array) -> None:
+        arrays[array.name] = array
+
+    tables = Tables(arrays, declare, fresh)
+    body: list[Draft | DraftLoop] = []
+    for grid in inputs:
+        outer = Nest(_nowhere(), tables, universe, {})
+        declare(_array(grid, grid.type, outer))
+    for stage in stages:
+        body += _stage(stage, tables, universe)
+    return _Made(arrays, body)
+
+
+def _array(grid: Grid, kind: ScalarType, outer: Nest) -> Array:
+    """The array of a grid: extents and first indices over the parameters."""
+    ranges = [outer.range(ends) for ends in grid.ranges]
+    lows = [r.first.project_domain_on_params() for r in ranges]
+    highs = [r.stop.project_domain_on_params() for r in ranges]
+    extents = tuple(high.sub(low) for high, low in zip(highs, lows, strict=True))
+    lower: tuple[PwAff, ...] = tuple(lows)
+    if all(low.is_equal(affine_constant(low.get_domain_space(), 0)) for low in lows):
+        lower = ()
+    role = "in" if isinstance(grid, Input) else "temp"
+    return Array(grid.name, kind, extents, role, lower, span=span_of(grid.origin))
+
+
+def _stage(stage: Stage, tables: Tables, universe: Set) -> list[Draft | DraftLoop]:
+    """The loops of a stage around what it computes."""
+    outer = Nest(stage, tables, universe, {})
+    nest = outer
+    for index, ends in zip(stage.indices, stage.ranges, strict=True):
+        bounds = nest.range(ends)
+        inner, loop = nest.inner(index, bounds)
+        nest.body.append(loop)
+        nest = inner
+    forms = tuple(affine_var(nest.space, k) for k in range(len(stage.indices)))
+
+    def declare(kind: ScalarType) -> Array:
+        array = _array(stage, stage.type or kind, outer)
+        tables.declare(array)
+        return array
+
+    if stage.expression.op == "reduce":
+        nest.reduce(stage.expression, forms, declare)
+    else:
+        value = nest.value(stage.expression)
+        nest.add(declare(type_of(value)), forms, value, stage.expression)
+    return outer.body
+

@@ -1,0 +1,136 @@
+"""Reductions over named ranges, choices, casts and clamps of stage expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polyopt.errors import InvalidOptionError
+from polyopt.frontend.loops.annotations import as_scalar
+from polyopt.frontend.stages.grids import argument_names, read_range
+from polyopt.frontend.stages.origin import origin, span_of
+from polyopt.frontend.stages.term import Term, as_term, term
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """``op`` of ``body`` over all values of the indices."""
+
+    op: str
+    indices: tuple[Term, ...]
+    ranges: tuple[tuple[Term, Term], ...]
+    body: Term
+
+
+def _reduction(
+    op: str, function: Callable[..., Any], over: Mapping[str, Any] | None, named: dict[str, Any]
+) -> Term:
+    ranges = {**(over or {}), **named}
+    if set(argument_names(function)) != set(ranges) or not ranges:
+        raise InvalidOptionError(
+            f"the function of a reduction takes ({', '.join(argument_names(function))}),"
+            f" the ranges are of ({', '.join(ranges)})",
+            span=span_of(origin()),
+            hint="name each index once: po.sum(lambda ky, kx: ..., ky=3, kx=3)",
+        )
+    indices = {name: Term("index", (), name) for name in ranges}
+    body = as_term(function(**indices))
+    bounds = tuple(read_range(extent) for extent in ranges.values())
+    return Term("reduce", (), Reduction(op, tuple(indices.values()), bounds, body))
+
+
+def sum(  # noqa: A001  (public name)
+    function: Callable[..., Any], over: Mapping[str, Any] | None = None, **ranges: Any
+) -> Term:
+    """``po.sum(lambda ky, kx: w[ky, kx] * img[y + ky, x + kx], ky=3, kx=3)``.
+
+    Ranges are sizes or pairs ``(low, high)``, the outermost first, and may depend on the
+    stage's indices. The sum has the type of its terms: cast them to a wider type where they
+    could overflow.
+    """
+    return _reduction("add", function, over, ranges)
+
+
+def product(
+    function: Callable[..., Any], over: Mapping[str, Any] | None = None, **ranges: Any
+) -> Term:
+    """The product over ranges, given as for ``sum``."""
+    return _reduction("mul", function, over, ranges)
+
+
+def max(  # noqa: A001  (public name)
+    function: Any, *others: Any, over: Mapping[str, Any] | None = None, **ranges: Any
+) -> Term:
+    """The greatest value over ranges, given as for ``sum``; or of two or more numbers.
+
+    Over no values at all it is the type's lowest.
+    """
+    return _extreme("max", (function, *others), over, ranges)
+
+
+def min(  # noqa: A001  (public name)
+    function: Any, *others: Any, over: Mapping[str, Any] | None = None, **ranges: Any
+) -> Term:
+    """The least value over ranges, given as for ``sum``; or of two or more numbers.
+
+    Over no values at all it is the type's highest.
+    """
+    return _extreme("min", (function, *others), over, ranges)
+
+
+def _extreme(
+    op: str, given: tuple[Any, ...], over: Mapping[str, Any] | None, ranges: dict[str, Any]
+) -> Term:
+    if len(given) == 1 and callable(given[0]):
+        return _reduction(op, given[0], over, ranges)
+    if len(given) == 1 or over or ranges:
+        raise InvalidOptionError(
+            f"{op} takes a function and ranges, or two or more numbers", span=span_of(origin())
+        )
+    result = as_term(given[0])
+    for other in given[1:]:
+        result = term(op, result, other)
+    return result
+
+
+def select(condition: Any, then: Any, other: Any) -> Term:
+    """``then`` where the condition holds, else ``other``; only the chosen one is evaluated."""
+    return term("select", condition, then, other)
+
+
+def cast(type: Any, value: Any) -> Term:  # noqa: A002  (public name)
+    """The value converted to a scalar type, as NumPy's ``astype`` does."""
+    return term("cast", value, payload=as_scalar(type).type)
+
+
+def clamp(value: Any, low: Any, high: Any) -> Term:
+    """The value cut to ``low`` .. ``high``, both included: makes data usable as an index."""
+    return term("clamp", value, low, high)
+
+
+def assume(value: Any, low: Any, high: Any) -> Term:
+    """The value, declared to lie in ``low`` .. ``high``, both included.
+
+    For now the declaration is enforced: it is a ``clamp``.
+    """
+    return term("clamp", value, low, high)
+
+
+def _function(name: str, arity: int) -> Callable[..., Term]:
+    def call(*args: Any) -> Term:
+        if len(args) != arity:
+            raise InvalidOptionError(f"{name} takes {arity} number(s)", span=span_of(origin()))
+        return term("call", *args, payload=name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"``{name}`` of {arity} number(s), at their precision."
+    return call
+
+
+sqrt, exp, exp2, log, log2 = (_function(n, 1) for n in ("sqrt", "exp", "exp2", "log", "log2"))
+sin, cos, tan, tanh, erf = (_function(n, 1) for n in ("sin", "cos", "tan", "tanh", "erf"))
+floor, ceil, trunc = (_function(n, 1) for n in ("floor", "ceil", "trunc"))
+pow, fmod, atan2 = (_function(n, 2) for n in ("pow", "fmod", "atan2"))  # noqa: A001
