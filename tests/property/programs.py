@@ -103,7 +103,10 @@ def programs(profile: str = "default") -> SearchStrategy[RandomProgram]:
 
 
 def inputs(program: RandomProgram, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Values for all arguments that the program reads from its caller: whole, small numbers."""
+    """Whole, small numbers for each argument that comes with contents.
+
+    Those include arrays that the program only writes, and not all of: what it leaves must stay.
+    """
     result = {}
     for argument in program.arguments:
         if argument.role != "out":
@@ -138,7 +141,8 @@ def _scalar(b: Builder) -> Argument:
 
 def _finished(b: Builder, name: str, scalar: Argument | None) -> RandomProgram:
     """The text: signature, locals, body."""
-    arrays = [a for a in b.arrays if a.read or a.written]
+    # inputs that nothing reads stay: what the program assumes of its sizes follows from them too
+    arrays = b.arrays
     temps = [a for a in arrays if not a.given and a.read and not b.chance(25)]
     if all(a in temps for a in arrays if a.written):
         temps.remove(next(a for a in reversed(arrays) if a.written))
