@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from polyopt.errors import TypeMismatchError
+import numpy as np
+
+from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.values import (
     Form,
     Number,
@@ -119,3 +121,24 @@ def named_type(name: str) -> ScalarType | None:
     if name in TYPES:
         return TYPES[name]
     return next((t for t in TYPES.values() if t.numpy_name == name), None)
+
+
+def constant(value: object) -> Number | Strong:
+    """A Python or NumPy number as a value. Raises ``UnsupportedError`` for anything else."""
+    if isinstance(value, bool | int | float):
+        if isinstance(value, np.floating):  # np.float64 is a float, but not a weak one
+            return _numpy_constant(value)
+        return Number(value)
+    if isinstance(value, np.generic):
+        return _numpy_constant(cast("np.generic[Any]", value))
+    raise UnsupportedError(
+        f"a constant of type {type(value).__name__} is not taken here",
+        hint="integers, floats, truth values and NumPy scalars are",
+    )
+
+
+def _numpy_constant(value: np.generic[Any]) -> Strong:
+    kind = named_type(value.dtype.name)
+    if kind is None:
+        raise UnsupportedError(f"NumPy's type {value.dtype.name} is not taken")
+    return Strong(build.const(kind, value.item()))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
     from polyopt.source import Span
 
 
 @contextmanager
-def located(span: Callable[[], Span | None]) -> Iterator[None]:
+def located(span: Callable[[], Span | None]) -> Generator[None]:
     """Give ``span()`` to any user error from the block that has no span yet."""
     try:
         yield
@@ -22,6 +22,4 @@ def located(span: Callable[[], Span | None]) -> Iterator[None]:
         found = error.diagnostic
         if found.span is not None:
             raise
-        raise type(error)(
-            found.message, span=span(), notes=found.notes, hint=found.hint
-        ) from None
+        raise type(error)(found.message, span=span(), notes=found.notes, hint=found.hint) from None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError, ProgramSyntaxError, UnknownNameError
+from polyopt.frontend.functions import extreme
 from polyopt.frontend.values import (
     Form,
     Number,
@@ -24,7 +25,6 @@ from polyopt.frontend.values import (
 from polyopt.isl import affine_param, params_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from polyopt.isl import PwAff, Set, Space
 
@@ -101,12 +101,9 @@ def _value(node: ast.expr, text: str, space: Space) -> Value:
             return _comparison(node, text, space)
         case ast.BoolOp():
             join = both if isinstance(node.op, ast.And) else either
-            result = _value(node.values[0], text, space)
-            for other in node.values[1:]:
-                result = join(result, _value(other, text, space))
-            return result
+            return reduce(join, [_value(n, text, space) for n in node.values])
         case ast.Call(func=ast.Name(id="min" | "max" as op), keywords=[]) if node.args:
-            return _extreme(op, [_value(n, text, space) for n in node.args])
+            return extreme(op, [_value(n, text, space) for n in node.args])
         case _:
             message = f"{text!r} is not an affine size expression"
             hint = "sizes are built from names and integers with + - * // %, min and max"
@@ -120,11 +117,4 @@ def _comparison(node: ast.Compare, text: str, space: Space) -> Value:
         if type(op) not in COMPARE_OPERATORS:
             raise NonAffineError(f"{text!r} is not an affine condition on sizes")
         result = both(result, compare(COMPARE_OPERATORS[type(op)], one, other))
-    return result
-
-
-def _extreme(op: str, values: Sequence[Value]) -> Value:
-    result = values[0]
-    for other in values[1:]:
-        result = binary(op, result, other)
     return result

@@ -311,10 +311,10 @@ def _power(base: Value, exponent: Value) -> Value:
     if not isinstance(exponent, Number) or not 0 <= exponent.value <= 64:
         hint = "use a constant exponent from 0 to 64, or floats"
         raise TypeMismatchError("an integer power needs a constant exponent", hint=hint)
-    result: Value = Number(1)
+    product: Value = Number(1)
     for _ in range(int(exponent.value)):
-        result = binary("mul", result, base)
-    return result
+        product = binary("mul", product, base)
+    return product
 
 
 def compare(op: str, one: Value, other: Value) -> Value:

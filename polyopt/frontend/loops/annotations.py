@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, cast
 
 import numpy as np
 
 from polyopt.errors import InvalidOptionError
 from polyopt.frontend.functions import named_type
 from polyopt.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
-
-if TYPE_CHECKING:
-    from typing import Any
 
 Extent = int | str
 
@@ -30,8 +27,8 @@ class ArrayOf:
 
     def __class_getitem__(cls, items: object) -> ArrayOf:
         """``ArrayOf["u16", "H", "W"]``."""
-        name, *extents = items if isinstance(items, tuple) else (items,)
-        return as_scalar(name)[tuple(extents)]
+        parts = cast("tuple[object, ...]", items) if isinstance(items, tuple) else (items,)
+        return as_scalar(parts[0])[cast("tuple[Extent, ...]", parts[1:])]
 
     def __repr__(self) -> str:
         """``u16["H", "W - 2"]``."""
@@ -56,7 +53,7 @@ class Scalar:
                 raise InvalidOptionError(message)
         return ArrayOf(self.type, items)
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> Any:  # noqa: ANN401  (whatever NumPy's scalar can do)
         """The value as a NumPy scalar of this type: what the cast does in plain Python."""
         return np.asarray(value).astype(self.dtype)[()]
 
@@ -92,8 +89,8 @@ def as_scalar(kind: object) -> Scalar:
     return Scalar(found)
 
 
-def _from_dtype(kind: Any) -> ScalarType | None:
+def _from_dtype(kind: object) -> ScalarType | None:
     try:
-        return named_type(np.dtype(kind).name)
+        return named_type(np.dtype(cast("Any", kind)).name)
     except TypeError:
         return None

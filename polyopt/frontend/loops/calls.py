@@ -53,7 +53,18 @@ def _math(name: str, arity: int) -> Function:
 
 
 def _math_int(name: str) -> Function:
-    return 1, lambda x: to_int(float_call(name, [x], weak=True))
+    def call(x: Value) -> Value:
+        return to_int(float_call(name, [x], weak=True))
+
+    return 1, call
+
+
+def _square(x: Value) -> Value:
+    return binary("mul", x, x)
+
+
+def _fabs(x: Value) -> Value:
+    return absolute(to_float(x))
 
 
 #: NumPy's names of our functions.
@@ -84,7 +95,7 @@ def _table() -> dict[object, Function]:
         pow: (2, partial(binary, "pow")),
         np.abs: (1, absolute),
         np.fabs: (1, absolute),
-        np.square: (1, lambda x: binary("mul", x, x)),
+        np.square: (1, _square),
         np.negative: (1, negative),
         np.sign: (1, sign),
         np.where: (3, select),
@@ -92,7 +103,7 @@ def _table() -> dict[object, Function]:
         np.logical_and: (2, both),
         np.logical_or: (2, either),
         np.logical_not: (1, negation),
-        math.fabs: (1, lambda x: absolute(to_float(x))),
+        math.fabs: (1, _fabs),
     }
     for name, function in _FLOAT.items():
         table[getattr(np, name)] = _numpy(function, name)

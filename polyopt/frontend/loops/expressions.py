@@ -101,6 +101,13 @@ class Expressions:
                 return self._attribute(node)
             case ast.Subscript():
                 return self._subscript(node)
+            case ast.Call():
+                return self._call(node)
+            case _:
+                return self._operation(node)
+
+    def _operation(self, node: ast.expr) -> Value:
+        match node:
             case ast.BinOp():
                 return self._binary(node)
             case ast.UnaryOp():
@@ -112,8 +119,6 @@ class Expressions:
             case ast.IfExp():
                 test, then, other = map(self.value, (node.test, node.body, node.orelse))
                 return select(test, then, other)
-            case ast.Call():
-                return self._call(node)
             case _:
                 raise UnsupportedError(_what(node), hint="write it with loops over elements")
 
@@ -332,4 +337,3 @@ def _what(node: ast.expr) -> str:
     }  # fmt: skip
     kind = type(node).__name__
     return f"{names.get(kind, kind)} are not taken here"
-

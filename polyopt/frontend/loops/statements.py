@@ -274,8 +274,10 @@ class Statements:
         number = self.read.value(value)
         found = self.scope.binding(target.id)
         frame = self.scope.frames[-1]
-        if found is None and frame.stores[target.id] == 1 and isinstance(
-            number, Number | Form | Where
+        if (
+            found is None
+            and frame.stores[target.id] == 1
+            and isinstance(number, Number | Form | Where)
         ):
             frame.names[target.id] = Alias(number)
             return
@@ -341,9 +343,7 @@ class Statements:
         del self.scope.frames[depth:]
         self.body, self._domain = body, outer
 
-    def _declare(
-        self, name: str, kind: ScalarType, own: tuple[PwAff, ...], node: ast.AST
-    ) -> Array:
+    def _declare(self, name: str, kind: ScalarType, own: tuple[PwAff, ...], node: ast.AST) -> Array:
         unique, number = name, 1
         while unique in self._taken:
             number += 1
@@ -420,4 +420,3 @@ class Statements:
                 )
             if not found.argument and found.array not in self.outs:
                 self.outs.append(found.array)
-

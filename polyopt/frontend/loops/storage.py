@@ -111,6 +111,5 @@ def expanded(
     return Array(name, kind, (*spans, *own), "temp", tuple(lower), depth, span)
 
 
-
 def _length(last: PwAff, first: PwAff) -> PwAff:
     return last.sub(first).add(affine_constant(first.get_domain_space(), 1))

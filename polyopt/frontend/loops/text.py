@@ -71,9 +71,7 @@ def function_text(function: Callable[..., object]) -> FunctionText:
         raise ProgramSyntaxError(f"this does not parse: {error.msg}", span=span) from None
     found = next((n for n in tree.body if isinstance(n, ast.FunctionDef)), None)
     if found is None:
-        raise UnsupportedError(
-            "a program is a function made with def", span=Span(source, first)
-        )
+        raise UnsupportedError("a program is a function made with def", span=Span(source, first))
     result = FunctionText(source, found, first - 1, column)
     _check_depth(result)
     return result

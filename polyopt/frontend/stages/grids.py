@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.loops.annotations import as_scalar
 from polyopt.frontend.sizes import parse_size
 from polyopt.frontend.stages.origin import Origin, origin, span_of
-from polyopt.frontend.stages.term import Term, as_term, term
+from polyopt.frontend.stages.term import Indexed, Term, as_term, term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from polyopt.ir.types import ScalarType
 
@@ -21,7 +21,7 @@ _numbers = count()
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(Indexed):
     """Something with a name that is indexed by one term per dimension."""
 
     name: str
@@ -29,9 +29,9 @@ class Grid:
     ranges: tuple[tuple[Term, Term], ...]
     origin: Origin
 
-    def __getitem__(self, index: Any) -> Term:
+    def __getitem__(self, index: object) -> Term:
         """The element at an index. Raises ``UnsupportedError`` for the wrong number of them."""
-        items = index if isinstance(index, tuple) else (index,)
+        items = cast("tuple[object, ...]", index) if isinstance(index, tuple) else (index,)
         _check_rank(self, items)
         return term("load", *items, payload=self)
 
@@ -40,12 +40,12 @@ class Grid:
         _check_rank(self, ())
         return term("load", payload=self)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Term]:
         """Raises ``UnsupportedError``: the extents are not known yet."""
         raise UnsupportedError(f"{self.name!r} cannot be looped over", span=span_of(origin()))
 
 
-def _check_rank(grid: Grid, items: tuple[Any, ...]) -> None:
+def _check_rank(grid: Grid, items: tuple[object, ...]) -> None:
     if any(isinstance(item, slice) for item in items):
         raise UnsupportedError(
             "slices are not taken in stages",
@@ -93,7 +93,7 @@ def size(name: str) -> Term:
     return Term("size", (), name)
 
 
-def extent_term(extent: Any) -> Term:
+def extent_term(extent: object) -> Term:
     """An extent given as an integer, as text, or as an expression of sizes."""
     if not isinstance(extent, str):
         return as_term(extent)
@@ -101,40 +101,41 @@ def extent_term(extent: Any) -> Term:
     return Term("text", (), extent)
 
 
-def read_ranges(extents: Any) -> tuple[tuple[Term, Term], ...]:
+def read_ranges(extents: object) -> tuple[tuple[Term, Term], ...]:
     """Half-open ranges from extents: sizes (from 0), or pairs ``(low, high)``."""
     if isinstance(extents, str | int | Term):
         extents = (extents,)
-    return tuple(read_range(extent) for extent in extents)
+    return tuple(read_range(extent) for extent in cast("Iterable[object]", extents))
 
 
-def read_range(extent: Any) -> tuple[Term, Term]:
+def read_range(extent: object) -> tuple[Term, Term]:
     """One half-open range. Raises ``InvalidOptionError`` for anything but a size or a pair."""
-    if not isinstance(extent, tuple | list | range):
-        return as_term(0), extent_term(extent)
     if isinstance(extent, range) and extent.step == 1:
         return as_term(extent.start), as_term(extent.stop)
-    if isinstance(extent, range) or len(extent) != 2:
+    if not isinstance(extent, tuple | list):
+        return as_term(0), extent_term(extent)
+    ends = cast("Sequence[object]", extent)
+    if len(ends) != 2:
         raise InvalidOptionError(
-            f"a range is a size or a pair (low, high), not {extent!r}", span=span_of(origin())
+            f"a range is a size or a pair (low, high), not {ends!r}", span=span_of(origin())
         )
-    return extent_term(extent[0]), extent_term(extent[1])
+    return extent_term(ends[0]), extent_term(ends[1])
 
 
-def _check_name(name: Any, what: str) -> None:
+def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not name.isidentifier():
         raise InvalidOptionError(
             f"the name of a {what} has to be an identifier, not {name!r}", span=span_of(origin())
         )
 
 
-def input(name: str, type: Any, extents: Any) -> Input:  # noqa: A001, A002  (public names)
+def input(name: str, type: object, extents: object) -> Input:  # noqa: A001, A002  (public names)
     """An array argument: ``input("img", "u16", ["H", "W"])``."""
     _check_name(name, "input")
     return Input(name, read_ranges(extents), origin(), as_scalar(type).type)
 
 
-def scalar(name: str, type: Any) -> Term:  # noqa: A002  (public name)
+def scalar(name: str, type: object) -> Term:  # noqa: A002  (public name)
     """A scalar argument, used as a number: ``scalar("alpha", "f32")``."""
     _check_name(name, "scalar")
     return Input(name, (), origin(), as_scalar(type).type).as_term()
@@ -142,10 +143,10 @@ def scalar(name: str, type: Any) -> Term:  # noqa: A002  (public name)
 
 def stage(
     name: str,
-    extents: Sequence[Any] | Any,
-    function: Callable[..., Any],
+    extents: object,
+    function: Callable[..., object],
     *,
-    type: Any = None,  # noqa: A002  (public name)
+    type: object = None,  # noqa: A002  (public name)
 ) -> Stage:
     """A stage: ``function`` gives the element at each index of ``extents``.
 
@@ -168,7 +169,7 @@ def stage(
     return Stage(name, ranges, origin(), indices, expression, kind)
 
 
-def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
+def argument_names(function: Callable[..., object]) -> tuple[str, ...]:
     """The names of a function's positional arguments; defaults are not counted."""
     code = getattr(function, "__code__", None)
     if code is None:
@@ -197,12 +198,12 @@ def wrapped(grid: Input | Stage) -> Border:
     return _border(grid, "wrapped")
 
 
-def padded(grid: Input | Stage, value: Any = 0) -> Border:
+def padded(grid: Input | Stage, value: object = 0) -> Border:
     """The grid with ``value`` outside its extent."""
     return _border(grid, "padded", as_term(value))
 
 
-def _border(grid: Any, kind: str, value: Term | None = None) -> Border:
+def _border(grid: object, kind: str, value: Term | None = None) -> Border:
     if not isinstance(grid, Input | Stage):
         raise InvalidOptionError(
             f"{kind} takes an input or a stage, not {grid!r}", span=span_of(origin())

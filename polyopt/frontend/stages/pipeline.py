@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from polyopt.errors import InvalidOptionError
 from polyopt.frontend.assemble import Draft, DraftLoop, Program, assemble
@@ -12,7 +12,7 @@ from polyopt.frontend.sizes import size_condition, size_names
 from polyopt.frontend.stages.grids import Border, Grid, Input, Stage
 from polyopt.frontend.stages.lower import Nest, Tables
 from polyopt.frontend.stages.origin import origin, span_of
-from polyopt.frontend.stages.term import Term
+from polyopt.frontend.stages.term import Term, as_term
 from polyopt.frontend.values import Where, truth, type_of
 from polyopt.ir.scop import Array
 from polyopt.isl import Set, affine_constant, affine_var, instance_space, params_space
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Scop
     from polyopt.ir.types import ScalarType
-    from polyopt.isl import PwAff
+    from polyopt.isl import PwAff, Space
 
 
 def pipeline(
-    outputs: Stage | Sequence[Stage], *, name: str = "pipeline", context: Any = None
+    outputs: Stage | Sequence[Stage], *, name: str = "pipeline", context: object = None
 ) -> Scop:
     """The program that computes some stages: its arguments are the inputs, then the outputs.
 
@@ -60,12 +60,10 @@ def pipeline(
     )
 
 
-def _check_outputs(wanted: Sequence[Any]) -> None:
+def _check_outputs(wanted: Sequence[object]) -> None:
     for item in wanted:
         if not isinstance(item, Stage):
-            raise InvalidOptionError(
-                f"an output is a stage, not {item!r}", span=span_of(origin())
-            )
+            raise InvalidOptionError(f"an output is a stage, not {item!r}", span=span_of(origin()))
     if not wanted or len(set(wanted)) < len(wanted):
         raise InvalidOptionError(
             "a pipeline needs at least one output, and each once", span=span_of(origin())
@@ -153,11 +151,12 @@ def _params(
     return tuple(names)
 
 
-def _conditions(context: Any) -> tuple[Term, ...]:
+def _conditions(context: object) -> tuple[Term, ...]:
     if context is None:
         return ()
-    items = [context] if isinstance(context, str | Term) else list(context)
-    return tuple(Term("text", (), i) if isinstance(i, str) else i for i in items)
+    several = not isinstance(context, str | Term)
+    items = list(cast("Iterable[object]", context)) if several else [context]
+    return tuple(Term("text", (), i) if isinstance(i, str) else as_term(i) for i in items)
 
 
 def _context(params: tuple[str, ...], stated: Sequence[Term]) -> Set:
@@ -165,11 +164,11 @@ def _context(params: tuple[str, ...], stated: Sequence[Term]) -> Set:
     result = Set.universe(params_space(params))
     for condition in stated:
         with located(lambda condition=condition: condition.span):
-            result = result.intersect(_condition(condition, space, params).params())
+            result = result.intersect(_condition(condition, space).params())
     return result
 
 
-def _condition(condition: Term, space: Any, params: tuple[str, ...]) -> Set:
+def _condition(condition: Term, space: Space) -> Set:
     if condition.op == "text":
         return size_condition(condition.payload, space)
     nest = Nest(_nowhere(), _no_tables(), Set.universe(space), {})
@@ -254,4 +253,3 @@ def _stage(stage: Stage, tables: Tables, universe: Set) -> list[Draft | DraftLoo
         value = nest.value(stage.expression)
         nest.add(declare(type_of(value)), forms, value, stage.expression)
     return outer.body
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
 from polyopt.frontend.loops.annotations import as_scalar
@@ -26,7 +26,10 @@ class Reduction:
 
 
 def _reduction(
-    op: str, function: Callable[..., Any], over: Mapping[str, Any] | None, named: dict[str, Any]
+    op: str,
+    function: Callable[..., object],
+    over: Mapping[str, object] | None,
+    named: dict[str, object],
 ) -> Term:
     ranges = {**(over or {}), **named}
     if set(argument_names(function)) != set(ranges) or not ranges:
@@ -43,7 +46,7 @@ def _reduction(
 
 
 def sum(  # noqa: A001  (public name)
-    function: Callable[..., Any], over: Mapping[str, Any] | None = None, **ranges: Any
+    function: Callable[..., object], over: Mapping[str, object] | None = None, **ranges: object
 ) -> Term:
     """``po.sum(lambda ky, kx: w[ky, kx] * img[y + ky, x + kx], ky=3, kx=3)``.
 
@@ -55,14 +58,14 @@ def sum(  # noqa: A001  (public name)
 
 
 def product(
-    function: Callable[..., Any], over: Mapping[str, Any] | None = None, **ranges: Any
+    function: Callable[..., object], over: Mapping[str, object] | None = None, **ranges: object
 ) -> Term:
     """The product over ranges, given as for ``sum``."""
     return _reduction("mul", function, over, ranges)
 
 
 def max(  # noqa: A001  (public name)
-    function: Any, *others: Any, over: Mapping[str, Any] | None = None, **ranges: Any
+    function: object, *others: object, over: Mapping[str, object] | None = None, **ranges: object
 ) -> Term:
     """The greatest value over ranges, given as for ``sum``; or of two or more numbers.
 
@@ -72,7 +75,7 @@ def max(  # noqa: A001  (public name)
 
 
 def min(  # noqa: A001  (public name)
-    function: Any, *others: Any, over: Mapping[str, Any] | None = None, **ranges: Any
+    function: object, *others: object, over: Mapping[str, object] | None = None, **ranges: object
 ) -> Term:
     """The least value over ranges, given as for ``sum``; or of two or more numbers.
 
@@ -82,7 +85,7 @@ def min(  # noqa: A001  (public name)
 
 
 def _extreme(
-    op: str, given: tuple[Any, ...], over: Mapping[str, Any] | None, ranges: dict[str, Any]
+    op: str, given: tuple[object, ...], over: Mapping[str, object] | None, ranges: dict[str, object]
 ) -> Term:
     if len(given) == 1 and callable(given[0]):
         return _reduction(op, given[0], over, ranges)
@@ -96,22 +99,22 @@ def _extreme(
     return result
 
 
-def select(condition: Any, then: Any, other: Any) -> Term:
+def select(condition: object, then: object, other: object) -> Term:
     """``then`` where the condition holds, else ``other``; only the chosen one is evaluated."""
     return term("select", condition, then, other)
 
 
-def cast(type: Any, value: Any) -> Term:  # noqa: A002  (public name)
+def cast(type: object, value: object) -> Term:  # noqa: A002  (public name)
     """The value converted to a scalar type, as NumPy's ``astype`` does."""
     return term("cast", value, payload=as_scalar(type).type)
 
 
-def clamp(value: Any, low: Any, high: Any) -> Term:
+def clamp(value: object, low: object, high: object) -> Term:
     """The value cut to ``low`` .. ``high``, both included: makes data usable as an index."""
     return term("clamp", value, low, high)
 
 
-def assume(value: Any, low: Any, high: Any) -> Term:
+def assume(value: object, low: object, high: object) -> Term:
     """The value, declared to lie in ``low`` .. ``high``, both included.
 
     For now the declaration is enforced: it is a ``clamp``.
@@ -120,7 +123,7 @@ def assume(value: Any, low: Any, high: Any) -> Term:
 
 
 def _function(name: str, arity: int) -> Callable[..., Term]:
-    def call(*args: Any) -> Term:
+    def call(*args: object) -> Term:
         if len(args) != arity:
             raise InvalidOptionError(f"{name} takes {arity} number(s)", span=span_of(origin()))
         return term("call", *args, payload=name)

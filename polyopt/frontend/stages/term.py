@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,18 +11,15 @@ from polyopt.errors import TooDeepError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.functions import constant
 from polyopt.frontend.loops.calls import is_known
 from polyopt.frontend.stages.origin import Origin, origin, span_of
-from polyopt.frontend.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
+    from polyopt.frontend.values import Value
     from polyopt.source import Span
 
 #: Deeper expressions are refused; everything after this reads them by recursion.
 MAX_DEPTH = 256
-
-Operand = "Term | int | float | bool | np.generic"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,88 +40,88 @@ class Term:
         """Where it was written."""
         return span_of(self.origin)
 
-    def __add__(self, other: Any) -> Term:
+    def __add__(self, other: object) -> Term:
         return term("add", self, other)
 
-    def __radd__(self, other: Any) -> Term:
+    def __radd__(self, other: object) -> Term:
         return term("add", other, self)
 
-    def __sub__(self, other: Any) -> Term:
+    def __sub__(self, other: object) -> Term:
         return term("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Term:
+    def __rsub__(self, other: object) -> Term:
         return term("sub", other, self)
 
-    def __mul__(self, other: Any) -> Term:
+    def __mul__(self, other: object) -> Term:
         return term("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Term:
+    def __rmul__(self, other: object) -> Term:
         return term("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Term:
+    def __truediv__(self, other: object) -> Term:
         return term("truediv", self, other)
 
-    def __rtruediv__(self, other: Any) -> Term:
+    def __rtruediv__(self, other: object) -> Term:
         return term("truediv", other, self)
 
-    def __floordiv__(self, other: Any) -> Term:
+    def __floordiv__(self, other: object) -> Term:
         return term("floordiv", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Term:
+    def __rfloordiv__(self, other: object) -> Term:
         return term("floordiv", other, self)
 
-    def __mod__(self, other: Any) -> Term:
+    def __mod__(self, other: object) -> Term:
         return term("mod", self, other)
 
-    def __rmod__(self, other: Any) -> Term:
+    def __rmod__(self, other: object) -> Term:
         return term("mod", other, self)
 
-    def __pow__(self, other: Any) -> Term:
+    def __pow__(self, other: object) -> Term:
         return term("pow", self, other)
 
-    def __rpow__(self, other: Any) -> Term:
+    def __rpow__(self, other: object) -> Term:
         return term("pow", other, self)
 
-    def __and__(self, other: Any) -> Term:
+    def __and__(self, other: object) -> Term:
         return term("and", self, other)
 
-    def __rand__(self, other: Any) -> Term:
+    def __rand__(self, other: object) -> Term:
         return term("and", other, self)
 
-    def __or__(self, other: Any) -> Term:
+    def __or__(self, other: object) -> Term:
         return term("or", self, other)
 
-    def __ror__(self, other: Any) -> Term:
+    def __ror__(self, other: object) -> Term:
         return term("or", other, self)
 
-    def __xor__(self, other: Any) -> Term:
+    def __xor__(self, other: object) -> Term:
         return term("xor", self, other)
 
-    def __rxor__(self, other: Any) -> Term:
+    def __rxor__(self, other: object) -> Term:
         return term("xor", other, self)
 
-    def __lshift__(self, other: Any) -> Term:
+    def __lshift__(self, other: object) -> Term:
         return term("shl", self, other)
 
-    def __rlshift__(self, other: Any) -> Term:
+    def __rlshift__(self, other: object) -> Term:
         return term("shl", other, self)
 
-    def __rshift__(self, other: Any) -> Term:
+    def __rshift__(self, other: object) -> Term:
         return term("shr", self, other)
 
-    def __rrshift__(self, other: Any) -> Term:
+    def __rrshift__(self, other: object) -> Term:
         return term("shr", other, self)
 
-    def __lt__(self, other: Any) -> Term:
+    def __lt__(self, other: object) -> Term:
         return term("lt", self, other)
 
-    def __le__(self, other: Any) -> Term:
+    def __le__(self, other: object) -> Term:
         return term("le", self, other)
 
-    def __gt__(self, other: Any) -> Term:
+    def __gt__(self, other: object) -> Term:
         return term("gt", self, other)
 
-    def __ge__(self, other: Any) -> Term:
+    def __ge__(self, other: object) -> Term:
         return term("ge", self, other)
 
     def __eq__(self, other: object) -> Term:  # type: ignore[override]
@@ -160,7 +157,9 @@ class Term:
         """Raises ``UnsupportedError``: a number has no elements."""
         raise UnsupportedError("this is a single number", span=span_of(origin()))
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Term:
+    def __array_ufunc__(
+        self, ufunc: object, method: str, *inputs: object, **options: object
+    ) -> Term:
         """NumPy's functions on terms, and operators with a NumPy scalar on the left."""
         if method != "__call__" or options or not is_known(ufunc):
             name = getattr(ufunc, "__name__", str(ufunc))
@@ -168,7 +167,15 @@ class Term:
         return term("known", *inputs, payload=ufunc)
 
 
-def term(op: str, *args: Any, payload: Any = None) -> Term:
+class Indexed:
+    """Base of what is indexed; without dimensions it is a number itself."""
+
+    def as_term(self) -> Term:
+        """The number that it is."""
+        raise NotImplementedError
+
+
+def term(op: str, *args: object, payload: object = None) -> Term:
     """An operation on terms and numbers. Raises ``TooDeepError`` or ``UnsupportedError``."""
     terms = tuple(as_term(a) for a in args)
     depth = 1 + max((t.depth for t in terms), default=0)
@@ -181,11 +188,11 @@ def term(op: str, *args: Any, payload: Any = None) -> Term:
     return Term(op, terms, payload, depth=depth)
 
 
-def as_term(value: Any) -> Term:
+def as_term(value: object) -> Term:
     """A term, or a number as one. Raises ``TypeMismatchError`` for anything else."""
     if isinstance(value, Term):
         return value
-    if hasattr(value, "as_term"):
+    if isinstance(value, Indexed):
         return value.as_term()
     try:
         known: Value = constant(value)
