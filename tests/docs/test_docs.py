@@ -33,16 +33,10 @@ def test_a_wrong_example_is_found(tmp_path):
     assert "Expected:\n    3\nGot:\n    2\n" in report
 
 
-def test_the_messages_in_the_error_index_are_what_programs_get():
-    assert build.wrong_messages(build.ERRORS) == []
-
-
-def test_a_wrong_message_is_found(tmp_path):
-    page = tmp_path / "a.md"
+def test_the_error_index_shows_what_programs_get():
     start = "```python raises\nfrom polyopt.errors import CacheError\nraise CacheError"
-    page.write_text(f"{start}('no')\n```\n```text\ncache-unusable: yes\n```\n")
-    (report,) = build.wrong_messages(page)
-    assert "cache-unusable: no" in report
+    page = f"{start}('no')\n```\n\n```text\n%s```\n"
+    assert build.with_messages(page % "old\n") == page % "cache-unusable: no\n"
 
 
 def test_the_error_index_is_what_the_classes_say():
