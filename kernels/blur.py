@@ -47,3 +47,21 @@ def loops() -> po.Scop:
     import polyopt as po
 
     return po.scop(blur)
+
+
+def stages() -> po.Scop:
+    """The program as two stages."""
+    import polyopt as po
+
+    img = po.input("img", po.u16, ("H", "W"))
+    bx = po.stage(
+        "bx",
+        ("H", "W - 2"),
+        lambda y, x: (img[y, x] + img[y, x + 1] + img[y, x + 2]) // 3,
+    )
+    out = po.stage(
+        "out",
+        ("H - 2", "W - 2"),
+        lambda y, x: (bx[y, x] + bx[y + 1, x] + bx[y + 2, x]) // 3,
+    )
+    return po.pipeline(out, name="blur")

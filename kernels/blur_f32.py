@@ -49,3 +49,21 @@ def loops() -> po.Scop:
     import polyopt as po
 
     return po.scop(blur_f32)
+
+
+def stages() -> po.Scop:
+    """The program as two stages."""
+    import polyopt as po
+
+    img = po.input("img", po.f32, ("H", "W"))
+    bx = po.stage(
+        "bx",
+        ("H", "W - 2"),
+        lambda y, x: (img[y, x] + img[y, x + 1] + img[y, x + 2]) * (1.0 / 3),
+    )
+    out = po.stage(
+        "out",
+        ("H - 2", "W - 2"),
+        lambda y, x: (bx[y, x] + bx[y + 1, x] + bx[y + 2, x]) * (1.0 / 3),
+    )
+    return po.pipeline(out, name="blur_f32")

@@ -28,7 +28,11 @@ def instance_space(params: Sequence[str], name: str, iterators: Sequence[str]) -
 
 def affine_constant(space: Space, value: int) -> PwAff:
     """``{ S[i] -> [value] }`` over the given set (or parameter) space."""
-    return PwAff.from_aff(Aff.val_on_domain_space(space, Val.int_from_si(context(), value)))
+    if -(1 << 63) <= value < 1 << 63:
+        number = Val.int_from_si(context(), value)
+    else:  # more than isl takes as a number
+        number = Val.read_from_str(context(), str(value))
+    return PwAff.from_aff(Aff.val_on_domain_space(space, number))
 
 
 def affine_var(space: Space, position: int) -> PwAff:
