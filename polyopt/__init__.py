@@ -15,24 +15,53 @@ if TYPE_CHECKING:
     from polyopt import errors
     from polyopt.auto import auto
     from polyopt.frontend.c import parse_c
-    from polyopt.frontend.loops import f32, f64, i8, i16, i32, i64, scop, u8, u16, u32, u64
+    from polyopt.frontend.loops import (
+        boolean,
+        f32,
+        f64,
+        i8,
+        i16,
+        i32,
+        i64,
+        scop,
+        u8,
+        u16,
+        u32,
+        u64,
+    )
     from polyopt.frontend.stages import (
         assume,
+        atan2,
         cast,
+        ceil,
         clamp,
         clamped,
+        cos,
+        erf,
+        exp,
+        exp2,
+        floor,
+        fmod,
         input,
+        log,
+        log2,
         max,
         min,
         mirrored,
         padded,
         pipeline,
+        pow,
         product,
         scalar,
         select,
+        sin,
         size,
+        sqrt,
         stage,
         sum,
+        tan,
+        tanh,
+        trunc,
         wrapped,
     )
     from polyopt.ir.scop import Array, Scop, same_scop
@@ -42,20 +71,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "Plan", "Scop", "assume", "auto", "cast", "clamp", "clamped", "errors", "f32", "f64",
-    "i8", "i16", "i32", "i64", "input", "load_kernel", "max", "min", "mirrored", "padded",
-    "parse_c", "pipeline", "product", "same_scop", "scalar", "scop", "select", "size", "stage",
-    "sum", "u8", "u16", "u32", "u64", "wrapped",
+    "Array", "Plan", "Scop", "assume", "atan2", "auto", "boolean", "cast", "ceil", "clamp",
+    "clamped", "cos", "erf", "errors", "exp", "exp2", "f32", "f64", "floor", "fmod", "i8", "i16",
+    "i32", "i64", "input", "load_kernel", "log", "log2", "max", "min", "mirrored", "padded",
+    "parse_c", "pipeline", "pow", "product", "same_scop", "scalar", "scop", "select", "sin",
+    "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
 ]  # fmt: skip
 
 #: where the public names live
 _NAMES_IN: Final = {
     "polyopt.auto": "auto",
     "polyopt.frontend.c": "parse_c",
-    "polyopt.frontend.loops": "f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
+    "polyopt.frontend.loops": "boolean f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
     "polyopt.frontend.stages": (
-        "assume cast clamp clamped input max min mirrored padded pipeline product scalar select"
-        " size stage sum wrapped"
+        "assume atan2 cast ceil clamp clamped cos erf exp exp2 floor fmod input log log2 max min"
+        " mirrored padded pipeline pow product scalar select sin size sqrt stage sum tan tanh trunc"
+        " wrapped"
     ),
     "polyopt.ir.scop": "Array Scop same_scop",
     "polyopt.library": "load_kernel",
