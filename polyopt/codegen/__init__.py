@@ -1,1 +1,1 @@
-
+"""From a plan to C for people and compilers."""

@@ -1,1 +1,1 @@
-
+"""What was done and why: remarks, tables and pictures."""

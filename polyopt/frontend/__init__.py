@@ -1,1 +1,1 @@
-
+"""How programs come in: C, Python loop functions, stages."""
