@@ -47,9 +47,12 @@ class Program:
         )
 
     def _on_params(self, text: str | int) -> PwAff:
-        return parse_map(f"{self.head}{{ [] -> [({text})] }}").as_pw_multi_aff().get_at(
-            0
-        ).project_domain_on_params()
+        return (
+            parse_map(f"{self.head}{{ [] -> [({text})] }}")
+            .as_pw_multi_aff()
+            .get_at(0)
+            .project_domain_on_params()
+        )
 
     def span(self, text: str) -> Span | None:
         """Where ``text`` first stands in the source."""

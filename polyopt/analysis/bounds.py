@@ -111,9 +111,7 @@ def _accesses(statement: Statement) -> list[tuple[Access, tuple[Expr, ...], str]
     names = statement.iterators
     index = ", ".join(affine_text(part.form, names) for part in statement.index)
     write = f"{statement.array}[{index}]" if statement.index else statement.array
-    found: list[tuple[Access, tuple[Expr, ...], str]] = [
-        (statement.write, statement.index, write)
-    ]
+    found: list[tuple[Access, tuple[Expr, ...], str]] = [(statement.write, statement.index, write)]
     for access, node in zip(statement.reads, loads(statement.value), strict=True):
         text = _source_text(access.span) or expr_text(node, names)
         found.append((access, node.index, text))
@@ -219,9 +217,7 @@ def check_initialized(scop: Scop, deps: Dependences) -> None:
 def _unwritten(violation: BoundsViolation) -> str:
     verb = "reads" if violation.exact else "may read"
     when = "" if violation.always else f" when {violation.condition}"
-    return (
-        f"`{violation.text}` {verb} what nothing wrote{when}, for example {violation.example}"
-    )
+    return f"`{violation.text}` {verb} what nothing wrote{when}, for example {violation.example}"
 
 
 def uninitialized(scop: Scop, deps: Dependences) -> tuple[BoundsViolation, ...]:

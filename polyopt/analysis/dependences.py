@@ -112,9 +112,7 @@ def dependences(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> Dependences:
         time = _timed(scop, reads, writes)
         flow = _flow_info(reads, time).set_must_source(writes).compute_flow()
         output = _flow_info(writes, time).set_must_source(writes).compute_flow()
-        anti = (
-            _flow_info(writes, time).set_may_source(reads).set_kill(writes).compute_flow()
-        )
+        anti = _flow_info(writes, time).set_may_source(reads).set_kill(writes).compute_flow()
         value_output = output.get_must_dependence().coalesce()
         value_anti = anti.get_may_dependence().domain_factor_domain()
         value_anti = value_anti.subtract(scop.domain.identity()).coalesce()
@@ -176,9 +174,7 @@ def _ending(schedule: UnionMap, last: int) -> UnionMap:
 def _surviving(scop: Scop, writes: UnionMap, overwritten_by: UnionMap) -> UnionMap:
     """``{ S[i] -> A[x] }``: writes to live-out arrays that nothing overwrites."""
     kept = union_all(
-        part
-        for part in maps_of(writes)
-        if scop.array(tuple_name(part, dim_type.out)).is_live_out
+        part for part in maps_of(writes) if scop.array(tuple_name(part, dim_type.out)).is_live_out
     )
     return kept.subtract_domain(overwritten_by.domain()).coalesce()
 

@@ -187,13 +187,11 @@ def _component(values: Set) -> str:
 def table(rows: tuple[DependenceRow, ...]) -> str:
     """The rows as text of at most 80 columns; a long witness gets a line of its own."""
     head = ("kind", "source", "sink", "array", "distance", "witness")
-    cells = [
-        (r.kind, r.source, r.sink, r.array, r.distance_text, _short(r.witness)) for r in rows
-    ]
+    cells = [(r.kind, r.source, r.sink, r.array, r.distance_text, _short(r.witness)) for r in rows]
     if not cells:
         return "no dependences"
     widths = [max(len(row[c]) for row in (head, *cells)) for c in range(5)]
-    lines = []
+    lines: list[str] = []
     for row in (head, *cells):
         fixed = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=False))
         if len(fixed) + 2 + len(row[5]) <= _WIDTH:

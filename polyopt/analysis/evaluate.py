@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     Scalar = int | bool | np.float32 | np.float64
     #: The value of an expression for one row.
     Compiled = Callable[[int], Scalar]
+    # Operands have the type that the expression says: a checker cannot know it.
+    OfOne = Callable[[Any], Scalar]
+    OfTwo = Callable[[Any, Any], Scalar]
 
 
 class Leaves(Protocol):
@@ -87,7 +90,7 @@ def compile_expr(expr: Expr, leaves: Leaves) -> Compiled:
     match expr:
         case Const():
             constant = scalar(expr.type, expr.value)
-            return lambda row: constant
+            return lambda _row: constant
         case Affine():
             return _affine(expr, leaves)
         case Inside():
@@ -101,7 +104,7 @@ def compile_expr(expr: Expr, leaves: Leaves) -> Compiled:
             operand = compile_expr(expr.operand, leaves)
             return lambda row: convert(operand(row))
         case Unary() | Binary() | Compare() | Call():
-            return _apply(_operation(expr), [compile_expr(c, leaves) for c in expr.children])
+            return _apply(expr, [compile_expr(child, leaves) for child in expr.children])
         case _:
             msg = f"no meaning for {type(expr).__name__}"
             raise InternalError(msg)
@@ -109,7 +112,7 @@ def compile_expr(expr: Expr, leaves: Leaves) -> Compiled:
 
 def _affine(expr: Affine, leaves: Leaves) -> Compiled:
     value, type_ = leaves.affine(expr.form), expr.type
-    if type_.bits == 64:  # noqa: PLR2004
+    if type_.bits == 64:
         return value
     return lambda row: wrap(type_, value(row))
 
@@ -128,37 +131,44 @@ def _select(expr: Select, leaves: Leaves) -> Compiled:
     return lambda row: then(row) if cond(row) else other(row)
 
 
-def _apply(operation: Callable[..., Scalar], operands: list[Compiled]) -> Compiled:
+def _apply(expr: Unary | Binary | Compare | Call, operands: list[Compiled]) -> Compiled:
     if len(operands) == 1:
-        one = operands[0]
-        return lambda row: operation(one(row))
-    left, right = operands
-    return lambda row: operation(left(row), right(row))
+        one, of_one = operands[0], _operation_of_one(expr)
+        return lambda row: of_one(one(row))
+    (left, right), of_two = operands, _operation_of_two(expr)
+    return lambda row: of_two(left(row), right(row))
 
 
-def _operation(expr: Expr) -> Callable[..., Scalar]:
+def _operation_of_one(expr: Expr) -> OfOne:
+    type_ = expr.type
+    match expr:
+        case Call() if type_.is_float:
+            function = _MATH[expr.function]
+            return lambda a: scalar(type_, function(np.float64(a)))
+        case Call():
+            return lambda a: wrap(type_, abs(a))
+        case Unary(op="not"):
+            return (lambda a: not a) if type_ == BOOL else (lambda a: wrap(type_, ~a))
+        case _:
+            return (lambda a: -a) if type_.is_float else (lambda a: wrap(type_, -a))
+
+
+def _operation_of_two(expr: Expr) -> OfTwo:
     type_ = expr.type
     match expr:
         case Compare():
-            return {"lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne}[
-                expr.op
-            ]
-        case Unary(op="not"):
-            return (lambda a: not a) if type_ == BOOL else (lambda a: wrap(type_, ~a))
-        case Unary():
-            return operator.neg if type_.is_float else (lambda a: wrap(type_, -a))
-        case Binary() if type_.is_float:
-            return _FLOAT[expr.op]
+            return _COMPARE[expr.op]
         case Binary():
-            return _integer_operation(type_, expr.op)
-        case Call() if type_.is_float:
+            return _FLOAT[expr.op] if type_.is_float else _integer_operation(type_, expr.op)
+        case Call():
             function = _MATH[expr.function]
-            return lambda *args: scalar(type_, function(*map(np.float64, args)))
+            return lambda a, b: scalar(type_, function(np.float64(a), np.float64(b)))
         case _:
-            return lambda a: wrap(type_, abs(a))
+            msg = f"{type(expr).__name__} has no two operands"
+            raise InternalError(msg)
 
 
-def _integer_operation(type_: ScalarType, op: str) -> Callable[[int, int], int]:
+def _integer_operation(type_: ScalarType, op: str) -> OfTwo:
     if op in {"min", "max"}:
         return min if op == "min" else max
     if op in {"shl", "shr"}:
@@ -187,19 +197,37 @@ def _truncated(a: int, b: int) -> int:
 
 
 _INTEGER: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
+    "add": int.__add__,
+    "sub": int.__sub__,
+    "mul": int.__mul__,
     "div": _truncated,
     "mod": lambda a, b: a - b * _truncated(a, b),
     "floordiv": lambda a, b: a // _divisor(b),
     "floormod": lambda a, b: a % _divisor(b),
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
 }
 
-_FLOAT: dict[str, Callable[..., Scalar]] = {
+_COMPARE: dict[str, OfTwo] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
+
+
+def _smaller(a: Any, b: Any) -> Scalar:  # noqa: ANN401
+    """``b`` where they do not compare: ``min`` of Python would keep ``a``."""
+    return a if a < b else b  # noqa: FURB136
+
+
+def _greater(a: Any, b: Any) -> Scalar:  # noqa: ANN401
+    """``b`` where they do not compare."""
+    return a if a > b else b  # noqa: FURB136
+
+
+_FLOAT: dict[str, OfTwo] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
@@ -207,32 +235,32 @@ _FLOAT: dict[str, Callable[..., Scalar]] = {
     "mod": np.fmod,
     "floordiv": np.floor_divide,
     "floormod": np.remainder,
-    "min": lambda a, b: a if a < b else b,
-    "max": lambda a, b: a if a > b else b,
+    "min": _smaller,
+    "max": _greater,
 }
 
 
 def _round(value: np.float64) -> np.float64:
     """Halves go away from zero, as in C."""
     whole = np.floor(abs(value))
-    up = abs(value) - whole >= 0.5  # noqa: PLR2004
+    up = abs(value) - whole >= 0.5
     return np.copysign(whole + 1 if up else whole, value)
 
 
 #: Doubles in, doubles out; the caller rounds to the type, as C's float functions nearly do.
-_MATH: dict[str, Callable[..., np.float64]] = {
+_MATH: dict[str, Callable[..., Any]] = {
     "sqrt": np.sqrt, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "fabs": np.abs, "abs": np.abs,
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": _round, "pow": np.power,
-    "fmod": np.fmod, "atan2": np.arctan2, "erf": lambda x: np.float64(math.erf(x)),
+    "fmod": np.fmod, "atan2": np.arctan2, "erf": math.erf,
 }  # fmt: skip
 
 
-def _conversion(to: ScalarType, origin: ScalarType) -> Callable[..., Scalar]:
+def _conversion(to: ScalarType, origin: ScalarType) -> OfOne:
     """C's conversion between two scalar types."""
     if to == BOOL:
         return lambda a: bool(a != 0)
-    if to.is_float and origin.is_integer and origin.bits == 64:  # noqa: PLR2004
+    if to.is_float and origin.is_integer and origin.bits == 64:
         # One rounding only: by way of a double, a large integer would round twice.
         wide, make = getattr(np, origin.numpy_name), getattr(np, to.numpy_name)
         return lambda a: wide(a).astype(make)
@@ -257,12 +285,12 @@ class Environment:
     def affine(self, form: PwAff) -> Callable[[int], int]:
         """See ``Leaves``."""
         value = int(affine_values(form, self._row, self.params)[0])
-        return lambda row: value
+        return lambda _row: value
 
     def inside(self, where: Set) -> Callable[[int], bool]:
         """See ``Leaves``."""
         value = bool(holds(where, self._row, self.params)[0])
-        return lambda row: value
+        return lambda _row: value
 
     def load(self, node: Load, index: tuple[Compiled, ...]) -> Compiled:
         """See ``Leaves``."""

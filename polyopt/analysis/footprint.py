@@ -46,8 +46,7 @@ def outside_producers(tile_to_instances: UnionMap, deps: Dependences) -> UnionMa
     incoming = union_all(
         part.reverse()
         for part in maps_of(deps.flow)
-        if tuple_name(part, dim_type.in_) not in inside
-        and tuple_name(part, dim_type.out) in inside
+        if tuple_name(part, dim_type.in_) not in inside and tuple_name(part, dim_type.out) in inside
     )
     return tile_to_instances.apply_range(incoming).coalesce()
 
@@ -181,7 +180,8 @@ def _smallest(found: Iterable[tuple[Val, Aff]]) -> tuple[int, Aff] | None:
 
 def _lower_bounds(flat: Set) -> Iterator[Aff]:
     """Each ``f(t)`` with ``x >= f(t)`` on the hull of ``{ [t, x] }``, those that move with t
-    first."""
+    first.
+    """
     last = flat.dim(dim_type.set) - 1
     found = [
         constraint.get_bound(dim_type.set, last).ceil()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Memory:
     given: Mapping[str, np.ndarray]
     #: index of the first element per array, where it is not zero
     lower: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    written: dict[Hashable, Scalar] = field(default_factory=lambda: {})
+    written: dict[Hashable, Scalar] = field(default_factory=dict[Any, Any])
 
     def initial(self, cell: Hashable, otherwise: Scalar) -> Scalar:
         """The value of a cell before anything is written to it."""
@@ -263,4 +263,3 @@ class _Batch:
 
     def _place(self, ref: str, cell: Cell, row: int) -> Hashable:
         return cell if self.cell_of is None else self.cell_of(ref, cell, self.group[row])
-

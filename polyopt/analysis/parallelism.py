@@ -183,7 +183,8 @@ def _backward(pairs: Map, position: int, step: int) -> Map:
 
 def reduction_dependences(scop: Scop, deps: Dependences) -> UnionMap:
     """``{ S[i] -> S[k] }``: the chain of updates of one accumulator, which may run in any order
-    where the operation's rounding does not matter."""
+    where the operation's rounding does not matter.
+    """
     result = empty_map()
     for statement in scop.statements:
         ref = _accumulator(statement)

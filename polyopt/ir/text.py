@@ -10,7 +10,7 @@ from polyopt.isl import PwAff, dim_type
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.isl import Aff, Set
+    from polyopt.isl import Aff, BasicSet, Set
 
 #: More pieces or parts than this are not spelled out.
 _MOST = 8
@@ -137,7 +137,7 @@ class _Bounds:
     equal: list[Linear]
 
 
-def _conjunction(part: Set, names: Sequence[str] | None) -> str:
+def _conjunction(part: BasicSet, names: Sequence[str] | None) -> str:
     """One basic set: constraints on the same left-hand side are chained."""
     known: dict[str, _Bounds] = {}
     order = _order(part, names)
@@ -158,7 +158,7 @@ def _conjunction(part: Set, names: Sequence[str] | None) -> str:
     return " and ".join(texts) or "true"
 
 
-def _order(part: Set, names: Sequence[str] | None) -> list[str]:
+def _order(part: BasicSet, names: Sequence[str] | None) -> list[str]:
     """Parameters, then dimensions from the outside in."""
     found = [part.get_dim_name(dim_type.param, k) or "" for k in range(part.dim(dim_type.param))]
     for position in range(part.dim(dim_type.set)):

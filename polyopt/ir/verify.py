@@ -176,7 +176,7 @@ def _verify_operation(node: Expr, what: str) -> None:
         case Cast():
             pass
         case _:
-            _require(False, f"{what}: unknown node {type(node).__name__}")  # noqa: FBT003
+            raise InternalError(f"malformed program: {what} has a {type(node).__name__}")
 
 
 def _verify_nest(scop: Scop) -> None:

@@ -11,6 +11,7 @@ from islpy import (
     AstBuild,
     AstExpr,
     AstNode,
+    BasicSet,
     Constraint,
     Context,
     Id,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 __all__ = [
-    "Aff", "AstBuild", "AstExpr", "AstNode", "Constraint", "Context", "Id", "Map", "MultiAff",
+    "Aff", "AstBuild", "AstExpr", "AstNode", "BasicSet", "Constraint", "Context", "Id", "Map", "MultiAff",
     "MultiPwAff", "MultiUnionPwAff", "MultiVal", "Point", "PwAff", "PwMultiAff", "Schedule",
     "ScheduleNode", "Set", "Space", "UnionAccessInfo", "UnionMap", "UnionPwAff",
     "UnionPwMultiAff", "UnionSet", "UnionSetList", "Val", "ast_expr_type", "ast_node_type",

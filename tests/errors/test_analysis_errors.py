@@ -34,12 +34,15 @@ for (int i = 0; i < N; i++)
 def test_out_of_bounds_is_a_theorem_with_an_example(program):
     with pytest.raises(OutOfBoundsError) as caught:
         check_bounds(shifted(program, SOURCE))
-    assert str(caught.value) == """\
+    assert (
+        str(caught.value)
+        == """\
 test.c:2:10: out-of-bounds: `a[i+1]` leaves `a` exactly when i >= N - 1, \
 for example at S[0] when N = 1: element a[1]
    2 |   b[i] = a[i+1];
      |          ^^^^^^
   hint: shorten the loops, enlarge `a` (it is a[N]), or guard the access"""
+    )
 
 
 def test_the_example_obeys_the_context(program):
@@ -158,7 +161,9 @@ def test_reads_of_what_nothing_wrote(program):
     with pytest.raises(UninitializedError) as caught:
         check_initialized(scop, dependences(scop))
     text = str(caught.value)
-    assert text.startswith("test.c:2:10: uninitialized: `a[i+1]` reads what nothing wrote when i == 0")
+    assert text.startswith(
+        "test.c:2:10: uninitialized: `a[i+1]` reads what nothing wrote when i == 0"
+    )
     assert "for example at b[0] when N = 1: element t[0]" in text
     assert "^^^^^^" in text
     assert re.search("hint: `t` is a local array", text)

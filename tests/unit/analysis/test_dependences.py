@@ -104,8 +104,7 @@ def test_triangle_reads_the_finished_value(triangular):
     deps = dependences(triangular)
     check(
         deps.flow,
-        "x[i, j] -> x[i, j + 1] : 0 <= j < i - 1 and i < N;"
-        "x[i, i - 1] -> x[k, i] : 0 < i < k < N",
+        "x[i, j] -> x[i, j + 1] : 0 <= j < i - 1 and i < N;x[i, i - 1] -> x[k, i] : 0 < i < k < N",
         "N",
     )
     check(deps.live_out, "x[i, i - 1] -> x[i] : 0 < i < N", "N")

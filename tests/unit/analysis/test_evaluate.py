@@ -15,8 +15,8 @@ from polyopt.ir.types import BOOL, F32, F64, I8, I32, I64, TYPES, U8, U16, U32, 
 from polyopt.isl import parse_map
 
 
-def worth(expr, env=Environment()):
-    return evaluate(expr, env)
+def worth(expr, env=None):
+    return evaluate(expr, env or Environment())
 
 
 def binary(op, type_, a, b):
@@ -65,7 +65,9 @@ def test_shifts_that_c_leaves_undefined_are_errors():
 
 def test_f32_rounds_after_every_operation():
     big, one = 16777216.0, 1.0
-    total = Binary(F32, "add", Binary(F32, "add", Const(F32, big), Const(F32, one)), Const(F32, one))
+    total = Binary(
+        F32, "add", Binary(F32, "add", Const(F32, big), Const(F32, one)), Const(F32, one)
+    )
     assert worth(total) == np.float32(big)
     assert isinstance(worth(total), np.float32)
     wide = Binary(F64, "add", Const(F64, big), Const(F64, one))

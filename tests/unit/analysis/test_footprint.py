@@ -109,7 +109,9 @@ def test_a_box_holds_everything_it_was_made_for(text):
     box = bounding_box(touched, parse_set("[N] -> { : N = 9 }"))
     extent, stride = box.extents[0], box.strides[0]
     assert isinstance(extent, int)
-    room = parse_map(f"{{ [o] -> A[x] : o <= x < o + {extent * stride} and (x - o) mod {stride} = 0 }}")
+    room = parse_map(
+        f"{{ [o] -> A[x] : o <= x < o + {extent * stride} and (x - o) mod {stride} = 0 }}"
+    )
     assert touched.is_subset(box.offsets[0].as_map().apply_range(room))
 
 

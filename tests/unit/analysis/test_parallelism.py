@@ -11,7 +11,7 @@ from polyopt.isl import parse_union_map, same_map
 
 
 def properties(scop):
-    return {p.path + (p.statements[0],): p for p in loop_properties(scop, dependences(scop))}
+    return {(*p.path, p.statements[0]): p for p in loop_properties(scop, dependences(scop))}
 
 
 def test_independent_stages(blur):
@@ -48,7 +48,9 @@ def test_reduction_dependences(conv, triangular):
 def test_a_recurrence_beside_an_update_is_no_reduction(program):
     p = program("N")
     p.array("a", "N", role="inout")
-    p.statement("a", "i, j", "1 <= i < N and 0 <= j < N", "a: i", lambda b: b.sum("a: i", "a: i - 1"))
+    p.statement(
+        "a", "i, j", "1 <= i < N and 0 <= j < N", "a: i", lambda b: b.sum("a: i", "a: i - 1")
+    )
     scop = p.scop(Loop("i", (Loop("j", ("a",)),)))
     deps = dependences(scop)
     assert reduction_dependences(scop, deps).is_empty()
@@ -66,9 +68,7 @@ def test_time_loops_carry_all_kinds(jacobi):
 def wavefront(program, left, *, step=1):
     p = program("N")
     p.array("a", "N", "N", role="inout")
-    p.statement(
-        "a", "i, j", "1 <= i < N - 1 and 1 <= j < N - 1", "a: i, j", lambda b: b.load(left)
-    )
+    p.statement("a", "i, j", "1 <= i < N - 1 and 1 <= j < N - 1", "a: i, j", lambda b: b.load(left))
     return p.scop(Loop("i", (Loop("j", ("a",), step),)), context="N >= 4")
 
 

@@ -62,7 +62,10 @@ def test_membership():
         ("2 i - 3 j + N", lambda i, j, n: 2 * i - 3 * j + n),
         ("floor((i - 5) / 3)", lambda i, j, n: (i - 5) // 3),
         ("(i + floor(j / 2)) mod 4", lambda i, j, n: (i + j // 2) % 4),
-        ("floor((3 i + 2*floor((j - N) / 2)) / 5)", lambda i, j, n: (3 * i + 2 * ((j - n) // 2)) // 5),
+        (
+            "floor((3 i + 2*floor((j - N) / 2)) / 5)",
+            lambda i, j, n: (3 * i + 2 * ((j - n) // 2)) // 5,
+        ),
     ],
 )
 def test_affine_values(text, expected):
@@ -73,7 +76,9 @@ def test_affine_values(text, expected):
 
 
 def test_pieces():
-    form = PwAff.read_from_str(context(), "[N] -> { S[i] -> [(i)] : i < N; S[i] -> [(2 N - i)] : i >= N }")
+    form = PwAff.read_from_str(
+        context(), "[N] -> { S[i] -> [(i)] : i < N; S[i] -> [(2 N - i)] : i >= N }"
+    )
     rows = np.arange(6).reshape(-1, 1)
     assert affine_values(form, rows, {"N": 3}).tolist() == [0, 1, 2, 3, 2, 1]
 
@@ -88,5 +93,7 @@ def test_what_cannot_be_listed_is_an_internal_error():
         points(parse_set("{ S[i] : i >= 0 }"), {})
     with pytest.raises(InternalError, match="no value for the parameter 'N'"):
         affine_values(
-            parse_map("[N] -> { S[i] -> [N] }").as_pw_multi_aff().get_at(0), np.zeros((1, 1), int), {}
+            parse_map("[N] -> { S[i] -> [N] }").as_pw_multi_aff().get_at(0),
+            np.zeros((1, 1), int),
+            {},
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from polyopt.ir import build
 from polyopt.ir.scop import Loop
 from polyopt.ir.show import expr_text
-from polyopt.ir.types import F32, I32, I64, U8, U16
+from polyopt.ir.types import F32, I32, I64, U16
 
 
 def test_a_program_reads_like_one(conv):
-    assert str(conv) == """\
+    assert (
+        str(conv)
+        == """\
 scop conv(H, W, a, k, c) where H >= 3 and W >= 3
   in    a: f32[H, W]
   in    k: f32[3, 3]
@@ -21,6 +23,7 @@ scop conv(H, W, a, k, c) where H >= 3 and W >= 3
       for p where 0 <= p <= 2:
         for q where 0 <= q <= 2:
           c_1: c[h, w] = c[h, w] + a[h + p, w + q] * k[p, q]"""
+    )
 
 
 def test_guards_and_steps(program):
@@ -30,7 +33,9 @@ def test_guards_and_steps(program):
     p.statement("a", "i", "0 <= i < N", "a: i", lambda b: b.load("a: i - 1"))
     p.statement("s", "i", "2 <= i < N", "s", lambda b: build.affine(I32, b.form("2 i")))
     text = str(p.scop(Loop("i", ("a", "s"), -1)))
-    assert text == """\
+    assert (
+        text
+        == """\
 scop test(N, a, s)
   inout a: f32[-1 : +N + 1]
   out   s: i32
@@ -38,8 +43,7 @@ scop test(N, a, s)
   for i where 0 <= i < N, step -1:
     a: a[i] = a[i - 1]
     s: s = 2*i  if i >= 2"""
-
-
+    )
 
 
 def load(name, type_=F32):

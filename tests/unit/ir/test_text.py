@@ -85,4 +85,8 @@ def test_other_pieces_are_conditionals():
     space = instance_space(["N"], "S", ["i"])
     i, zero = affine_var(space, 0), affine_constant(space, 0)
     form = i.ge_set(zero).indicator_function()
-    assert affine_text(form) in {"(1 if i >= 0 else 0)", "(0 if i < 0 else 1)", "(0 if i <= -1 else 1)"}
+    assert affine_text(form) in {
+        "(1 if i >= 0 else 0)",
+        "(0 if i < 0 else 1)",
+        "(0 if i <= -1 else 1)",
+    }

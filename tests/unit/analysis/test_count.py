@@ -1,0 +1,106 @@
+"""Counting points: exact against isl's enumeration, and right where enumerating would not end."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyopt.analysis.count import count
+from polyopt.errors import InternalError
+from polyopt.isl import fix_param_values, parse_set, parse_union_set
+
+DIMS = ("i", "j", "k", "l")
+
+
+@st.composite
+def conditions(draw: st.DrawFn, rank: int) -> str:
+    """A quasi-affine condition on a few dimensions and N."""
+    terms = [
+        f"{draw(st.integers(-3, 3))} {draw(st.sampled_from(DIMS[:rank]))}"
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    form = " + ".join([*terms, str(draw(st.integers(-6, 6)))])
+    match draw(st.sampled_from(["ge", "ge", "mod", "floor", "nested", "eq"])):
+        case "ge":
+            return f"{form} >= 0"
+        case "mod":
+            return f"({form}) mod {draw(st.integers(2, 4))} <= {draw(st.integers(0, 2))}"
+        case "floor":
+            other = draw(st.sampled_from(DIMS[:rank]))
+            return f"{other} >= floor(({form}) / {draw(st.integers(2, 5))})"
+        case "nested":
+            other = draw(st.sampled_from(DIMS[:rank]))
+            return f"(floor(({form}) / 3) + {other}) mod 2 = 0"
+        case _:
+            return f"{form} = {draw(st.sampled_from(['0', 'N', 'N - i']))}"
+
+
+@st.composite
+def small_sets(draw: st.DrawFn) -> str:
+    rank = draw(st.integers(1, 4))
+    pieces: list[str] = []
+    for _ in range(draw(st.integers(1, 2))):
+        box = [f"{draw(st.integers(-4, 0))} <= {d} <= N" for d in DIMS[:rank]]
+        more = draw(st.lists(conditions(rank), max_size=3))
+        pieces.append("(" + " and ".join([*box, *more]) + ")")
+    return f"[N] -> {{ S[{', '.join(DIMS[:rank])}] : {' or '.join(pieces)} }}"
+
+
+@settings(max_examples=250, deadline=None)
+@given(small_sets(), st.integers(0, 6))
+def test_it_counts_what_isl_enumerates(text: str, n: int) -> None:
+    domain = parse_set(text)
+    assert count(domain, {"N": n}) == fix_param_values(domain, {"N": n}).count_val().to_python()
+
+
+def test_a_tiled_producer_counts_its_halos() -> None:
+    domain = parse_set(
+        "[H, W] -> { P[ty, tx, y, x] : exists (oy, ox : 64 ty <= oy <= 64 ty + 63 and 0 <= oy < H - 2"
+        " and 512 tx <= ox <= 512 tx + 511 and 0 <= ox < W - 2 and oy <= y <= oy + 2"
+        " and ox <= x <= ox + 2) }"
+    )
+    rows = sum(min(64, 6398 - t) + 2 for t in range(0, 6398, 64))
+    columns = sum(min(512, 6398 - t) + 2 for t in range(0, 6398, 512))
+    assert count(domain, {"H": 6400, "W": 6400}) == rows * columns == 42_385_552
+
+
+def test_a_tetrahedron_of_167_million_points() -> None:
+    domain = parse_set("[N] -> { S[i, j, k] : 0 <= i <= j <= k < N }")
+    assert count(domain, {"N": 1000}) == 1000 * 1001 * 1002 // 6
+
+
+def test_skewed_time_steps() -> None:
+    domain = parse_set("[N, T] -> { S[t, i, j] : 0 <= t < T and t <= i < t + N and t <= j < t + N }")
+    assert count(domain, {"N": 100_000, "T": 300}) == 300 * 100_000**2
+
+
+def test_strides_do_not_enumerate() -> None:
+    domain = parse_set("[N] -> { S[i, j] : 0 <= i, j < N and i mod 7 = 3 and (i + j) mod 2 = 0 }")
+    n = 10**7
+    rows = {r: len(range((3 if r else 10), n, 14)) for r in (0, 1)}
+    even = (n + 1) // 2
+    assert count(domain, {"N": n}) == rows[0] * even + rows[1] * (n - even)
+
+
+def test_numbers_beyond_machine_integers() -> None:
+    n = 10**7
+    box = parse_set("[N] -> { S[i, j, k] : 0 <= i, j, k < N }")
+    chain = parse_set("[N] -> { S[t, i, j, k] : 0 <= t < 2 and t <= i, j, k < t + N }")
+    assert count(box, {"N": n}) == n**3
+    assert count(chain, {"N": n}) == 2 * n**3
+
+
+def test_a_union_adds_up_and_an_empty_set_is_zero() -> None:
+    union = parse_union_set("[N] -> { S[i] : 0 <= i < N; T[i, j] : 0 <= i < N and 0 <= j < 2 }")
+    assert count(union, {"N": 5}) == 15
+    assert count(parse_set("[N] -> { S[i] : 0 <= i < N }"), {"N": 0}) == 0
+    assert count(parse_set("[N] -> { S[i] : 1 = 0 }"), {"N": 9}) == 0
+    assert count(parse_set("[N] -> { S[] : N > 3 }"), {"N": 4}) == 1
+
+
+def test_infinite_sets_and_missing_sizes_are_refused() -> None:
+    with pytest.raises(InternalError, match="infinite"):
+        count(parse_set("{ S[i] : i >= 0 }"), {})
+    with pytest.raises(InternalError, match="no value"):
+        count(parse_set("[N] -> { S[i] : 0 <= i < N }"), {})
