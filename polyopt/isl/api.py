@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 __all__ = [
-    "Aff", "AstBuild", "AstExpr", "AstNode", "BasicSet", "Constraint", "Context", "Id", "Map", "MultiAff",
+    "Aff", "AstBuild", "AstExpr", "AstNode", "BasicSet", "Constraint", "Context", "Id", "Map",
+    "MultiAff",
     "MultiPwAff", "MultiUnionPwAff", "MultiVal", "Point", "PwAff", "PwMultiAff", "Schedule",
     "ScheduleNode", "Set", "Space", "UnionAccessInfo", "UnionMap", "UnionPwAff",
     "UnionPwMultiAff", "UnionSet", "UnionSetList", "Val", "ast_expr_type", "ast_node_type",
