@@ -59,7 +59,7 @@ def _fill_one(program: Program, node: ScheduleNode, child: PlanLoop | str) -> Sc
         return node
     node = node.insert_partial_schedule(_partial(program, child))
     if child.mark == "unroll":
-        node = node.as_band().member_set_ast_loop_type(0, ast_loop_type.unroll)
+        node = node.band_member_set_ast_loop_type(0, ast_loop_type.unroll)
     node = _fill(program, node.child(0), child.body).parent()
     return node.insert_mark(Id(child.name, context=context()))
 

@@ -1,0 +1,34 @@
+"""How much arithmetic an expression is: weights in units of one add, for the model's choices."""
+
+from __future__ import annotations
+
+from polyopt.ir.expr import Affine, Binary, Call, Cast, Compare, Const, Expr, Inside, Load, Select
+
+#: relative cost of one lane of a vector operation; a division by a constant is a multiply-high
+#: and shifts. Measured order of magnitude, not cycles.
+_DIVIDE = 8.0
+_DIVIDE_CONSTANT = 3.0
+_CALL = 12.0
+_CHEAP_CALLS = {"fabs", "abs", "sqrt", "floor", "ceil", "trunc"}
+
+
+def work(expr: Expr) -> float:
+    """The operations of one evaluation, subscripts not counted; loads are free."""
+    if isinstance(expr, (Load, Affine, Const, Inside)):
+        return 0.0
+    inner = sum(work(child) for child in expr.children)
+    match expr:
+        case Binary(op="div" | "mod" | "floordiv" | "floormod"):
+            constant = isinstance(expr.right, Const) and expr.type.is_integer
+            return inner + (_DIVIDE_CONSTANT if constant else _DIVIDE)
+        case Call():
+            return inner + (2.0 if expr.function in _CHEAP_CALLS else _CALL)
+        case Cast():
+            converts = expr.type.is_float != expr.operand.type.is_float
+            return inner + (1.0 if converts else 0.0)
+        case Select() if isinstance(expr.cond, Inside):
+            return max(work(expr.then), work(expr.other))
+        case Select() | Compare():
+            return inner + 1.0
+        case _:
+            return inner + 1.0
