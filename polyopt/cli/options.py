@@ -1,0 +1,68 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from polyopt.cli.program import PlanChoice
+
+#: what a command's function is, before and after an option is added
+Command = Callable[..., Any]
+
+program_argument: Callable[[Command], Command] = click.argument("program")
+size_option: Callable[[Command], Command] = click.option(
+    "--size",
+    "-s",
+    "sizes",
+    multiple=True,
+    metavar="H=N[,W=N]",
+    help="Sizes, or the name of a kernel's set of sizes (tiny, test, demo, bench).",
+)
+json_option: Callable[[Command], Command] = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document instead of text."
+)
+
+
+def plan_options(command: Command) -> Command:
+    """``--unfused | --expert | --plan FILE`` and ``--target``, given to ``choice``."""
+
+    @click.option("--unfused", is_flag=True, help="The source's own loops.")
+    @click.option("--expert", is_flag=True, help="The recipe in schedules/.")
+    @click.option("--plan", "plan_file", metavar="FILE", help="A plan saved as JSON.")
+    @click.option(
+        "--target", default="native", show_default=True, metavar="NAME",
+        help="native, generic, avx2, avx512 or neon.",
+    )  # fmt: skip
+    @wraps(command)
+    def with_choice(
+        *args: object,
+        unfused: bool,
+        expert: bool,
+        plan_file: str | None,
+        target: str,
+        **named: object,
+    ) -> object:
+        choice = PlanChoice(unfused, expert, plan_file, target)
+        return command(*args, choice=choice, **named)
+
+    return with_choice
+
+
+def parse_threads(text: str | None) -> tuple[int, ...]:
+    """Thread counts from ``1,2``; ``all`` is every core. Raises click's ``BadParameter``."""
+    from polyopt.codegen.target import core_count
+
+    if text is None:
+        return tuple(sorted({1, core_count()}))
+    counts: list[int] = []
+    for part in text.split(","):
+        number = part.strip()
+        if number != "all" and not (number.isdigit() and int(number) > 0):
+            message = f"{number!r} is not a number of threads; write 1,2 or all"
+            raise click.BadParameter(message, param_hint="--threads")
+        counts.append(core_count() if number == "all" else int(number))
+    return tuple(dict.fromkeys(counts))

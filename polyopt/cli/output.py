@@ -1,0 +1,86 @@
+"""Printing: consoles that respect NO_COLOR and narrow terminals, JSON, files written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WIDTH = 80
+
+
+def console() -> Console:
+    """Stdout for people; made anew because tests and pipes exchange the stream."""
+    return Console(highlight=False, emoji=False)
+
+
+def error_console() -> Console:
+    """Stderr for people."""
+    return Console(stderr=True, highlight=False, emoji=False)
+
+
+def heading(text: str) -> None:
+    """One emphasised line."""
+    console().print(text, style="bold", markup=False, soft_wrap=True)
+
+
+def text(value: object) -> None:
+    """A value's text as it is, never wrapped."""
+    click.echo(str(value))
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout; ``nan`` and infinities are never in it."""
+    click.echo(json.dumps(value, indent=2, allow_nan=False))
+
+
+def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> None:
+    """A table without a frame. ``columns`` are titles with ``left`` or ``right``."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for title, side in columns:
+        table.add_column(title, justify="right" if side == "right" else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    out = console()
+    out.print(table, soft_wrap=out.width < WIDTH)
+
+
+def write_file(path: str | Path, content: str | bytes) -> Path:
+    """Write a file whole or not at all. Raises ``OSError``."""
+    target = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def milliseconds(value: float) -> str:
+    """A time in ms with three or four digits that mean something."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" if value < 1 else f"{value:.4g}"
+
+
+def bytes_text(count: float) -> str:
+    """Bytes as people read them: ``1.5 MiB``."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}" if unit != "B" else f"{count:.0f} B"
+        count /= 1024
+    return f"{count:.3g} GiB"

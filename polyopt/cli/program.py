@@ -1,0 +1,143 @@
+"""What a PROGRAM argument and its plan options stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError
+from polyopt.library import (
+    kernel_name,
+    kernel_names,
+    kernels_dir,
+    load_kernel,
+    load_scop,
+    recipe,
+    recipe_names,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.ir.scop import Scop
+    from polyopt.library import LibraryKernel
+    from polyopt.transform.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A program as it was named, with its library kernel where it is one."""
+
+    name: str
+    scop: Scop
+    kernel: LibraryKernel | None = None
+
+    @property
+    def has_recipe(self) -> bool:
+        """Whether an expert's plan comes with it."""
+        return self.kernel is not None and self.kernel.name in recipe_names()
+
+
+def load_program(name: str) -> Program:
+    """The program of that description; a kernel's own C file counts as the kernel.
+
+    Raises what ``library.load_scop`` raises.
+    """
+    scop = load_scop(name)
+    known = _library_name(name)
+    kernel = load_kernel(known) if known else None
+    return Program(known or name, scop, kernel)
+
+
+def _library_name(name: str) -> str:
+    path = Path(name)
+    if name.endswith(".c"):
+        is_ours = path.stem in kernel_names() and path.resolve().parent == kernels_dir().resolve()
+        return path.stem if is_ours else ""
+    return "" if ":" in name or "/" in name else kernel_name(name)
+
+
+@dataclass(frozen=True)
+class PlanChoice:
+    """Which plan a command is about: ``auto``, ``unfused``, ``expert``, or a saved one."""
+
+    unfused: bool = False
+    expert: bool = False
+    file: str | None = None
+    target: str = "native"
+
+    @property
+    def name(self) -> str:
+        """The variant's name, as ``bench`` spells it."""
+        if self.file is not None:
+            return self.file
+        return "polyopt-unfused" if self.unfused else "polyopt-expert" if self.expert else "polyopt"
+
+    def plan(self, program: Program) -> Plan:
+        """The plan itself. Raises ``InvalidOptionError`` for two choices at once."""
+        from polyopt.auto import auto
+        from polyopt.transform.plan import Plan
+
+        if sum((self.unfused, self.expert, self.file is not None)) > 1:
+            msg = "--unfused, --expert and --plan each name a plan"
+            raise InvalidOptionError(msg, hint="give one of them, or none for the automatic plan")
+        if self.unfused:
+            return Plan(program.scop)
+        if self.expert:
+            return recipe(program.name)(program.scop)
+        if self.file is not None:
+            return Plan.load(self.file, program.scop)
+        return auto(program.scop, target=self.target)
+
+
+def parse_sizes(texts: Sequence[str], program: Program) -> dict[str, int]:
+    """Sizes from ``H=64``, ``H=64,W=48`` or the name of a kernel's size set, such as ``bench``.
+
+    Raises ``InvalidOptionError`` for what is neither, and for names the program does not have.
+    """
+    sizes: dict[str, int] = {}
+    for text in (part for given in texts for part in given.split(",")):
+        name, equals, number = text.partition("=")
+        if equals:
+            sizes[_size_name(name.strip(), program)] = _whole(text, number)
+        else:
+            sizes |= _size_set(text, program)
+    return sizes
+
+
+def _size_name(name: str, program: Program) -> str:
+    if name in program.scop.params:
+        return name
+    msg = f"{program.name} has no size {name!r}"
+    listed = ", ".join(program.scop.params)
+    raise InvalidOptionError(msg, hint=f"there are: {listed}" if listed else "it has none")
+
+
+def _whole(text: str, number: str) -> int:
+    try:
+        value = int(number)
+    except ValueError:
+        msg = f"--size {text}: {number!r} is not a whole number"
+        raise InvalidOptionError(msg) from None
+    if value < 1:
+        msg = f"--size {text}: sizes are 1 or more"
+        raise InvalidOptionError(msg)
+    return value
+
+
+def _size_set(text: str, program: Program) -> dict[str, int]:
+    known = program.kernel.sizes if program.kernel else {}
+    if text in known:
+        return dict(known[text])
+    msg = f"--size {text!r} is neither NAME=NUMBER nor a set of sizes of {program.name}"
+    sets = ", ".join(known)
+    raise InvalidOptionError(msg, hint=f"write H=64; sets are: {sets}" if sets else "write H=64")
+
+
+def complete_sizes(sizes: dict[str, int], program: Program) -> dict[str, int]:
+    """All sizes: those given, then the kernel's ``demo`` set, then what the program allows."""
+    from polyopt.auto.sizes import assumed_sizes
+
+    usual = dict(program.kernel.sizes.get("demo", {})) if program.kernel else {}
+    return assumed_sizes(program.scop, {**usual, **sizes}) | sizes

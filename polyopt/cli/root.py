@@ -1,0 +1,31 @@
+"""The command ``polyopt`` and its parts."""
+
+from __future__ import annotations
+
+import click
+
+from polyopt import __version__
+from polyopt.cli.boundary import GuardedGroup
+from polyopt.cli.house import cache, doctor
+from polyopt.cli.reasons import deps, explain, prove
+from polyopt.cli.writing import emit, view
+
+
+@click.group(
+    cls=GuardedGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog="""
+A PROGRAM is the name of a kernel (blur), a C file (dir/blur.c), or file.py:function.
+Environment: POLYOPT_CC, POLYOPT_CACHE, POLYOPT_THREADS, POLYOPT_DEBUG, NO_COLOR.
+""",
+)  # fmt: skip
+@click.version_option(__version__, "-V", "--version", prog_name="polyopt")
+def cli() -> None:
+    """Loop nests in, proven and fused C out."""
+
+
+for _command in (emit, view, deps, prove, explain, doctor, cache):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code: 2 for a mistake, 1 for a defect."""
+    cli(prog_name="polyopt")

@@ -1,0 +1,57 @@
+"""``emit`` and ``view``: the C of a plan, for compilers and for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from polyopt.cli.options import json_option, plan_options, program_argument
+from polyopt.cli.output import heading, print_json, text, write_file
+from polyopt.cli.program import load_program
+
+if TYPE_CHECKING:
+    from polyopt.cli.program import PlanChoice
+
+
+@click.command()
+@program_argument
+@plan_options
+@click.option("--output", "-o", metavar="FILE", help="Write there instead of printing.")
+@json_option
+def emit(program: str, choice: PlanChoice, output: str | None, *, as_json: bool) -> None:
+    """Print the C of PROGRAM as planned."""
+    from polyopt.codegen.emit import emit as emit_c
+
+    found = load_program(program)
+    plan = choice.plan(found)
+    c = emit_c(plan.program)
+    if output and output != "-":
+        write_file(output, c.source)
+    if as_json:
+        print_json({
+            "program": found.name, "variant": choice.name, "prototype": c.prototype,
+            "flags": list(c.flags), "openmp": c.uses_openmp, "file": output, "source": c.source,
+        })  # fmt: skip
+    elif output and output != "-":
+        click.echo(f"wrote {output}: {c.prototype}", err=True)
+    else:
+        click.echo(c.source, nl=not c.source.endswith("\n"))
+
+
+@click.command()
+@program_argument
+@plan_options
+def view(program: str, choice: PlanChoice) -> None:
+    """Show PROGRAM: its source form, the plan, and the C."""
+    from polyopt.codegen.emit import emit as emit_c
+
+    found = load_program(program)
+    plan = choice.plan(found)
+    for title, shown in (
+        ("program", found.scop), ("script", plan.script), ("plan", plan),
+        ("C", emit_c(plan.program).source),
+    ):  # fmt: skip
+        heading(f"== {title}")
+        text(shown)
+        text("")
