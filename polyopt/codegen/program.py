@@ -154,6 +154,12 @@ def c_extent(extent: PwAff, context: Set, names: Mapping[str, str]) -> str:
     return c_affine(build.expr_from_pw_aff(extent), names)[0]
 
 
+def c_condition(context: Set, names: Mapping[str, str]) -> str:
+    """A condition on the parameters as C."""
+    build = AstBuild.from_context(Set.universe(context.get_space()))
+    return c_affine(build.expr_from_set(context.coalesce()), names)[0]
+
+
 _INFIX = {
     ast_op_type.add: ("+", ADD), ast_op_type.sub: ("-", ADD), ast_op_type.mul: ("*", MUL),
     ast_op_type.div: ("/", MUL), ast_op_type.pdiv_q: ("/", MUL), ast_op_type.pdiv_r: ("%", MUL),

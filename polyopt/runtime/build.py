@@ -1,0 +1,93 @@
+"""A C program made into a shared library, through the cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.target import core_count, cpu_id
+from polyopt.errors import InvalidOptionError
+from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
+from polyopt.runtime.toolchain import find_toolchain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.target import Target
+    from polyopt.runtime.toolchain import Toolchain
+
+#: Part of every cache key: raised when what we compile around the C text changes.
+_FORMAT = "1"
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A library, and how it was made: enough to make its reference alike."""
+
+    library: Path
+    toolchain: Toolchain
+    flags: tuple[str, ...]
+    uses_openmp: bool
+    target: Target
+    reference: CProgram | None
+    contract: bool
+    cache: KernelCache
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def default_threads(self) -> int:
+        """Threads of a call that does not say: all cores, or one without OpenMP."""
+        return core_count() if self.uses_openmp else 1
+
+
+def build_library(
+    program: CProgram,
+    target: Target,
+    *,
+    reference: CProgram | None = None,
+    cc: str | None = None,
+    openmp: bool | None = None,
+    contract: bool = True,
+    cache: Path | str | None = None,
+) -> Built:
+    """Compile, or find compiled, ``program`` for ``target``; see ``compile_kernel``."""
+    toolchain = find_toolchain(cc)
+    if openmp and not toolchain.has_openmp:
+        msg = f"{toolchain} does not compile OpenMP"
+        raise InvalidOptionError(
+            msg, hint="leave out openmp=True, or choose another compiler by cc="
+        )
+    remarks: tuple[str, ...] = ()
+    threaded = program.uses_openmp and openmp is not False
+    if threaded and not toolchain.has_openmp:
+        threaded = False
+        remarks = (f"{toolchain} has no OpenMP: the kernel runs on one thread",)
+    flags = toolchain.flags((*target.flags, *program.flags), openmp=threaded, contract=contract)
+    store = KernelCache(cache)
+    found = _stored(program, toolchain, flags, store)
+    return Built(found, toolchain, flags, threaded, target, reference, contract, store, remarks)
+
+
+def build_like(built: Built, program: CProgram) -> Built:
+    """Another program, compiled with the same compiler, target and options."""
+    flags = built.toolchain.flags((*built.target.flags, *program.flags), contract=built.contract)
+    found = _stored(program, built.toolchain, flags, built.cache)
+    return replace(built, library=found, flags=flags, uses_openmp=False, reference=None, remarks=())
+
+
+def _stored(
+    program: CProgram, toolchain: Toolchain, flags: tuple[str, ...], store: KernelCache
+) -> Path:
+    machine = cpu_id() if "-march=native" in flags else ""
+    command = "\0".join(toolchain.command)
+    key = content_key(
+        _FORMAT, program.source, "\0".join(flags), command, toolchain.version, machine
+    )
+
+    def build(directory: Path) -> None:
+        source = directory / SOURCE
+        source.write_text(program.source, encoding="utf-8")
+        toolchain.compile_library(source, directory / LIBRARY, flags)
+
+    return store.library(key, program.name, build)

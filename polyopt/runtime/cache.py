@@ -1,0 +1,181 @@
+"""Compiled kernels on disk, by content: built once, by whichever process comes first.
+
+An entry is a directory ``<key>/`` with ``kernel.c``, ``kernel.so`` and ``entry.json``. It is
+made under another name and renamed when complete, so a reader sees all of it or nothing.
+Libraries are code that we run: the directory has to be ours, and every library is checked
+against the checksum in its entry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from polyopt.errors import CacheError, CompilerFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SOURCE, LIBRARY, ENTRY = "kernel.c", "kernel.so", "entry.json"
+_HINT = "set POLYOPT_CACHE to a directory that you own and can write to"
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """What the cache holds under one key: the kernel's name, size on disk, age."""
+
+    key: str
+    name: str
+    bytes: int
+    created: float
+    path: Path
+
+
+def content_key(*parts: str) -> str:
+    """A key that differs whenever any part does."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def default_directory() -> Path:
+    """$POLYOPT_CACHE, else the user's cache directory."""
+    chosen = os.environ.get("POLYOPT_CACHE")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("polyopt", appauthor=False))
+
+
+class KernelCache:
+    """A directory of compiled kernels, shared between processes."""
+
+    def __init__(self, directory: Path | str | None = None) -> None:
+        self.directory = Path(directory) if directory is not None else default_directory()
+
+    def library(self, key: str, name: str, build: Callable[[Path], None]) -> Path:
+        """The library under ``key``; ``build`` fills a directory with it if there is none yet.
+
+        ``build`` writes ``kernel.c`` and ``kernel.so`` into the directory it is given. Of any
+        number of processes that ask at once, one builds. Raises ``CacheError`` when the cache
+        cannot be used, and whatever ``build`` raises; nothing half-written stays behind.
+        """
+        self._prepare()
+        entry = self.directory / key
+        if _is_sound(entry):
+            return entry / LIBRARY
+        with self._lock(key):
+            if not _is_sound(entry):
+                self._publish(entry, key, name, build)
+        return entry / LIBRARY
+
+    def list(self) -> list[CacheEntry]:
+        """All entries, the oldest first."""
+        return sorted(self._entries(), key=lambda e: (e.created, e.key))
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(entry.bytes for entry in self._entries())
+
+    def clear(self) -> int:
+        """Remove every entry, and what failed or interrupted builds left; how many there were."""
+        entries = self.list()
+        for entry in entries:
+            shutil.rmtree(entry.path, ignore_errors=True)
+        for leftover in (*self.directory.glob(".build-*"), self.directory / "failed"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        shutil.rmtree(self.directory / "locks", ignore_errors=True)
+        return len(entries)
+
+    def _entries(self) -> Iterator[CacheEntry]:
+        for described in self.directory.glob(f"*/{ENTRY}"):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                data = json.loads(described.read_text(encoding="utf-8"))
+                used = sum(f.stat().st_size for f in described.parent.iterdir())
+                path = described.parent
+                yield CacheEntry(path.name, data["name"], used, data["created"], path)
+
+    def _prepare(self) -> None:
+        """Make the directory, and refuse one that others could put code into."""
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = self.directory.stat()
+        except OSError as error:
+            msg = f"the kernel cache {self.directory} cannot be made: {error.strerror}"
+            raise CacheError(msg, hint=_HINT) from None
+        if found.st_uid != os.geteuid():
+            msg = f"the kernel cache {self.directory} belongs to another user"
+            raise CacheError(msg, hint=_HINT)
+        if found.st_mode & stat.S_IWOTH:
+            msg = f"the kernel cache {self.directory} can be written by everyone"
+            raise CacheError(msg, hint=f"chmod o-w {self.directory}, or {_HINT}")
+
+    @contextlib.contextmanager
+    def _lock(self, key: str) -> Iterator[None]:
+        """One process at a time for a key; others wait."""
+        import fcntl
+
+        try:
+            locks = self.directory / "locks"
+            locks.mkdir(mode=0o700, exist_ok=True)
+            handle = os.open(locks / key, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            msg = f"the kernel cache {self.directory} cannot be written: {error.strerror}"
+            raise CacheError(msg, hint=_HINT) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _publish(self, entry: Path, key: str, name: str, build: Callable[[Path], None]) -> None:
+        try:
+            made = Path(tempfile.mkdtemp(prefix=".build-", dir=self.directory))
+        except OSError as error:
+            msg = f"the kernel cache {self.directory} cannot be written: {error.strerror}"
+            raise CacheError(msg, hint=_HINT) from None
+        try:
+            build(made)
+            checksum = hashlib.sha256((made / LIBRARY).read_bytes()).hexdigest()
+            described = {"name": name, "created": time.time(), "sha256": checksum}
+            (made / ENTRY).write_text(json.dumps(described), encoding="utf-8")
+            shutil.rmtree(entry, ignore_errors=True)  # there is one only if it was damaged
+            made.replace(entry)
+        except CompilerFailedError as error:
+            raise self._with_source(error, made, key) from None
+        except OSError as error:
+            msg = f"a kernel could not be stored in the cache: {error.strerror}"
+            raise CacheError(msg, hint=_HINT) from None
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+    def _with_source(self, error: CompilerFailedError, made: Path, key: str) -> CompilerFailedError:
+        """The same error, naming a copy of the C text that stays."""
+        kept = self.directory / "failed" / f"{key[:16]}.c"
+        with contextlib.suppress(OSError):
+            kept.parent.mkdir(exist_ok=True)
+            (made / SOURCE).replace(kept)
+        shown = error.diagnostic
+        notes = [note.replace(str(made / SOURCE), str(kept)) for note in shown.notes]
+        notes.append(f"the C text is kept in {kept}")
+        return CompilerFailedError(shown.message, notes=notes, hint=shown.hint)
+
+
+def _is_sound(entry: Path) -> bool:
+    """Whether an entry is complete and its library is the one that was built."""
+    try:
+        expected = json.loads((entry / ENTRY).read_text(encoding="utf-8"))["sha256"]
+        return expected == hashlib.sha256((entry / LIBRARY).read_bytes()).hexdigest()
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -1,0 +1,95 @@
+"""What a kernel's arguments have to be, with a message for each way in which they are not."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyopt.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.codegen.program import Argument
+    from polyopt.runtime.arrays import NumPyArray
+
+
+def check_type(array: object, dtype: np.dtype[Any], argument: Argument) -> None:
+    """Refuse what is not an array, or of another type. Raises ``ArgumentError``."""
+    if not isinstance(array, np.ndarray):
+        shown = type(array).__name__
+        raise ArgumentError(
+            f"{argument.name} is a {shown}, not a NumPy array", hint="see numpy.asarray"
+        )
+    if array.dtype != dtype:
+        swapped = array.dtype.newbyteorder() == dtype
+        reason = " in the other byte order" if swapped else f" of {array.dtype}"
+        raise ArgumentError(
+            f"{argument.name} is an array{reason}, but {dtype} is needed",
+            hint=f"{argument.name}.astype(numpy.{dtype})",
+        )
+
+
+def check_memory(array: NumPyArray, argument: Argument) -> None:
+    """Refuse strides, misalignment and read-only outputs. Raises ``ArgumentError``."""
+    name = argument.name
+    if not array.flags.c_contiguous:
+        raise ArgumentError(
+            f"{name} is not contiguous: its strides are {array.strides}",
+            notes=[f"its shape is {array.shape}, of {array.dtype}"],
+            hint=f"numpy.ascontiguousarray({name})" if argument.role == "in" else "pass a copy",
+        )
+    if not array.flags.aligned:
+        raise ArgumentError(
+            f"{name} is not aligned to its element type", hint=f"pass {name}.copy()"
+        )
+    raise ArgumentError(f"{name} is written by the kernel, but the array is read-only")
+
+
+def check_shape(array: NumPyArray, argument: Argument) -> None:
+    """Refuse another rank and empty dimensions. Raises ``ArgumentError``."""
+    if array.ndim != argument.rank:
+        wanted = ", ".join(argument.c_extents)
+        raise ArgumentError(
+            f"{argument.name} has {array.ndim} dimensions, but {argument.rank} are needed",
+            notes=[f"its shape is {array.shape}; it is declared as ({wanted})"],
+        )
+    for axis, extent in enumerate(array.shape):
+        if extent < 1:
+            raise ArgumentError(f"{argument.name}.shape[{axis}] is 0: sizes have to be positive")
+
+
+def checked_sizes(given: Mapping[str, Any], params: Sequence[str]) -> dict[str, int]:
+    """Sizes given by keyword or position, as Python integers. Raises ``ArgumentError``."""
+    sizes: dict[str, int] = {}
+    for name, value in given.items():
+        if name not in params:
+            raise ArgumentError(
+                f"there is no size {name!r}", hint="there are: " + ", ".join(params)
+            )
+        try:
+            sizes[name] = operator.index(value)
+        except TypeError:
+            shown = f"{name} is {value!r}, not a whole number"
+            raise ArgumentError(shown) from None
+        if not -(2**62) < sizes[name] < 2**62:
+            raise ArgumentError(f"the size {name} = {sizes[name]} is too large")
+    return sizes
+
+
+def checked_scalar(argument: Argument, value: object) -> int | float:
+    """A Python number for a scalar argument; refuses what would lose its value."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if argument.type.is_float:
+        if isinstance(value, (int, float, np.floating, np.integer)):
+            return float(value)
+    elif isinstance(value, (int, np.integer, np.bool_)):
+        low, high = argument.type.range
+        if low <= int(value) <= high:
+            return int(value)
+        raise ArgumentError(f"{argument.name} = {value} does not fit {argument.type.numpy_name}")
+    shown = type(value).__name__
+    raise ArgumentError(f"{argument.name} is a {shown}, but {argument.type.numpy_name} is needed")

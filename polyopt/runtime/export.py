@@ -1,0 +1,151 @@
+"""A kernel as a standalone directory: header, C, reference, ``bench.c`` and a Makefile."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.chelpers import helpers
+from polyopt.codegen.program import c_condition
+from polyopt.errors import InvalidOptionError
+from polyopt.runtime.samples import LARGE, choose_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.codegen.program import Argument, CProgram
+    from polyopt.runtime.kernel import Kernel
+
+_TEMPLATES = Path(__file__).parent / "templates"
+#: What a result may differ by, relative to its largest value: contraction and reordering.
+_TOLERANCE = {"f32": "1e-4", "f64": "1e-10"}
+
+
+def export(kernel: Kernel, directory: Path | str, given: Mapping[str, int]) -> Path:
+    """See ``Kernel.export``: all files, or none when something fails.
+
+    Raises ``InvalidOptionError`` when the kernel has no reference or the directory cannot be
+    written, ``ArgumentError`` when the sizes make no sense.
+    """
+    if kernel.built.reference is None:
+        msg = f"{kernel.name} was compiled without a reference program"
+        raise InvalidOptionError(msg)
+    sizes = choose_sizes(kernel, given, LARGE)
+    files = exported_files(kernel, kernel.built.reference, sizes)
+    target = Path(directory)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=target) as made:
+            for name, text in files.items():
+                Path(made, name).write_text(text, encoding="utf-8")
+            for name in files:
+                shutil.move(os.fspath(Path(made, name)), target / name)
+    except OSError as error:
+        msg = f"{target} cannot be written: {error.strerror}"
+        raise InvalidOptionError(msg) from None
+    return target
+
+
+def exported_files(kernel: Kernel, reference: CProgram, sizes: Mapping[str, int]) -> dict[str, str]:
+    """The text of every file by its name."""
+    program, name = kernel.program, kernel.program.c_name
+    other = f"{name}_reference"
+    renamed = re.compile(rf"\b{re.escape(reference.c_name)}(?=\s*\()")
+    guard = f"{name.upper()}_H"
+    header = (
+        f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n"
+        f"/* 0, or 1 when memory ran out. */\n{program.prototype};\n\n"
+        f"/* The same function, unscheduled. */\n{renamed.sub(other, reference.prototype)};\n\n"
+        "#endif\n"
+    )
+    flags = [f for f in kernel.built.flags if f != "-fopenmp"]
+    extra = [f for f in reference.flags if f not in flags]
+    makefile = _template("Makefile").substitute(name=name, flags=" ".join([*flags, *extra]))
+    return {
+        f"{name}.c": program.source,
+        f"{name}.h": header,
+        f"{other}.c": renamed.sub(other, reference.source),
+        "bench.c": bench_source(kernel, sizes),
+        "Makefile": makefile,
+    }
+
+
+def _template(name: str) -> Template:
+    return Template((_TEMPLATES / name).read_text(encoding="utf-8"))
+
+
+def bench_source(kernel: Kernel, sizes: Mapping[str, int]) -> str:
+    """``bench.c``: verify the optimised function against the reference, then time both."""
+    program = kernel.program
+    size_arguments = [a for a in program.arguments if a.kind == "size"]
+    arrays = [a for a in program.arguments if a.kind == "array"]
+    names = {a.name: a.c_name for a in size_arguments}
+    locals_ = "\n".join(
+        f"    const int64_t {a.c_name} = size_[{i}];\n    (void){a.c_name};"
+        for i, a in enumerate(size_arguments)
+    )
+    counts = [_count(a) for a in arrays]
+    condition = c_condition(kernel.context, names)
+    text = _template("bench.c").substitute(
+        name=program.c_name,
+        helpers=helpers(*counts, condition),
+        locals=locals_ or "    (void)size_;",
+        n_sizes=len(size_arguments),
+        n_arrays=len(arrays),
+        size_names=", ".join(f'"{a.name}"' for a in size_arguments) or "0",
+        size_values=", ".join(str(sizes[a.name]) for a in size_arguments) or "0",
+        counts="\n".join(f"    count_[{i}] = {count};" for i, count in enumerate(counts)),
+        condition=condition,
+        arrays=_table(arrays),
+        flops=_expression(program.flops, names) or "0",
+        bytes=_expression(program.bytes, names) or _live_bytes(arrays),
+        arguments=_arguments(program.arguments),
+    )
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _count(argument: Argument) -> str:
+    return " * ".join(f"(size_t)({extent})" for extent in argument.c_extents) or "1"
+
+
+def _table(arrays: Sequence[Argument]) -> str:
+    rows: list[str] = []
+    for a in arrays:
+        kind = {"float": "FLOATING", "int": "SIGNED"}.get(a.type.kind, "UNSIGNED")
+        tolerance = _TOLERANCE.get(a.type.name, "0")
+        live = f"{int(a.is_live_in)}, {int(a.is_live_out)}"
+        rows.append(f'    {{"{a.name}", {a.type.bytes}, {kind}, {live}, {tolerance}, 0}},')
+    return "\n".join(rows)
+
+
+def _expression(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda m: f"(double){names.get(m[0], m[0])}", text)
+
+
+def _live_bytes(arrays: Sequence[Argument]) -> str:
+    terms = [
+        f"{a.type.bytes * (a.is_live_in + a.is_live_out)}.0 * (double)({_count(a)})"
+        for a in arrays
+        if a.rank
+    ]
+    return " + ".join(terms) or "0"
+
+
+def _arguments(arguments: Sequence[Argument]) -> str:
+    """The call's arguments: sizes and data of the tables, scalars at fixed values."""
+    counts = {"size": 0, "array": 0, "scalar": 0}
+    shown: list[str] = []
+    for argument in arguments:
+        index = counts[argument.kind]
+        counts[argument.kind] += 1
+        if argument.kind == "scalar":
+            value = "0.5" if argument.type.is_float else "1"
+            shown.append(f"({argument.type.c_name}){value}")
+        else:
+            shown.append(f"size_[{index}]" if argument.kind == "size" else f"data_[{index}]")
+    return ", ".join([*shown, "threads_"])

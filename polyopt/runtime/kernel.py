@@ -1,0 +1,359 @@
+"""A compiled kernel: called with NumPy arrays, checked before every call."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyopt.codegen.target import Target, target
+from polyopt.errors import AliasError, ArgumentError
+from polyopt.runtime.arrays import aligned_copy, empty_at
+from polyopt.runtime.build import build_library, build_like
+from polyopt.runtime.checks import (
+    check_memory,
+    check_shape,
+    check_type,
+    checked_scalar,
+    checked_sizes,
+)
+from polyopt.runtime.load import load_function
+from polyopt.runtime.sizes import SizeSolver
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from polyopt.codegen.program import Argument, CProgram
+    from polyopt.isl import Set
+    from polyopt.runtime.build import Built
+    from polyopt.runtime.timing import Timing
+
+_REMEMBERED = 64
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What follows from the shapes of one call: sizes, and every array's shape and bytes."""
+
+    sizes: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    bytes: tuple[int, ...]
+
+
+class Kernel:
+    """A C program as a Python function on NumPy arrays.
+
+    Positional arguments are the arrays and scalars that it reads, and sizes that do not follow
+    from shapes, in the order of the program's signature; every argument can be a keyword.
+    Outputs are allocated unless given by keyword or ``out=``. Arrays that are read and written
+    are changed in place, and returned as well. The GIL is released while the kernel runs.
+    """
+
+    def __init__(self, program: CProgram, context: Set, built: Built) -> None:
+        self.program = program
+        self.name = program.name
+        self.context = context
+        self.built = built
+        self.arguments = program.arguments
+        self.arrays = tuple(a for a in self.arguments if a.kind == "array")
+        self.scalars = tuple(a for a in self.arguments if a.kind == "scalar")
+        self._outputs = tuple(i for i, a in enumerate(self.arrays) if a.is_live_out)
+        self._free = tuple(i for i, a in enumerate(self.arrays) if a.role == "out")
+        self._solver = SizeSolver(program.params, self.arguments, context)
+        live_in = {a.name for a in self.arrays if a.is_live_in}
+        derivable = self._solver.derivable(live_in)
+        self.positional = tuple(
+            a.name
+            for a in self.arguments
+            if (a.kind != "size" and a.is_live_in) or (a.kind == "size" and a.name not in derivable)
+        )
+        self._dtypes = tuple(np.dtype(a.type.numpy_name) for a in self.arrays)
+        self._layouts: dict[object, _Layout] = {}
+        self._slots = _slots(self.arguments)
+        self._names = frozenset(a.name for a in self.arguments)
+        self._function = load_function(built.library, program)
+
+    @property
+    def source(self) -> str:
+        """The C text."""
+        return self.program.source
+
+    @cached_property
+    def reference(self) -> Kernel | None:
+        """The reference program as a kernel, compiled alike; ``None`` where there is none."""
+        program = self.built.reference
+        if program is None:
+            return None
+        return Kernel(program, self.context, build_like(self.built, program))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know about this build, such as a compiler without OpenMP."""
+        return self.built.remarks
+
+    def __repr__(self) -> str:
+        """The prototype, and which arguments a call takes."""
+        return f"<Kernel {self.name}({', '.join(self.positional)}): {self.program.prototype}>"
+
+    def __call__(
+        self,
+        *args: object,
+        out: object = None,
+        threads: int | None = None,
+        **named: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Run on arrays; one array back, or a tuple in the signature's order.
+
+        Raises ``ArgumentError`` for what does not fit, ``AliasError`` for memory shared with an
+        output, ``MemoryError`` when the kernel could not allocate its buffers.
+        """
+        arrays, rest = self._bind(args, out, named)
+        layout = self._layout(arrays, rest)
+        starts = self._complete(arrays, layout)
+        prepared = self._prepared(starts, layout, rest, self._threads(threads))
+        self._checked(self._function(*prepared))
+        results = tuple(arrays[i] for i in self._outputs)
+        return results[0] if len(results) == 1 else results
+
+    def benchmark(
+        self, *args: object, threads: int | None = None, seconds: float = 0.5, **named: object
+    ) -> Timing:
+        """Time repeated calls on these arguments; outputs are allocated once.
+
+        Arrays that are read and written are copied first: the caller's stay as they are.
+        """
+        from polyopt.runtime.timing import measure
+
+        arrays, rest = self._bind(args, named.pop("out", None), named)
+        layout = self._layout(arrays, rest)
+        starts = self._complete(arrays, layout)
+        for index in self._outputs:
+            if self.arrays[index].role == "inout":
+                arrays[index] = aligned_copy(arrays[index])
+                starts[index] = arrays[index].ctypes.data
+        count = self._threads(threads)
+        prepared = self._prepared(starts, layout, rest, count)
+        return measure(lambda: self._checked(self._function(*prepared)), count, seconds=seconds)
+
+    def verify(self, seed: int = 0, **sizes: int) -> float:
+        """Compare with the reference C on random arrays; the largest relative difference.
+
+        Raises ``InvalidOptionError`` where the kernel was compiled without a reference.
+        """
+        from polyopt.runtime.samples import verify
+
+        return verify(self, seed, sizes)
+
+    def export(self, directory: Path | str, **sizes: int) -> Path:
+        """Write a standalone directory: header, C, reference, ``bench.c``, Makefile.
+
+        ``sizes`` are what ``bench`` runs on unless told otherwise on its command line.
+        """
+        from polyopt.runtime.export import export
+
+        return export(self, directory, sizes)
+
+    def shapes(self, **sizes: int) -> dict[str, tuple[int, ...]]:
+        """The shape of every array under given sizes. Raises ``ArgumentError``."""
+        solved = self._solver.solve(checked_sizes(sizes, self.program.params), {})
+        return {a.name: self._solver.shape(a, solved) for a in self.arrays}
+
+    def _bind(
+        self, args: Sequence[Any], out: object, named: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """The arrays in signature order (``None``: to allocate), and scalars and sizes by name."""
+        if len(args) > len(self.positional):
+            raise ArgumentError(
+                f"{self.name} takes {len(self.positional)} positional arguments, not {len(args)}",
+                notes=[f"they are: {', '.join(self.positional) or 'none'}"],
+                hint="give outputs by keyword or out=",
+            )
+        rest = named
+        for name, value in zip(self.positional, args, strict=False):
+            if name in rest:
+                raise ArgumentError(f"{name} is given twice: by position and by keyword")
+            rest[name] = value
+        if out is not None:
+            self._bind_out(out, rest)
+        arrays = [rest.pop(a.name, None) for a in self.arrays]
+        for argument, array in zip(self.arrays, arrays, strict=True):
+            if array is None and argument.is_live_in:
+                raise self._missing(argument.name)
+        if rest and not rest.keys() <= self._names:
+            unknown = next(name for name in rest if name not in self._names)
+            listed = ", ".join(a.name for a in self.arguments)
+            raise ArgumentError(
+                f"{self.name} has no argument {unknown!r}", hint=f"it has: {listed}"
+            )
+        return arrays, rest
+
+    def _bind_out(self, out: object, rest: dict[str, Any]) -> None:
+        outputs = [self.arrays[i].name for i in self._outputs]
+        free = [self.arrays[i].name for i in self._free]
+        if isinstance(out, dict):
+            given = out
+            for name in given:
+                if name not in outputs:
+                    raise ArgumentError(
+                        f"out= names {name!r}, which is not an output",
+                        hint=f"outputs are: {', '.join(outputs)}",
+                    )
+        else:
+            values = out if isinstance(out, (tuple, list)) else (out,)
+            targets = free if len(values) == len(free) else outputs
+            if len(values) != len(targets):
+                raise ArgumentError(
+                    f"out= has {len(values)} arrays, but {self.name} has {len(targets)} outputs",
+                    notes=[f"they are: {', '.join(targets)}"],
+                )
+            given = dict(zip(targets, values, strict=True))
+        for name, array in given.items():
+            if array is not None and rest.get(name, array) is not array:
+                raise ArgumentError(f"{name} is given twice: by out= and as an argument")
+            rest[name] = array
+
+    def _missing(self, name: str) -> ArgumentError:
+        return ArgumentError(
+            f"{self.name} needs {name}", notes=[f"call it with ({', '.join(self.positional)})"]
+        )
+
+    def _layout(self, arrays: list[Any], rest: Mapping[str, Any]) -> _Layout:
+        """Check every array given, and look up or derive what its shapes imply."""
+        shapes: list[object] = []
+        for array, dtype, argument in zip(arrays, self._dtypes, self.arrays, strict=True):
+            if array is None:
+                shapes.append(None)
+                continue
+            if type(array) is not np.ndarray or array.dtype is not dtype:
+                check_type(array, dtype, argument)
+            flags = array.flags
+            if not (
+                flags.carray if argument.role != "in" else flags.c_contiguous and flags.aligned
+            ):
+                check_memory(array, argument)
+            shapes.append(array.shape)
+        given = {n: v for n, v in rest.items() if n in self.program.params} if rest else rest
+        key = (*shapes, *given.items()) if given else tuple(shapes)
+        try:
+            layout = self._layouts.get(key)
+        except TypeError:  # a size that is not even hashable
+            layout = None
+        return layout if layout is not None else self._derive(key, arrays, given)
+
+    def _derive(self, key: object, arrays: list[Any], given: Mapping[str, Any]) -> _Layout:
+        sizes = checked_sizes(given, self.program.params)
+        found: dict[str, tuple[int, ...]] = {}
+        for array, argument in zip(arrays, self.arrays, strict=True):
+            if array is not None:
+                check_shape(array, argument)
+                found[argument.name] = array.shape
+        solved = self._solver.solve(sizes, found)
+        shapes = tuple(self._solver.shape(a, solved) for a in self.arrays)
+        counts = [int(np.prod(shape, dtype=object)) for shape in shapes]
+        layout = _Layout(
+            tuple(solved[a.name] for a in self.arguments if a.kind == "size"),
+            shapes,
+            tuple(n * d.itemsize for n, d in zip(counts, self._dtypes, strict=True)),
+        )
+        if len(self._layouts) >= _REMEMBERED:
+            self._layouts.clear()
+        self._layouts[key] = layout
+        return layout
+
+    def _complete(self, arrays: list[Any], layout: _Layout) -> list[int]:
+        """The addresses of all arrays: outputs not given are allocated, shared memory refused."""
+        starts = [0 if array is None else array.ctypes.data for array in arrays]
+        for index in self._outputs:
+            if arrays[index] is not None:
+                self._check_overlap(index, starts, layout)
+        for index in self._free:
+            if arrays[index] is None:
+                shape, dtype, size = layout.shapes[index], self._dtypes[index], layout.bytes[index]
+                arrays[index], starts[index] = empty_at(shape, dtype, size)
+        return starts
+
+    def _check_overlap(self, one: int, starts: list[int], layout: _Layout) -> None:
+        # all are contiguous, so their address ranges say exactly what they share
+        low = starts[one]
+        high = low + layout.bytes[one]
+        for two, start in enumerate(starts):
+            if start < high and start and low < start + layout.bytes[two] and two != one:
+                names = f"{self.arrays[one].name} and {self.arrays[two].name}"
+                raise AliasError(
+                    f"{names} share memory",
+                    notes=[f"{self.arrays[one].name} is written while the other is in use"],
+                    hint="pass a copy of one of them",
+                )
+
+    def _prepared(
+        self, starts: list[int], layout: _Layout, rest: Mapping[str, Any], threads: int
+    ) -> list[Any]:
+        """The C arguments in ABI order."""
+        result: list[Any] = []
+        for kind, index, argument in self._slots:
+            if kind == "array":
+                result.append(starts[index])
+            elif kind == "size":
+                result.append(layout.sizes[index])
+            elif argument.name in rest:
+                result.append(checked_scalar(argument, rest[argument.name]))
+            else:
+                raise self._missing(argument.name)
+        result.append(threads)
+        return result
+
+    def _checked(self, status: int) -> None:
+        if status:
+            msg = f"{self.name} could not allocate its buffers"
+            raise MemoryError(msg)
+
+    def _threads(self, threads: int | None) -> int:
+        if threads is None:
+            text = os.environ.get("POLYOPT_THREADS")
+            if not text:
+                return self.built.default_threads
+            threads = int(text) if text.isdigit() else 0
+            origin = f"POLYOPT_THREADS={text!r}"
+        else:
+            origin = f"threads={threads!r}"
+        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+            raise ArgumentError(f"{origin} is not a number of threads", hint="it is 1 or more")
+        return min(int(threads), 2**20)
+
+
+def _slots(arguments: Sequence[Argument]) -> tuple[tuple[str, int, Argument], ...]:
+    """Each argument's kind with its index among those of its kind."""
+    counts: dict[str, int] = {}
+    slots: list[tuple[str, int, Argument]] = []
+    for argument in arguments:
+        slots.append((argument.kind, counts.get(argument.kind, 0), argument))
+        counts[argument.kind] = counts.get(argument.kind, 0) + 1
+    return tuple(slots)
+
+
+def compile_kernel(
+    program: CProgram,
+    context: Set,
+    *,
+    reference: CProgram | None = None,
+    target_name: str | Target = "native",
+    cc: str | None = None,
+    openmp: bool | None = None,
+    contract: bool = True,
+    cache: Path | str | None = None,
+) -> Kernel:
+    """Compile a C program, or take it from the cache, and make it callable.
+
+    ``context`` is what its sizes have to satisfy; ``reference`` is the program that ``verify``
+    and ``export`` compare with; ``contract`` lets ``a * b + c`` round once; ``openmp=None``
+    uses it where the compiler has it. Raises ``CompilerMissingError``,
+    ``CompilerFailedError``, ``CacheError`` or ``InvalidOptionError``.
+    """
+    chosen = target(target_name)
+    options = {"cc": cc, "openmp": openmp, "contract": contract, "cache": cache}
+    built = build_library(program, chosen, reference=reference, **options)
+    return Kernel(program, context, built)

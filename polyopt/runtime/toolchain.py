@@ -1,0 +1,184 @@
+"""The C compiler: found, asked what it can do, and run with a time limit."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyopt.errors import CompilerFailedError, CompilerMissingError, InvalidOptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_CANDIDATES = ("cc", "gcc", "clang")
+#: Neither changes a value: ``errno`` and floating-point exception flags are all that is lost,
+#: and square roots and conditions on floats become vector code.
+_BASE = ("-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math")
+_EXCERPT_LINES = 20
+_OPENMP_PROBE = """\
+#include <omp.h>
+int probe(int n) {
+    int sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+    for (int i = 0; i < n; i++) {
+        sum += omp_get_thread_num() >= 0;
+    }
+    return sum;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A C compiler: the command that runs it, and the first line of its ``--version``."""
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def is_clang(self) -> bool:
+        """Whether it is clang, under whatever name."""
+        return "clang" in self.version.lower()
+
+    @property
+    def has_openmp(self) -> bool:
+        """Whether it compiles and links OpenMP code; found out once per process."""
+        return _probe_openmp(self)
+
+    def __str__(self) -> str:
+        """The version line."""
+        return self.version
+
+    def flags(
+        self, extra: Sequence[str] = (), *, openmp: bool = False, contract: bool = True
+    ) -> tuple[str, ...]:
+        """All flags for a kernel; ``contract`` lets ``a * b + c`` round once (FMA)."""
+        contraction = f"-ffp-contract={'fast' if contract else 'off'}"
+        threads = ("-fopenmp",) if openmp else ()
+        return (*_BASE, contraction, *threads, *dict.fromkeys(extra))
+
+    def compile_library(
+        self, source: Path, library: Path, flags: Sequence[str], *, timeout_s: float | None = None
+    ) -> None:
+        """Make a shared library of one C file.
+
+        Raises ``CompilerFailedError`` with the start of the compiler's message, or when it runs
+        longer than ``timeout_s`` ($POLYOPT_CC_TIMEOUT, 300 s).
+        """
+        self._run([*flags, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], timeout_s)
+
+    def compile_program(self, source: Path, program: Path, flags: Sequence[str]) -> None:
+        """Make an executable of one C file. Raises ``CompilerFailedError``."""
+        self._run([*flags, str(source), "-o", str(program), "-lm"], None)
+
+    def _run(self, arguments: list[str], timeout_s: float | None) -> None:
+        limit = _timeout() if timeout_s is None else timeout_s
+        shown = shlex.join([*self.command, *arguments])
+        # Messages in English and ASCII quotes, whatever the user's locale.
+        environment = {**os.environ, "LC_ALL": "C"}
+        try:
+            done = subprocess.run(
+                [*self.command, *arguments],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=limit,
+                check=False,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            msg = f"the C compiler did not finish within {limit:g} s"
+            raise CompilerFailedError(
+                msg,
+                notes=[f"command: {shown}"],
+                hint="raise POLYOPT_CC_TIMEOUT, or use less unrolling",
+            ) from None
+        except OSError as error:
+            msg = f"the C compiler could not be run: {error.strerror}"
+            raise CompilerFailedError(msg, notes=[f"command: {shown}"]) from None
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or [
+                f"exit status {done.returncode}, no message"
+            ]
+            more = [f"({len(lines) - _EXCERPT_LINES} more lines)"] * (len(lines) > _EXCERPT_LINES)
+            raise CompilerFailedError(
+                "the C compiler failed",
+                notes=[*lines[:_EXCERPT_LINES], *more, f"command: {shown}"],
+                hint="see `polyopt doctor`; another compiler is chosen with POLYOPT_CC",
+            )
+
+
+def _timeout() -> float:
+    text = os.environ.get("POLYOPT_CC_TIMEOUT", "300")
+    try:
+        return float(text)
+    except ValueError:
+        msg = f"POLYOPT_CC_TIMEOUT is {text!r}, which is not a number of seconds"
+        raise InvalidOptionError(msg) from None
+
+
+def find_toolchain(cc: str | None = None) -> Toolchain:
+    """The compiler ``cc``, else $POLYOPT_CC, else the first of cc, gcc, clang.
+
+    Raises ``CompilerMissingError``; a compiler asked for by name is never replaced by another.
+    """
+    asked = cc or os.environ.get("POLYOPT_CC")
+    if asked:
+        command = tuple(shlex.split(asked))
+        if not command or shutil.which(command[0]) is None:
+            origin = "cc=" if cc else "POLYOPT_CC"
+            msg = f"the C compiler {asked!r} was not found"
+            raise CompilerMissingError(msg, notes=[f"asked for by {origin}"], hint="check its path")
+        return _described(command)
+    for candidate in _CANDIDATES:
+        path = shutil.which(candidate)
+        if path is not None:
+            return _described((path,))
+    msg = "no C compiler was found"
+    raise CompilerMissingError(
+        msg,
+        notes=["looked for " + ", ".join(_CANDIDATES) + " in PATH"],
+        hint="install gcc or clang (Debian: apt install gcc; macOS: xcode-select --install), "
+        "or set POLYOPT_CC",
+    )
+
+
+@cache
+def _described(command: tuple[str, ...]) -> Toolchain:
+    try:
+        done = subprocess.run(
+            [*command, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        msg = f"the C compiler {command[0]!r} could not be run: {error}"
+        raise CompilerFailedError(msg, hint="choose another with POLYOPT_CC") from None
+    first = (done.stdout.strip() or done.stderr.strip() or "unknown").splitlines()[0]
+    return Toolchain(command, first)
+
+
+@cache
+def _probe_openmp(toolchain: Toolchain) -> bool:
+    with tempfile.TemporaryDirectory(prefix="polyopt-") as directory:
+        source = Path(directory, "probe.c")
+        source.write_text(_OPENMP_PROBE, encoding="ascii")
+        try:
+            toolchain.compile_library(
+                source, Path(directory, "probe.so"), ["-fopenmp"], timeout_s=60
+            )
+        except CompilerFailedError:
+            return False
+    return True
