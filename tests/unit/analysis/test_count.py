@@ -71,7 +71,9 @@ def test_a_tetrahedron_of_167_million_points() -> None:
 
 
 def test_skewed_time_steps() -> None:
-    domain = parse_set("[N, T] -> { S[t, i, j] : 0 <= t < T and t <= i < t + N and t <= j < t + N }")
+    domain = parse_set(
+        "[N, T] -> { S[t, i, j] : 0 <= t < T and t <= i < t + N and t <= j < t + N }"
+    )
     assert count(domain, {"N": 100_000, "T": 300}) == 300 * 100_000**2
 
 
