@@ -25,7 +25,6 @@ from polyopt.frontend.values import (
 from polyopt.isl import affine_param, params_of
 
 if TYPE_CHECKING:
-
     from polyopt.isl import PwAff, Set, Space
 
 #: Python's operators by the operations of ``frontend.values``.

@@ -32,6 +32,7 @@ from polyopt.frontend.values import (
     negation,
     negative,
     select,
+    truth,
     type_of,
 )
 from polyopt.ir import build
@@ -117,8 +118,7 @@ class Expressions:
             case ast.Compare():
                 return self._compare(node)
             case ast.IfExp():
-                test, then, other = map(self.value, (node.test, node.body, node.orelse))
-                return select(test, then, other)
+                return self._choice(node)
             case _:
                 raise UnsupportedError(_what(node), hint="write it with loops over elements")
 
@@ -236,6 +236,12 @@ class Expressions:
                 result = binary(op, result, self.value(part.right))
         return result
 
+    def _choice(self, node: ast.IfExp) -> Value:
+        test = truth(self.value(node.test))
+        if isinstance(test, Number):  # the other branch may make no sense at all
+            return self.value(node.body if test.value else node.orelse)
+        return select(test, self.value(node.body), self.value(node.orelse))
+
     def _unary(self, node: ast.UnaryOp) -> Value:
         operand = self.value(node.operand)
         match node.op:
@@ -280,7 +286,8 @@ class Expressions:
             base = self.operand(node.args[0])
             if isinstance(base, View) and base.rank:
                 return self.shape(base).sizes[0]
-        if isinstance(function, FunctionType) and not is_known(function):
+        foreign = getattr(function, "__module__", None) or ""
+        if isinstance(function, FunctionType) and foreign.partition(".")[0] != "numpy":
             return self._inline(node, function)
         if not (is_known(function) or isinstance(function, Scalar)) or node.keywords:
             name = ast.unparse(node.func)

@@ -106,8 +106,9 @@ def _params(
         if kind is int:
             found[argument.arg] = None
         if isinstance(kind, ArrayOf):
-            with located(lambda a=argument: text.span(a.annotation or a)):
-                for extent in kind.extents:
+            for position, extent in enumerate(kind.extents):
+                place = _extent_node(argument, position, len(kind.extents))
+                with located(lambda place=place: text.span(place)):
                     names = size_names(extent) if isinstance(extent, str) else ()
                     found.update(dict.fromkeys(names))
     return tuple(found)
@@ -132,7 +133,7 @@ def _array(argument: ast.arg, kind: object, params: tuple[str, ...], text: Funct
         return Array(argument.arg, type_, (), "in", span=span)
     extents: list[PwAff] = []
     for position, extent in enumerate(kind.extents):
-        place = _extent_node(argument, position)
+        place = _extent_node(argument, position, len(kind.extents))
         with located(lambda place=place: text.span(place)):
             extents.append(_extent(extent, params))
     return Array(argument.arg, kind.type, tuple(extents), "in", span=span)
@@ -143,10 +144,11 @@ def _extent(extent: int | str, params: tuple[str, ...]) -> PwAff:
     return affine_constant(space, extent) if isinstance(extent, int) else size_form(extent, space)
 
 
-def _extent_node(argument: ast.arg, position: int) -> ast.AST:
+def _extent_node(argument: ast.arg, position: int, count: int) -> ast.AST:
+    """Where an extent is written: the last subscripts of the annotation are the extents."""
     node = argument.annotation
     if isinstance(node, ast.Subscript):
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if position < len(items):
-            return items[position]
+        if len(items) >= count:
+            return items[len(items) - count + position]
     return node or argument

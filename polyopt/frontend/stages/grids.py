@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
-from polyopt.errors import InvalidOptionError, UnsupportedError
+from polyopt.errors import InvalidOptionError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.loops.annotations import as_scalar
 from polyopt.frontend.sizes import parse_size
 from polyopt.frontend.stages.origin import Origin, origin, span_of
@@ -36,8 +36,13 @@ class Grid(Indexed):
         return term("load", *items, payload=self)
 
     def as_term(self) -> Term:
-        """A grid without dimensions, as a number. Raises ``UnsupportedError`` for others."""
-        _check_rank(self, ())
+        """A grid without dimensions, as a number. Raises ``TypeMismatchError`` for others."""
+        if self.ranges:
+            raise TypeMismatchError(
+                f"{self.name!r} is an array, not a number",
+                span=span_of(origin()),
+                hint=f"index it: {_example(self)}",
+            )
         return term("load", payload=self)
 
     def __iter__(self) -> Iterator[Term]:
@@ -56,8 +61,12 @@ def _check_rank(grid: Grid, items: tuple[object, ...]) -> None:
         raise UnsupportedError(
             f"{grid.name!r} has {len(grid.ranges)} dimension(s), not {len(items)}",
             span=span_of(origin()),
-            hint=f"write {grid.name}[{', '.join('ijklmn'[: len(grid.ranges)])}]",
+            hint=f"write {_example(grid)}",
         )
+
+
+def _example(grid: Grid) -> str:
+    return f"{grid.name}[{', '.join('ijklmn'[: len(grid.ranges)])}]"
 
 
 @dataclass(frozen=True, eq=False)

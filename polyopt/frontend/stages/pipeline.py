@@ -35,8 +35,7 @@ def pipeline(
     ``size("H")``, or several. Raises ``InvalidOptionError``, and the kinds of errors that the
     stages' expressions have.
     """
-    wanted = (outputs,) if isinstance(outputs, Stage) else tuple(outputs)
-    _check_outputs(wanted)
+    wanted = _outputs(outputs)
     stages, inputs = _needed(wanted)
     _check_names([*inputs, *stages])
     stated = _conditions(context)
@@ -60,14 +59,19 @@ def pipeline(
     )
 
 
-def _check_outputs(wanted: Sequence[object]) -> None:
+def _outputs(given: object) -> tuple[Stage, ...]:
+    single = isinstance(given, Grid | Term)
+    wanted = (given,) if single else tuple(cast("Iterable[object]", given))
     for item in wanted:
         if not isinstance(item, Stage):
-            raise InvalidOptionError(f"an output is a stage, not {item!r}", span=span_of(origin()))
+            raise InvalidOptionError(
+                f"an output is a stage, not {getattr(item, 'name', item)!r}", span=span_of(origin())
+            )
     if not wanted or len(set(wanted)) < len(wanted):
         raise InvalidOptionError(
             "a pipeline needs at least one output, and each once", span=span_of(origin())
         )
+    return cast("tuple[Stage, ...]", wanted)
 
 
 def _needed(wanted: Sequence[Stage]) -> tuple[list[Stage], list[Input]]:
