@@ -37,25 +37,53 @@ DEFAULT_BUDGET = 200_000_000
 
 @dataclass(frozen=True, eq=False)
 class Dependences:
-    """The dependences of ``scop``. The memory-based ones are computed when first asked for."""
+    """The dependences of ``scop``. Other kinds than flow are computed when first asked for,
+    within the same budget of isl operations.
+    """
 
     scop: Scop
     #: { P[j] -> [S[i] -> ref[]] }: the writer whose value a read reference may see
     tagged_flow: UnionMap
     #: { [S[i] -> ref[]] -> A[x] }: reads that no statement wrote before
     live_in: UnionMap
-    #: { P[j] -> T[k] }: T overwrites what P wrote, nothing writes in between
-    value_output: UnionMap
-    #: { S[i] -> T[k] }: T overwrites what S read, nothing writes in between; S[i] is not T[k]
-    value_anti: UnionMap
-    #: { S[i] -> A[x] }: the last write of each element of an array that outlives the program
-    live_out: UnionMap
     operations: int = DEFAULT_BUDGET
 
     @cached_property
     def flow(self) -> UnionMap:
         """``{ P[j] -> S[i] }``: S reads the value that P wrote."""
         return self.tagged_flow.range_factor_domain().coalesce()
+
+    @cached_property
+    def value_output(self) -> UnionMap:
+        """``{ P[j] -> T[k] }``: T overwrites what P wrote, nothing writes in between."""
+        writes = self.scop.writes
+        with budget(self.operations, "output dependences"):
+            info = _flow_info(writes, _timed(self.scop, reads_within(self.scop), writes))
+            return info.set_must_source(writes).compute_flow().get_must_dependence().coalesce()
+
+    @cached_property
+    def value_anti(self) -> UnionMap:
+        """``{ S[i] -> T[k] }``: T overwrites what S read, nothing writes in between.
+
+        An instance that overwrites what it reads itself does not count.
+        """
+        reads, writes = reads_within(self.scop), self.scop.writes
+        with budget(self.operations, "anti dependences"):
+            info = _flow_info(writes, _timed(self.scop, reads, writes))
+            found = info.set_may_source(reads).set_kill(writes).compute_flow()
+            pairs = found.get_may_dependence().domain_factor_domain()
+            return pairs.subtract(self.scop.domain.identity()).coalesce()
+
+    @cached_property
+    def live_out(self) -> UnionMap:
+        """``{ S[i] -> A[x] }``: the last write of each element that outlives the program."""
+        scop = self.scop
+        kept = union_all(
+            part
+            for part in maps_of(scop.writes)
+            if scop.array(tuple_name(part, dim_type.out)).is_live_out
+        )
+        return kept.subtract_domain(self.value_output.domain()).coalesce()
 
     @cached_property
     def anti(self) -> UnionMap:
@@ -110,19 +138,11 @@ def dependences(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> Dependences:
     with _budget(operations, f"dependences of {scop.name}"):
         reads, writes = reads_within(scop), scop.writes
         time = _timed(scop, reads, writes)
-        flow = _flow_info(reads, time).set_must_source(writes).compute_flow()
-        output = _flow_info(writes, time).set_must_source(writes).compute_flow()
-        anti = _flow_info(writes, time).set_may_source(reads).set_kill(writes).compute_flow()
-        value_output = output.get_must_dependence().coalesce()
-        value_anti = anti.get_may_dependence().domain_factor_domain()
-        value_anti = value_anti.subtract(scop.domain.identity()).coalesce()
+        found = _flow_info(reads, time).set_must_source(writes).compute_flow()
         return Dependences(
             scop,
-            flow.get_may_dependence().coalesce(),
-            flow.get_must_no_source().coalesce(),
-            value_output,
-            value_anti,
-            _surviving(scop, writes, value_output),
+            found.get_may_dependence().coalesce(),
+            found.get_must_no_source().coalesce(),
             operations,
         )
 
@@ -169,14 +189,6 @@ def _ending(schedule: UnionMap, last: int) -> UnionMap:
         number = Val.int_from_si(context(), last)
         result = result.union(wide.fix_val(dim_type.out, wide.dim(dim_type.out) - 1, number))
     return result
-
-
-def _surviving(scop: Scop, writes: UnionMap, overwritten_by: UnionMap) -> UnionMap:
-    """``{ S[i] -> A[x] }``: writes to live-out arrays that nothing overwrites."""
-    kept = union_all(
-        part for part in maps_of(writes) if scop.array(tuple_name(part, dim_type.out)).is_live_out
-    )
-    return kept.subtract_domain(overwritten_by.domain()).coalesce()
 
 
 def in_order(scop: Scop, pairs: UnionMap) -> UnionMap:
