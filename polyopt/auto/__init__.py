@@ -13,6 +13,7 @@ from polyopt.auto.grouping import Model, group
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange
 from polyopt.auto.sizes import assumed_sizes
+from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError, PolyoptError
@@ -50,6 +51,7 @@ def auto(
 
     steps: list[Callable[[Program], tuple[Program, tuple[Remark, ...]]]] = [
         inline_cheap,
+        lambda p: join_spaces(p, legal),
         lambda p: group(p, model),
         lambda p: arrange(p, numbers, legal),
         lambda p: parallelize_outer(p, numbers, machine.cores),

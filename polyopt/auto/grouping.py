@@ -7,13 +7,15 @@ order while the tile's buffers fit the cache and repeated work stays small.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.count import count
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.isl import constant_value, dim_type
-from polyopt.transform.find import copies_of, loops_around, path_to
+from polyopt.transform.find import copies_of, loops_around
 from polyopt.transform.fuse import extension, fuse
 from polyopt.transform.interchange import perfect_chain, reorder
 from polyopt.transform.remark import Remark
@@ -65,9 +67,9 @@ def _next_root(program: Program, done: set[str]) -> str | None:
 def producers_of(program: Program, spaces: set[str]) -> list[str]:
     """Temporary arrays that the spaces read and that nests of their own write, latest first."""
     read = {
-        t.access.array
-        for t in program.read_events
-        if program.copies[t.host].statement.array in spaces
+        access.array
+        for host, access in program.loads
+        if program.copies[host].statement.array in spaces
     }
     order = [
         program.copies[name].statement.array
@@ -86,15 +88,20 @@ def _group_root(program: Program, model: Model, root: str) -> tuple[Program, lis
     follow = _followed(program, candidates, around)
     if not follow:
         return program, []
-    best: tuple[float, Program, list[Remark]] | None = None
-    for sizes in _tilings(program, model, around, follow):
-        trial = _try(program, model, root, around, follow, sizes)
-        if trial is not None and (best is None or trial[0] < best[0]):
-            best = trial
+    probe = _Probe(program, model, root, around, tuple(follow))
+    best: tuple[float, dict[str, int], dict[str, dict[str, float]]] | None = None
+    for sizes in _tilings(follow):
+        weighed = _weigh(probe, sizes)
+        if weighed is not None and (best is None or weighed[0] < best[0]):
+            best = (weighed[0], sizes, weighed[1])
     if best is None:
         reason = "no tile keeps repeated work and buffers within bounds"
         return program, [Remark("refused", "fuse", p, reason, root) for p in candidates]
-    return best[1], best[2]
+    grown = _grow(probe, best[1])
+    if grown is None:
+        return program, []
+    said = [replace(r, numbers=best[2].get(r.subject, {})) for r in grown.remarks]
+    return grown.program, said
 
 
 def _apart(program: Program, producer: str, around: tuple[PlanLoop, ...]) -> bool:
@@ -128,11 +135,8 @@ def _followed(
     return [loop for loop in around if loop in result]
 
 
-def _tilings(
-    program: Program, model: Model, around: tuple[PlanLoop, ...], follow: list[PlanLoop]
-) -> list[dict[str, int]]:
+def _tilings(follow: list[PlanLoop]) -> list[dict[str, int]]:
     """Tile sizes to weigh, by loop name; an absent loop is not tiled (full rows)."""
-    del program, model, around
     tiled = follow[-2:]
     if len(tiled) == 1:
         return [{tiled[0].name: size} for size in (8, 16, 32, 64, 128, 256)]
@@ -145,27 +149,77 @@ def _tilings(
     ]
 
 
-def _try(
-    program: Program,
-    model: Model,
-    root: str,
-    around: tuple[PlanLoop, ...],
-    follow: list[PlanLoop],
-    sizes: dict[str, int],
-) -> tuple[float, Program, list[Remark]] | None:
-    """Cost, program and remarks of one tiling with all producers that fit; ``None`` if none do."""
+@dataclass(frozen=True, eq=False)
+class _Grown:
+    """A tiling with every producer fused that could be."""
+
+    program: Program
+    at: str
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Probe:
+    """A root whose tilings are weighed. Buffers grow linearly with the tile, so a few tilings
+    tell the extents of all."""
+
+    program: Program
+    model: Model
+    root: str
+    around: tuple[PlanLoop, ...]
+    follow: tuple[PlanLoop, ...]
+    built: dict[tuple[tuple[str, int], ...], _Grown | None] = field(default_factory=dict)  # type: ignore[arg-type]
+
+    def grown(self, sizes: Mapping[str, int]) -> _Grown | None:
+        """The tiling of these sizes, built once."""
+        key = tuple(sorted(sizes.items()))
+        if key not in self.built:
+            self.built[key] = _grow(self, dict(sizes))
+        return self.built[key]
+
+    def extents(self, sizes: Mapping[str, int]) -> dict[str, list[float]] | None:
+        """Buffer extents per array under a tiling, extrapolated from tiles of 32 and 64 (rows),
+        512 and 1024 (columns)."""
+        base = {name: (512 if len(sizes) > 1 and name == list(sizes)[-1] else 32) for name in sizes}
+        start = self._measured(base)
+        if start is None:
+            return None
+        result = {array: list(extents) for array, extents in start.items()}
+        for name, size in sizes.items():
+            wider = self._measured({**base, name: 2 * base[name]})
+            if wider is None or wider.keys() != start.keys():
+                return None
+            for array, extents in start.items():
+                for d, extent in enumerate(extents):
+                    slope = (wider[array][d] - extent) / base[name]
+                    result[array][d] += slope * (size - base[name])
+        return result
+
+    def _measured(self, sizes: Mapping[str, int]) -> dict[str, list[float]] | None:
+        grown = self.grown(sizes)
+        if grown is None:
+            return None
+        return {
+            s.array: [_number(e, self.model.sizes) for e in s.extents]
+            for s in grown.program.scratches
+            if s.at == grown.at
+        }
+
+
+def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
+    """The tiling with all producers that can join; ``None`` if none can."""
+    root = probe.root
     try:
-        tiled, at = _tiled(program, root, around, follow, sizes)
+        tiled, at = _tiled(probe.program, root, list(probe.follow), probe.around, sizes)
     except PolyoptError:
         return None
     remarks: list[Remark] = []
     fused: list[str] = []
     while True:
         inside = {root, *fused}
+        said = {r.subject for r in remarks}
         waiting = [
-            p
-            for p in producers_of(tiled, inside)
-            if p not in [r.subject for r in remarks] and _ready(tiled, p, inside)
+            p for p in producers_of(tiled, inside) if p not in said and _ready(tiled, p, inside)
         ]
         if not waiting:
             break
@@ -173,27 +227,20 @@ def _try(
         try:
             tiled = fuse(tiled, producer, at)
         except PolyoptError as error:
-            remarks.append(
-                Remark("refused", "fuse", producer, error.diagnostic.message, root, code=error.code)
-            )
+            reason = error.diagnostic.message
+            remarks.append(Remark("refused", "fuse", producer, reason, root, code=error.code))
             continue
         fused.append(producer)
         remarks.append(Remark("applied", "fuse", producer, "computed in its tiles", root))
-    if not fused:
-        return None
-    weighed = _weigh(tiled, model, fused, at, sizes)
-    if weighed is None:
-        return None
-    cost, numbers = weighed
-    return cost, tiled, [replace(r, numbers=numbers.get(r.subject, {})) for r in remarks]
+    return _Grown(tiled, at, tuple(remarks)) if fused else None
 
 
 def _ready(program: Program, producer: str, inside: set[str]) -> bool:
     """Whether every reader of the producer is in the group already."""
     readers = {
-        program.copies[t.host].statement.array
-        for t in program.read_events
-        if t.access.array == producer
+        program.copies[host].statement.array
+        for host, access in program.loads
+        if access.array == producer
     }
     return readers - {producer} <= inside
 
@@ -201,101 +248,76 @@ def _ready(program: Program, producer: str, inside: set[str]) -> bool:
 def _tiled(
     program: Program,
     root: str,
-    around: tuple[PlanLoop, ...],
     follow: list[PlanLoop],
+    around: tuple[PlanLoop, ...],
     sizes: dict[str, int],
 ) -> tuple[Program, str]:
     """The root tiled, loops that matter outside; and the name of the loop to fuse at."""
     inside = [loop for loop in around if loop not in follow]
-    outer = [loop for loop in follow if loop.name not in sizes]
-    untiled_last = [loop for loop in follow[-1:] if loop.name not in sizes]
-    outer = [loop for loop in outer if loop not in untiled_last]
-    order = [loop.name for loop in (*outer, *_in(follow, sizes), *inside, *untiled_last)]
-    order = list(dict.fromkeys(order))
-    chain = perfect_chain(program, order) if len(order) > 1 else ()
-    if [loop.name for loop in chain] != order and len(order) > 1:
+    outer = [loop for loop in follow[:-1] if loop.name not in sizes]
+    rows = follow[-1:] if follow[-1].name not in sizes else []
+    wanted = (*outer, *(n for n in follow if n.name in sizes), *inside, *rows)
+    order = list(dict.fromkeys(loop.name for loop in wanted))
+    if len(order) > 1 and [loop.name for loop in perfect_chain(program, order)] != order:
         program = reorder(program, order)
-    blocks = {loop.iterator: sizes[loop.name] for loop in follow if loop.name in sizes}
-    program = tile(program, root, blocks)
+    program = tile(program, root, {n.iterator: sizes[n.name] for n in follow if n.name in sizes})
     at = [loop.name for loop in loops_around(program, root) if "_tile" in loop.iterator][-1]
     return program, at
 
 
-def _in(follow: list[PlanLoop], sizes: dict[str, int]) -> list[PlanLoop]:
-    return [loop for loop in follow if loop.name in sizes]
-
-
 def _weigh(
-    program: Program, model: Model, fused: list[str], at: str, sizes: dict[str, int]
+    probe: _Probe, sizes: Mapping[str, int]
 ) -> tuple[float, dict[str, dict[str, float]]] | None:
     """Relative cost of a tiling: repeated work, short runs, buffers against the caches."""
-    types = {a.name: a.type.bytes for a in program.scop.arrays}
-    total_bytes, repeated, weight = 0.0, 0.0, 0.0
+    extents = probe.extents(sizes)
+    if not extents:
+        return None
+    scop, model = probe.program.scop, probe.model
+    iterations = _iterations(probe, sizes)
+    total, repeated, weight = 0.0, 0.0, 0.0
     numbers: dict[str, dict[str, float]] = {}
-    for scratch in program.scratches:
-        if scratch.at != at:
-            continue
-        extents = [_number(e, model.sizes) for e in scratch.extents]
-        elements = 1.0
-        for extent in extents:
-            elements *= extent
-        once = _share(program, scratch.array, at, model)
+    for array, sides in extents.items():
+        elements, once = prod(sides), prod(_whole(probe, array)) / iterations
         factor = max(1.0, elements / once) if once else 1.0
-        ops = sum(
-            work(s.value) for s in program.scop.statements if s.array == scratch.array
-        )
-        total_bytes += elements * types[scratch.array]
-        repeated += (factor - 1.0) * max(ops, 1.0)
-        weight += max(ops, 1.0)
-        numbers[scratch.array] = {"scratch bytes": elements * types[scratch.array],
-                                  "recompute": round(factor, 3)}  # fmt: skip
         if factor > MOST_REPEATED:
             return None
-    if total_bytes > model.target.l2_bytes / 2:
+        ops = max(sum(work(s.value) for s in scop.statements if s.array == array), 1.0)
+        bytes_ = elements * scop.array(array).type.bytes
+        total, repeated, weight = total + bytes_, repeated + (factor - 1.0) * ops, weight + ops
+        numbers[array] = {"scratch bytes": bytes_, "recompute": round(factor, 3)}
+    if total > model.target.l2_bytes / 2:
         return None
-    cost = repeated / max(weight, 1.0)
-    cost += 0.15 * (total_bytes > model.target.l1_bytes) + 0.25 * total_bytes / model.target.l2_bytes
-    run = _run(program, model, at, sizes)
-    cost += 0.4 * max(0.0, 1.0 - run / (4 * SHORTEST_RUN))
-    return cost, numbers
+    pressure = 0.15 * (total > model.target.l1_bytes) + 0.25 * total / model.target.l2_bytes
+    short = 0.4 * max(0.0, 1.0 - _run(probe, sizes) / (4 * SHORTEST_RUN))
+    few = 0.3 * (iterations < 4 * model.target.cores)
+    return repeated / weight + pressure + short + few, numbers
 
 
-def _run(program: Program, model: Model, at: str, sizes: dict[str, int]) -> float:
+def _whole(probe: _Probe, array: str) -> list[float]:
+    return [_number(e, probe.model.sizes) for e in probe.program.scop.array(array).extents]
+
+
+def _run(probe: _Probe, sizes: Mapping[str, int]) -> float:
     """Bytes of one contiguous row of an output tile."""
-    path = path_to(program, at)
-    root = next(
-        program.copies[name].statement
-        for name in copies_in(path[-1])
-        if not program.copies[name].outer
-    )
-    array = program.scop.array(root.array)
-    if not array.rank:
-        return float(4 * SHORTEST_RUN)
-    width = _number(array.extents[-1], model.sizes)
-    for name, size in sizes.items():
-        if name.endswith(f".{root.iterators[-1]}"):
-            width = min(width, size)
-    return width * array.type.bytes
+    array = probe.program.scop.array(probe.root)
+    width = _whole(probe, probe.root)[-1] if array.rank else float("inf")
+    last = probe.follow[-1].name
+    return min(width, sizes.get(last, width)) * array.type.bytes
 
 
-def _share(program: Program, array: str, at: str, model: Model) -> float:
-    """Elements of an array per iteration of the fusion loop, if nothing overlapped."""
-    extents = [_number(e, model.sizes) for e in program.scop.array(array).extents]
-    whole = 1.0
-    for extent in extents:
-        whole *= extent
-    return whole / max(_iterations(program, at, model), 1.0)
+def _iterations(probe: _Probe, sizes: Mapping[str, int]) -> float:
+    """How often the fusion loop's body runs in all."""
+    result = 1.0
+    for loop in probe.follow:
+        if loop.name in sizes or loop is not probe.follow[-1]:
+            result *= ceil(_trips(probe, loop) / sizes.get(loop.name, 1))
+    return result
 
 
-def _iterations(program: Program, at: str, model: Model) -> float:
-    """Iterations of a loop, over those around it."""
-    from polyopt.analysis.count import count
-    from polyopt.transform.tree import prefix_map
-
-    path = path_to(program, at)
-    root = next(n for n in copies_in(path[-1]) if not program.copies[n].outer)
-    times = prefix_map(program.copies[root], path).range()
-    return float(count(times, model.sizes))
+def _trips(probe: _Probe, loop: PlanLoop) -> float:
+    copy = copies_in(loop)[-1]
+    value = loop.values[copy].intersect_domain(probe.program.copies[copy].domain)
+    return float(max(count(value.as_map().range(), probe.model.sizes), 1))
 
 
 def _number(extent: object, sizes: Mapping[str, int]) -> float:

@@ -37,6 +37,8 @@ from polyopt.transform.tree import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from polyopt.isl import PwAff
     from polyopt.transform.program import Program, Touch
 
@@ -111,13 +113,12 @@ def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -
     """``{ [t] -> A[x] }`` needed in each iteration of ``loop`` and the instances that make it."""
     path = path_to(program, loop)
     inside = set(copies_in(path[-1])) - set(names)
-    reads = [
-        t
-        for t in program.read_events
-        if t.host in inside
-        and t.access.array == array
-        and store_for(program.stores, array, program.places[t.host]) is None
+    hosts = [
+        name
+        for name in inside
+        if store_for(program.stores, array, program.places[name]) is None
     ]
+    reads = program.reads_of(array, hosts)
     if not reads:
         message = f"nothing inside {loop} reads {array} from the array itself"
         raise NotFusableError(message, hint="fuse into a loop around a consumer")
@@ -136,7 +137,7 @@ def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -
     raise NotFusableError(message, hint=hint)
 
 
-def _footprint(program: Program, reads: list[Touch], depth: int, array: str) -> Map:
+def _footprint(program: Program, reads: Sequence[Touch], depth: int, array: str) -> Map:
     parts = [project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in reads]
     result = parts[0]
     for part in parts[1:]:
@@ -215,7 +216,7 @@ def _graft(
         only(program.tree, set(names)), renamed, lift, lambda n: _free(n, taken, node.name)
     )
     readers = {
-        t.host for t in program.read_events if t.access.array == array and t.host not in names
+        host for host, access in program.loads if access.array == array and host not in names
     }
 
     def change(found: PlanLoop) -> Tree:
@@ -282,10 +283,12 @@ def _drop_originals(
     if keep:
         return _renamed_originals(after, names)
     needed = [
-        t for t in after.read_events
-        if t.access.array == array and t.host not in names
-        and store_for(after.stores, array, after.places[t.host]) is None
-    ]  # fmt: skip
+        host
+        for host, access in after.loads
+        if access.array == array
+        and host not in names
+        and store_for(after.stores, array, after.places[host]) is None
+    ]
     live = before.scop.array(array).is_live_out
     stored = store_for(after.stores, array, after.places[next(iter(_fused(after, names, loop)))])
     if (needed or (live and stored is not None)) and keep is None:

@@ -44,5 +44,5 @@ def inline(program: Program, producer: str) -> Program:
         inlined=program.inlined | {array},
         operands={},
     )
-    _ = result.read_events  # every read has one source statement, or this raises
+    _ = result.loads  # every read has one source statement, or this raises
     return result

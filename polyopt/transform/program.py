@@ -23,7 +23,7 @@ from polyopt.transform.storage import (
 from polyopt.transform.tree import Copy, Place, places, prefix_map, time_map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from polyopt.ir.scop import Access, Scop
     from polyopt.isl import UnionMap
@@ -44,8 +44,10 @@ class Touch:
     to_source: Map
     #: { R[d, x] -> A[x] }
     element: Map
-    #: { R[d, x] -> time }
-    time: Map
+    #: { R[d, x] -> H[d] } : the instance in the tree that does it
+    at_host: Map
+    #: how deep inside inlined operands it is: these run before their host
+    level: int
     #: { R[d, x] -> [t] } : the values of the loops around the host
     prefix: Map
     scratch: Scratch | None = None
@@ -82,6 +84,28 @@ class Program:
         """``{ A[x] }`` per array."""
         return {a.name: a.elements(self.scop.params) for a in self.scop.arrays}
 
+    @cached_property
+    def prefixes(self) -> Mapping[str, Map]:
+        """``{ C[d] -> [t] }`` per copy in the tree: the values of all loops around it."""
+        return {
+            name: prefix_map(self.copies[name], place.loops)
+            for name, place in self.places.items()
+        }
+
+    def time(self, touch: Touch) -> Map:
+        """``{ R[d, x] -> time }`` of an access."""
+        copy, place = self.copies[touch.host], self.places[touch.host]
+        return touch.at_host.apply_range(time_map(copy, place, self.depth, -touch.level))
+
+    @cached_property
+    def loads(self) -> tuple[tuple[str, Access], ...]:
+        """Every load from storage with the copy in the tree that does it."""
+        return tuple(
+            (name, access)
+            for name in self.places
+            for _, _, access in self._loads(self.copies[name], 0)
+        )
+
     def scratch(self, copy: str, array: str) -> Scratch | None:
         """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
         store = store_for(self.stores, array, self.places[copy])
@@ -106,19 +130,20 @@ class Program:
 
     def _scratch(self, store: Store) -> Scratch:
         """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
+        hosts = [
+            name
+            for name, place in self.places.items()
+            if store_for(self.stores, store.array, place) is store
+        ]
         touched = [
-            t
-            for t in (*self.write_events, *self.read_events)
-            if t.access.array == store.array and self._store(t) is store
+            *(t for t in self.write_events if t.host in hosts and t.access.array == store.array),
+            *self.reads_of(store.array, hosts),
         ]
         depth = store_depth(store.at, self.places.values())
         parts = [
             project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in touched
         ]
         return fit(store, depth, parts, self.scop, self.elements[store.array])
-
-    def _store(self, touch: Touch) -> Store | None:
-        return store_for(self.stores, touch.access.array, self.places[touch.host])
 
     @cached_property
     def writes(self) -> tuple[Touch, ...]:
@@ -154,6 +179,20 @@ class Program:
             for copy, level, access in self._loads(self.copies[name], 0)
         )
 
+    def reads_of(self, array: str, hosts: Collection[str]) -> tuple[Touch, ...]:
+        """The reads of one array by some copies in the tree."""
+        if "read_events" in self.__dict__:
+            return tuple(
+                t for t in self.read_events if t.access.array == array and t.host in hosts
+            )
+        return tuple(
+            self._touch(copy, name, level, access)
+            for name in self.places
+            if name in hosts
+            for copy, level, access in self._loads(self.copies[name], 0)
+            if access.array == array
+        )
+
     def _loads(self, copy: Copy, level: int) -> Iterator[tuple[Copy, int, Access]]:
         for access in copy.statement.reads:
             operand = self.operand(copy, access)
@@ -163,7 +202,7 @@ class Program:
                 yield from self._loads(operand, level + 1)
 
     def _touch(self, copy: Copy, host: str, level: int, access: Access) -> Touch:
-        tree_copy, place = self.copies[host], self.places[host]
+        tree_copy = self.copies[host]
         accessed = access.relation.preimage_domain_pw_multi_aff(copy.to_instance)
         accessed = accessed.intersect_domain(copy.domain)
         events = accessed.wrap().flatten().set_tuple_name(f"{copy.name}:{access.ref}")
@@ -172,9 +211,8 @@ class Program:
         at_host = _dims(events, 0, tree_copy.domain)
         source = whose.apply_range(copy.to_instance.as_map())
         to_source = source.range_product(element.set_tuple_name(dim_type.out, access.ref))
-        prefix = at_host.apply_range(prefix_map(tree_copy, place.loops))
-        time = at_host.apply_range(time_map(tree_copy, place, self.depth, -level))
-        return Touch(host, access, to_source, element, time, prefix)
+        prefix = at_host.apply_range(self.prefixes[host])
+        return Touch(host, access, to_source, element, at_host, level, prefix)
 
 
 def _operand(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:

@@ -99,9 +99,9 @@ def _obligations(program: Program) -> list[Obligation]:
 
 def program_flow(program: Program) -> Flow:
     """Exact value-based flow on the program's own storage."""
-    reads = [(t.cells, t.time) for t in program.reads] + _final_reads(program)
+    reads = [(t.cells, program.time(t)) for t in program.reads] + _final_reads(program)
     sinks = union_all(r[0] for r in reads)
-    times = union_all([*(r[1] for r in reads), *(w.time for w in program.writes)])
+    times = union_all([*(r[1] for r in reads), *map(program.time, program.writes)])
     writes = union_all(w.cells for w in program.writes)
     context = program.scop.context
     info = UnionAccessInfo.from_sink(sinks.intersect_params(context))

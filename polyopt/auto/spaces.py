@@ -1,0 +1,74 @@
+"""Bring the statements of one space together: an init, its reduction, a pointwise tail.
+
+Neighbouring nests that write the same array share their loops as deep as the order allows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.errors import PolyoptError
+from polyopt.transform.merge import merge
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import PlanLoop, copies_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.transform.program import Program
+
+
+def join_spaces(
+    program: Program, legal: Callable[[Program], bool]
+) -> tuple[Program, tuple[Remark, ...]]:
+    """The program with neighbouring nests of one array merged."""
+    remarks: list[Remark] = []
+    position = 0
+    while position + 1 < len(program.tree):
+        one, other = program.tree[position], program.tree[position + 1]
+        joined = _joined(program, one, other, legal)
+        if joined is None:
+            position += 1
+            continue
+        program, depth = joined
+        reason = "they write one array, element by element"
+        numbers = {"loops shared": depth}
+        remarks.append(
+            Remark("applied", "merge", _name(one), reason, _name(other), numbers=numbers)
+        )
+    return program, tuple(remarks)
+
+
+def _name(node: PlanLoop | str) -> str:
+    return node if isinstance(node, str) else node.name
+
+
+def _joined(
+    program: Program,
+    one: PlanLoop | str,
+    other: PlanLoop | str,
+    legal: Callable[[Program], bool],
+) -> tuple[Program, int] | None:
+    if isinstance(one, str) or isinstance(other, str) or _arrays(program, one) != _arrays(program, other):
+        return None
+    for depth in range(min(_shared(one), _shared(other)), 0, -1):
+        try:
+            merged = merge(program, one.name, other.name, depth)
+        except PolyoptError:
+            continue
+        if legal(merged):
+            return merged, depth
+    return None
+
+
+def _arrays(program: Program, node: PlanLoop) -> set[str]:
+    return {program.copies[name].statement.array for name in copies_in(node)}
+
+
+def _shared(node: PlanLoop) -> int:
+    """Loops from here down that hold all of the node's statements."""
+    depth = 1
+    while len(node.body) == 1 and isinstance(node.body[0], PlanLoop):
+        node = node.body[0]
+        depth += 1
+    return depth
