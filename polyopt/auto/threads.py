@@ -9,7 +9,7 @@ from polyopt.analysis.count import count
 from polyopt.errors import PolyoptError
 from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in, prefix_map, replace_loop
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map, replace_loop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +42,11 @@ def _in_nest(
     remarks: list[Remark] = []
     fallback: Program | None = None
     level: Tree = (root,)
-    while len(level) == 1 and isinstance(level[0], PlanLoop):
+    while level:
+        if len(level) > 1 or not isinstance(level[0], PlanLoop):
+            if fallback is None:
+                return _in_each(program, level, remarks, sizes, cores)
+            break
         loop = level[0]
         level = loop.body
         if loop.mark:
@@ -52,7 +56,7 @@ def _in_nest(
             tree=replace_loop(program.tree, loop.name, lambda n: (replace(n, mark="parallel"),)),
         )
         try:
-            check_loop(marked, next(_named(marked, loop.name)))
+            check_loop(marked, _named(marked, loop.name))
         except PolyoptError as error:
             witnesses = getattr(error, "witnesses", ())
             remarks.append(
@@ -72,10 +76,23 @@ def _in_nest(
     return fallback or program, remarks
 
 
-def _named(program: Program, name: str):  # noqa: ANN202
-    from polyopt.transform.tree import loops_of
+def _in_each(
+    program: Program,
+    nests: Tree,
+    remarks: list[Remark],
+    sizes: Mapping[str, int],
+    cores: int,
+) -> tuple[Program, list[Remark]]:
+    """No loop around them is independent: each nest gets a parallel loop of its own."""
+    for node in nests:
+        if isinstance(node, PlanLoop):
+            program, said = _in_nest(program, node, sizes, cores)
+            remarks = [*remarks, *said]
+    return program, remarks
 
-    return (loop for loop in loops_of(program.tree) if loop.name == name)
+
+def _named(program: Program, name: str) -> PlanLoop:
+    return next(loop for loop in loops_of(program.tree) if loop.name == name)
 
 
 def _trips(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
