@@ -82,7 +82,10 @@ def as_scalar(kind: object) -> Scalar:
         return kind
     if isinstance(kind, ScalarType):
         return Scalar(kind)
-    found = named_type(kind) if isinstance(kind, str) else _from_dtype(kind)
+    if isinstance(kind, str):
+        found = named_type(kind)
+    else:
+        found = None if kind is None else _from_dtype(kind)
     if found is None:
         hint = "use one of u8 u16 u32 u64 i8 i16 i32 i64 f32 f64, or NumPy's names"
         raise InvalidOptionError(f"{kind!r} is not a scalar type polyopt knows", hint=hint)

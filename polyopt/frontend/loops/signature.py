@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from contextlib import suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -89,12 +90,13 @@ def _evaluated(node: ast.expr, function: Callable[..., object]) -> object:
     """The annotation's value; our own type names are known even where they are not imported."""
     known = {name: getattr(annotations, name) for name in _SCALARS}
     package = SimpleNamespace(**known, array=ArrayOf, ArrayOf=ArrayOf)
-    names = {**known, "po": package, "polyopt": package, **python_names(function)}
+    ours = {**known, "po": package, "polyopt": package}
+    theirs = python_names(function)
     code = compile(ast.Expression(node), inspect.getfile(function), "eval")
-    try:
-        return eval(code, names)  # noqa: S307  (the user's own annotation)
-    except (NameError, AttributeError, TypeError):
-        return None
+    for names in ({**ours, **theirs}, {**theirs, **ours}):
+        with suppress(NameError, AttributeError, TypeError):
+            return eval(code, names)  # noqa: S307  (the user's own annotation)
+    return None
 
 
 def _params(

@@ -18,6 +18,7 @@ from polyopt.frontend.values import (
     Number,
     Strong,
     Value,
+    Weak,
     Where,
     both,
     is_weak,
@@ -28,7 +29,7 @@ from polyopt.frontend.values import (
     typed,
     weak_join,
 )
-from polyopt.ir.expr import Affine, Load, index_of
+from polyopt.ir.expr import Affine, Const, Load, index_of
 from polyopt.ir.types import BOOL, ScalarType, promote_numpy
 from polyopt.isl import Set, affine_var
 
@@ -179,17 +180,22 @@ class Statements:
         test = again
         if changed_in([*node.body, *node.orelse]) & names_in(node.test):
             test = self._saved(node, again())
-        self._tests.append(test)
-        self.block(node.body)
-        self._tests[-1] = lambda: negation(test())
-        self.block(node.orelse)
-        self._tests.pop()
+        names = self.scope.frames[-1].names
+        before = dict(names)
+        for body, branch_test in ((node.body, test), (node.orelse, lambda: negation(test()))):
+            self._tests.append(branch_test)
+            self.block(body)
+            self._tests.pop()
+            for name in names.keys() - before.keys():  # has a value in this branch alone
+                del names[name]
 
     def _saved(self, node: ast.If, test: Value) -> Callable[[], Value]:
         """A test whose operands change under it is stored first."""
         array = self._declare("cond", BOOL, (), node.test)
         index = self.scope.private_index(array)
-        self._emit(array, index, test, node.test)
+        for outer in reversed(self._tests):
+            test = both(outer(), test)
+        self._emit(array, index, test, node.test, first=True)
         span = self.read.span(node.test)
 
         def load() -> Value:
@@ -274,11 +280,7 @@ class Statements:
         number = self.read.value(value)
         found = self.scope.binding(target.id)
         frame = self.scope.frames[-1]
-        if (
-            found is None
-            and frame.stores[target.id] == 1
-            and isinstance(number, Number | Form | Where)
-        ):
+        if found is None and frame.stores[target.id] == 1 and self._needs_no_storage(number):
             frame.names[target.id] = Alias(number)
             return
         first = found is None
@@ -292,6 +294,12 @@ class Statements:
         self._check_type(variable, number, target)
         index = self.scope.private_index(variable.array)
         self._emit(variable.array, index, number, node, first=first)
+
+    def _needs_no_storage(self, value: Value) -> bool:
+        """Known or affine values, assigned in every iteration, are put in place where used."""
+        constant = isinstance(value, Weak | Strong) and isinstance(value.expr, Const)
+        always = self._domain is self.scope.frames[-1].domain
+        return always and (constant or isinstance(value, Number | Form | Where))
 
     def _new_scalar(self, target: ast.Name, value: Value) -> Variable:
         type_, weak = self._types.get(target, (type_of(value), is_weak(value)))
@@ -385,7 +393,7 @@ class Statements:
         """``array[index] = value``, or the old value where a test on data fails."""
         forms = tuple(e for e in index if isinstance(e, Affine))
         span = self.read.span(node)
-        if self._tests and not first and array.name != "cond":
+        if self._tests and not first:
             test = self._tests[0]()
             for other in self._tests[1:]:
                 test = both(test, other())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.frontend.functions import clamp
 from polyopt.frontend.values import (
     Form,
     Number,
@@ -13,17 +12,13 @@ from polyopt.frontend.values import (
     binary,
     both,
     compare,
+    negation,
     select,
 )
 from polyopt.isl import constant_value
 
 if TYPE_CHECKING:
     from polyopt.isl import Set
-
-
-def is_inside(index: Value, low: Value, high: Value) -> Value:
-    """Whether ``low <= index < high``."""
-    return both(compare("ge", index, low), compare("lt", index, high))
 
 
 def always(condition: Value, domain: Set) -> bool:
@@ -35,15 +30,40 @@ def always(condition: Value, domain: Set) -> bool:
 
 def border_index(kind: str, index: Value, low: Value, high: Value, domain: Set) -> Value:
     """The index inside ``low`` .. ``high`` whose element stands at ``index``."""
-    if kind == "padded" or always(is_inside(index, low, high), domain):
+    if kind == "padded":
         return index
     match kind:
         case "clamped":
-            return clamp(index, low, binary("sub", high, Number(1)))
+            return _clamped(index, low, high, domain)
         case "wrapped":
-            return _wrapped(index, low, high)
+            return _wrapped(index, low, high, domain)
         case _:
-            return _mirrored(index, low, high, 1 if kind == "mirrored" else 0)
+            return _mirrored(index, low, high, 1 if kind == "mirrored" else 0, domain)
+
+
+def inside(index: Value, low: Value, high: Value, domain: Set) -> Value:
+    """``low <= index < high``, without the sides that always hold in ``domain``."""
+    sides = (compare("ge", index, low), compare("lt", index, high))
+    left, right = (Number(True) if always(side, domain) else side for side in sides)
+    return both(left, right)
+
+
+def _outside(index: Value, low: Value, high: Value, domain: Set) -> tuple[Value, Value]:
+    """Whether an index lies before and after a range; known where it never does."""
+    before, after = compare("lt", index, low), compare("ge", index, high)
+    return _unless_never(before, domain), _unless_never(after, domain)
+
+
+def _unless_never(condition: Value, domain: Set) -> Value:
+    return Number(False) if always(negation(condition), domain) else condition
+
+
+def _clamped(index: Value, low: Value, high: Value, domain: Set) -> Value:
+    if not always(compare("ge", index, low), domain):
+        index = binary("max", index, low)
+    if not always(compare("lt", index, high), domain):
+        index = binary("min", index, binary("sub", high, Number(1)))
+    return index
 
 
 def _length(low: Value, high: Value) -> int | None:
@@ -53,19 +73,23 @@ def _length(low: Value, high: Value) -> int | None:
     return constant_value(length.form) if isinstance(length, Form) else None
 
 
-def _wrapped(index: Value, low: Value, high: Value) -> Value:
+def _wrapped(index: Value, low: Value, high: Value, domain: Set) -> Value:
     length = _length(low, high)
+    if always(inside(index, low, high, domain), domain):
+        return index
     if length is not None:
         return binary("add", binary("mod", binary("sub", index, low), Number(length)), low)
     period = binary("sub", high, low)
-    before, after = binary("add", index, period), binary("sub", index, period)
-    inner = select(compare("ge", index, high), after, index)
-    return select(compare("lt", index, low), before, inner)
+    is_before, is_after = _outside(index, low, high, domain)
+    inner = select(is_after, binary("sub", index, period), index)
+    return select(is_before, binary("add", index, period), inner)
 
 
-def _mirrored(index: Value, low: Value, high: Value, twice: int) -> Value:
+def _mirrored(index: Value, low: Value, high: Value, twice: int, domain: Set) -> Value:
     """``twice`` is 1 where the outermost element appears twice, else 0."""
     length = _length(low, high)
+    if always(inside(index, low, high, domain), domain):
+        return index
     if length is not None:
         period = Number(max(1, 2 * length - 2 + 2 * twice))
         phase = binary("mod", binary("sub", index, low), period)
@@ -76,5 +100,5 @@ def _mirrored(index: Value, low: Value, high: Value, twice: int) -> Value:
     left = binary("sub", left, Number(twice))
     right = binary("sub", binary("mul", high, Number(2)), index)
     right = binary("sub", right, Number(2 - twice))
-    inner = select(compare("ge", index, high), right, index)
-    return select(compare("lt", index, low), left, inner)
+    is_before, is_after = _outside(index, low, high, domain)
+    return select(is_before, left, select(is_after, right, index))

@@ -13,7 +13,7 @@ from polyopt.frontend.loops.calls import call_known
 from polyopt.frontend.loops.ranges import Range, loop_domain
 from polyopt.frontend.loops.storage import expanded
 from polyopt.frontend.sizes import BINARY_OPERATORS, COMPARE_OPERATORS, size_form, size_value
-from polyopt.frontend.stages.borders import always, border_index, is_inside
+from polyopt.frontend.stages.borders import border_index, inside
 from polyopt.frontend.stages.grids import Border, Grid, Stage
 from polyopt.frontend.values import (
     Form,
@@ -164,12 +164,10 @@ class Nest:
         element = self._element(grid.grid, moved, node)
         if grid.value is None:
             return element
-        inside: Value = Number(True)
+        condition: Value = Number(True)
         for value, (low, high) in zip(integers, ends, strict=True):
-            inside = both(inside, is_inside(value, low, high))
-        if always(inside, self.domain):
-            return element
-        return select(inside, element, self._padding(grid, element))
+            condition = both(condition, inside(value, low, high, self.domain))
+        return select(condition, element, self._padding(grid, element))
 
     def _padding(self, grid: Border, element: Value) -> Value:
         value = Number(0) if grid.value is None else self.value(grid.value)

@@ -1,5 +1,7 @@
 """A loop function read as a program computes what the same function computes in plain Python."""
 
+# ruff: noqa: F821, UP037  (extents are texts in subscripts of annotations)
+
 from __future__ import annotations
 
 import math
@@ -102,7 +104,7 @@ def test_returned_arrays_become_arguments() -> None:
     check(both, {"N": 4}, a=numbers(4))
 
 
-def test_loops_of_every_kind() -> None:
+def test_loops_of_every_kind() -> None:  # noqa: C901
     def walk(n: int, out: i64["n + 20"]):
         for i in range(n + 20):
             out[i] = 0
@@ -127,7 +129,7 @@ def test_affine_conditions() -> None:
     def sieve(n: int, out: i32["n", "n"]):
         for i in range(n):
             for j in range(n):
-                if i < j <= i + 2 and not (i % 2 == 1):
+                if i < j <= i + 2 and not (i % 2 == 1):  # noqa: SIM201
                     out[i, j] = 1
                 elif i == j or (i + j) // 3 == 2:
                     out[i, j] = 2
@@ -274,7 +276,7 @@ def test_local_arrays_inside_loops_are_one_per_iteration() -> None:
             for j in range(M):
                 out[i, j] = row[M - 1 - j]
         for j in range(M):
-            out[0, j] = np.full(1, 0)[0] if False else 0  # noqa: SIM210, RUF034
+            out[0, j] = np.full(1, 0)[0] if False else 0
 
     program = scop(rows)
     assert program.array("row").private == 1
@@ -479,3 +481,40 @@ def test_triangles(n: int) -> None:
             a[i, low] = i * low
 
     check(triangle, {"n": n}, n=n, a=numbers(n, n))
+
+
+def test_a_value_carried_from_one_iteration_to_the_next() -> None:
+    def carry(a: f32["N"], out: f32["N"]):
+        last = a[0]
+        for i in range(len(a)):
+            if a[i] > 0:
+                last = a[i]
+            out[i] = last
+
+    check(carry, {"N": 12}, a=numbers(12), out=np.empty(12, np.float32))
+
+
+def test_locals_of_one_branch() -> None:
+    def branches(a: f32["N"], b: f32["N"]):
+        for i in range(len(a)):
+            if a[i] > 0:
+                t = a[i] * 2
+                a[i] = t * t
+                b[i] = t
+            else:
+                t = b[i] - 1
+                b[i] = t + a[i]
+
+    check(branches, {"N": 12}, a=numbers(12), b=numbers(12, seed=1))
+
+
+def test_arrays_called_like_ours() -> None:
+    def names(cond: f32["N"], b: f32["N"]):
+        for i in range(len(cond)):
+            if cond[i] > 0:
+                cond[i] = 0
+                if b[i] > 0:
+                    b[i] = cond[i] - 1
+                    cond[i] = 4
+
+    check(names, {"N": 12}, cond=numbers(12), b=numbers(12, seed=1))

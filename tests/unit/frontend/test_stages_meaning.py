@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from polyopt.analysis.interpret import interpret
 from polyopt.frontend import stages as po
 from polyopt.frontend.loops import f32, u8
-from polyopt.ir.scop import Scop
+from polyopt.ir.scop import same_scop
 from polyopt.ir.verify import verify
+from polyopt.isl import parse_set
+
+if TYPE_CHECKING:
+    from polyopt.ir.scop import Scop
 
 
 def run(scop: Scop, sizes: dict[str, int], **arrays: object) -> dict[str, np.ndarray]:
@@ -241,7 +247,8 @@ def test_borders(mode: str, extents: list[object]) -> None:
 def test_borders_of_a_range_that_begins_elsewhere(row) -> None:
     inner = po.stage("inner", [(2, "N - 1")], lambda x: row[x] * 2)
     stages = [
-        po.stage(name, "N", lambda x, g=wrap(inner): g[x]) for name, (wrap, _) in MODES.items()
+        po.stage(name, "N", lambda x, wrap=wrap: wrap(inner)[x])
+        for name, (wrap, _) in MODES.items()
     ]
     data = numbers(9)
     found = run(po.pipeline(stages), {"N": 9}, row=data)
@@ -254,7 +261,6 @@ def test_reads_that_stay_inside_need_no_border_rule(row) -> None:
     f = po.clamped(row)
     out = po.stage("out", [(1, "N - 1")], lambda x: f[x - 1] + f[x + 1])
     plain = po.stage("out", [(1, "N - 1")], lambda x: row[x - 1] + row[x + 1])
-    from polyopt.ir.scop import same_scop
 
     assert same_scop(po.pipeline(out), po.pipeline(plain))
 
@@ -361,7 +367,6 @@ def test_sizes_are_in_order_of_appearance_and_the_context_holds() -> None:
     out = po.stage("out", ["H - 5", "B"], lambda y, b: a[0, y] * po.size("S"))
     scop = po.pipeline(out, context=["B % 4 == 0", po.size("S") <= 9])
     assert scop.params == ("K", "H", "B", "S")
-    from polyopt.isl import parse_set
 
     expected = "[K, H, B, S] -> { : K >= 1 and H >= 6 and B >= 4 and B mod 4 = 0 and S <= 9 }"
     assert scop.context.is_equal(parse_set(expected))
