@@ -18,7 +18,7 @@ from polyopt.library import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from polyopt.ir.scop import Scop
     from polyopt.library import LibraryKernel
@@ -74,8 +74,11 @@ class PlanChoice:
             return self.file
         return "polyopt-unfused" if self.unfused else "polyopt-expert" if self.expert else "polyopt"
 
-    def plan(self, program: Program) -> Plan:
-        """The plan itself. Raises ``InvalidOptionError`` for two choices at once."""
+    def plan(self, program: Program, sizes: Mapping[str, int] | None = None) -> Plan:
+        """The plan itself; an automatic one is made for ``sizes`` (see ``complete_sizes``).
+
+        Raises ``InvalidOptionError`` for two choices at once.
+        """
         from polyopt.auto import auto
         from polyopt.transform.plan import Plan
 
@@ -88,7 +91,8 @@ class PlanChoice:
             return recipe(program.name)(program.scop)
         if self.file is not None:
             return Plan.load(self.file, program.scop)
-        return auto(program.scop, target=self.target)
+        known = complete_sizes(dict(sizes or {}), program)
+        return auto(program.scop, target=self.target, sizes=known)
 
 
 def parse_sizes(texts: Sequence[str], program: Program) -> dict[str, int]:
@@ -136,8 +140,8 @@ def _size_set(text: str, program: Program) -> dict[str, int]:
 
 
 def complete_sizes(sizes: dict[str, int], program: Program) -> dict[str, int]:
-    """All sizes: those given, then the kernel's ``demo`` set, then what the program allows."""
+    """All sizes: those given, then the kernel's ``bench`` set, then what the program allows."""
     from polyopt.auto.sizes import assumed_sizes
 
-    usual = dict(program.kernel.sizes.get("demo", {})) if program.kernel else {}
+    usual = dict(program.kernel.sizes.get("bench", {})) if program.kernel else {}
     return assumed_sizes(program.scop, {**usual, **sizes}) | sizes

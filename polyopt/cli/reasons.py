@@ -34,11 +34,12 @@ def deps(program: str, *, as_json: bool) -> None:
 @click.command()
 @program_argument
 @plan_options
+@size_option
 @json_option
-def prove(program: str, choice: PlanChoice, *, as_json: bool) -> None:
+def prove(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: bool) -> None:
     """Prove that the plan of PROGRAM computes what its source computes."""
     found = load_program(program)
-    plan = choice.plan(found)
+    plan = choice.plan(found, parse_sizes(sizes, found))
     start = time.perf_counter()
     proof = plan.prove()
     seconds = time.perf_counter() - start

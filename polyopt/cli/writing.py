@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polyopt.cli.options import json_option, plan_options, program_argument
+from polyopt.cli.options import json_option, plan_options, program_argument, size_option
 from polyopt.cli.output import heading, print_json, text, write_file
-from polyopt.cli.program import load_program
+from polyopt.cli.program import load_program, parse_sizes
 
 if TYPE_CHECKING:
     from polyopt.cli.program import PlanChoice
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 @click.command()
 @program_argument
 @plan_options
+@size_option
 @click.option("--output", "-o", metavar="FILE", help="Write there instead of printing.")
 @json_option
-def emit(program: str, choice: PlanChoice, output: str | None, *, as_json: bool) -> None:
+def emit(
+    program: str, choice: PlanChoice, sizes: tuple[str, ...], output: str | None, *, as_json: bool
+) -> None:
     """Print the C of PROGRAM as planned."""
-    from polyopt.codegen.emit import emit as emit_c
-
     found = load_program(program)
-    plan = choice.plan(found)
-    c = emit_c(plan.program)
+    plan = choice.plan(found, parse_sizes(sizes, found))
+    c = plan.emit()
     if output and output != "-":
         write_file(output, c.source)
     if as_json:
@@ -42,15 +43,14 @@ def emit(program: str, choice: PlanChoice, output: str | None, *, as_json: bool)
 @click.command()
 @program_argument
 @plan_options
-def view(program: str, choice: PlanChoice) -> None:
+@size_option
+def view(program: str, choice: PlanChoice, sizes: tuple[str, ...]) -> None:
     """Show PROGRAM: its source form, the plan, and the C."""
-    from polyopt.codegen.emit import emit as emit_c
-
     found = load_program(program)
-    plan = choice.plan(found)
+    plan = choice.plan(found, parse_sizes(sizes, found))
     for title, shown in (
         ("program", found.scop), ("script", plan.script), ("plan", plan),
-        ("C", emit_c(plan.program).source),
+        ("C", plan.emit().source),
     ):  # fmt: skip
         heading(f"== {title}")
         text(shown)

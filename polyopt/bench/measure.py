@@ -1,0 +1,111 @@
+"""Times of several variants in one run: they alternate, so that all see the same machine."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+#: a middle half wider than this, relative to the median, is measured again
+WIDE = 0.1
+_ATTEMPTS = 3
+_LEAST_ROUNDS, _MOST_ROUNDS = 7, 200
+#: calls shorter than this are timed several at once
+_SAMPLE_S = 1e-3
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one variant took, in milliseconds a call; ``noisy`` where it stayed spread out."""
+
+    median_ms: float
+    min_ms: float
+    iqr_ms: float
+    runs: int
+    noisy: bool = False
+
+    @property
+    def spread(self) -> float:
+        """The middle half's width relative to the median."""
+        return self.iqr_ms / self.median_ms if self.median_ms else 0.0
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A call to time, and what has to be put back before it."""
+
+    call: Callable[[], object]
+    restore: Callable[[], object] | None = None
+
+
+def alternate(
+    subjects: Mapping[str, Subject], *, seconds: float = 1.0, rounds: int | None = None
+) -> dict[str, Sample]:
+    """Time all subjects in turn, round after round; again, up to three times, while spread out.
+
+    ``rounds`` fixes the number of rounds; without it they fill ``seconds`` for each subject.
+    Of several attempts the one with the least spread counts.
+    """
+    repeats = {name: _repeats(subject) for name, subject in subjects.items()}
+    best: dict[str, Sample] = {}
+    for _ in range(_ATTEMPTS):
+        attempt = _attempt(subjects, repeats, seconds * len(subjects), rounds)
+        if not best or _worst(attempt) < _worst(best):
+            best = attempt
+        if _worst(best) <= WIDE:
+            break
+    return {name: _marked(sample) for name, sample in best.items()}
+
+
+def _worst(samples: Mapping[str, Sample]) -> float:
+    return max((s.spread for s in samples.values()), default=0.0)
+
+
+def _marked(sample: Sample) -> Sample:
+    return Sample(
+        sample.median_ms, sample.min_ms, sample.iqr_ms, sample.runs, sample.spread > WIDE
+    )
+
+
+def _repeats(subject: Subject) -> int:
+    """Calls in one sample; also warms up. What changes its own input is timed call by call."""
+    taken = min(_timed(subject, 1) for _ in range(2))
+    return 1 if subject.restore else max(1, min(1000, round(_SAMPLE_S / max(taken, 1e-7))))
+
+
+def _timed(subject: Subject, repeats: int) -> float:
+    """Seconds a call."""
+    if subject.restore is not None:
+        subject.restore()
+    call = subject.call
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats
+
+
+def _attempt(
+    subjects: Mapping[str, Subject], repeats: Mapping[str, int], seconds: float, rounds: int | None
+) -> dict[str, Sample]:
+    times: dict[str, list[float]] = {name: [] for name in subjects}
+    end = time.perf_counter() + seconds
+    count = 0
+    while count < (rounds or _LEAST_ROUNDS) or (
+        rounds is None and count < _MOST_ROUNDS and time.perf_counter() < end
+    ):
+        for name, subject in subjects.items():
+            times[name].append(_timed(subject, repeats[name]) * 1e3)
+        count += 1
+    return {name: summary(values) for name, values in times.items()}
+
+
+def summary(times: list[float]) -> Sample:
+    """Median, least and middle half of times in milliseconds."""
+    if len(times) < 2:
+        return Sample(times[0], times[0], 0.0, 1)
+    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
+    return Sample(statistics.median(times), min(times), high - low, len(times))

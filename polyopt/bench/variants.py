@@ -1,0 +1,79 @@
+"""The forms of a kernel that are measured against each other, and what it took to make them."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.auto import auto
+from polyopt.errors import InvalidOptionError
+from polyopt.library import recipe, recipe_names
+from polyopt.runtime.toolchain import find_toolchain
+from polyopt.transform.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from polyopt.ir.scop import Scop
+    from polyopt.runtime.kernel import Kernel
+
+OURS, UNFUSED, EXPERT = "polyopt", "polyopt-unfused", "polyopt-expert"
+#: other compilers of the unfused form
+PEERS = ("clang", "gcc")
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A compiled form. ``compile_s`` is all of it: choosing the plan, C, and the C compiler."""
+
+    name: str
+    kernel: Kernel
+    plan: Plan
+    schedule_s: float
+    proof_s: float
+    compile_s: float
+
+
+def variants_of(
+    scop: Scop, name: str, sizes: Mapping[str, int], peers: tuple[str, ...] = ()
+) -> list[Variant]:
+    """The automatic plan for ``sizes``, the unfused form, the recipe if there is one, and peers.
+
+    Raises ``InvalidOptionError`` for a peer that is not known.
+    """
+    for peer in peers:
+        if peer not in PEERS:
+            msg = f"no peer is called {peer!r}"
+            raise InvalidOptionError(msg, hint="there are: " + ", ".join(PEERS))
+    makers: dict[str, Callable[[Scop], Plan]] = {
+        OURS: lambda s: auto(s, sizes=sizes),
+        UNFUSED: Plan,
+    }
+    if name in recipe_names():
+        makers[EXPERT] = recipe(name)
+    found = [make_variant(variant, scop, maker) for variant, maker in makers.items()]
+    return found + [make_variant(peer, scop, Plan, cc=peer) for peer in peers]
+
+
+def make_variant(
+    name: str, scop: Scop, maker: Callable[[Scop], Plan], cc: str | None = None
+) -> Variant:
+    """Plan, prove and compile, each timed; nothing comes from the kernel cache."""
+    find_toolchain(cc)
+    start = time.perf_counter()
+    plan = maker(scop)
+    planned = time.perf_counter()
+    plan.prove()
+    proved = time.perf_counter()
+    kernel = compile_fresh(plan, cc=cc)
+    done = time.perf_counter()
+    proof_s = proved - planned
+    return Variant(name, kernel, plan, planned - start, proof_s, done - start - proof_s)
+
+
+def compile_fresh(plan: Plan, *, cc: str | None = None, contract: bool = True) -> Kernel:
+    """A kernel compiled anew, in a cache of its own that goes again."""
+    with tempfile.TemporaryDirectory(prefix="polyopt-bench-") as folder:
+        return plan.compile(cc=cc, contract=contract, cache=folder)

@@ -1,0 +1,210 @@
+"""``run``: compile a program, run it on arrays, check and time it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polyopt.cli.options import json_option, plan_options, program_argument, size_option
+from polyopt.cli.output import milliseconds, print_json, print_table
+from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+from polyopt.errors import InvalidOptionError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.bench.arguments import Values
+    from polyopt.bench.measure import Sample
+    from polyopt.cli.program import PlanChoice, Program
+    from polyopt.runtime.kernel import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one run gave: outputs by name, times by variant, and the share that differs."""
+
+    sizes: Mapping[str, int]
+    outputs: Values
+    checked_against: str
+    agrees: bool
+    times: Mapping[str, Sample]
+
+
+@click.command()
+@program_argument
+@plan_options
+@size_option
+@click.option(
+    "--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE.npy",
+    help="An input array; without NAME the next one in the signature. Others are random.",
+)
+@click.option("--output", "-o", metavar="DIR", help="Write each output there as NAME.npy.")
+@click.option("--threads", "-t", type=click.IntRange(min=1), help="Default: all cores.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@json_option
+def run(
+    program: str, choice: PlanChoice, sizes: tuple[str, ...], inputs: tuple[str, ...],
+    output: str | None, threads: int | None, seed: int, *, as_json: bool,
+) -> None:
+    """Run PROGRAM on arrays, check it against its reference, and time it."""
+    found = load_program(program)
+    given = load_inputs(inputs, found)
+    known = sizes_of(found, given, parse_sizes(sizes, found))
+    outcome = execute(found, choice, given, known, threads=threads, seed=seed)
+    files = save_outputs(outcome.outputs, output) if output else {}
+    if as_json:
+        print_json(as_document(found, choice, outcome, files))
+    else:
+        _show(found, outcome, files)
+    if not outcome.agrees:
+        msg = f"{choice.name} does not agree with {outcome.checked_against}"
+        raise InvalidOptionError(msg, hint="is an input outside the range the program is for?")
+
+
+def load_inputs(texts: Sequence[str], program: Program) -> Values:
+    """Arrays from ``FILE.npy`` or ``NAME=FILE.npy``.
+
+    Raises ``UnknownNameError`` for other names and ``InvalidOptionError`` for unreadable files.
+    """
+    names = [a.name for a in program.scop.arrays if a.is_live_in]
+    result: Values = {}
+    for text in texts:
+        name, equals, file = text.partition("=")
+        if not equals:
+            file = text
+            name = next((n for n in names if n not in result and _is_array(program, n)), "")
+        if name not in names:
+            msg = f"{program.name} has no input {name or 'left'} for {file}"
+            raise UnknownNameError(msg, hint="inputs are: " + ", ".join(names))
+        result[name] = _read(file)
+    return result
+
+
+def _is_array(program: Program, name: str) -> bool:
+    return program.scop.array(name).rank > 0
+
+
+def _read(file: str) -> Any:  # noqa: ANN401 - whatever the file holds is checked by the kernel
+    import numpy as np
+
+    try:
+        values = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        msg = f"{file} is not an array in NumPy's .npy format: {error}"
+        raise InvalidOptionError(msg) from None
+    if not isinstance(values, np.ndarray):
+        msg = f"{file} holds several arrays"
+        raise InvalidOptionError(msg, hint="give one .npy file for each input")
+    return values if values.ndim else values[()]
+
+
+def sizes_of(program: Program, given: Values, sizes: dict[str, int]) -> dict[str, int]:
+    """All sizes: from the arrays given, then those asked for, then the usual ones.
+
+    Raises ``ArgumentError`` where arrays and sizes contradict each other.
+    """
+    from polyopt.codegen.program import signature_of
+    from polyopt.runtime.sizes import SizeSolver
+
+    scop = program.scop
+    solver = SizeSolver(scop.params, signature_of(scop), scop.context)
+    shapes = {n: v.shape for n, v in given.items() if hasattr(v, "shape") and v.shape}
+    derived = solver.derivable(set(shapes))
+    usual = complete_sizes(sizes, program)
+    start = {n: v for n, v in usual.items() if n in sizes or n not in derived}
+    return solver.solve(start, shapes)
+
+
+def execute(
+    program: Program,
+    choice: PlanChoice,
+    given: Values,
+    sizes: Mapping[str, int],
+    *,
+    threads: int | None,
+    seed: int,
+) -> Outcome:
+    """Compile, run and time the chosen plan beside the unfused form."""
+    from polyopt.bench.arguments import CallArguments, inputs_for
+    from polyopt.bench.measure import Subject, alternate
+    from polyopt.bench.runner import agreement
+    from polyopt.transform.plan import Plan
+
+    plan = choice.plan(program, sizes)
+    kernels: dict[str, Kernel] = {choice.name: plan.compile(target=choice.target)}
+    if not choice.unfused:
+        kernels["polyopt-unfused"] = Plan(program.scop).compile(target=choice.target)
+    kernel = kernels[choice.name]
+    complete = set(given) >= {a.name for a in program.scop.arrays if a.is_live_in}
+    values = {} if complete else inputs_for(kernel, sizes, seed, program.kernel)
+    values |= given
+    call = CallArguments.make(kernel, values, sizes)
+    against, agrees = agreement(plan, kernel, values, sizes, program.kernel)
+    calls = {n: CallArguments.make(k, values, sizes) for n, k in kernels.items()}
+    subjects = {
+        n: Subject(
+            lambda k=k, c=calls[n]: c.call(k, threads),
+            calls[n].restore if calls[n].changes_inputs else None,
+        )
+        for n, k in kernels.items()
+    }
+    times = alternate(subjects, seconds=0.3)
+    call.call(kernel, threads)
+    return Outcome(sizes, call.results, against, agrees, times)
+
+
+def save_outputs(outputs: Values, folder: str) -> dict[str, str]:
+    """Write each output as ``NAME.npy``; the paths by name. Raises ``OSError``."""
+    import io
+
+    import numpy as np
+
+    from polyopt.cli.output import write_file
+
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written: dict[str, str] = {}
+    for name, values in outputs.items():
+        buffer = io.BytesIO()
+        np.save(buffer, values)
+        written[name] = str(write_file(target / f"{name}.npy", buffer.getvalue()))
+    return written
+
+
+def as_document(
+    program: Program, choice: PlanChoice, outcome: Outcome, files: Mapping[str, str]
+) -> dict[str, object]:
+    """The outcome for ``--json``."""
+    return {
+        "program": program.name, "variant": choice.name, "size": dict(outcome.sizes),
+        "agrees": outcome.agrees, "checked_against": outcome.checked_against,
+        "times": {
+            name: {"median_ms": s.median_ms, "min_ms": s.min_ms, "iqr_ms": s.iqr_ms,
+                   "runs": s.runs, "noisy": s.noisy}
+            for name, s in outcome.times.items()
+        },
+        "outputs": {
+            name: {"dtype": str(v.dtype), "shape": list(v.shape), "file": files.get(name)}
+            for name, v in outcome.outputs.items()
+        },
+    }  # fmt: skip
+
+
+def _show(program: Program, outcome: Outcome, files: Mapping[str, str]) -> None:
+    sizes = ", ".join(f"{n} = {v}" for n, v in outcome.sizes.items())
+    click.echo(f"{program.name}{f' with {sizes}' if sizes else ''}")
+    for name, values in outcome.outputs.items():
+        place = f"  -> {files[name]}" if name in files else ""
+        click.echo(f"  {name}: {values.dtype}{list(values.shape)}{place}")
+    verdict = "agrees with" if outcome.agrees else "DOES NOT AGREE with"
+    click.echo(f"  {verdict} {outcome.checked_against}")
+    columns = [("variant", "left"), ("median ms", "right"), ("least", "right"), ("runs", "right")]
+    rows = [
+        (name, milliseconds(s.median_ms) + ("~" if s.noisy else ""), milliseconds(s.min_ms),
+         str(s.runs))
+        for name, s in outcome.times.items()
+    ]  # fmt: skip
+    print_table(columns, rows)
