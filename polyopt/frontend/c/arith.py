@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.frontend.c.affine import affine_form, combine, fits
+from polyopt.frontend.c.affine import affine_form, always_at_least, combine, fits
 from polyopt.ir import build
-from polyopt.ir.expr import Affine, Binary, Compare, Const, Expr, Inside, inside, rewrite, same_expr
+from polyopt.ir.expr import Affine, Binary, Compare, Const, Expr, Inside, inside, same_expr
 from polyopt.ir.types import BOOL, I32, ScalarType, promote_c
-from polyopt.isl import Set, affine_constant
 
 if TYPE_CHECKING:
-    from polyopt.isl import PwAff, Space
-
-__all__ = ["ScalarType"]
+    from polyopt.isl import PwAff, Set
 
 
 def cast(type_: ScalarType, expr: Expr, known: Set) -> Expr:
@@ -60,9 +57,10 @@ def negate(operand: Expr, known: Set) -> Expr:
     return build.negate(operand)
 
 
-def choose(cond: Expr, then: Expr, other: Expr) -> Expr:
+def choose(cond: Expr, then: Expr, other: Expr, known: Set) -> Expr:
     """``cond ? then : other``; on integers ``a < b ? a : b`` is the minimum, and so on.
 
+    ``a < low ? low : min(a, high)`` is the clamp that it looks like where ``low <= high``.
     Floating operands keep the comparison: it says what happens to NaN.
     """
     if isinstance(cond, Compare) and then.type.is_integer and cond.op in {"lt", "le"}:
@@ -71,11 +69,29 @@ def choose(cond: Expr, then: Expr, other: Expr) -> Expr:
             return build.binary("min", then, other)
         if _same_value(less, other) and _same_value(more, then):
             return build.binary("max", other, then)
+        if _clamps("min", less, other, more, then, known):
+            return build.binary("max", other, then)
+        if _clamps("max", more, other, less, then, known):
+            return build.binary("min", other, then)
     return build.select(cond, then, other)
 
 
 def _same_value(compared: Expr, chosen: Expr) -> bool:
     return same_expr(compared, chosen)
+
+
+def _clamps(op: str, value: Expr, inner: Expr, limit: Expr, then: Expr, known: Set) -> bool:
+    """Whether ``inner`` is ``value`` limited on the other side, and the limits are in order."""
+    if not isinstance(inner, Binary) or inner.op != op or not _same_value(limit, then):
+        return False
+    sides = [side for side in inner.children if not _same_value(side, value)]
+    if len(sides) != 1:
+        return False
+    near, far = affine_form(limit, known), affine_form(sides[0], known)
+    if near is None or far is None:
+        return False
+    room = far.sub(near) if op == "min" else near.sub(far)
+    return always_at_least(room, 0, known)
 
 
 def both(left: Expr, right: Expr) -> Expr:
@@ -132,19 +148,3 @@ def compare_forms(op: str, left: PwAff, right: PwAff) -> Set:
     }  # fmt: skip
     return operations[op](right)
 
-
-def index_expression(expr: Expr, space: Space) -> Expr:
-    """A data-dependent index whose clamps show: their constant limits become affine."""
-
-    def change(node: Expr) -> Expr:
-        if not isinstance(node, Binary) or node.op not in {"min", "max"}:
-            return node
-        sides = [
-            Affine(side.type, affine_constant(space, int(side.value)))
-            if isinstance(side, Const)
-            else side
-            for side in (node.left, node.right)
-        ]
-        return node.with_children((sides[0], sides[1]))
-
-    return rewrite(expr, change)

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.errors import TypeMismatchError, UnsupportedError
+from polyopt.errors import TooDeepError, TypeMismatchError, UnsupportedError
 from polyopt.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.frontend.c.locate import Locator
+
+#: Most dimensions of an array.
+MAX_RANK = 32
 
 _SIGNED = {"char": I8, "short": I16, "int": I32, "long": I64}
 _UNSIGNED = {"char": U8, "short": U16, "int": U32, "long": U64}
@@ -53,9 +56,14 @@ class Types:
         const = False
         while True:
             match node:
-                case c_ast.ArrayDecl():
+                case c_ast.ArrayDecl() if len(extents) < MAX_RANK:
                     extents.append(node.dim)
                     node = node.type
+                case c_ast.ArrayDecl():
+                    msg = f"an array of more than {MAX_RANK} dimensions"
+                    raise self._locator.error(
+                        TooDeepError, node, msg, hint="fold some dimensions into one"
+                    )
                 case c_ast.PtrDecl():
                     if extents:
                         raise self._pointers(node)

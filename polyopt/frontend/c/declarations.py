@@ -47,7 +47,8 @@ class Declarer:
         """
         if isinstance(node.type, (c_ast.Struct, c_ast.Union, c_ast.Enum, c_ast.FuncDecl)):
             raise unsupported(self.program.locator, node.type)
-        if "static" in node.storage or "extern" in node.storage:
+        const = "const" in (node.quals or [])
+        if "extern" in node.storage or ("static" in node.storage and not const):
             msg = f"{node.storage[0]} variables are not taken"
             raise self.program.locator.error(
                 UnsupportedError, node, msg, hint="pass the array as an argument"

@@ -36,6 +36,7 @@ from polyopt.isl import affine_param
 
 if TYPE_CHECKING:
     from polyopt.errors import PolyoptError
+    from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, Set
 
 #: Deepest expression: later stages recurse over it within Python's usual limit.
@@ -84,17 +85,14 @@ class Lowering:
         """The error for an expression that should be affine."""
         from polyopt.frontend.c.reasons import culprit
 
-        part, reason, hint = culprit(self, node)
+        part, reason, hint = culprit(self, node, what)
         message = f"{what} is not affine: {reason}"
         return self.program.locator.error(NonAffineError, part, message, hint=hint)
 
     # -- values ------------------------------------------------------------------------------
     def lower(self, node: c_ast.Node) -> Expr:
         """The value of an expression, with its C type; comparisons are of type bool."""
-        if self.depth > MAX_EXPRESSION:
-            msg = f"an expression of more than {MAX_EXPRESSION} levels"
-            hint = "split it into several statements, or use a loop over an array"
-            raise self.program.locator.error(TooDeepError, node, msg, hint=hint)
+        self._check_depth(node)
         try:
             return replace(self, depth=self.depth + 1)._dispatch(node)
         except TypeMismatchError as error:
@@ -103,6 +101,12 @@ class Lowering:
             raise self.program.locator.error(
                 TypeMismatchError, node, error.diagnostic.message, hint="a cast may help"
             ) from None
+
+    def _check_depth(self, node: c_ast.Node) -> None:
+        if self.depth > MAX_EXPRESSION:
+            msg = f"an expression of more than {MAX_EXPRESSION} levels"
+            hint = "split it into several statements, or use a loop over an array"
+            raise self.program.locator.error(TooDeepError, node, msg, hint=hint)
 
     def _dispatch(self, node: c_ast.Node) -> Expr:
         match node:
@@ -198,6 +202,8 @@ class Lowering:
             rank, count = len(binding.extents), len(subscripts)
             msg = f"{base.name!r} has {rank} dimension(s) but is used with {count} subscript(s)"
             hint = "name one element: pointers to rows are not taken"
+            if rank == 0:
+                msg, hint = f"{base.name!r} is not an array", "only arrays take subscripts"
             raise self.program.locator.error(TypeMismatchError, node, msg, hint=hint)
         return binding, subscripts
 
@@ -226,10 +232,10 @@ class Lowering:
             return index_of(form)
         if not loads(expr):
             raise lowering.not_affine(node, "this subscript")
-        return arith.index_expression(build.cast(I64, expr), self.place.space)
+        return build.cast(I64, expr)
 
     # -- operators ---------------------------------------------------------------------------
-    def cast(self, type_: arith.ScalarType, expr: Expr) -> Expr:
+    def cast(self, type_: ScalarType, expr: Expr) -> Expr:
         """Conversion that keeps affine values affine where that is exact."""
         return arith.cast(type_, expr, self.program.known(self.place))
 
@@ -272,7 +278,7 @@ class Lowering:
         type_ = promote_c(then.type, other.type)
         then = self.under(cond).cast(type_, then)
         other = self.under(cond, False).cast(type_, other)
-        return arith.choose(cond, then, other)
+        return arith.choose(cond, then, other, self.program.known(self.place))
 
     def under(self, cond: Expr, holds: bool = True) -> Lowering:
         """Lowering where an affine condition is known to hold, or not to."""
@@ -283,13 +289,14 @@ class Lowering:
 
     def condition(self, node: c_ast.Node) -> Expr:
         """Truth of an expression: ``Inside`` where affine, else a bool computed from data."""
+        self._check_depth(node)
         match node:
             case c_ast.BinaryOp(op="&&"):
-                left = self.condition(node.left)
+                left = self._inner().condition(node.left)
                 right = self._inner().under(left).condition(node.right)
                 return arith.both(left, right)
             case c_ast.BinaryOp(op="||"):
-                left = self.condition(node.left)
+                left = self._inner().condition(node.left)
                 right = self._inner().under(left, False).condition(node.right)
                 return arith.either(left, right)
             case c_ast.UnaryOp(op="!"):

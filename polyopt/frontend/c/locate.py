@@ -139,11 +139,15 @@ class Locator:
         match = SequenceMatcher(None, [t.group() for t in was], [t.group() for t in now], False)
         touched: list[re.Match[str]] = []
         for _, a, b, c, d in match.get_opcodes():
+            hit = [k for k, n in enumerate(now[c:d]) if n.end() + 1 > start and n.start() + 1 < stop]
             if d - c == b - a:
-                pairs = zip(was[a:b], now[c:d], strict=True)
-                touched += [o for o, n in pairs if n.end() + 1 > start and n.start() + 1 < stop]
-            elif any(n.end() + 1 > start and n.start() + 1 < stop for n in now[c:d]):
-                touched += was[a:b]
+                touched += [was[a + k] for k in hit]
+            elif hit:
+                touched += was[a:b] or was[max(0, a - 1) : a + 1]
+        exact = old.find(new[start - 1 : stop - 1])
+        changed = [t.group() for t in touched] != TOKEN.findall(new[start - 1 : stop - 1])
+        if changed and exact >= 0:
+            return exact + 1, exact + 1 + stop - start
         if not touched:
             return 1, len(old) + 1
         return touched[0].start() + 1, touched[-1].end() + 1

@@ -48,6 +48,7 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
     domain = at_grid.domain.intersect(holds)
     if not _monotone(node.cond, name, step):
         domain = _until_first_failure(at_grid.domain, domain, step)
+        domain = domain.intersect_params(program.context)
     domain = domain.coalesce()
     _check_end(program, node, domain, place.depth, step)
     _check_unsigned(program, node, type_, domain, step)

@@ -11,14 +11,13 @@ from polyopt.errors import ProgramSyntaxError, TypeMismatchError, UnsupportedErr
 from polyopt.frontend.c.assemble import assemble
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.declarations import Declarer
-from polyopt.frontend.c.expressions import Lowering
+from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.loops import blame_condition
-from polyopt.frontend.c.expressions import set_of
 from polyopt.frontend.c.parse import deep_recursion, parse_condition
 from polyopt.frontend.c.region import choose_function, region_of
 from polyopt.frontend.c.scope import Env, Parameter, Program, Substituted, Variable
 from polyopt.frontend.c.statements import Statements
-from polyopt.frontend.c.usage import usage_of
+from polyopt.frontend.c.usage import names_in, usage_of
 from polyopt.ir.expr import Const
 from polyopt.isl import affine_constant, affine_param, params_space
 
@@ -46,7 +45,7 @@ def lower(
         region = region_of(found, locator)
         typedefs = {node.name: node.type for node in tree.ext if isinstance(node, c_ast.Typedef)}
         types = Types(locator, typedefs)
-        conditions = _assumptions(text, found, locator)
+        conditions = _assumptions(text, locator)
         usage = usage_of([found, *(c_ast.If(cond, None, None) for cond in conditions)])
         arguments = _arguments(found, types, locator)
         wanted = usage.affine | set(sizes)
@@ -63,7 +62,8 @@ def lower(
         _bind_arguments(program, env, arguments)
         for condition in conditions:
             _assume(program, env, condition)
-        nest = Statements(program).block(region.items, env.inner(), program.start())
+        items = [*_tables(tree, found, arguments), *region.items]
+        nest = Statements(program).block(items, env.inner(), program.start())
         return assemble(program, found.decl.name, tuple(arguments), nest)
 
 
@@ -133,12 +133,25 @@ def _constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
             env.declare(node.name, Substituted(value, 0))
 
 
-def _assumptions(
-    text: Preprocessed, function: c_ast.FuncDef, locator: Locator
+def _tables(
+    tree: c_ast.FileAST, function: c_ast.FuncDef, arguments: Iterable[str]
 ) -> list[c_ast.Node]:
-    """Conditions of the ``#pragma polyopt assume(...)`` lines at the top or in the function."""
+    """File-level ``const`` arrays that the function uses: as if declared in it."""
+    used = names_in(function.body) - set(arguments)
+    return [
+        node
+        for node in tree.ext
+        if isinstance(node, c_ast.Decl)
+        and isinstance(node.type, c_ast.ArrayDecl)
+        and "const" in node.quals
+        and node.init is not None
+        and node.name in used
+    ]
+
+
+def _assumptions(text: Preprocessed, locator: Locator) -> list[c_ast.Node]:
+    """Conditions of the ``#pragma polyopt assume(...)`` lines of the file."""
     result: list[c_ast.Node] = []
-    del function
     for line, pragma in sorted(text.pragmas.items()):
         found = _ASSUME.match(pragma)
         if found is None:

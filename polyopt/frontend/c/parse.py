@@ -12,7 +12,6 @@ from pycparser import c_ast, c_lexer, c_parser
 
 from polyopt.errors import ProgramSyntaxError, TooDeepError
 from polyopt.frontend.c.locate import Locator
-from polyopt.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +118,7 @@ def deep_recursion() -> Iterator[None]:
 def check_depth(locator: Locator) -> None:
     """Refuse nesting beyond ``MAX_DEPTH`` before any recursive code meets it."""
     runs = [0]
-    parens, prefix, questions = 0, 0, 0
+    prefix, questions = 0, 0
     opened: list[str] = []
     ended = False
     for line, column, text in locator.tokens:
@@ -143,14 +142,12 @@ def check_depth(locator: Locator) -> None:
                 questions += 1
             case _:
                 pass
-        parens = len(opened) + sum(runs) + questions
+        depth = len(opened) + sum(runs) + questions
         prefix = prefix + 1 if text in {"-", "+", "!", "~", "*", "&", "sizeof"} else 0
-        if max(parens, prefix) > MAX_DEPTH:
-            what = {"(": "parentheses", "[": "subscripts", "?": "conditional expressions"}
-            kind = what.get(text, "statements")
-            msg = f"{kind if prefix <= MAX_DEPTH else 'operators'} nested more than {MAX_DEPTH} deep"
-            raise TooDeepError(msg, span=_at(locator, line, column), hint=_DEPTH_HINT)
-
-
-def _at(locator: Locator, line: int, column: int) -> Span:
-    return locator.span((line, column))
+        if max(depth, prefix) > MAX_DEPTH:
+            blocks = sum(runs) + opened.count("{")
+            kind = "loops and conditions" if 2 * blocks > depth else "brackets"
+            kind = "operators" if prefix > MAX_DEPTH else kind
+            msg = f"{kind} nested more than {MAX_DEPTH} deep"
+            span = locator.span((line, column))
+            raise TooDeepError(msg, span=span, hint=_DEPTH_HINT)

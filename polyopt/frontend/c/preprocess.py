@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pcpp
@@ -60,14 +61,17 @@ def preprocess(source: Source, defines: Mapping[str, str | int]) -> Preprocessed
     for name, value in {**_SPELLINGS, **_MACROS, **defines}.items():
         engine.define(f"{name.replace(' ', '')} {value}")
     plain = _join_lines(_blank_comments(source))
-    engine.parse(plain, source.name)
+    engine.temp_path.insert(0, str(Path(source.name).parent))
+    engine.parse(plain, None)
     try:
-        lines = _collect(engine, source.name)
+        lines = _collect(engine)
     except ProgramSyntaxError:
         raise
     except Exception as error:  # the library stops with all kinds on malformed directives
         msg = "a preprocessor directive does not make sense"
-        raise ProgramSyntaxError(msg, span=_last_directive(source, engine)) from error
+        span = _last_directive(source, engine)
+        hint = "complete it, or take it out"
+        raise ProgramSyntaxError(msg, span=span, hint=hint) from error
     engine.check()
     pragmas = {n: engine.expand(t) for n, t in lines.items() if t.lstrip().startswith("#pragma")}
     last = max(lines, default=0)
@@ -106,12 +110,15 @@ def _join_lines(text: str) -> str:
     return "\n".join(lines)
 
 
-def _collect(engine: _Engine, name: str) -> dict[int, str]:
-    """The output's tokens put back on the lines they came from."""
+def _collect(engine: _Engine) -> dict[int, str]:
+    """The output's tokens put back on the lines they came from.
+
+    Tokens of included files, which alone have a file name, go onto the line of the include.
+    """
     lines: dict[int, str] = {}
     current = 1
     while (token := engine.token()) is not None:
-        if token.source not in {name, None, ""}:
+        if token.source:
             text = token.value.replace("\n", " ")
         else:
             current = max(current, token.lineno)
@@ -128,12 +135,13 @@ class _Engine(pcpp.Preprocessor):
         self._source = source
         self._mistakes: list[ProgramSyntaxError] = []
         self.last_line = 1
+        # else tokens of a file below the current folder would name it by its relative path
+        self.rewrite_paths = []
 
     def on_error(self, file: str, line: int, msg: str) -> None:
         """Keep a mistake for later: the library goes on after it."""
         del file
-        found = ProgramSyntaxError(f"preprocessor: {msg}", span=_whole(self._source, line))
-        self._mistakes.append(found)
+        self._mistake(f"preprocessor: {msg.strip()}", line, "correct the directive")
         self.return_code = 1
 
     def on_include_not_found(
@@ -144,11 +152,7 @@ class _Engine(pcpp.Preprocessor):
         if not is_system_include or is_malformed:
             line = _line_with(self._source, includepath)
             msg = f"cannot find the included file {includepath!r}"
-            self._mistakes.append(
-                ProgramSyntaxError(
-                    msg, span=_whole(self._source, line), hint="put it beside the C file"
-                )
-            )
+            self._mistake(msg, line, "put it beside the C file")
         raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
 
     def on_directive_handle(
@@ -156,7 +160,16 @@ class _Engine(pcpp.Preprocessor):
     ) -> Any:
         """Remember how far the reading got."""
         self.last_line = directive.lineno
+        if directive.value in {"error", "warning"}:
+            text = "".join(token.value for token in toks).strip()
+            if directive.value == "error":
+                self._mistake(f"#error: {text}", directive.lineno, "pass defines=... as needed")
+            return True
         return super().on_directive_handle(directive, toks, ifpassthru, precedingtoks)
+
+    def _mistake(self, message: str, line: int, hint: str) -> None:
+        span = _whole(self._source, line)
+        self._mistakes.append(ProgramSyntaxError(message, span=span, hint=hint))
 
     def check(self) -> None:
         """Raise the first mistake, if there is one."""

@@ -70,15 +70,15 @@ def unset(program: Program, node: c_ast.ID, pending: Pending) -> PolyoptError:
     return program.locator.error(UnsupportedError, node, msg, hint=hint)
 
 
-def culprit(lowering: Lowering, node: c_ast.Node) -> tuple[c_ast.Node, str, str]:
+def culprit(lowering: Lowering, node: c_ast.Node, what: str) -> tuple[c_ast.Node, str, str]:
     """The smallest part of an expression that is not affine, why, and a hint."""
     for child in _operands(node):
         value = lowering.lower(child)
         if lowering.form(value) is None:
-            return culprit(lowering, child)
+            return culprit(lowering, child, what)
     match node:
         case c_ast.BinaryOp():
-            return (node, *_operation(lowering, node))
+            return (node, *_operation(lowering, node, what))
         case c_ast.ArrayRef():
             return node, f"{_base(node)!r} is data", "only iterators and sizes may decide this"
         case c_ast.ID():
@@ -132,7 +132,7 @@ def _name(lowering: Lowering, node: c_ast.ID) -> tuple[str, str]:
             return f"{node.name!r} is data", _GENERAL
 
 
-def _operation(lowering: Lowering, node: c_ast.BinaryOp) -> tuple[str, str]:
+def _operation(lowering: Lowering, node: c_ast.BinaryOp, what: str) -> tuple[str, str]:
     value = lowering.lower(node)
     if value.type.kind == "uint" and node.op in {"-", "<", "<=", ">", ">=", "==", "!="}:
         return (
@@ -141,10 +141,10 @@ def _operation(lowering: Lowering, node: c_ast.BinaryOp) -> tuple[str, str]:
         )
     match node.op:
         case "*":
-            return (
-                "a product of two variables",
-                "declare a multi-dimensional array, such as a[H][W], and subscript it as a[i][j]",
-            )
+            hint = "one factor has to be a constant; pass the product as a size of its own"
+            if "subscript" in what:
+                hint = "declare an array of more dimensions, such as a[H][W], and use a[i][j]"
+            return "a product of two variables", hint
         case "/" | "%":
             return f"{node.op!r} by something that is not a constant", "divide by a constant"
         case "<<" | ">>":

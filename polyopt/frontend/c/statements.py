@@ -148,7 +148,8 @@ class Statements:
         variable = declarer.variable("condition", cond.type, (), self.program.locator.span(node.cond))
         lowering = Lowering(self.program, Env(), place)
         record = self._record(variable, lowering.private(variable), cond, place, variable.span)
-        return build.load(cond.type, variable.array, lowering.private(variable)), [record]
+        kept = build.load(cond.type, variable.array, lowering.private(variable))
+        return replace(kept, span=variable.span), [record]
 
     # -- declarations and assignments --------------------------------------------------------
     def _declare(self, node: c_ast.Decl, env: Env, place: Place) -> list[Item]:

@@ -97,24 +97,32 @@ def _affine_names(node: c_ast.Node, data: set[str]) -> set[str]:
         case c_ast.ArrayDecl():
             return names_in(node.dim)
         case c_ast.If() | c_ast.TernaryOp():
-            return _condition_names(node.cond, data)
-        case c_ast.BinaryOp() if node.op in {"&&", "||"}:
+            return set().union(*(_condition_names(atom, data) for atom in _atoms(node.cond)))
+        case c_ast.BinaryOp() if node.op in _RELATIONAL:
             return _condition_names(node, data)
         case _:
             return set()
 
 
-def _condition_names(cond: c_ast.Node | None, data: set[str]) -> set[str]:
-    """Names in the parts of a condition that touch no data."""
-    match cond:
-        case c_ast.BinaryOp() if cond.op in {"&&", "||"}:
-            return _condition_names(cond.left, data) | _condition_names(cond.right, data)
-        case c_ast.UnaryOp() if cond.op == "!":
-            return _condition_names(cond.expr, data)
-        case _:
-            names = names_in(cond)
-            touches = any(isinstance(n, c_ast.ArrayRef) for n in nodes(cond)) or names & data
-            return set() if touches else names
+def _atoms(cond: c_ast.Node | None) -> Iterator[c_ast.Node]:
+    """The parts of a condition between ``&&``, ``||`` and ``!``."""
+    waiting = [cond] if cond is not None else []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, c_ast.BinaryOp) and node.op in {"&&", "||"}:
+            waiting += [node.right, node.left]
+        elif isinstance(node, c_ast.UnaryOp) and node.op == "!":
+            waiting.append(node.expr)
+        else:
+            yield node
+
+
+def _condition_names(atom: c_ast.Node, data: set[str]) -> set[str]:
+    """The names in a part of a condition, if it touches no data."""
+    names = names_in(atom)
+    if names & data or any(isinstance(node, c_ast.ArrayRef) for node in nodes(atom)):
+        return set()
+    return names
 
 
 def _close(affine: set[str], everything: list[c_ast.Node]) -> frozenset[str]:
