@@ -7,6 +7,7 @@ import click
 from polyopt import __version__
 from polyopt.cli.boundary import GuardedGroup
 from polyopt.cli.house import cache, doctor
+from polyopt.cli.measuring import bench, tune
 from polyopt.cli.reasons import deps, explain, prove
 from polyopt.cli.running import run
 from polyopt.cli.writing import emit, view
@@ -23,7 +24,7 @@ def cli() -> None:
     """Loop nests in, proven and fused C out."""
 
 
-for _command in (run, emit, view, deps, prove, explain, doctor, cache):
+for _command in (run, emit, view, deps, prove, explain, bench, tune, doctor, cache):
     cli.add_command(_command)
 
 

@@ -1,0 +1,138 @@
+"""``bench`` and ``tune``: times, and plans chosen by them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from polyopt.cli.options import json_option, parse_threads, program_argument, size_option
+from polyopt.cli.output import console, milliseconds, print_json, print_table, text
+from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+
+if TYPE_CHECKING:
+    from polyopt.bench.machine import Machine
+    from polyopt.bench.runner import Row, Subjects
+
+threads_option = click.option(
+    "--threads", "-t", metavar="1,2", help="Numbers of threads; default: 1 and all cores."
+)
+
+
+@click.command()
+@click.argument("programs", nargs=-1)
+@size_option
+@threads_option
+@click.option(
+    "--peers", metavar="NAMES", default="", help="Also measure these: clang, gcc (unfused form)."
+)
+@click.option("--repeat", "-n", type=click.IntRange(min=1), help="Rounds; default: as time allows.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0.01), default=1.0, show_default=True,
+    help="Time for each variant and number of threads.",
+)
+@json_option
+def bench(
+    programs: tuple[str, ...], sizes: tuple[str, ...], threads: str | None, peers: str,
+    repeat: int | None, seconds: float, *, as_json: bool,
+) -> None:
+    """Measure PROGRAMS (default: all kernels): automatic plan, unfused form, expert's recipe.
+
+    Variants take turns within one run. The limit is what measured bandwidth and peak allow.
+    """
+    from polyopt.bench.machine import machine
+    from polyopt.bench.report import COLUMNS, as_json as document, summary, table
+    from polyopt.library import kernel_names
+
+    counts = parse_threads(threads)
+    subjects = [_subjects(name, sizes) for name in programs or kernel_names()]
+    others = tuple(p.strip() for p in peers.split(",") if p.strip())
+    limits = machine()
+    rows = _measured(subjects, limits, counts, others, repeat, seconds, quiet=as_json)
+    if as_json:
+        print_json(document(limits, rows))
+        return
+    text(_about(limits))
+    print_table(COLUMNS, list(table(rows)))
+    if any(row.noisy for row in rows):
+        text("~ the spread stayed wide although measured again: read ratios with care")
+    for line in summary(rows):
+        text(line)
+
+
+def _subjects(name: str, sizes: tuple[str, ...]) -> Subjects:
+    from polyopt.bench.runner import Subjects
+
+    program = load_program(name)
+    known = complete_sizes(parse_sizes(sizes, program), program)
+    return Subjects(program.name, program.scop, program.kernel, known)
+
+
+def _measured(
+    subjects: list[Subjects], limits: Machine, counts: tuple[int, ...], peers: tuple[str, ...],
+    rounds: int | None, seconds: float, *, quiet: bool,
+) -> list[Row]:
+    """All rows; on a terminal, says which kernel is being measured."""
+    from polyopt.bench.runner import bench as measure
+
+    rows: list[Row] = []
+    out = console()
+    for what in subjects:
+        if out.is_terminal and not quiet:
+            click.echo(f"\r{what.name:<40}", nl=False, err=True)
+        rows += measure(
+            what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds
+        )
+    if out.is_terminal and not quiet:
+        click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
+    return rows
+
+
+def _about(limits: Machine) -> str:
+    def listed(values: dict[int, float], unit: str) -> str:
+        return " / ".join(f"{v:.3g}" for v in values.values()) + f" {unit}"
+
+    threads = " / ".join(map(str, limits.bandwidth_gbs))
+    return (
+        f"{limits.cpu}, {limits.cores} cores, {limits.compiler}\n"
+        f"on {threads} threads: {listed(limits.bandwidth_gbs, 'GB/s')}, "
+        f"{listed(limits.peak_gflops, 'GFLOP/s')}"
+    )
+
+
+@click.command()
+@program_argument
+@size_option
+@click.option("--threads", "-t", type=click.IntRange(min=1), help="Default: all cores.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of inputs and order.")
+@click.option("--seconds", type=click.FloatRange(min=0.01), default=0.5, show_default=True)
+@click.option("--save", metavar="FILE", help="Write the fastest plan there as JSON.")
+@json_option
+def tune(
+    program: str, sizes: tuple[str, ...], threads: int | None, seed: int, seconds: float,
+    save: str | None, *, as_json: bool,
+) -> None:
+    """Measure the model's best few plans for PROGRAM and keep the fastest."""
+    from polyopt.bench.tune import save_plan, tune as search
+
+    found = load_program(program)
+    known = complete_sizes(parse_sizes(sizes, found), found)
+    trials = search(
+        found.scop, known, library=found.kernel, threads=threads, seed=seed, seconds=seconds
+    )
+    best = trials[0]
+    if save:
+        save_plan(best.plan, save)
+    if as_json:
+        listed = [{"name": t.name, "plan": str(t.plan), **asdict(t.sample)} for t in trials]
+        print_json({"program": found.name, "size": known, "trials": listed, "file": save})
+        return
+    rows = [
+        (t.name, milliseconds(t.sample.median_ms) + "~" * t.sample.noisy, str(t.sample.runs))
+        for t in trials
+    ]
+    print_table([("plan for", "left"), ("median ms", "right"), ("runs", "right")], rows)
+    text(f"\nthe fastest, for {best.name}:\n{best.plan}")
+    if save:
+        text(f"wrote {save}")
