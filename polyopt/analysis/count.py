@@ -477,3 +477,46 @@ class _Counter:
                 inner = self.system.divisions[variable - self.system.rank]
                 total += factor * self._slope(inner, dim, period)
         return total // form.divisor
+
+
+def ranges(domain: Set, sizes: Mapping[str, int]) -> dict[int, tuple[int, int]] | None:
+    """Bounds on every dimension for given sizes, not always tight; ``None`` for an empty set."""
+    values = tuple(sizes.get(name) for name in params_of(domain.get_space()))
+    found = [_ranges(system.at(values), values) for system in _systems(domain)]
+    boxes = [box for box in found if box is not None]
+    if not boxes:
+        return None
+    return {
+        d: (min(box[d][0] for box in boxes), max(box[d][1] for box in boxes)) for d in boxes[0]
+    }
+
+
+def links(domain: Set) -> tuple[frozenset[int], ...]:
+    """The dimensions in groups such that no constraint mentions two groups."""
+    groups = [frozenset({d}) for d in range(domain.dim(dim_type.set))]
+    for system in _systems(domain):
+        for constraint in system.constraints:
+            together = system.dims_of(constraint)
+            touched = [g for g in groups if g & together]
+            if len(touched) > 1:
+                groups = [g for g in groups if not g & together]
+                groups.append(frozenset(d for g in touched for d in g))
+    return tuple(groups)
+
+
+def bounds_of(
+    form: Aff, limits: Mapping[int, tuple[int, int]], sizes: Mapping[str, int]
+) -> tuple[int, int]:
+    """Least and greatest value of a quasi-affine expression over a box of its dimensions."""
+    rank = form.dim(dim_type.in_)
+    names = params_of(form.get_domain_space())
+    own = _linear(form, rank).at([sizes.get(name) for name in names])
+    low = high = own.constant
+    for variable, factor in own.terms.items():
+        if variable < rank:
+            ends = limits[variable]
+        else:
+            ends = bounds_of(form.get_div(variable - rank), limits, sizes)
+        low += min(factor * ends[0], factor * ends[1])
+        high += max(factor * ends[0], factor * ends[1])
+    return low // own.divisor, high // own.divisor

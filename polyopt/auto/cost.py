@@ -1,0 +1,352 @@
+"""What a plan costs before anything runs: work repeated, storage, bytes moved, parallelism.
+
+Numbers of instances are exact. Bytes moved are the estimate of ``auto.traffic``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from polyopt.analysis.count import count
+from polyopt.analysis.points import parameter_value
+from polyopt.auto.traffic import Traffic, array_bytes
+from polyopt.codegen.target import target as find_target
+from polyopt.ir.expr import Affine, Const, Inside, Load, loads, same_expr
+from polyopt.transform.initial import source_program
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from polyopt.codegen.target import Target
+    from polyopt.ir.expr import Expr
+    from polyopt.ir.scop import Scop, Statement
+    from polyopt.isl import Set
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import Copy
+
+    _Sizes = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class ScratchCost:
+    """One buffer: its bytes per thread and the smallest cache that holds it."""
+
+    name: str
+    array: str
+    #: the loop per iteration of which it is private; "" is the whole program
+    at: str
+    extents: tuple[int, ...]
+    bytes: int
+    #: "register", "L1", "L2" or "memory"
+    fits: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The bill of a program for given sizes, beside that of its source.
+
+    All byte counts are for the whole program unless they say otherwise.
+    """
+
+    program: str
+    sizes: Mapping[str, int]
+    target: Target
+    #: statement -> instances in the source
+    source_instances: Mapping[str, int]
+    #: copy (or inlined operand's statement) -> instances in the plan
+    copy_instances: Mapping[str, int]
+    #: statement -> instances in the plan, over all copies and inlined evaluations
+    instances: Mapping[str, int]
+    #: statement -> arithmetic operations of one instance
+    operations_each: Mapping[str, int]
+    #: statement -> the array it writes
+    writes: Mapping[str, str]
+    scratch: tuple[ScratchCost, ...]
+    live_in_bytes: int
+    live_out_bytes: int
+    #: temporary array -> its bytes, where it is stored in full
+    stored: Mapping[str, int]
+    #: level ("L2": what L1 misses; "memory": what L2 misses) -> array -> bytes
+    moved: Mapping[str, Mapping[str, int]]
+    #: the same for the source program
+    source_moved: Mapping[str, Mapping[str, int]]
+    #: parallel loop -> iterations
+    parallel: Mapping[str, int]
+
+    @property
+    def operations(self) -> int:
+        """Arithmetic operations in all."""
+        return sum(n * self.operations_each[s] for s, n in self.instances.items())
+
+    @property
+    def source_operations(self) -> int:
+        """Arithmetic operations of the source."""
+        return sum(n * self.operations_each[s] for s, n in self.source_instances.items())
+
+    @property
+    def work_repeated(self) -> float:
+        """Operations over those of the source: 1.0 repeats nothing.
+
+        Where the source computes nothing (it copies), instances count instead.
+        """
+        if self.source_operations:
+            return self.operations / self.source_operations
+        return sum(self.instances.values()) / max(1, sum(self.source_instances.values()))
+
+    @cached_property
+    def repeated(self) -> Mapping[str, float]:
+        """Instances over those of the source, per array written."""
+        source, plan = Counter[str](), Counter[str]()
+        for statement, array in self.writes.items():
+            source[array] += self.source_instances[statement]
+            plan[array] += self.instances.get(statement, 0)
+        return {array: plan[array] / source[array] for array in source if source[array]}
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of all buffers of one thread."""
+        return sum(s.bytes for s in self.scratch)
+
+    @property
+    def compulsory_bytes(self) -> int:
+        """Inputs once and results once: no plan moves less."""
+        return self.live_in_bytes + self.live_out_bytes
+
+    @property
+    def intermediate_bytes(self) -> int:
+        """Temporary arrays stored in full."""
+        return sum(self.stored.values())
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes from and to memory."""
+        return sum(self.moved["memory"].values())
+
+    @property
+    def source_bytes_moved(self) -> int:
+        """Bytes from and to memory that the source would move."""
+        return sum(self.source_moved["memory"].values())
+
+    @property
+    def bytes_saved(self) -> int:
+        """Bytes to and from memory less than in the source program."""
+        return self.source_bytes_moved - self.bytes_moved
+
+    @property
+    def parallel_tiles(self) -> int:
+        """Iterations that threads can share, in the nest that has the fewest; 1 without any."""
+        return min(self.parallel.values(), default=1)
+
+    @property
+    def intensity(self) -> float:
+        """Operations per byte from or to memory."""
+        return self.operations / max(1, self.bytes_moved)
+
+    def __str__(self) -> str:
+        """A table of at most 80 columns."""
+        from polyopt.auto.bill import table
+
+        return table(self)
+
+
+def cost(
+    program: Program, sizes: Mapping[str, int], target: str | Target | None = None
+) -> Cost:
+    """The bill of a program for parameter values ``sizes`` (all of them).
+
+    Raises ``InvalidOptionError`` for an unknown target.
+    """
+    machine = find_target(target or "native")
+    scop = program.scop
+    numbers = tuple((name, int(sizes[name])) for name in scop.params if name in sizes)
+    by_copy, by_statement = _instances(program, numbers)
+    traffic = Traffic(program, dict(numbers))
+    levels = {"L2": machine.l1_bytes, "memory": machine.l2_bytes}
+    return Cost(
+        program=scop.name,
+        sizes=dict(numbers),
+        target=machine,
+        source_instances=_source_instances(scop, numbers),
+        copy_instances=by_copy,
+        instances=by_statement,
+        operations_each={s.name: operations(s.value) for s in scop.statements},
+        writes={s.name: s.array for s in scop.statements},
+        scratch=_scratches(program, dict(numbers), machine),
+        live_in_bytes=_live_bytes(scop, numbers, "in"),
+        live_out_bytes=_live_bytes(scop, numbers, "out"),
+        stored=_stored(program, dict(numbers)),
+        moved={name: traffic.through(size) for name, size in levels.items()},
+        source_moved=_source_moved(scop, numbers, machine),
+        parallel=_parallel(program, dict(numbers)),
+    )
+
+
+def operations(expr: Expr) -> int:
+    """The arithmetic operations of one evaluation; subscripts, loads and conversions are free."""
+    from polyopt.ir.expr import Cast
+
+    if isinstance(expr, (Affine, Const, Inside, Load)):
+        return 0
+    own = 0 if isinstance(expr, Cast) else 1
+    return own + sum(operations(child) for child in expr.children)
+
+
+# -- instances --------------------------------------------------------------------------------
+
+_COUNTS: WeakKeyDictionary[Copy, dict[_Sizes, int]] = WeakKeyDictionary()
+
+
+def instances_of(copy: Copy, context: Set, sizes: Mapping[str, int]) -> int:
+    """How often a copy runs; remembered per copy and sizes."""
+    del context
+    known = _COUNTS.setdefault(copy, {})
+    key = tuple(sizes.items())
+    if key not in known:
+        known[key] = count(copy.domain, sizes)
+    return known[key]
+
+
+def _instances(program: Program, sizes: _Sizes) -> tuple[dict[str, int], dict[str, int]]:
+    """Instances per copy, and per statement with inlined evaluations."""
+    given, context = dict(sizes), program.scop.context
+    by_copy: dict[str, int] = {}
+    by_statement: dict[str, int] = {s.name: 0 for s in program.scop.statements}
+    for name in program.places:
+        for copy in _with_operands(program, program.copies[name]):
+            number = instances_of(copy, context, given)
+            by_copy[copy.name] = number
+            by_statement[copy.statement.name] += number
+    return by_copy, by_statement
+
+
+def _with_operands(program: Program, copy: Copy) -> Iterator[Copy]:
+    """A copy and what is inlined into it; equal loads of one statement count once."""
+    yield copy
+    seen: list[Load] = []
+    for access, load in zip(copy.statement.reads, loads(copy.statement.value), strict=True):
+        if access.array not in program.inlined:
+            continue
+        if any(same_expr(load, other) for other in seen):
+            continue
+        seen.append(load)
+        operand = program.operand(copy, access)
+        if operand is not None:
+            yield from _with_operands(program, operand)
+
+
+class _Source:
+    """What is known of a program's source, by sizes and machine."""
+
+    def __init__(self, scop: Scop) -> None:
+        self.program = source_program(scop)
+        self.instances: dict[_Sizes, dict[str, int]] = {}
+        self.moved: dict[tuple[_Sizes, Target], dict[str, dict[str, int]]] = {}
+        self.live: dict[tuple[_Sizes, str], int] = {}
+
+
+_SOURCES: WeakKeyDictionary[Scop, _Source] = WeakKeyDictionary()
+
+
+def _source(scop: Scop) -> _Source:
+    if scop not in _SOURCES:
+        _SOURCES[scop] = _Source(scop)
+    return _SOURCES[scop]
+
+
+def _source_instances(scop: Scop, sizes: _Sizes) -> dict[str, int]:
+    known = _source(scop)
+    if sizes not in known.instances:
+        known.instances[sizes] = {
+            name: count(copy.domain, dict(sizes)) for name, copy in known.program.copies.items()
+        }
+    return known.instances[sizes]
+
+
+def _source_moved(scop: Scop, sizes: _Sizes, machine: Target) -> dict[str, dict[str, int]]:
+    known = _source(scop)
+    key = sizes, machine
+    if key not in known.moved:
+        traffic = Traffic(known.program, dict(sizes))
+        known.moved[key] = {
+            "L2": traffic.through(machine.l1_bytes),
+            "memory": traffic.through(machine.l2_bytes),
+        }
+    return known.moved[key]
+
+
+# -- storage ----------------------------------------------------------------------------------
+
+
+def _live_bytes(scop: Scop, sizes: _Sizes, side: str) -> int:
+    known = _source(scop).live
+    if (sizes, side) not in known:
+        known[sizes, side] = sum(
+            array_bytes(a, dict(sizes))
+            for a in scop.arrays
+            if (a.is_live_in if side == "in" else a.is_live_out)
+        )
+    return known[sizes, side]
+
+
+def _scratches(
+    program: Program, sizes: Mapping[str, int], machine: Target
+) -> tuple[ScratchCost, ...]:
+    result: list[ScratchCost] = []
+    for scratch in program.scratches:
+        extents = tuple(max(0, parameter_value(e, sizes)) for e in scratch.extents)
+        size = program.scop.array(scratch.array).type.bytes
+        for extent in extents:
+            size *= extent
+        where = "register" if all(e == 1 for e in extents) else _level(size, machine)
+        result.append(ScratchCost(scratch.name, scratch.array, scratch.at, extents, size, where))
+    return tuple(result)
+
+
+def _level(size: int, machine: Target) -> str:
+    if size <= machine.l1_bytes:
+        return "L1"
+    return "L2" if size <= machine.l2_bytes else "memory"
+
+
+def _stored(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Temporary arrays that some copy writes in full."""
+    written = {
+        program.copies[name].statement.array
+        for name in program.places
+        if program.scratch(name, program.copies[name].statement.array) is None
+    }
+    return {
+        a.name: array_bytes(a, sizes)
+        for a in program.scop.arrays
+        if a.role == "temp" and a.name in written
+    }
+
+
+def _parallel(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Iterations of every parallel loop, per entry."""
+    result: dict[str, int] = {}
+    for loop in loops_of(program.tree):
+        if loop.mark == "parallel":
+            result[loop.name] = round(trips(program, loop, sizes))
+    return result
+
+
+def trips(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
+    """Iterations of a loop per entry, on average over the last copy inside it."""
+    name = copies_in(loop)[-1]
+    path = program.places[name].loops
+    level = next(k for k, around in enumerate(path) if around.name == loop.name)
+    copy = program.copies[name]
+    inner = count(prefix_map(copy, path[: level + 1]).range(), sizes)
+    outer = count(prefix_map(copy, path[:level]).range(), sizes) if level else 1
+    return inner / max(1, outer)
+
+
+def statement_of(program: Program, name: str) -> Statement:
+    """The statement of that name."""
+    return program.scop.statement(name)
