@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, TooDeepError
 from polyopt.ir.expr import Affine, Inside, index_of, rewrite
 from polyopt.ir.scop import Array, Loop, Scop, Statement
 from polyopt.isl import (
@@ -114,7 +114,32 @@ def _statement_names(drafts: Sequence[Draft]) -> dict[Draft, str]:
     return names
 
 
+#: Larger expressions are refused: shared parts count as often as they are used.
+MAX_OPERATIONS = 20_000
+
+
+def _check_size(draft: Draft) -> None:
+    """Raise ``TooDeepError`` where shared parts make an expression explode."""
+    sizes: dict[Expr, int] = {}
+    stack = [draft.value]
+    while stack:
+        node = stack[-1]
+        missing = [child for child in node.children if child not in sizes]
+        if missing:
+            stack += missing
+            continue
+        sizes[node] = 1 + sum(sizes[child] for child in node.children)
+        stack.pop()
+    if sizes[draft.value] > MAX_OPERATIONS:
+        raise TooDeepError(
+            f"an expression of {sizes[draft.value]:,} operations",
+            span=draft.span,
+            hint="store the parts that are used several times in a local or a stage",
+        )
+
+
 def _statement(draft: Draft, name: str) -> Statement:
+    _check_size(draft)
     domain = draft.domain.set_tuple_name(name)
     ident = domain.get_space().get_tuple_id(dim_type.set)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError, TypeMismatchError
 from polyopt.ir import build
-from polyopt.ir.expr import inside
+from polyopt.ir.expr import Affine, Const, inside
 from polyopt.ir.types import BOOL, F64, I64, ScalarType, promote_numpy
 from polyopt.isl import PwAff, Set, affine_constant, constant_value, dim_type
 
@@ -175,9 +175,20 @@ def form_of(value: Value, space: Space) -> PwAff | None:
             return None
 
 
+def index_form(value: Value, space: Space) -> PwAff | None:
+    """``form_of``, or that of a NumPy integer that is known or was affine before its cast."""
+    match value:
+        case Strong(expr=Const(value=number)) if value.expr.type.is_integer:
+            return affine_constant(space, int(number))
+        case Strong(expr=Affine(form=form)):
+            return form
+        case _:
+            return form_of(value, space)
+
+
 def need_form(value: Value, space: Space, what: str) -> PwAff:
-    """``form_of``, or a ``NonAffineError`` that names ``what``."""
-    form = form_of(value, space)
+    """``index_form``, or a ``NonAffineError`` that names ``what``."""
+    form = index_form(value, space)
     if form is not None:
         return form
     if isinstance(value, Strong):

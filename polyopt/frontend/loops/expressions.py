@@ -28,7 +28,7 @@ from polyopt.frontend.values import (
     compare,
     complement,
     either,
-    form_of,
+    index_form,
     negation,
     negative,
     select,
@@ -188,7 +188,7 @@ class Expressions:
                 "slices are not taken", hint="loop over the elements with range()"
             )
         value = self.value(node)
-        form = form_of(value, self.scope.space)
+        form = index_form(value, self.scope.space)
         if form is None:
             if type_of(value).is_float:
                 raise TypeMismatchError(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from polyopt.errors import NonAffineError, UnsupportedError
 from polyopt.frontend.located import located
 from polyopt.frontend.loops.scope import Known
-from polyopt.frontend.values import Number, lift_form, need_form
-from polyopt.isl import PwAff, Set, affine_constant, affine_var, dim_type
+from polyopt.frontend.values import index_form, lift_form, need_form
+from polyopt.isl import PwAff, Set, affine_constant, affine_var, constant_value, dim_type
 
 if TYPE_CHECKING:
     from polyopt.frontend.loops.expressions import Expressions
@@ -60,11 +60,13 @@ def _bound(node: ast.expr, read: Expressions) -> PwAff:
 
 def _step(node: ast.expr, read: Expressions) -> int:
     value = read.value(node)
-    if not isinstance(value, Number) or not isinstance(value.value, int) or not value.value:
+    form = index_form(value, read.scope.space)
+    number = None if form is None else constant_value(form)
+    if not number:
         raise NonAffineError(
             "the step of a loop has to be a constant other than 0", span=read.span(node)
         )
-    return int(value.value)
+    return number
 
 
 def _reversed(bounds: Range, node: ast.expr, read: Expressions) -> Range:

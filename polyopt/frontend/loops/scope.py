@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UnknownNameError
@@ -109,6 +110,10 @@ class Scope:
         universe = Set.universe(instance_space(self.params, "", ()))
         self.frames = [Frame((), universe, stores(text.tree.body))]
 
+    @cached_property
+    def _names(self) -> dict[str, object]:
+        return python_names(self.function)
+
     def inside(self, text: FunctionText, function: Callable[..., object]) -> Scope:
         """The scope of a helper function's expression, read in these same loops."""
         inner = Scope(text, function, self.params)
@@ -171,9 +176,8 @@ class Scope:
                 return lift(operand, self.space)
 
     def _python(self, name: str, span: Span) -> object:
-        names = python_names(self.function)
-        if name in names:
-            return names[name]
+        if name in self._names:
+            return self._names[name]
         if name in self.params:
             hint = f"plain Python does not know it either: write `{name}, ... = array.shape`"
         else:

@@ -26,7 +26,7 @@ from polyopt.frontend.values import (
     both,
     compare,
     complement,
-    form_of,
+    index_form,
     is_weak,
     need_form,
     negative,
@@ -179,7 +179,7 @@ class Nest:
         return Strong(Load(array.type, array.name, subscripts, node.span))
 
     def _subscript(self, value: Value) -> Expr:
-        form = form_of(value, self.space)
+        form = index_form(value, self.space)
         return build.cast(I64, as_expr(_integer(value))) if form is None else index_of(form)
 
     # reductions

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import TooDeepError, TypeMismatchError, UnsupportedError
+from polyopt.frontend.assemble import MAX_OPERATIONS
 from polyopt.frontend.functions import constant
 from polyopt.frontend.loops.calls import is_known
 from polyopt.frontend.stages.origin import Origin, origin, span_of
@@ -34,6 +35,8 @@ class Term:
     payload: Any = None
     origin: Origin = field(default_factory=origin)
     depth: int = 0
+    #: operations, shared ones counted as often as they are used
+    weight: int = 1
 
     @property
     def span(self) -> Span:
@@ -185,7 +188,14 @@ def term(op: str, *args: object, payload: object = None) -> Term:
             span=span_of(origin()),
             hint="make part of it a stage of its own, or use po.sum over a range",
         )
-    return Term(op, terms, payload, depth=depth)
+    weight = 1 + sum(t.weight for t in terms)
+    if weight > MAX_OPERATIONS:
+        raise TooDeepError(
+            f"an expression of more than {MAX_OPERATIONS:,} operations",
+            span=span_of(origin()),
+            hint="make the parts that are used several times stages of their own",
+        )
+    return Term(op, terms, payload, depth=depth, weight=weight)
 
 
 def as_term(value: object) -> Term:
