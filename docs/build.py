@@ -1,14 +1,14 @@
 """Checks and builds what is in docs/ and notebooks/.
 
 ``python docs/build.py docs``       links, examples, error index; pages into build/docs
-``python docs/build.py errors``     rewrite the generated lines of errors.md
+``python docs/build.py update``     rewrite what examples print, and the generated lines
 ``python docs/build.py notebooks``  run every notebook into build/notebooks
 """
 
 from __future__ import annotations
 
 import contextlib
-import doctest
+import difflib
 import html
 import inspect
 import io
@@ -26,15 +26,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 ERRORS = DOCS / "errors.md"
-#: the last line of what stands before the first section of errors.md
+#: stands in errors.md where a class has no example and advice yet
 UNWRITTEN = "(to be written)"
 
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-#: a program that is refused, and the message it gets
-_RAISES = re.compile(
-    r"^(?P<start>```python raises\n(?P<code>.*?)^```\n+```text\n)(?P<said>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(?P<title>.+)$", re.MULTILINE)
 
@@ -85,55 +80,51 @@ def _leads_somewhere(page: Path, target: str) -> bool:
     return fragment in {anchor(m["title"]) for m in _HEADING.finditer(text)}
 
 
-def examples(page: Path) -> list[tuple[int, str]]:
-    """The ``python`` blocks of a page that run, with their line numbers.
+def refreshed(text: str) -> str:
+    """The text of a page with what its programs print and raise made anew.
 
-    A block runs unless it is marked ``python no-run``.
+    Programs are the ``python`` blocks, run from the root in one namespace. In one with prompts,
+    all lines without are what the lines before print. The message of a ``python raises`` block
+    is the ``text`` block after it. What is marked ``python no-run`` does not run.
     """
-    text = page.read_text(encoding="utf-8")
-    return [
-        (text.count("\n", 0, match.start("body")), match["body"])
-        for match in _FENCE.finditer(text)
-        if match["info"].strip() == "python"
-    ]
-
-
-def run_examples(page: Path) -> list[str]:
-    """Run a page's examples in one namespace, from the root; what differs or fails.
-
-    Blocks with prompts are doctests; others are executed.
-    """
-    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    runner = doctest.DocTestRunner(optionflags=options)
     names: dict[str, object] = {"__name__": "__main__"}
-    report = io.StringIO()
+    said = ""
+
+    def renewed(fence: re.Match[str]) -> str:
+        nonlocal said
+        info, body = fence["info"].strip(), fence["body"]
+        if info == "python" and body.startswith(">>> "):
+            body = _dialogue(body, names)
+        elif info == "python":
+            exec(body, names)  # noqa: S102
+        elif info == "text" and said:
+            body = said
+        said = _output(body, "exec", names) or "nothing\n" if info == "python raises" else ""
+        return f"```{fence['info']}\n{body}```"
+
     with contextlib.chdir(ROOT):
-        for line, body in examples(page):
-            if ">>> " not in body:
-                exec(compile("\n" * line + body, str(page), "exec"), names)  # noqa: S102
-                continue
-            test = doctest.DocTestParser().get_doctest(body, names, page.name, str(page), line)
-            runner.run(test, out=report.write, clear_globs=False)
-            names = test.globs
-    return [report.getvalue()] if report.getvalue() else []
+        return _FENCE.sub(renewed, text)
 
 
-def with_messages(text: str) -> str:
-    """The text with what its ``python raises`` blocks raise in the ``text`` blocks after them.
+def _dialogue(body: str, names: dict[str, object]) -> str:
+    """A block with prompts, its output made anew."""
+    inputs = re.findall(r"^>>> .*\n(?:\.\.\. .*\n)*", body, re.MULTILINE)
+    return "".join(
+        text + _output(re.sub(r"^(>>>|\.\.\.) ", "", text, flags=re.MULTILINE), "single", names)
+        for text in inputs
+    )
 
-    All run in one namespace, from the root.
-    """
-    names: dict[str, object] = {}
-    return _RAISES.sub(lambda m: f"{m['start']}{_raised(m['code'], names)}\n```", text)
 
-
-def _raised(code: str, names: dict[str, object]) -> str:
-    with contextlib.chdir(ROOT):
+def _output(code: str, mode: str, names: dict[str, object]) -> str:
+    """What code prints, and the message of what it raises, in whole lines."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         try:
-            exec(code, names)  # noqa: S102
+            exec(compile(code, "<example>", mode), names)  # noqa: S102
         except errors.PolyoptError as error:
-            return str(error)
-    return "(nothing was raised)"
+            print(error)
+    text = re.sub(r"[ \t]+$", "", printed.getvalue(), flags=re.MULTILINE)
+    return text if not text or text.endswith("\n") else text + "\n"
 
 
 def error_classes() -> dict[str, type[errors.PolyoptError]]:
@@ -151,11 +142,10 @@ def error_classes() -> dict[str, type[errors.PolyoptError]]:
 def error_index(text: str) -> str:
     """The text of errors.md with its generated lines made anew and its written ones kept.
 
-    Generated are each section's heading, class and meaning, and the messages of its programs;
-    written are the preface, the programs and the advice. Sections of classes that are gone go;
-    new ones get a stub.
+    Generated are each section's heading, class and meaning; written are the preface, and each
+    section's example and advice. Sections of classes that are gone go; new ones get a stub.
     """
-    preface, *parts = re.split(r"^## ", with_messages(text), flags=re.MULTILINE)
+    preface, *parts = re.split(r"^## ", text, flags=re.MULTILINE)
     written = {part.partition("\n")[0].strip(): _written(part) for part in parts}
     sections = [
         f"## {code}\n\n{_meaning(cls)}\n\n{written.get(code, UNWRITTEN)}\n"
@@ -175,15 +165,28 @@ def _written(section: str) -> str:
     return section[start:].strip() if start >= 0 else UNWRITTEN
 
 
+def current(page: Path) -> str:
+    """What the page should say: its examples run anew, the error index after polyopt.errors."""
+    text = page.read_text(encoding="utf-8")
+    return refreshed(error_index(text) if page == ERRORS else text)
+
+
+def differences(page: Path) -> list[str]:
+    """Where a page is not what it should be, as a diff."""
+    old, new = page.read_text(encoding="utf-8"), current(page)
+    name = str(page.relative_to(ROOT))
+    return list(
+        difflib.unified_diff(old.splitlines(), new.splitlines(), name, "what it should say")
+    )
+
+
 def problems() -> Iterator[str]:
     """Everything that is wrong with the pages."""
     for page in pages():
         yield from broken_links(page)
-        yield from run_examples(page)
-    text = ERRORS.read_text(encoding="utf-8")
-    if text != error_index(text):
-        yield "errors.md is not what polyopt says: run `python docs/build.py errors`"
-    if UNWRITTEN in text:
+        if found := differences(page):
+            yield from [*found, "`python docs/build.py update` brings the page up to date"]
+    if UNWRITTEN in ERRORS.read_text(encoding="utf-8"):
         yield "errors.md has sections without example and advice"
 
 
@@ -242,9 +245,11 @@ def main(command: str) -> int:
             build(ROOT / "build" / "docs")
             print(f"written: {os.path.relpath(ROOT / 'build/docs/docs/index.html')}")
             return 1 if found else 0
-        case "errors":
-            text = ERRORS.read_text(encoding="utf-8")
-            ERRORS.write_text(error_index(text), encoding="utf-8")
+        case "update":
+            for page in pages():
+                if differences(page):
+                    page.write_text(current(page), encoding="utf-8")
+                    print(f"updated {page.relative_to(ROOT)}")
             return 0
         case "notebooks":
             for path in notebooks():
