@@ -182,7 +182,7 @@ class Builder:
             (param,) = dim.terms
             return Lin.of(param) + (dim.constant + 1) // 2
         by = self.choose((0, 1, 2, 0))
-        least = 1 if not dim.terms else -2
+        least = -2 if dim.terms else 3
         return dim - by if dim.constant - by >= least else dim
 
     # Loops.

@@ -55,17 +55,17 @@ def _target(b: Builder, source: Cells) -> tuple[list[Lin], list[Axis]]:
 
 
 def _guard(b: Builder, axes: Sequence[Axis]) -> str:
-    """An affine condition on the iterators, true for some and false for others."""
-    first, last = axes[0].iterator, axes[-1].iterator
-    options = [f"{first} % 2 == 0", f"{last} % 3 != 1", f"{last} < 3", f"{first} >= 2"]
-    if first != last:
+    """An affine condition on the position, true for some elements and false for others."""
+    first, last = axes[0].form.lin, axes[-1].form.lin
+    options = [f"({first}) % 2 == 0", f"({last}) % 3 != 1", f"{last} < 3", f"{first} >= 2"]
+    if len(axes) > 1:
         options += [
             f"{first} <= {last}",
-            f"({first} + {last}) % 2 == 0",
-            f"{first} + {last} < 6",
+            f"({first + last}) % 2 == 0",
+            f"{first + last} < 6",
             f"{first} == {last} || {last} == 0",
             f"{first} > 0 && {last} > 0",
-            f"!({first} > {last} + 1)",
+            f"!({first} > {last + 1})",
         ]
     return b.choose(options)
 
@@ -256,6 +256,9 @@ def accumulator(b: Builder) -> None:
 def inplace(b: Builder) -> None:
     """An array updated where it stands, perhaps from neighbours that were updated before."""
     target = b.source()
+    if not _has_inside(target):
+        pointwise(b)
+        return
     axes = b.axes(target.dims)
     if not b.chance(50):
         others = [a for a in b.arrays if a is not target and (a.given or a.written)]
@@ -277,6 +280,11 @@ def inplace(b: Builder) -> None:
     b.body.append(nest(axes, [b.assign(target, lins, tamed(value))]))
 
 
+def _has_inside(cells: Cells) -> bool:
+    """Whether no constant extent is so small that a loop without the border is empty."""
+    return all(dim.terms or dim.constant > 2 for dim in cells.dims)
+
+
 def _own(cells: Cells, subscripts: Sequence[Lin]) -> Value:
     """An element of an array that changes meanwhile: of whatever value the type has."""
     low, high = type_range(cells.type)
@@ -286,6 +294,9 @@ def _own(cells: Cells, subscripts: Sequence[Lin]) -> Value:
 def time_loop(b: Builder) -> None:
     """Two buffers written in turn from each other, several times."""
     one = b.source()
+    if not _has_inside(one):
+        pointwise(b)
+        return
     two = b.input(one)
     items = []
     for source, target in ((one, two), (two, one)):
