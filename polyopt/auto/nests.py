@@ -6,22 +6,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import PolyoptError
-from polyopt.isl import Val, context, dim_type
+from polyopt.isl import dim_type
 from polyopt.transform.find import find_loop, path_to
 from polyopt.transform.interchange import rebuild
 from polyopt.transform.merge import distribute
 from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
+from polyopt.transform.split import split
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, replace_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.ir.scop import Statement
     from polyopt.transform.program import Program
 
 #: reductions of at most this many iterations in all are unrolled inside the vector loop
 SHORT = 32
+#: iterations of a reduction done per pass over a row: at most, and of a long one
+LONGEST_JAM = 16
+JAM = 4
 
 
 def arrange(
@@ -92,7 +96,7 @@ def _bring_in(program: Program, copy: str, loop: PlanLoop, sizes: Mapping[str, i
     if total <= SHORT:
         for node in inner:
             program = _marked(program, node.name, "unroll")
-        return program
+        return _separated(program, path_to(program, loop.name)[-2:])
     try:
         return _moved_in(program, loop)
     except PolyoptError:
@@ -110,9 +114,41 @@ def _moved_in(program: Program, loop: PlanLoop) -> Program:
     for child in heads:
         first = copies_in(child)[0]
         current = _loop_with(program, first, loop.iterator)
-        chain = _perfect(current)
-        if len(chain) > 1:
-            program = rebuild(program, chain, [*chain[1:], chain[0]])
+        program = _jammed(program, _perfect(current))
+    return program
+
+
+def _jammed(program: Program, chain: list[PlanLoop]) -> Program:
+    """The first loop of a perfect nest moved inwards, over all loops but a few short ones.
+
+    Those stay inside it, unrolled: each element is then loaded and stored once for several
+    updates. A long innermost loop gives a block of ``JAM`` iterations.
+    """
+    vector, rest = chain[0], chain[1:]
+    if not rest:
+        return program
+    total, keep = 1, 0
+    for loop in reversed(rest):
+        trip = _trip(program, loop)
+        if trip is None or total * trip > LONGEST_JAM:
+            break
+        total, keep = total * trip, keep + 1
+    if not keep:
+        name = rest[-1].name
+        program = split(program, name, JAM)
+        blocks = path_to(program, name)[-2]
+        points = find_loop(program, name)
+        order = [*rest[:-1], replace(blocks, separate=True), vector, replace(points, mark="unroll")]
+        return rebuild(program, [vector, *rest[:-1], blocks, points], order)
+    outer, inner = rest[: len(rest) - keep], rest[len(rest) - keep :]
+    jam = [replace(loop, mark="unroll") for loop in inner]
+    return rebuild(program, chain, [*outer, vector, *jam])
+
+
+def _separated(program: Program, loops: Sequence[PlanLoop]) -> Program:
+    for loop in loops:
+        tree = replace_loop(program.tree, loop.name, lambda n: (replace(n, separate=True),))
+        program = replace(program, tree=tree)
     return program
 
 
@@ -192,5 +228,3 @@ def _trip(program: Program, loop: PlanLoop) -> int | None:
         largest = max(largest, size)
     return largest
 
-
-__all__ = ["SHORT", "Val", "arrange", "context"]

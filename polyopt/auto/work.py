@@ -9,6 +9,8 @@ from polyopt.ir.expr import Affine, Binary, Call, Cast, Compare, Const, Expr, In
 _DIVIDE = 8.0
 _DIVIDE_CONSTANT = 3.0
 _CALL = 12.0
+#: a boundary test per element: comparisons and a masked load
+_BOUNDARY = 4.0
 _CHEAP_CALLS = {"fabs", "abs", "sqrt", "floor", "ceil", "trunc"}
 
 
@@ -27,7 +29,7 @@ def work(expr: Expr) -> float:
             converts = expr.type.is_float != expr.operand.type.is_float
             return inner + (1.0 if converts else 0.0)
         case Select() if isinstance(expr.cond, Inside):
-            return max(work(expr.then), work(expr.other))
+            return _BOUNDARY + max(work(expr.then), work(expr.other))
         case Select() | Compare():
             return inner + 1.0
         case _:

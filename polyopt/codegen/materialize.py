@@ -60,6 +60,8 @@ def _fill_one(program: Program, node: ScheduleNode, child: PlanLoop | str) -> Sc
     node = node.insert_partial_schedule(_partial(program, child))
     if child.mark == "unroll":
         node = node.band_member_set_ast_loop_type(0, ast_loop_type.unroll)
+    elif child.separate:
+        node = node.band_member_set_ast_loop_type(0, ast_loop_type.separate)
     node = _fill(program, node.child(0), child.body).parent()
     return node.insert_mark(Id(child.name, context=context()))
 

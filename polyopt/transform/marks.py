@@ -1,4 +1,4 @@
-"""parallelize, vectorize, unroll: how a loop's iterations run, not which ones or where.
+"""parallelize, vectorize, unroll, separate: how a loop's iterations run, not which ones or where.
 
 *Requires* for parallel: no dependence between iterations; for vector: none closer than the
 width. The proof checks both (transform/parallel.py). Unrolling owes nothing.
@@ -56,6 +56,16 @@ def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
     program = split(program, node.name, factor, suffix="_jam")
     program = reorder(program, [*(n.name for n in inner), node.name])
     return _mark(program, node.name, "unroll", 0)
+
+
+def separate(program: Program, loop: str) -> Program:
+    """The program with iterations of a loop that differ in conditions in loops of their own."""
+    node = find_loop(program, loop)
+    if node.mark == "unroll":
+        message = f"{loop} is unrolled: nothing of it is left to separate"
+        raise InvalidOptionError(message)
+    tree = replace_loop(program.tree, node.name, lambda n: (replace(n, separate=True),))
+    return replace(program, tree=tree)
 
 
 def _nested(node: PlanLoop) -> list[PlanLoop]:

@@ -208,6 +208,10 @@ class Plan:
             "unroll_and_jam", (loop, factor), {}, lambda p: _marks.unroll_and_jam(p, loop, factor)
         )
 
+    def separate(self, loop: str) -> Plan:
+        """Border and partial iterations of a loop apart from the rest, which then has no tests."""
+        return self._move("separate", (loop,), {}, lambda p: _marks.separate(p, loop))
+
     # -- what it is -------------------------------------------------------------------------
 
     def prove(self, *, operations: int = DEFAULT_BUDGET) -> Proof:
@@ -346,5 +350,6 @@ MOVES = frozenset(
     {
         "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
         "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
+        "separate",
     }
 )  # fmt: skip

@@ -55,8 +55,8 @@ class PlanLoop:
     mark: str = ""
     #: vector width or unroll factor; 0 leaves it to the target (vector) or means all (unroll)
     width: int = 0
-    #: whether full tiles get a version of their own, without partial bounds
-    isolate: bool = False
+    #: whether iterations with different conditions inside get loops of their own
+    separate: bool = False
 
     @property
     def owner(self) -> str:
