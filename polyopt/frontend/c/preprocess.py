@@ -160,12 +160,17 @@ class _Engine(pcpp.Preprocessor):
     ) -> Any:
         """Remember how far the reading got."""
         self.last_line = directive.lineno
-        if directive.value in {"error", "warning"}:
-            text = "".join(token.value for token in toks).strip()
-            if directive.value == "error":
-                self._mistake(f"#error: {text}", directive.lineno, "pass defines=... as needed")
-            return True
         return super().on_directive_handle(directive, toks, ifpassthru, precedingtoks)
+
+    def on_directive_unknown(
+        self, directive: Any, toks: Any, ifpassthru: bool, precedingtoks: Any
+    ) -> Any:
+        """Stop at ``#error``, pass over ``#warning``, leave the rest (pragmas) in the text."""
+        del ifpassthru, precedingtoks
+        if directive.value == "error":
+            text = "".join(token.value for token in toks).strip()
+            self._mistake(f"#error: {text}", directive.lineno, "pass defines=... as needed")
+        return True if directive.value in {"error", "warning"} else None
 
     def _mistake(self, message: str, line: int, hint: str) -> None:
         span = _whole(self._source, line)
