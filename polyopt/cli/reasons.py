@@ -9,10 +9,13 @@ import click
 
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
 from polyopt.cli.output import print_json, text
-from polyopt.cli.program import load_program, parse_sizes
+from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from polyopt.cli.program import PlanChoice
+    from polyopt.transform.plan import Plan
 
 
 @click.command()
@@ -69,6 +72,13 @@ def explain(
 ) -> None:
     """Say what was decided for PROGRAM (or for SUBJECT in it), why, and at what cost."""
     found = load_program(program)
-    plan = choice.plan(found)
-    given = parse_sizes(sizes, found)
-    del subject, given, as_json, plan
+    known = complete_sizes(parse_sizes(sizes, found), found)
+    plan = choice.plan(found, known)
+    del subject, as_json
+    text(explanation(plan, known))
+
+
+def explanation(plan: Plan, sizes: Mapping[str, int]) -> str:
+    """What was decided and why."""
+    del sizes
+    return "\n".join(map(str, plan.remarks))

@@ -6,6 +6,7 @@ import click
 
 from polyopt import __version__
 from polyopt.cli.boundary import GuardedGroup
+from polyopt.cli.demo import demo
 from polyopt.cli.house import cache, doctor
 from polyopt.cli.measuring import bench, tune
 from polyopt.cli.reasons import deps, explain, prove
@@ -24,7 +25,7 @@ def cli() -> None:
     """Loop nests in, proven and fused C out."""
 
 
-for _command in (run, emit, view, deps, prove, explain, bench, tune, doctor, cache):
+for _command in (run, emit, view, deps, prove, explain, bench, tune, demo, doctor, cache):
     cli.add_command(_command)
 
 
