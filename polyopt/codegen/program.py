@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyopt.codegen.ctext import (
     ADD,
@@ -25,7 +25,6 @@ from polyopt.isl import (
     PwAff,
     Set,
     ast_expr_type,
-    ast_op_type,
     dim_type,
 )
 
@@ -161,13 +160,19 @@ def c_condition(context: Set, names: Mapping[str, str]) -> str:
 
 
 _INFIX = {
-    ast_op_type.add: ("+", ADD), ast_op_type.sub: ("-", ADD), ast_op_type.mul: ("*", MUL),
-    ast_op_type.div: ("/", MUL), ast_op_type.pdiv_q: ("/", MUL), ast_op_type.pdiv_r: ("%", MUL),
-    ast_op_type.zdiv_r: ("%", MUL), ast_op_type.lt: ("<", LESS), ast_op_type.le: ("<=", LESS),
-    ast_op_type.gt: (">", LESS), ast_op_type.ge: (">=", LESS), ast_op_type.eq: ("==", EQUAL),
-    ast_op_type.and_: ("&&", LOGICAL_AND), ast_op_type.and_then: ("&&", LOGICAL_AND),
-    ast_op_type.or_: ("||", LOGICAL_OR), ast_op_type.or_else: ("||", LOGICAL_OR),
+    "add": ("+", ADD), "sub": ("-", ADD), "mul": ("*", MUL),
+    "div": ("/", MUL), "pdiv_q": ("/", MUL), "pdiv_r": ("%", MUL),
+    "zdiv_r": ("%", MUL), "lt": ("<", LESS), "le": ("<=", LESS),
+    "gt": (">", LESS), "ge": (">=", LESS), "eq": ("==", EQUAL),
+    "and": ("&&", LOGICAL_AND), "and_then": ("&&", LOGICAL_AND),
+    "or": ("||", LOGICAL_OR), "or_else": ("||", LOGICAL_OR),
 }  # fmt: skip
+
+
+def operation_name(expr: AstExpr) -> str:
+    """The name of an operation in isl's AST: ``add``, ``fdiv_q``, ``and``, ..."""
+    kind: Any = expr.get_op_type()
+    return str(kind.name).rstrip("_")
 
 
 def c_affine(expr: AstExpr, names: Mapping[str, str]) -> tuple[str, int]:
@@ -182,19 +187,19 @@ def c_affine(expr: AstExpr, names: Mapping[str, str]) -> tuple[str, int]:
     if kind == ast_expr_type.id:
         name = expr.get_id().get_name()
         return names.get(name, name), PRIMARY
-    op = expr.get_op_type()
+    op = operation_name(expr)
     args = [c_affine(expr.get_op_arg(i), names) for i in range(expr.get_op_n_arg())]
     if op in _INFIX and len(args) == 2:
         return _infix(*_INFIX[op], *args)
     match op:
-        case ast_op_type.minus:
+        case "minus":
             text = _at(args[0], UNARY)
             return f"-({text})" if text.startswith("-") else f"-{text}", UNARY
-        case ast_op_type.fdiv_q:
+        case "fdiv_q":
             return f"floordiv_i64({args[0][0]}, {args[1][0]})", PRIMARY
-        case ast_op_type.min | ast_op_type.max:
-            return _nested("min" if op == ast_op_type.min else "max", args), PRIMARY
-        case ast_op_type.cond | ast_op_type.select:
+        case "min" | "max":
+            return _nested(op, args), PRIMARY
+        case "cond" | "select":
             cond, then, other = args
             text = f"{_at(cond, LOGICAL_OR)} ? {_at(then, LOGICAL_OR)} : {_at(other, TERNARY)}"
             return text, TERNARY

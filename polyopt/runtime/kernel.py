@@ -354,6 +354,7 @@ def compile_kernel(
     ``CompilerFailedError``, ``CacheError`` or ``InvalidOptionError``.
     """
     chosen = target(target_name)
-    options = {"cc": cc, "openmp": openmp, "contract": contract, "cache": cache}
-    built = build_library(program, chosen, reference=reference, **options)
+    built = build_library(
+        program, chosen, reference=reference, cc=cc, openmp=openmp, contract=contract, cache=cache
+    )
     return Kernel(program, context, built)

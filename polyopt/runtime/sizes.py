@@ -7,21 +7,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.program import c_affine
+from polyopt.codegen.program import c_affine, operation_name
 from polyopt.errors import ArgumentError, InternalError
 from polyopt.isl import (
     AstBuild,
     AstExpr,
     Set,
     ast_expr_type,
-    ast_op_type,
     constant_value,
     dim_type,
     params_space,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from polyopt.codegen.program import Argument
     from polyopt.isl import PwAff
@@ -194,9 +193,9 @@ def _params_in(extent: PwAff) -> set[str]:
 
 
 def _conjuncts(expr: AstExpr) -> list[AstExpr]:
-    is_and = expr.get_type() == ast_expr_type.op and expr.get_op_type() in {
-        ast_op_type.and_,
-        ast_op_type.and_then,
+    is_and = expr.get_type() == ast_expr_type.op and operation_name(expr) in {
+        "and",
+        "and_then",
     }
     if not is_and:
         return [expr]
@@ -209,7 +208,8 @@ def _names_in(expr: AstExpr) -> set[str]:
         return {expr.get_id().get_name()}
     if kind == ast_expr_type.int:
         return set()
-    return set().union(*(_names_in(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())))
+    parts = [_names_in(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())]
+    return {name for part in parts for name in part}
 
 
 def evaluate(expr: AstExpr, values: Mapping[str, int]) -> int:
@@ -220,16 +220,16 @@ def evaluate(expr: AstExpr, values: Mapping[str, int]) -> int:
     if kind == ast_expr_type.id:
         return values[expr.get_id().get_name()]
     args = [expr.get_op_arg(i) for i in range(expr.get_op_n_arg())]
-    op = expr.get_op_type()
-    if op in {ast_op_type.cond, ast_op_type.select}:
+    op = operation_name(expr)
+    if op in {"cond", "select"}:
         return evaluate(args[1] if evaluate(args[0], values) else args[2], values)
     return _operation(op, [evaluate(arg, values) for arg in args])
 
 
-def _operation(op: ast_op_type, args: list[int]) -> int:
-    if op in {ast_op_type.min, ast_op_type.max}:
-        return min(args) if op == ast_op_type.min else max(args)
-    if op == ast_op_type.minus:
+def _operation(op: str, args: list[int]) -> int:
+    if op in {"min", "max"}:
+        return min(args) if op == "min" else max(args)
+    if op == "minus":
         return -args[0]
     if op not in _OPERATIONS:
         msg = f"no value for isl's operation {op}"
@@ -237,14 +237,11 @@ def _operation(op: ast_op_type, args: list[int]) -> int:
     return int(_OPERATIONS[op](*args))
 
 
-_OPERATIONS = {
-    ast_op_type.add: lambda a, b: a + b, ast_op_type.sub: lambda a, b: a - b,
-    ast_op_type.mul: lambda a, b: a * b, ast_op_type.div: lambda a, b: a // b,
-    ast_op_type.fdiv_q: lambda a, b: a // b, ast_op_type.pdiv_q: lambda a, b: a // b,
-    ast_op_type.pdiv_r: lambda a, b: a % b, ast_op_type.zdiv_r: lambda a, b: a % b,
-    ast_op_type.lt: lambda a, b: a < b, ast_op_type.le: lambda a, b: a <= b,
-    ast_op_type.gt: lambda a, b: a > b, ast_op_type.ge: lambda a, b: a >= b,
-    ast_op_type.eq: lambda a, b: a == b,
-    ast_op_type.and_: lambda a, b: a and b, ast_op_type.and_then: lambda a, b: a and b,
-    ast_op_type.or_: lambda a, b: a or b, ast_op_type.or_else: lambda a, b: a or b,
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+    "div": lambda a, b: a // b, "fdiv_q": lambda a, b: a // b, "pdiv_q": lambda a, b: a // b,
+    "pdiv_r": lambda a, b: a % b, "zdiv_r": lambda a, b: a % b, "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b, "and": lambda a, b: a and b, "and_then": lambda a, b: a and b,
+    "or": lambda a, b: a or b, "or_else": lambda a, b: a or b,
 }  # fmt: skip
