@@ -486,9 +486,7 @@ def ranges(domain: Set, sizes: Mapping[str, int]) -> dict[int, tuple[int, int]] 
     boxes = [box for box in found if box is not None]
     if not boxes:
         return None
-    return {
-        d: (min(box[d][0] for box in boxes), max(box[d][1] for box in boxes)) for d in boxes[0]
-    }
+    return {d: (min(box[d][0] for box in boxes), max(box[d][1] for box in boxes)) for d in boxes[0]}
 
 
 def links(domain: Set) -> tuple[frozenset[int], ...]:

@@ -40,7 +40,7 @@ def table(cost: Cost) -> str:
         _row("operations per byte", f"{_source_intensity(cost):.3g}", f"{cost.intensity:.3g}", ""),
         _row("iterations for threads", "", f"{cost.parallel_tiles:,}", ""),
     ]
-    repeated = [(a, f) for a, f in cost.repeated.items() if abs(f - 1) > 5e-4]  # noqa: PLR2004
+    repeated = [(a, f) for a, f in cost.repeated.items() if abs(f - 1) > 5e-4]
     lines += [_row(f"  {a[:20]} computed", "", f"{f:.3f} times", "") for a, f in repeated]
     for s in cost.scratch:
         extents = "".join(f"[{e}]" for e in s.extents)

@@ -15,7 +15,7 @@ from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.traffic import Traffic, array_bytes
 from polyopt.codegen.target import target as find_target
-from polyopt.ir.expr import Affine, Const, Inside, Load, loads, same_expr
+from polyopt.ir.expr import Affine, Cast, Const, Inside, Load, loads, same_expr
 from polyopt.transform.initial import source_program
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr
-    from polyopt.ir.scop import Scop, Statement
-    from polyopt.isl import Set
+    from polyopt.ir.scop import Scop
     from polyopt.transform.program import Program
     from polyopt.transform.tree import Copy
 
@@ -154,9 +153,7 @@ class Cost:
         return table(self)
 
 
-def cost(
-    program: Program, sizes: Mapping[str, int], target: str | Target | None = None
-) -> Cost:
+def cost(program: Program, sizes: Mapping[str, int], target: str | Target | None = None) -> Cost:
     """The bill of a program for parameter values ``sizes`` (all of them).
 
     Raises ``InvalidOptionError`` for an unknown target.
@@ -188,8 +185,6 @@ def cost(
 
 def operations(expr: Expr) -> int:
     """The arithmetic operations of one evaluation; subscripts, loads and conversions are free."""
-    from polyopt.ir.expr import Cast
-
     if isinstance(expr, (Affine, Const, Inside, Load)):
         return 0
     own = 0 if isinstance(expr, Cast) else 1
@@ -201,9 +196,8 @@ def operations(expr: Expr) -> int:
 _COUNTS: WeakKeyDictionary[Copy, dict[_Sizes, int]] = WeakKeyDictionary()
 
 
-def instances_of(copy: Copy, context: Set, sizes: Mapping[str, int]) -> int:
+def instances_of(copy: Copy, sizes: Mapping[str, int]) -> int:
     """How often a copy runs; remembered per copy and sizes."""
-    del context
     known = _COUNTS.setdefault(copy, {})
     key = tuple(sizes.items())
     if key not in known:
@@ -213,12 +207,12 @@ def instances_of(copy: Copy, context: Set, sizes: Mapping[str, int]) -> int:
 
 def _instances(program: Program, sizes: _Sizes) -> tuple[dict[str, int], dict[str, int]]:
     """Instances per copy, and per statement with inlined evaluations."""
-    given, context = dict(sizes), program.scop.context
+    given = dict(sizes)
     by_copy: dict[str, int] = {}
     by_statement: dict[str, int] = {s.name: 0 for s in program.scop.statements}
     for name in program.places:
         for copy in _with_operands(program, program.copies[name]):
-            number = instances_of(copy, context, given)
+            number = instances_of(copy, given)
             by_copy[copy.name] = number
             by_statement[copy.statement.name] += number
     return by_copy, by_statement
@@ -345,8 +339,3 @@ def trips(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
     inner = count(prefix_map(copy, path[: level + 1]).range(), sizes)
     outer = count(prefix_map(copy, path[:level]).range(), sizes) if level else 1
     return inner / max(1, outer)
-
-
-def statement_of(program: Program, name: str) -> Statement:
-    """The statement of that name."""
-    return program.scop.statement(name)

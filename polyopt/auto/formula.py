@@ -77,9 +77,7 @@ class _Formulas:
         self.sympy: Any = sympy
         self.program = program
         self.context = program.scop.context
-        self.params = {
-            p: sympy.Symbol(p, integer=True, positive=True) for p in program.scop.params
-        }
+        self.params = {p: sympy.Symbol(p, integer=True, positive=True) for p in program.scop.params}
         self.blocks = self._blocks()
 
     def all(self) -> dict[str, Formula | None]:
@@ -90,10 +88,11 @@ class _Formulas:
             result[f"instances of {name}"] = number
         work = self._operations(own)
         parts = [self._scratch(s) for s in self.program.scratches]
-        known = all(part is not None for part in parts)
-        total = self._simplify(sum(parts, self.sympy.Integer(0))) if known else None
+        known = [part for part in parts if part is not None]
+        whole = self._simplify(sum(known, self.sympy.Integer(0)))
+        total = whole if len(known) == len(parts) else None
         for scratch, part in zip(self.program.scratches, parts, strict=True):
-            result[f"scratch bytes of {scratch.array}"] = part
+            result[f"scratch bytes of {scratch.array}"] = self._simplify(part)
         result["scratch bytes"] = total
         result["operations"] = work
         result["work repeated"] = self._repeated(work)
@@ -225,9 +224,11 @@ class _Formulas:
         total = self.sympy.Integer(0)
         for name, number in own.items():
             each = self._operations_each(self.program.copies[name])
-            if each is None or (each and number is None):
+            if each == 0:
+                continue
+            if each is None or number is None:
                 return None
-            total += each * number if each else 0
+            total += each * number
         return self._simplify(total)
 
     def _operations_each(self, copy: Copy) -> int | None:
@@ -254,9 +255,11 @@ class _Formulas:
         source = self.sympy.Integer(0)
         for statement in self.program.scop.statements:
             number, each = self._box(statement.domain), operations(statement.value)
-            if each and number is None:
+            if each == 0:
+                continue
+            if number is None:
                 return None
-            source += each * number if each else 0
+            source += each * number
         if source == 0:
             return None
         return self._simplify(work / source)

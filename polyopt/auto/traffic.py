@@ -58,9 +58,7 @@ class Traffic:
     @cached_property
     def uses(self) -> tuple[Use, ...]:
         """All accesses, in textual order."""
-        return tuple(
-            use for place in self.program.places.values() for use in self._uses_of(place)
-        )
+        return tuple(use for place in self.program.places.values() for use in self._uses_of(place))
 
     def _uses_of(self, place: Place) -> Iterator[Use]:
         host = self.program.copies[place.copy]
@@ -203,9 +201,7 @@ def _linked(copy: Copy, dims: frozenset[int]) -> frozenset[int]:
     return frozenset(d for d in found if inner or d < copy.outer)
 
 
-def _span(
-    value: PwAff, limits: Mapping[int, tuple[int, int]], sizes: Mapping[str, int]
-) -> float:
+def _span(value: PwAff, limits: Mapping[int, tuple[int, int]], sizes: Mapping[str, int]) -> float:
     """How many values an expression takes at most, from the ranges of the dimensions."""
     low, high = interval(value, limits, sizes)
     return float(max(1, high - low + 1))
