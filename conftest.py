@@ -1,11 +1,26 @@
-"""What holds for every test: hypothesis draws the same examples each time, stages are verified."""
+"""What holds for every test: fixed examples, verified stages, a kernel cache of its own."""
+
+from __future__ import annotations
 
 import os
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    import pytest
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("POLYOPT_HYPOTHESIS", "fixed"))
 
 os.environ.setdefault("POLYOPT_CHECK", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the run a kernel cache that ends with it; workers inherit the one they start in."""
+    if "POLYOPT_CACHE" not in os.environ:
+        folder = TemporaryDirectory(prefix="polyopt-test-")
+        os.environ["POLYOPT_CACHE"] = folder.name
+        config.add_cleanup(folder.cleanup)
