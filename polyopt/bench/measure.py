@@ -66,9 +66,7 @@ def _worst(samples: Mapping[str, Sample]) -> float:
 
 
 def _marked(sample: Sample) -> Sample:
-    return Sample(
-        sample.median_ms, sample.min_ms, sample.iqr_ms, sample.runs, sample.spread > WIDE
-    )
+    return Sample(sample.median_ms, sample.min_ms, sample.iqr_ms, sample.runs, sample.spread > WIDE)
 
 
 def _repeats(subject: Subject) -> int:

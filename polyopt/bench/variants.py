@@ -49,12 +49,17 @@ def variants_of(
             raise InvalidOptionError(msg, hint="there are: " + ", ".join(PEERS))
     makers: dict[str, Callable[[Scop], Plan]] = {
         OURS: lambda s: auto(s, sizes=sizes),
-        UNFUSED: Plan,
+        UNFUSED: unfused,
     }
     if name in recipe_names():
         makers[EXPERT] = recipe(name)
     found = [make_variant(variant, scop, maker) for variant, maker in makers.items()]
-    return found + [make_variant(peer, scop, Plan, cc=peer) for peer in peers]
+    return found + [make_variant(peer, scop, unfused, cc=peer) for peer in peers]
+
+
+def unfused(scop: Scop) -> Plan:
+    """The source's own loops as a plan."""
+    return Plan(scop)
 
 
 def make_variant(

@@ -93,10 +93,8 @@ def _dims_of(expr: Expr, written: frozenset[str]) -> frozenset[int] | None:
         if isinstance(node, Load) and node.array in written:
             return None
         if isinstance(node, Affine):
-            domain = node.form.domain()
-            result |= {
-                d for d in range(domain.dim(dim_type.set)) if node.form.involves_dims(dim_type.in_, d, 1)
-            }
+            rank = node.form.dim(dim_type.in_)
+            result |= {d for d in range(rank) if node.form.involves_dims(dim_type.in_, d, 1)}
         if isinstance(node, Inside):
             return None
     return result

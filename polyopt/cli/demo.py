@@ -68,7 +68,12 @@ SCENES = (
 
 @click.command()
 @click.option(
-    "--out", "-o", "folder", default="demo-out", show_default=True, metavar="DIR",
+    "--out",
+    "-o",
+    "folder",
+    default="demo-out",
+    show_default=True,
+    metavar="DIR",
     help="Where pictures and C go.",
 )
 def demo(folder: str) -> None:
@@ -155,9 +160,7 @@ def compare(kernels: dict[str, Kernel], inputs: Values, sizes: dict[str, int]) -
     return alternate({n: subject(k) for n, k in kernels.items()}, seconds=0.5)
 
 
-def _files(
-    scene: Scene, plan: Plan, unfused: Plan, fused: Kernel, folder: Path
-) -> list[Path]:
+def _files(scene: Scene, plan: Plan, unfused: Plan, fused: Kernel, folder: Path) -> list[Path]:
     """The picture before and after, and the C of both forms."""
     small = photograph(scene.picture)
     result = scene.show(fused(**scene.arguments(small)))

@@ -29,20 +29,30 @@ threads_option = click.option(
 )
 @click.option("--repeat", "-n", type=click.IntRange(min=1), help="Rounds; default: as time allows.")
 @click.option(
-    "--seconds", type=click.FloatRange(min=0.01), default=1.0, show_default=True,
+    "--seconds",
+    type=click.FloatRange(min=0.01),
+    default=1.0,
+    show_default=True,
     help="Time for each variant and number of threads.",
 )
 @json_option
 def bench(
-    programs: tuple[str, ...], sizes: tuple[str, ...], threads: str | None, peers: str,
-    repeat: int | None, seconds: float, *, as_json: bool,
+    programs: tuple[str, ...],
+    sizes: tuple[str, ...],
+    threads: str | None,
+    peers: str,
+    repeat: int | None,
+    seconds: float,
+    *,
+    as_json: bool,
 ) -> None:
     """Measure PROGRAMS (default: all kernels): automatic plan, unfused form, expert's recipe.
 
     Variants take turns within one run. The limit is what measured bandwidth and peak allow.
     """
     from polyopt.bench.machine import machine
-    from polyopt.bench.report import COLUMNS, as_json as document, summary, table
+    from polyopt.bench.report import COLUMNS, summary, table
+    from polyopt.bench.report import as_json as document
     from polyopt.library import kernel_names
 
     counts = parse_threads(threads)
@@ -70,8 +80,14 @@ def _subjects(name: str, sizes: tuple[str, ...]) -> Subjects:
 
 
 def _measured(
-    subjects: list[Subjects], limits: Machine, counts: tuple[int, ...], peers: tuple[str, ...],
-    rounds: int | None, seconds: float, *, quiet: bool,
+    subjects: list[Subjects],
+    limits: Machine,
+    counts: tuple[int, ...],
+    peers: tuple[str, ...],
+    rounds: int | None,
+    seconds: float,
+    *,
+    quiet: bool,
 ) -> list[Row]:
     """All rows; on a terminal, says which kernel is being measured."""
     from polyopt.bench.runner import bench as measure
@@ -81,9 +97,7 @@ def _measured(
     for what in subjects:
         if out.is_terminal and not quiet:
             click.echo(f"\r{what.name:<40}", nl=False, err=True)
-        rows += measure(
-            what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds
-        )
+        rows += measure(what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds)
     if out.is_terminal and not quiet:
         click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
     return rows
@@ -110,11 +124,18 @@ def _about(limits: Machine) -> str:
 @click.option("--save", metavar="FILE", help="Write the fastest plan there as JSON.")
 @json_option
 def tune(
-    program: str, sizes: tuple[str, ...], threads: int | None, seed: int, seconds: float,
-    save: str | None, *, as_json: bool,
+    program: str,
+    sizes: tuple[str, ...],
+    threads: int | None,
+    seed: int,
+    seconds: float,
+    save: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Measure the model's best few plans for PROGRAM and keep the fastest."""
-    from polyopt.bench.tune import save_plan, tune as search
+    from polyopt.bench.tune import save_plan
+    from polyopt.bench.tune import tune as search
 
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)

@@ -131,7 +131,7 @@ def _whole(text: str, number: str) -> int:
 
 
 def _size_set(text: str, program: Program) -> dict[str, int]:
-    known = program.kernel.sizes if program.kernel else {}
+    known: Mapping[str, Mapping[str, int]] = program.kernel.sizes if program.kernel else {}
     if text in known:
         return dict(known[text])
     msg = f"--size {text!r} is neither NAME=NUMBER nor a set of sizes of {program.name}"

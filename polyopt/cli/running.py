@@ -38,7 +38,11 @@ class Outcome:
 @plan_options
 @size_option
 @click.option(
-    "--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE.npy",
+    "--input",
+    "-i",
+    "inputs",
+    multiple=True,
+    metavar="[NAME=]FILE.npy",
     help="An input array; without NAME the next one in the signature. Others are random.",
 )
 @click.option("--output", "-o", metavar="DIR", help="Write each output there as NAME.npy.")
@@ -46,8 +50,15 @@ class Outcome:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
 @json_option
 def run(
-    program: str, choice: PlanChoice, sizes: tuple[str, ...], inputs: tuple[str, ...],
-    output: str | None, threads: int | None, seed: int, *, as_json: bool,
+    program: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    inputs: tuple[str, ...],
+    output: str | None,
+    threads: int | None,
+    seed: int,
+    *,
+    as_json: bool,
 ) -> None:
     """Run PROGRAM on arrays, check it against its reference, and time it."""
     found = load_program(program)
@@ -91,7 +102,7 @@ def _read(file: str) -> Any:  # noqa: ANN401 - whatever the file holds is checke
     import numpy as np
 
     try:
-        values = np.load(file, allow_pickle=False)
+        values: Any = np.load(file, allow_pickle=False)
     except (ValueError, EOFError) as error:
         msg = f"{file} is not an array in NumPy's .npy format: {error}"
         raise InvalidOptionError(msg) from None
