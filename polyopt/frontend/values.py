@@ -158,6 +158,11 @@ def as_expr(value: Value) -> Expr:
     return typed(value, type_of(value))
 
 
+def strengthened(value: Value) -> Value:
+    """The value as a NumPy scalar: what NumPy's functions return. Conditions stay affine."""
+    return value if isinstance(value, Strong | Where) else Strong(as_expr(value))
+
+
 def _like(value: Value, expr: Expr, other: Value | None = None) -> Value:
     """``expr``, weak if all it was computed from is."""
     weak = is_weak(value) and (other is None or is_weak(other))
@@ -323,6 +328,8 @@ def _power(base: Value, exponent: Value) -> Value:
         hint = "use a constant exponent from 0 to 64, or floats"
         raise TypeMismatchError("an integer power needs a constant exponent", hint=hint)
     product: Value = Number(1)
+    if isinstance(base, Strong):
+        product = Strong(build.const(type_, 1))
     for _ in range(int(exponent.value)):
         product = binary("mul", product, base)
     return product

@@ -51,6 +51,10 @@ def scop(function: Callable[..., object]) -> Scop:
     ``alpha: f32`` a scalar. Loops run over ``range`` with affine bounds; returned arrays become
     arguments of role ``out``. ``Scop.reference`` is the function itself.
 
+    Types are NumPy's, with Python numbers weak (NEP 50). One thing differs from running the
+    function: a local and a conditional expression have one type, the common type of all the
+    values they can have; where that would change a local's type halfway, it is refused.
+
     Raises ``NonAffineError``, ``UnsupportedError``, ``UnknownNameError``, ``TypeMismatchError``
     or ``TooDeepError``, each with the place in the file.
     """

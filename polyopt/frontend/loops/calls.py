@@ -28,6 +28,7 @@ from polyopt.frontend.values import (
     negation,
     negative,
     select,
+    strengthened,
     truth,
 )
 from polyopt.ir.types import TYPES
@@ -123,6 +124,8 @@ def _table() -> dict[object, Function]:
 
 
 _CALLS = _table()
+#: What returns Python's numbers, which stay weak; the others return NumPy's.
+_PYTHON = {abs, int, float, bool, pow, *(f for f in vars(math).values() if callable(f))}
 
 
 def is_known(function: object) -> bool:
@@ -145,4 +148,5 @@ def call_known(function: object, args: Sequence[Value]) -> Value:
     arity, compute = _CALLS[function]
     if len(args) != arity:
         raise UnsupportedError(f"{name} takes {arity} argument(s) here, not {len(args)}")
-    return compute(*args)
+    result = compute(*args)
+    return result if function in _PYTHON else strengthened(result)

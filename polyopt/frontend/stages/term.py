@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from polyopt.errors import TooDeepError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.assemble import MAX_OPERATIONS
 from polyopt.frontend.functions import constant
@@ -145,7 +143,7 @@ class Term:
         return term("invert", self)
 
     def __abs__(self) -> Term:
-        return term("known", self, payload=np.abs)
+        return term("known", self, payload=abs)
 
     def __bool__(self) -> bool:
         """Raises ``UnsupportedError``: a stage's condition has no value yet."""
