@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.ir.scop import Array, Scop
-from polyopt.ir.types import F32, F64, I32, U16, ScalarType
+from polyopt.ir.types import F32, F64, I32, U16
 from polyopt.isl import PwAff, affine_constant, affine_param, parse_set, params_space
 
 
@@ -75,7 +75,3 @@ FILL_BODY = """\
 
 def blur() -> CProgram:
     return program(BLUR, BLUR_BODY, flops="4 * H * (W - 2)", bytes="2 * H * (W + W - 2)")
-
-
-def array_type(type_: ScalarType) -> str:
-    return type_.numpy_name

@@ -1,0 +1,31 @@
+"""Machine limits: measured, plausible, and turned into a time."""
+
+from __future__ import annotations
+
+import json
+
+from polyopt.bench import machine as module
+from polyopt.bench.machine import Machine, machine
+
+
+def test_limits_are_measured(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path))
+    monkeypatch.setattr(module, "_STREAM_BYTES", 1 << 20)
+    monkeypatch.setattr(module, "_FMA_STEPS", 100_000)
+    machine.cache_clear()
+    found = machine()
+    assert machine() is found
+    machine.cache_clear()
+    assert 1 in found.bandwidth_gbs
+    assert all(v > 0 for v in (*found.bandwidth_gbs.values(), *found.peak_gflops.values()))
+    shown = json.loads(json.dumps(found.as_json()))
+    assert set(shown) == {"cpu", "cores", "compiler", "bandwidth_gbs", "peak_gflops"}
+    assert set(shown["bandwidth_gbs"]) == set(shown["peak_gflops"])
+
+
+def test_the_limit_is_the_larger_of_memory_and_arithmetic() -> None:
+    box = Machine("cpu", 4, "cc", {1: 10.0, 4: 20.0}, {1: 100.0, 4: 400.0})
+    assert box.limit_ms(20e6, 0) == 1.0
+    assert box.limit_ms(20e6, 0, threads=1) == 2.0
+    assert box.limit_ms(0, 400e6) == 1.0
+    assert box.limit_ms(20e6, 4e9) == 10.0

@@ -1,0 +1,126 @@
+"""The cache: built once by whoever comes first, checked, never half-written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from polyopt.errors import CompilerFailedError
+from polyopt.runtime.cache import (
+    ENTRY,
+    LIBRARY,
+    SOURCE,
+    KernelCache,
+    content_key,
+    default_directory,
+)
+from polyopt.runtime.kernel import compile_kernel
+from polyopt.runtime.toolchain import find_toolchain
+from tests.unit.runtime.programs import BLUR, blur
+
+ROOT = Path(__file__).parents[3]
+
+
+class Build:
+    """A build that counts how often it is run."""
+
+    def __init__(self, content: bytes = b"library") -> None:
+        self.content, self.runs = content, 0
+
+    def __call__(self, directory: Path) -> None:
+        self.runs += 1
+        (directory / SOURCE).write_text("int x;")
+        (directory / LIBRARY).write_bytes(self.content)
+
+
+def test_an_entry_is_built_once(tmp_path) -> None:
+    cache, build = KernelCache(tmp_path / "c"), Build()
+    first = cache.library("k", "blur", build)
+    assert cache.library("k", "blur", build) == first
+    assert build.runs == 1
+    assert first.read_bytes() == b"library"
+
+
+def test_a_damaged_library_is_built_again(tmp_path) -> None:
+    cache, build = KernelCache(tmp_path), Build()
+    cache.library("k", "blur", build).write_bytes(b"something else")
+    assert cache.library("k", "blur", build).read_bytes() == b"library"
+    (tmp_path / "k" / ENTRY).write_text("{")
+    cache.library("k", "blur", build)
+    assert build.runs == 3
+
+
+def test_a_failed_build_leaves_only_its_source(tmp_path) -> None:
+    def build(directory: Path) -> None:
+        (directory / SOURCE).write_text("broken")
+        msg = "the C compiler failed"
+        raise CompilerFailedError(msg, notes=[f"{directory / SOURCE}:1: error"])
+
+    cache = KernelCache(tmp_path)
+    with pytest.raises(CompilerFailedError) as caught:
+        cache.library("k" * 64, "blur", build)
+    kept = tmp_path / "failed" / f"{'k' * 16}.c"
+    assert kept.read_text() == "broken"
+    assert f"{kept}:1: error" in str(caught.value)
+    assert cache.list() == []
+    assert not list(tmp_path.glob(".build-*"))
+
+
+def test_list_size_and_clear(tmp_path) -> None:
+    cache = KernelCache(tmp_path)
+    cache.library("a", "blur", Build())
+    cache.library("b", "conv", Build(b"x" * 1000))
+    (tmp_path / ".build-left").mkdir()
+    assert [e.name for e in cache.list()] == ["blur", "conv"]
+    assert cache.size() == sum(e.bytes for e in cache.list()) > 1000
+    assert cache.clear() == 2
+    assert cache.list() == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_key_separates_its_parts() -> None:
+    assert content_key("ab", "c") != content_key("a", "bc")
+    assert content_key("ab", "c") == content_key("ab", "c")
+
+
+def test_directory_from_the_environment(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path / "x"))
+    assert default_directory() == tmp_path / "x"
+    monkeypatch.delenv("POLYOPT_CACHE")
+    assert default_directory().name == "polyopt"
+
+
+def test_flags_and_compiler_are_part_of_the_key(tmp_path) -> None:
+    for contract in (True, False, True):
+        compile_kernel(blur(), BLUR.context, contract=contract, cache=tmp_path)
+    assert len(KernelCache(tmp_path).list()) == 2
+
+
+def test_many_processes_build_one_library(tmp_path) -> None:
+    """A compiler that logs its runs, under eight processes that start together."""
+    log, compiler = tmp_path / "log", tmp_path / "cc"
+    real = find_toolchain().command[0]
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *kernel.c*) echo run >> {log}; sleep 0.2;; esac\nexec {real} "$@"\n'
+    )
+    compiler.chmod(0o755)
+    script = (
+        "import numpy as np\n"
+        "from polyopt.runtime.kernel import compile_kernel\n"
+        "from tests.unit.runtime.programs import BLUR, blur\n"
+        f"kernel = compile_kernel(blur(), BLUR.context, cc={str(compiler)!r}, openmp=False,"
+        f" cache={str(tmp_path / 'cache')!r})\n"
+        "print(int(kernel(np.full((2, 3), 6, np.uint16)).sum()))\n"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE)
+        for _ in range(6)
+    ]
+    assert [p.communicate()[0].strip() for p in running] == [b"12"] * 6
+    assert log.read_text().splitlines() == ["run"]
+    (entry,) = KernelCache(tmp_path / "cache").list()
+    assert json.loads((entry.path / ENTRY).read_text())["name"] == "blur3"
