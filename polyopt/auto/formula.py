@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polyopt.analysis.count import links
+from polyopt.analysis.linear import links
 from polyopt.auto.cost import operations
 from polyopt.isl import Aff, Map, PwAff, Set, affine_var, constant_value, dim_type, params_of
 from polyopt.transform.box import bounding_box
@@ -61,7 +61,7 @@ def latex_formula(program: Program) -> str:
 
     lines: list[str] = []
     for name, value in formula(program).items():
-        right = rf"\text{{{NO_FORM}}}" if value is None else sympy.latex(value)
+        right = rf"\text{{{NO_FORM}}}" if value is None else str(sympy.latex(value))
         lines.append(rf"\text{{{_escaped(name)}}} &= {right}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from polyopt.analysis.count import links, ranges
+from polyopt.analysis.linear import bounds_of, links, ranges
 from polyopt.analysis.points import parameter_value
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
@@ -211,7 +211,5 @@ def interval(
     value: PwAff, limits: Mapping[int, tuple[int, int]], sizes: Mapping[str, int]
 ) -> tuple[int, int]:
     """Least and greatest value of an expression over a box, piece by piece, not always tight."""
-    from polyopt.analysis.count import bounds_of
-
     found = [bounds_of(aff, limits, sizes) for _, aff in value.get_pieces()]
     return min((low for low, _ in found), default=0), max((high for _, high in found), default=0)
