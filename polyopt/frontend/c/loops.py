@@ -49,8 +49,8 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
     if not _monotone(node.cond, name, step):
         domain = _until_first_failure(at_grid.domain, domain, step)
         domain = domain.intersect_params(program.context)
+        _check_end(program, node, domain, step)
     domain = domain.coalesce()
-    _check_end(program, node, domain, place.depth, step)
     _check_unsigned(program, node, type_, domain, step)
     return Header(unique, step, replace(inner, domain=domain), scope)
 
@@ -203,24 +203,29 @@ def _monotone(cond: c_ast.Node, name: str, step: int) -> bool:
 
 def _until_first_failure(grid: Set, domain: Set, step: int) -> Set:
     """The iterations before the first one at which the condition fails."""
-    last = grid.dim(dim_type.set) - 1
     failed = grid.subtract(domain)
-    space = grid.get_space().map_from_set()
-    later = Map.universe(space)
+    return domain.subtract(failed.apply(_order(grid, up=step > 0)))
+
+
+def _order(where: Set, *, up: bool) -> Map:
+    """``{ [o, i] -> [o, j] : j >= i }``, or ``j <= i``."""
+    last = where.dim(dim_type.set) - 1
+    order = Map.universe(where.get_space().map_from_set())
     for position in range(last):
-        later = later.equate(dim_type.in_, position, dim_type.out, position)
-    if step > 0:
-        later = later.order_le(dim_type.in_, last, dim_type.out, last)
-    else:
-        later = later.order_ge(dim_type.in_, last, dim_type.out, last)
-    return domain.subtract(failed.apply(later).set_dim_name(dim_type.set, last, "i"))
+        order = order.equate(dim_type.in_, position, dim_type.out, position)
+    compare = order.order_le if up else order.order_ge
+    return compare(dim_type.in_, last, dim_type.out, last)
 
 
-def _check_end(program: Program, node: c_ast.For, domain: Set, level: int, step: int) -> None:
-    """Refuse a loop without a last iteration."""
+def _check_end(program: Program, node: c_ast.For, domain: Set, step: int) -> None:
+    """Refuse a loop that, for some sizes, has iterations beyond every limit."""
+    last = domain.dim(dim_type.set) - 1
     known = domain.intersect_params(program.context)
-    ends = known.dim_has_upper_bound if step > 0 else known.dim_has_lower_bound
-    if known.is_empty() or ends(dim_type.set, level):
+    runs = known.project_out(dim_type.set, last, 1)
+    # { [o, limit] } with an iteration at or beyond the limit
+    beyond = known.apply(_order(known, up=step < 0))
+    limited = runs.add_dims(dim_type.set, 1).subtract(beyond).project_out(dim_type.set, last, 1)
+    if runs.is_subset(limited):
         return
     msg = "this loop does not end for all sizes"
     hint = "bound it with < going up and > going down; != and unsigned >= 0 do not end it"
