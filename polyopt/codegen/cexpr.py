@@ -124,6 +124,10 @@ class _Printer:
             case Inside():
                 text = self.inside(expr)
                 return CText(text, precedence_of(text), BOOL, I32, (0, 1))
+            case _:
+                return self._operation(expr)
+
+    def _operation(self, expr: Expr) -> CText:
         operands = [self.print(child) for child in expr.children]
         result = self._node(expr, operands)
         low, high = result.bounds
@@ -145,8 +149,9 @@ class _Printer:
                 return _call(function, expr.type, operands)
             case Binary():
                 return _binary(expr, *operands)
-        msg = f"no C for {type(expr).__name__}"
-        raise InternalError(msg)
+            case _:
+                msg = f"no C for {type(expr).__name__}"
+                raise InternalError(msg)
 
 
 def _binary(expr: Binary, left: CText, right: CText) -> CText:

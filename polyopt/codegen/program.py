@@ -203,8 +203,9 @@ def c_affine(expr: AstExpr, names: Mapping[str, str]) -> tuple[str, int]:
             cond, then, other = args
             text = f"{_at(cond, LOGICAL_OR)} ? {_at(then, LOGICAL_OR)} : {_at(other, TERNARY)}"
             return text, TERNARY
-    msg = f"no C for isl's operation {op}"
-    raise InternalError(msg)
+        case _:
+            msg = f"no C for isl's operation {op}"
+            raise InternalError(msg)
 
 
 def _at(text: tuple[str, int], precedence: int) -> str:

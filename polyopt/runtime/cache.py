@@ -25,7 +25,7 @@ import platformdirs
 from polyopt.errors import CacheError, CompilerFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 SOURCE, LIBRARY, ENTRY = "kernel.c", "kernel.so", "entry.json"
 _HINT = "set POLYOPT_CACHE to a directory that you own and can write to"
@@ -122,7 +122,7 @@ class KernelCache:
             raise CacheError(msg, hint=f"chmod o-w {self.directory}, or {_HINT}")
 
     @contextlib.contextmanager
-    def _lock(self, key: str) -> Iterator[None]:
+    def _lock(self, key: str) -> Generator[None]:
         """One process at a time for a key; others wait."""
         import fcntl
 

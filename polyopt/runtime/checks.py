@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,9 +23,10 @@ def check_type(array: object, dtype: np.dtype[Any], argument: Argument) -> None:
         raise ArgumentError(
             f"{argument.name} is a {shown}, not a NumPy array", hint="see numpy.asarray"
         )
-    if array.dtype != dtype:
-        swapped = array.dtype.newbyteorder() == dtype
-        reason = " in the other byte order" if swapped else f" of {array.dtype}"
+    found = cast("NumPyArray", array).dtype
+    if found != dtype:
+        swapped = found.newbyteorder() == dtype
+        reason = " in the other byte order" if swapped else f" of {found}"
         raise ArgumentError(
             f"{argument.name} is an array{reason}, but {dtype} is needed",
             hint=f"{argument.name}.astype(numpy.{dtype})",
@@ -80,16 +81,21 @@ def checked_sizes(given: Mapping[str, Any], params: Sequence[str]) -> dict[str, 
 
 
 def checked_scalar(argument: Argument, value: object) -> int | float:
-    """A Python number for a scalar argument; refuses what would lose its value."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
+    """A Python number for a scalar argument; refuses what would lose its value.
+
+    Raises ``ArgumentError``.
+    """
+    number: Any = value
+    if isinstance(value, np.ndarray):
+        array = cast("NumPyArray", value)
+        number = array[()] if array.ndim == 0 else array
     if argument.type.is_float:
-        if isinstance(value, (int, float, np.floating, np.integer)):
-            return float(value)
-    elif isinstance(value, (int, np.integer, np.bool_)):
+        if isinstance(number, (int, float, np.floating, np.integer)):
+            return float(cast("float", number))
+    elif isinstance(number, (int, np.integer, np.bool_)):
         low, high = argument.type.range
-        if low <= int(value) <= high:
-            return int(value)
-        raise ArgumentError(f"{argument.name} = {value} does not fit {argument.type.numpy_name}")
-    shown = type(value).__name__
+        if low <= int(cast("int", number)) <= high:
+            return int(cast("int", number))
+        raise ArgumentError(f"{argument.name} = {number} does not fit {argument.type.numpy_name}")
+    shown = type(cast("object", number)).__name__
     raise ArgumentError(f"{argument.name} is a {shown}, but {argument.type.numpy_name} is needed")

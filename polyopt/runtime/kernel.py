@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -192,29 +192,34 @@ class Kernel:
         return arrays, rest
 
     def _bind_out(self, out: object, rest: dict[str, Any]) -> None:
-        outputs = [self.arrays[i].name for i in self._outputs]
-        free = [self.arrays[i].name for i in self._free]
-        if isinstance(out, dict):
-            given = out
-            for name in given:
-                if name not in outputs:
-                    raise ArgumentError(
-                        f"out= names {name!r}, which is not an output",
-                        hint=f"outputs are: {', '.join(outputs)}",
-                    )
-        else:
-            values = out if isinstance(out, (tuple, list)) else (out,)
-            targets = free if len(values) == len(free) else outputs
-            if len(values) != len(targets):
-                raise ArgumentError(
-                    f"out= has {len(values)} arrays, but {self.name} has {len(targets)} outputs",
-                    notes=[f"they are: {', '.join(targets)}"],
-                )
-            given = dict(zip(targets, values, strict=True))
-        for name, array in given.items():
-            if array is not None and rest.get(name, array) is not array:
+        for name, array in self._named_outputs(out).items():
+            if array is None:
+                continue
+            if rest.get(name, array) is not array:
                 raise ArgumentError(f"{name} is given twice: by out= and as an argument")
             rest[name] = array
+
+    def _named_outputs(self, out: object) -> dict[str, object]:
+        """``out=`` as arrays by name."""
+        outputs = [self.arrays[i].name for i in self._outputs]
+        if isinstance(out, dict):
+            named = cast("dict[str, object]", out)
+            unknown = next((name for name in named if name not in outputs), None)
+            if unknown is not None:
+                raise ArgumentError(
+                    f"out= names {unknown!r}, which is not an output",
+                    hint=f"outputs are: {', '.join(outputs)}",
+                )
+            return named
+        values = cast("tuple[object, ...]", out) if isinstance(out, (tuple, list)) else (out,)
+        free = [self.arrays[i].name for i in self._free]
+        targets = free if len(values) == len(free) else outputs
+        if len(values) != len(targets):
+            raise ArgumentError(
+                f"out= has {len(values)} arrays, but {self.name} has {len(targets)} outputs",
+                notes=[f"they are: {', '.join(targets)}"],
+            )
+        return dict(zip(targets, values, strict=True))
 
     def _missing(self, name: str) -> ArgumentError:
         return ArgumentError(

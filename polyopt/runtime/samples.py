@@ -108,6 +108,6 @@ def verify(kernel: Kernel, seed: int, given: Mapping[str, int]) -> float:
     for run in (kernel, reference):
         inputs = random_inputs(kernel, sizes, seed)
         free = {p: sizes[p] for p in kernel.positional if p in sizes}
-        found = run(**inputs, **free)
+        found: NumPyArray | tuple[NumPyArray, ...] = run(**inputs, **free)
         results.append(found if isinstance(found, tuple) else (found,))
     return max(largest_difference(a, b) for a, b in zip(*results, strict=True))

@@ -13,7 +13,7 @@ from polyopt.codegen.target import TARGETS, _sysfs_cache, core_count, isa_of, na
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.scop import Array, Scop
 from polyopt.ir.types import F32, F64, U16
-from polyopt.isl import affine_constant, affine_param, parse_set, params_space
+from polyopt.isl import affine_constant, affine_param, params_space, parse_set
 
 PARAMS = ("H", "W")
 SPACE = params_space(PARAMS)

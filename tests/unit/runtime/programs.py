@@ -7,7 +7,7 @@ from dataclasses import replace
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.ir.scop import Array, Scop
 from polyopt.ir.types import F32, F64, I32, U16
-from polyopt.isl import PwAff, affine_constant, affine_param, parse_set, params_space
+from polyopt.isl import PwAff, affine_constant, affine_param, params_space, parse_set
 
 
 def extent(params: tuple[str, ...], text: str | int) -> PwAff:

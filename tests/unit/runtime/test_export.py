@@ -20,11 +20,9 @@ def _own_cache(tmp_path, monkeypatch):
 
 
 def make(directory, compiler: str) -> None:
-    subprocess.run(
-        ["make", "-s", "-C", str(directory), f"CC={compiler}", "WARNINGS=-Wall -Wextra -Werror "
-         "-Wno-unknown-pragmas"],
-        check=True,
-    )  # fmt: skip
+    warnings = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
+    command = [shutil.which("make"), "-s", "-C", str(directory), f"CC={compiler}", warnings]
+    subprocess.run(command, check=True)
 
 
 def run(directory, *args: str) -> subprocess.CompletedProcess[str]:
