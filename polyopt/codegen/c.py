@@ -85,6 +85,9 @@ def _declaration(buffer: Buffer) -> str:
 def _print_block(block: Block, depth: int, lines: list[str]) -> None:
     pad = _INDENT * depth
     lines += [f"{pad}{_declaration(b)}" for b in block.buffers]
+    if len(block.body) == 1 and isinstance(block.body[0], Block) and not block.buffers:
+        _print_block(block.body[0], depth, lines)  # the braces around are enough
+        return
     for node in block.body:
         _print(node, depth, lines)
 
@@ -93,9 +96,10 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
     pad = _INDENT * depth
     match node:
         case Assign():
-            lines.append(f"{pad}{node.target} = {node.value};")
+            kind = f"{node.type.c_name} " if node.declares and node.type else ""
+            lines.append(f"{pad}{kind}{node.target} = {node.value};")
         case Block():
-            scoped = bool(node.buffers)
+            scoped = bool(node.buffers) or node.scoped
             if scoped:
                 lines.append(f"{pad}{{")
             _print_block(node, depth + scoped, lines)

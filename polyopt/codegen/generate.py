@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.hosted import Hosted, hosted
 from polyopt.codegen.loops import Assign, Block, Buffer, For, Function, If, Node
@@ -124,6 +125,7 @@ class _Generator:
         local = tuple(b for b in (*temps, *top) if not b.heap)
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
+        block = accumulate(block, {*self.buffer_names.values(), *self.params.values()})
         return Function(self.name, prototype, replace(block, buffers=local), heap)
 
     # -- storage ----------------------------------------------------------------------------
@@ -233,12 +235,15 @@ class _Generator:
 
     def _user(self, node: AstNode, names: dict[str, str]) -> Assign:
         leaf = self.leaves[node.get_annotation().get_name()]
+        loaded: list[tuple[str, str]] = []
 
         def affine(expr: Affine | Inside) -> str:
             return c_affine(leaf.affine[id(expr)], names)[0]
 
         def load(expr: Load) -> str:
-            return self._element(expr.array, expr.index, printer)
+            text = self._element(expr.array, expr.index, printer)
+            loaded.append((self.buffer_names[expr.array], text))
+            return text
 
         def printer(expr: Expr) -> str:
             return c_expression(expr, load, affine, affine).text
@@ -246,7 +251,8 @@ class _Generator:
         assignment = leaf.assignment
         target = self._element(assignment.buffer, assignment.index, printer)
         value = c_expression(assignment.value, load, affine, affine, stored=True).text
-        return Assign(target, value)
+        buffer = self.buffer_names[assignment.buffer]
+        return Assign(target, value, buffer, assignment.type, tuple(loaded))
 
     def _element(self, buffer: str, index: tuple[Expr, ...], printer: object) -> str:
         text = self.buffer_names[buffer]

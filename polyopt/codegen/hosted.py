@@ -18,6 +18,7 @@ from polyopt.transform.tree import prefix_map
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, PwMultiAff
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
@@ -31,6 +32,11 @@ class Hosted:
     buffer: str
     index: tuple[Expr, ...]
     value: Expr
+
+    @property
+    def type(self) -> ScalarType:
+        """The element type of the buffer."""
+        return self.value.type
 
 
 def hosted(program: Program, name: str) -> Hosted:

@@ -11,10 +11,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assign:
-    """``target = value;``"""
+    """``target = value;``, or ``type target = value;`` where it declares a local."""
 
     target: str
     value: str
+    #: the buffer that the target is an element of
+    buffer: str = ""
+    type: ScalarType | None = None
+    #: (buffer, text) of every load in the value
+    loads: tuple[tuple[str, str], ...] = ()
+    declares: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ class Block:
 
     body: tuple[Node, ...]
     buffers: tuple[Buffer, ...] = ()
+    #: whether it declares locals, and so needs braces among other statements
+    scoped: bool = False
 
 
 Node = Assign | For | If | Block

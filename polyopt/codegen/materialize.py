@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.isolate import isolate_option
 from polyopt.isl import (
     Id,
     MultiUnionPwAff,
@@ -61,7 +62,9 @@ def _fill_one(program: Program, node: ScheduleNode, child: PlanLoop | str) -> Sc
     if child.mark == "unroll":
         node = node.band_member_set_ast_loop_type(0, ast_loop_type.unroll)
     elif child.separate:
-        node = node.band_member_set_ast_loop_type(0, ast_loop_type.separate)
+        option = isolate_option(program, child)
+        if option is not None:
+            node = node.band_set_ast_build_options(option)
     node = _fill(program, node.child(0), child.body).parent()
     return node.insert_mark(Id(child.name, context=context()))
 

@@ -1,0 +1,128 @@
+"""Updates of one element in a row happen in a local variable: one load, one store.
+
+rewrite: ``c[j] = c[j] + a; c[j] = c[j] + b;`` -> ``float acc = c[j]; acc = acc + a;
+acc = acc + b; c[j] = acc;``
+
+*Requires* that the values load nothing of the buffer but that very element. Besides saving
+memory traffic, it is what compilers need to vectorise the loop around (gcc 12 gives up on a
+constant stored to a variable-length array).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.loops import Assign, Block, For, If, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: runs shorter than this stay as they are
+SHORTEST = 2
+
+
+def accumulate(block: Block, taken: set[str]) -> Block:
+    """The block with every run of updates of one element done in a local."""
+    result: list[Node] = []
+    run: list[Node] = []
+    for node in block.body:
+        target = _target(node)
+        if run and (target is None or target != _target(run[0])):
+            result += _closed(run, taken)
+            run = []
+        if target is None:
+            result.append(_inside(node, taken))
+        else:
+            run.append(node)
+    result += _closed(run, taken)
+    return replace(block, body=tuple(result))
+
+
+def _inside(node: Node, taken: set[str]) -> Node:
+    match node:
+        case Block():
+            return accumulate(node, taken)
+        case For():
+            return replace(node, body=accumulate(node.body, {*taken, node.iterator}))
+        case If():
+            other = accumulate(node.other, taken) if node.other is not None else None
+            return replace(node, then=accumulate(node.then, taken), other=other)
+        case Assign():
+            return node
+
+
+def _assigns(node: Node) -> list[Assign] | None:
+    """The assignments of a node without loops and buffers, else ``None``."""
+    match node:
+        case Assign():
+            return [node]
+        case For():
+            return None
+        case If():
+            parts = [node.then] + ([node.other] if node.other is not None else [])
+        case Block():
+            if node.buffers:
+                return None
+            parts = list(node.body)
+    result: list[Assign] = []
+    for part in parts:
+        found = _assigns(part)
+        if found is None:
+            return None
+        result += found
+    return result
+
+
+def _target(node: Node) -> str | None:
+    """The one element that a node updates, or ``None``."""
+    assigns = _assigns(node)
+    if not assigns:
+        return None
+    target, buffer = assigns[0].target, assigns[0].buffer
+    for assign in assigns:
+        others = [text for name, text in assign.loads if name == buffer and text != target]
+        if assign.target != target or others:
+            return None
+    return target
+
+
+def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
+    """A finished run, in a local where that pays."""
+    assigns = [a for node in run for a in _assigns(node) or []]
+    if len(assigns) < SHORTEST or "[" not in assigns[0].target:
+        return list(run)
+    first = assigns[0]
+    local = _local(first.buffer, taken)
+    rewritten = [_renamed(node, first.target, local) for node in run]
+    head = rewritten[0]
+    if isinstance(head, Assign) and not any(text == first.target for _, text in first.loads):
+        rewritten[0] = replace(head, declares=True)
+    else:
+        start = Assign(local, first.target, type=first.type, declares=True)
+        rewritten.insert(0, start)
+    body = (*rewritten, Assign(first.target, local))
+    return [Block(body, scoped=True)]
+
+
+def _local(buffer: str, taken: set[str]) -> str:
+    name = f"{buffer}_value"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _renamed(node: Node, target: str, local: str) -> Node:
+    match node:
+        case Assign():
+            pattern = rf"(?<![\w.]){re.escape(target)}"
+            return replace(node, target=local, value=re.sub(pattern, local, node.value))
+        case Block():
+            return replace(node, body=tuple(_renamed(n, target, local) for n in node.body))
+        case If():
+            then = _renamed(node.then, target, local)
+            other = None if node.other is None else _renamed(node.other, target, local)
+            return replace(node, then=then, other=other)
+        case For():
+            return node
