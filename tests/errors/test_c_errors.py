@@ -167,7 +167,11 @@ SYNTAX = [
     ("#error not here\nvoid f(float a[3]) { a[0] = 1; }\n", "#error not here", "not here"),
     ("int x;\n", "i", "no function"),
     (body("#pragma scop\nx[0] = 1;"), "scop", "followed by one #pragma endscop"),
-    ("#pragma polyopt asume(n > 3)\n" + body("x[0] = 1;"), "#pragma polyopt asume(n > 3)", "pragma"),
+    (
+        "#pragma polyopt asume(n > 3)\n" + body("x[0] = 1;"),
+        "#pragma polyopt asume(n > 3)",
+        "pragma",
+    ),
     ("#pragma polyopt assume(n > )\n" + body("x[0] = 1;"), ")", "invalid expression"),
 ]
 

@@ -18,11 +18,13 @@ class ArrayRef(Node):
     subscript: Node
 
 class Assignment(Node):
+    def __init__(self, op: str, lvalue: Node, rvalue: Node, coord: Coord | None = None) -> None: ...
     op: str
     lvalue: Node
     rvalue: Node
 
 class BinaryOp(Node):
+    def __init__(self, op: str, left: Node, right: Node, coord: Coord | None = None) -> None: ...
     op: str
     left: Node
     right: Node
@@ -37,13 +39,14 @@ class Compound(Node):
     block_items: list[Node] | None
 
 class Constant(Node):
+    def __init__(self, type: str, value: str, coord: Coord | None = None) -> None: ...
     type: str
     value: str
 
 class Continue(Node): ...
 
 class Decl(Node):
-    name: str | None
+    name: str  # None for a bare struct, union or enum alone
     quals: list[str]
     storage: list[str]
     funcspec: list[str]
@@ -59,6 +62,9 @@ class DoWhile(Node):
 
 class EllipsisParam(Node): ...
 class EmptyStatement(Node): ...
+
+class Enum(Node):
+    name: str | None
 
 class ExprList(Node):
     exprs: list[Node]
@@ -78,7 +84,7 @@ class FuncCall(Node):
 
 class FuncDecl(Node):
     args: ParamList | None
-    type: Node
+    type: TypeDecl | PtrDecl
 
 class _FunctionHead(Decl):
     name: str
@@ -99,6 +105,9 @@ class IdentifierType(Node):
     names: list[str]
 
 class If(Node):
+    def __init__(
+        self, cond: Node, iftrue: Node | None, iffalse: Node | None, coord: Coord | None = None
+    ) -> None: ...
     cond: Node
     iftrue: Node | None
     iffalse: Node | None
@@ -109,6 +118,9 @@ class InitList(Node):
 class Label(Node):
     name: str
     stmt: Node
+
+class NamedInitializer(Node):
+    expr: Node
 
 class ParamList(Node):
     params: list[Decl | Typename | EllipsisParam]

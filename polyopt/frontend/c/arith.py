@@ -147,4 +147,3 @@ def compare_forms(op: str, left: PwAff, right: PwAff) -> Set:
         "eq": left.eq_set, "ne": left.ne_set,
     }  # fmt: skip
     return operations[op](right)
-

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.statements import Item
 
 
-def assemble(
-    program: Program, name: str, signature: tuple[str, ...], nest: list[Item]
-) -> Scop:
+def assemble(program: Program, name: str, signature: tuple[str, ...], nest: list[Item]) -> Scop:
     """The Scop of what lowering gathered. Raises ``UnsupportedError``."""
     records = [r for r in _in_order(nest) if not program.known(r.place).is_empty()]
     if not records:

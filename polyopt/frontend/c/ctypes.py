@@ -87,7 +87,8 @@ class Types:
         return self._locator.error(UnsupportedError, node, msg, hint=hint)
 
     def _unsupported(self, node: c_ast.Node) -> Exception:
-        kinds = {"Struct": "a struct", "Union": "a union", "Enum": "an enum", "FuncDecl": "a function"}
+        kinds = {"Struct": "a struct", "Union": "a union", "Enum": "an enum"}
+        kinds["FuncDecl"] = "a function"
         what = kinds.get(type(node).__name__, "this type")
         hint = "use one array per field" if what in {"a struct", "a union"} else "use plain scalars"
         return self._locator.error(

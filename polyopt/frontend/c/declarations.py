@@ -56,7 +56,9 @@ class Declarer:
         kind = self.program.types.of(node.type)
         if kind.scalar is None:
             msg = "a variable cannot be of type void"
-            raise self.program.locator.error(TypeMismatchError, node, msg, hint="use a number's type")
+            raise self.program.locator.error(
+                TypeMismatchError, node, msg, hint="use a number's type"
+            )
         if kind.is_array:
             return self._array(node, kind.scalar, list(kind.extents))
         if node.init is None:
@@ -78,6 +80,7 @@ class Declarer:
         value = node.init
         if isinstance(value, c_ast.InitList):
             value = value.exprs[0]
+        assert value is not None
         changed = node.name in usage.assigned
         if node.name in usage.iterated and not changed:
             self.env.declare(node.name, Pending(node, type_, self.place))
@@ -133,7 +136,9 @@ class Declarer:
             total *= count if count is not None else _MOST_ELEMENTS + 1
         if not isinstance(node.init, c_ast.InitList) or total > _MOST_ELEMENTS:
             msg = f"this initialiser of {node.name!r} is not taken"
-            hint = f"lists fill arrays of fixed extents, up to {_MOST_ELEMENTS} elements; use a loop"
+            hint = (
+                f"lists fill arrays of fixed extents, up to {_MOST_ELEMENTS} elements; use a loop"
+            )
             raise self.program.locator.error(UnsupportedError, node.init, msg, hint=hint)
         sizes = [count or 0 for count in counts]
         zero = c_ast.Constant("int", "0", node.coord)
@@ -150,8 +155,10 @@ class Declarer:
             return [((), value)]
         parts: list[c_ast.Node] = list(value.exprs) if isinstance(value, c_ast.InitList) else []
         plain = len(sizes) == 1 or all(isinstance(p, c_ast.InitList) for p in parts)
-        if len(parts) > sizes[0] or not plain or any(
-            isinstance(p, c_ast.NamedInitializer) for p in parts
+        if (
+            len(parts) > sizes[0]
+            or not plain
+            or any(isinstance(p, c_ast.NamedInitializer) for p in parts)
         ):
             if not (len(parts) == 1 and _is_zero(parts[0])):
                 msg = "this list does not have the shape of the array"
@@ -178,9 +185,7 @@ class Declarer:
         """A local in memory, with one copy for each iteration of the loops around it."""
         private = tuple(self._box(level) for level in range(self.place.depth))
         unique = self.program.fresh(name)
-        return self.program.add(
-            Variable(unique, type_, extents, private=private, span=span)
-        )
+        return self.program.add(Variable(unique, type_, extents, private=private, span=span))
 
     def _box(self, level: int) -> tuple[PwAff, PwAff]:
         """``[N] -> { [least] }`` and ``[N] -> { [count] }`` of one iterator around."""

@@ -94,7 +94,7 @@ class Lowering:
         """The value of an expression, with its C type; comparisons are of type bool."""
         self._check_depth(node)
         try:
-            return replace(self, depth=self.depth + 1)._dispatch(node)
+            return self._inner().dispatch(node)
         except TypeMismatchError as error:
             if error.diagnostic.span is not None:
                 raise
@@ -108,7 +108,8 @@ class Lowering:
             hint = "split it into several statements, or use a loop over an array"
             raise self.program.locator.error(TooDeepError, node, msg, hint=hint)
 
-    def _dispatch(self, node: c_ast.Node) -> Expr:
+    def dispatch(self, node: c_ast.Node) -> Expr:
+        """The value of an expression one level down."""
         match node:
             case c_ast.Constant():
                 return self._constant(node)
@@ -251,11 +252,11 @@ class Lowering:
             msg = f"{node.op!r} is not defined on {left.type} and {right.type}"
             hint = "use fmod for floating remainders" if op == "mod" else "cast to integers first"
             raise self.program.locator.error(TypeMismatchError, node, msg, hint=hint)
-        if op in {"div", "mod"} and isinstance(right, Const) and right.value == 0:
-            if not left.type.is_float and not right.type.is_float:
-                raise self.program.locator.error(
-                    TypeMismatchError, node, "division by zero", hint="the divisor is always 0"
-                )
+        whole = not left.type.is_float and not right.type.is_float
+        if whole and op in {"div", "mod"} and isinstance(right, Const) and right.value == 0:
+            raise self.program.locator.error(
+                TypeMismatchError, node, "division by zero", hint="the divisor is always 0"
+            )
         return self.operate(op, left, right)
 
     def _unary(self, node: c_ast.UnaryOp) -> Expr:
@@ -272,15 +273,15 @@ class Lowering:
 
     def _ternary(self, node: c_ast.TernaryOp) -> Expr:
         cond = self.condition(node.cond)
-        then, other = self.under(cond).lower(node.iftrue), self.under(cond, False).lower(node.iffalse)
+        where, elsewhere = self.under(cond), self.under(cond, holds=False)
+        then, other = where.lower(node.iftrue), elsewhere.lower(node.iffalse)
         if then.type == BOOL == other.type:
             return build.select(cond, then, other)
         type_ = promote_c(then.type, other.type)
-        then = self.under(cond).cast(type_, then)
-        other = self.under(cond, False).cast(type_, other)
+        then, other = where.cast(type_, then), elsewhere.cast(type_, other)
         return arith.choose(cond, then, other, self.program.known(self.place))
 
-    def under(self, cond: Expr, holds: bool = True) -> Lowering:
+    def under(self, cond: Expr, *, holds: bool = True) -> Lowering:
         """Lowering where an affine condition is known to hold, or not to."""
         if not isinstance(cond, Inside):
             return self
@@ -297,7 +298,7 @@ class Lowering:
                 return arith.both(left, right)
             case c_ast.BinaryOp(op="||"):
                 left = self._inner().condition(node.left)
-                right = self._inner().under(left, False).condition(node.right)
+                right = self._inner().under(left, holds=False).condition(node.right)
                 return arith.either(left, right)
             case c_ast.UnaryOp(op="!"):
                 return arith.opposite(self._inner().condition(node.expr))
@@ -357,18 +358,20 @@ class Lowering:
         return self.operate(op, left, right)
 
     def _inline(self, function: Inline, arguments: list[c_ast.Node], node: c_ast.Node) -> Expr:
-        decl = function.decl.decl.type
-        formals = [p for p in (decl.args.params if decl.args else []) if p.name]
+        decl = function.decl.decl
+        listed = decl.type.args.params if decl.type.args is not None else []
+        formals = [formal for formal in listed if isinstance(formal, c_ast.Decl)]
         if len(formals) != len(arguments):
-            msg = f"{decl.type.declname!r} takes {len(formals)} argument(s), not {len(arguments)}"
-            raise self.program.locator.error(TypeMismatchError, node, msg, hint="see its definition")
+            msg = f"{decl.name!r} takes {len(formals)} argument(s), not {len(arguments)}"
+            hint = "see its definition"
+            raise self.program.locator.error(TypeMismatchError, node, msg, hint=hint)
         scope = Env()
         for formal, argument in zip(formals, arguments, strict=True):
             type_ = self.program.types.scalar(formal.type)
             value = self.cast(type_, self.lower(argument))
             scope.declare(formal.name, Substituted(value, self.place.depth))
         body = replace(self, env=scope)
-        return self.cast(self.program.types.scalar(decl.type), body.lower(function.value))
+        return self.cast(self.program.types.scalar(decl.type.type), body.lower(function.value))
 
 
 def set_of(cond: Expr) -> Set | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from polyopt.ir.build import const
-from polyopt.ir.expr import Const
 from polyopt.ir.types import F32, F64, I32, I64, U32, U64, ScalarType, contains
+
+if TYPE_CHECKING:
+    from polyopt.ir.expr import Const
 
 
 def literal(text: str) -> Const | None:

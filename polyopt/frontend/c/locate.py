@@ -139,7 +139,9 @@ class Locator:
         match = SequenceMatcher(None, [t.group() for t in was], [t.group() for t in now], False)
         touched: list[re.Match[str]] = []
         for _, a, b, c, d in match.get_opcodes():
-            hit = [k for k, n in enumerate(now[c:d]) if n.end() + 1 > start and n.start() + 1 < stop]
+            hit = [
+                k for k, n in enumerate(now[c:d]) if n.end() + 1 > start and n.start() + 1 < stop
+            ]
             if d - c == b - a:
                 touched += [was[a + k] for k in hit]
             elif hit:
@@ -155,7 +157,9 @@ class Locator:
     def _pragma_span(self, line: int, column: int, last: int) -> Span:
         text = self._program.source.line(line)
         found = TOKEN.match(text, last - 1)
-        return Span(self._program.source, line, column, (found.end() + 1 if found else last) - column)
+        return Span(
+            self._program.source, line, column, (found.end() + 1 if found else last) - column
+        )
 
 
 def _leaf_places(node: c_ast.Node) -> Iterator[Place]:

@@ -10,11 +10,12 @@ from pycparser import c_ast
 from polyopt.errors import NonAffineError, UnsupportedError
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.scope import Env, IteratorVar, Pending, Place, Program, Variable
-from polyopt.ir.types import ScalarType
 from polyopt.isl import Map, PwAff, Set, Val, constant_value, context, dim_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from polyopt.ir.types import ScalarType
 
 _HINT = "write it as for (int i = lo; i < hi; i += step)"
 
@@ -46,7 +47,7 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
     lowering = Lowering(program, scope, at_grid, assuming=True)
     holds = _condition(lowering, node)
     domain = at_grid.domain.intersect(holds)
-    if not _monotone(node.cond, name, step):
+    if node.cond is not None and not _monotone(node.cond, name, step):
         domain = _until_first_failure(at_grid.domain, domain, step)
         domain = domain.intersect_params(program.context)
         _check_end(program, node, domain, step)
@@ -193,9 +194,7 @@ def _monotone(cond: c_ast.Node, name: str, step: int) -> bool:
                 low, high = high, low
             moving, still = (low, high) if up else (high, low)
             return (
-                isinstance(moving, c_ast.ID)
-                and moving.name == name
-                and name not in names_in(still)
+                isinstance(moving, c_ast.ID) and moving.name == name and name not in names_in(still)
             )
         case _:
             return False

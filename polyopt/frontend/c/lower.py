@@ -159,9 +159,7 @@ def _assumptions(text: Preprocessed, locator: Locator) -> list[c_ast.Node]:
         if found.group(1) is None:
             msg = "this pragma does not make sense"
             hint = "write #pragma polyopt assume(H % 2 == 0 && H >= 4)"
-            raise locator.error(
-                ProgramSyntaxError, locator.line_span(line), msg, hint=hint
-            )
+            raise locator.error(ProgramSyntaxError, locator.line_span(line), msg, hint=hint)
         result.append(parse_condition(found.group(2), line, found.start(2) + 1, locator))
     return result
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast, c_lexer, c_parser
 
 from polyopt.errors import ProgramSyntaxError, TooDeepError
-from polyopt.frontend.c.locate import Locator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
+    from polyopt.frontend.c.locate import Locator
     from polyopt.frontend.c.preprocess import Preprocessed
 
 #: Deepest nesting of brackets, statements, and operators that the frontend takes.
@@ -54,7 +54,10 @@ def parse_condition(text: str, line: int, column: int, locator: Locator) -> c_as
     blanks = " " * max(0, column - 1 - len(lead))
     start = f'{PROLOGUE}\n#line {line} "program"\n'
     tree = _parse_text(f"{start}{lead}{blanks}{text};\n", locator)
-    return tree.ext[-1].init
+    holder = tree.ext[-1]
+    assert isinstance(holder, c_ast.Decl)
+    assert holder.init is not None
+    return holder.init
 
 
 class _Lexer(c_lexer.CLexer):
@@ -104,7 +107,7 @@ def _syntax_error(message: str, locator: Locator) -> ProgramSyntaxError:
 
 
 @contextmanager
-def deep_recursion() -> Iterator[None]:
+def deep_recursion() -> Generator[None]:
     """Room for recursion over trees of the greatest depth that is taken."""
     with _LOCK:
         before = sys.getrecursionlimit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pcpp
 
@@ -145,7 +145,11 @@ class _Engine(pcpp.Preprocessor):
         self.return_code = 1
 
     def on_include_not_found(
-        self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str
+        self,
+        is_malformed: bool,  # noqa: FBT001  (the library's signature)
+        is_system_include: bool,  # noqa: FBT001
+        curdir: str,
+        includepath: str,
     ) -> None:
         """A standard header is empty; any other that is missing is a mistake."""
         del curdir
@@ -156,15 +160,23 @@ class _Engine(pcpp.Preprocessor):
         raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
 
     def on_directive_handle(
-        self, directive: Any, toks: Any, ifpassthru: bool, precedingtoks: Any
-    ) -> Any:
+        self,
+        directive: pcpp.Token,
+        toks: list[pcpp.Token],
+        ifpassthru: bool,  # noqa: FBT001  (the library's signature)
+        precedingtoks: list[pcpp.Token],
+    ) -> bool | None:
         """Remember how far the reading got."""
         self.last_line = directive.lineno
         return super().on_directive_handle(directive, toks, ifpassthru, precedingtoks)
 
     def on_directive_unknown(
-        self, directive: Any, toks: Any, ifpassthru: bool, precedingtoks: Any
-    ) -> Any:
+        self,
+        directive: pcpp.Token,
+        toks: list[pcpp.Token],
+        ifpassthru: bool,  # noqa: FBT001  (the library's signature)
+        precedingtoks: list[pcpp.Token],
+    ) -> bool | None:
         """Stop at ``#error``, pass over ``#warning``, leave the rest (pragmas) in the text."""
         del ifpassthru, precedingtoks
         if directive.value == "error":

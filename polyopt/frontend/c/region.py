@@ -87,7 +87,10 @@ def _check_outside(
     used = {name for item in inside for name in names_in(item)}
     local = {decl.name for decl in declared} & used
     changed = {name for item in inside for name in _assigned(item)}
-    for items, names, what in ((before, local, "set before"), (after, local & changed, "used after")):
+    for items, names, what in (
+        (before, local, "set before"),
+        (after, local & changed, "used after"),
+    ):
         for item in items:
             if isinstance(item, c_ast.Decl):
                 continue
@@ -115,10 +118,9 @@ def _is(node: c_ast.Node, word: str) -> bool:
 
 def _without_return(items: list[c_ast.Node]) -> list[c_ast.Node]:
     """The body without a ``return;`` or ``return 0;`` at its very end."""
-    if items and isinstance(items[-1], c_ast.Return):
-        if items[-1].expr is None or isinstance(items[-1].expr, c_ast.Constant):
-            return items[:-1]
-    return items
+    last = items[-1] if items else None
+    plain = isinstance(last, c_ast.Return) and isinstance(last.expr, (c_ast.Constant, type(None)))
+    return items[:-1] if plain else items
 
 
 def _inline(node: c_ast.FuncDef) -> Inline | None:

@@ -127,12 +127,16 @@ class Env:
         """What this very scope binds the name to."""
         return self._names[name]
 
+    def here(self) -> tuple[str, ...]:
+        """The names that this very scope declares."""
+        return tuple(self._names)
+
     def names(self) -> Iterator[str]:
         """All names that mean something here."""
         scope: Env | None = self
         while scope is not None:
-            yield from scope._names
-            scope = scope._outer
+            yield from scope.here()
+            scope = scope.outer
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,26 +66,29 @@ class Statements:
         match node:
             case None | c_ast.EmptyStatement() | c_ast.Pragma():
                 return []
+            case c_ast.Cast() | c_ast.ID() | c_ast.Constant():
+                return []
             case c_ast.Compound():
                 return self.block(node.block_items or [], env.inner(), place)
+            case c_ast.ExprList():
+                return self.block(node.exprs, env, place)
             case c_ast.Decl():
                 return self._declare(node, env, place)
-            case c_ast.DeclList():
-                return self.block(node.decls, env, place)
             case c_ast.For():
                 return self._for(node, env, place)
             case c_ast.If():
                 return self._if(node, env, place)
             case c_ast.Assignment():
                 return self._assign(node, env, place)
+            case _:
+                return self._other(node, env, place)
+
+    def _other(self, node: c_ast.Node, env: Env, place: Place) -> list[Item]:
+        match node:
             case c_ast.UnaryOp() if node.op in _STEPS:
                 one = c_ast.Constant("int", "1", node.coord)
                 value = c_ast.BinaryOp(_STEPS[node.op], node.expr, one, node.coord)
                 return self._write(node.expr, value, node, env, place)
-            case c_ast.ExprList():
-                return self.block(node.exprs, env, place)
-            case c_ast.Cast() | c_ast.ID() | c_ast.Constant():
-                return []
             case c_ast.Return():
                 raise self._return(node)
             case _:
@@ -145,7 +148,9 @@ class Statements:
     def _keep(self, node: c_ast.If, cond: Expr, place: Place) -> tuple[Expr, list[Item]]:
         """The condition's value in a scalar of its own, taken before the branches run."""
         declarer = Declarer(self.program, Env(), place)
-        variable = declarer.variable("condition", cond.type, (), self.program.locator.span(node.cond))
+        variable = declarer.variable(
+            "condition", cond.type, (), self.program.locator.span(node.cond)
+        )
         lowering = Lowering(self.program, Env(), place)
         record = self._record(variable, lowering.private(variable), cond, place, variable.span)
         kept = build.load(cond.type, variable.array, lowering.private(variable))
@@ -180,23 +185,26 @@ class Statements:
             raise unsupported(self.program.locator, value)
         if node.op != "=":
             value = c_ast.BinaryOp(node.op[:-1], node.lvalue, value, node.coord)
-        elif isinstance(node.lvalue, c_ast.ID) and self._substitute(node, env, place):
+        elif isinstance(node.lvalue, c_ast.ID) and self._substitute(
+            node.lvalue.name, node.rvalue, env, place
+        ):
             return []
         return self._write(node.lvalue, value, node, env, place)
 
-    def _substitute(self, node: c_ast.Assignment, env: Env, place: Place) -> bool:
+    def _substitute(self, name: str, node: c_ast.Node, env: Env, place: Place) -> bool:
         """Take ``int w; w = W / 2;`` as a name for the expression."""
-        name = node.lvalue.name
         pending = env.get(name)
         if not isinstance(pending, Pending) or self.program.usage.assigned.get(name, 0) != 1:
             return False
-        same_place = pending.place.domain.is_equal(place.domain) if (
-            pending.place.depth == place.depth
-        ) else False
+        same_place = (
+            pending.place.domain.is_equal(place.domain)
+            if (pending.place.depth == place.depth)
+            else False
+        )
         if not same_place or place.guard is not None:
             return False
         lowering = Lowering(self.program, env, place)
-        value = lowering.cast(pending.type, lowering.lower(node.rvalue))
+        value = lowering.cast(pending.type, lowering.lower(node))
         if not isinstance(value, (Affine, Const)):
             return False
         env.rebind(name, Substituted(value, place.depth))
@@ -276,10 +284,10 @@ class Statements:
         return record
 
 
-def _single(node: c_ast.Node) -> bool:
+def _single(node: c_ast.Node | None) -> bool:
     """Whether a branch is one assignment, not within a loop."""
-    while isinstance(node, c_ast.Compound) and len(node.block_items or []) == 1:
-        node = node.block_items[0]
+    while isinstance(node, c_ast.Compound) and len(items := node.block_items or []) == 1:
+        node = items[0]
     return isinstance(node, (c_ast.Assignment, c_ast.UnaryOp))
 
 

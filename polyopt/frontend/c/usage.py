@@ -91,13 +91,13 @@ def _affine_names(node: c_ast.Node, data: set[str]) -> set[str]:
     match node:
         case c_ast.For():
             parts = (node.init, node.cond, node.next)
-            return set().union(*(names_in(part) for part in parts))
+            return {name for part in parts for name in names_in(part)}
         case c_ast.ArrayRef():
             return names_in(node.subscript)
         case c_ast.ArrayDecl():
             return names_in(node.dim)
         case c_ast.If() | c_ast.TernaryOp():
-            return set().union(*(_condition_names(atom, data) for atom in _atoms(node.cond)))
+            return {name for atom in _atoms(node.cond) for name in _condition_names(atom, data)}
         case c_ast.BinaryOp() if node.op in _RELATIONAL:
             return _condition_names(node, data)
         case _:

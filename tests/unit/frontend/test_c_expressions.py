@@ -147,9 +147,7 @@ def test_a_condition_on_data_is_a_comparison() -> None:
 def test_an_affine_guard_keeps_the_read_within_bounds() -> None:
     text = f"void f({_ARGUMENTS}) {{ for (int i = 0; i < n; i++) a[i] = i > 0 && x[i - 1] > 0; }}"
     (read,) = parse_c(text).statement("a").reads
-    assert same_set(
-        read.relation.domain().to_union_set(), parse_set("[n] -> { a[i] : 0 < i < n }")
-    )
+    assert same_set(read.relation.domain().to_union_set(), parse_set("[n] -> { a[i] : 0 < i < n }"))
 
 
 def test_integer_choices_are_minimum_and_maximum() -> None:
@@ -236,7 +234,7 @@ def test_constants_fold_and_stand_for_themselves() -> None:
       for (int i = 0; i < n; i++) x[i] = x[i] * third + half;
     }""")
     assert [a.name for a in scop.arrays] == ["x"]
-    constants = [c for c in _constants(scop.statement("x").value)]
+    constants = _constants(scop.statement("x").value)
     assert [c.type for c in constants] == [F32, F32]
     assert constants[1].value == 0.5
 

@@ -144,9 +144,7 @@ def test_conv_with_initialisation_reduction_and_relu() -> None:
     verify(scop)
     assert roles(scop) == {"A": "inout", "B": "in", "C": "out"}
     assert [s.name for s in scop.statements] == ["A", "C_0", "C_1", "C_2"]
-    assert scop.context.is_equal(
-        parse_set("[H, W, KH, KW] -> { : 1 <= KH <= H and 1 <= KW <= W }")
-    )
+    assert scop.context.is_equal(parse_set("[H, W, KH, KW] -> { : 1 <= KH <= H and 1 <= KW <= W }"))
 
 
 def test_triangular_solve_going_down() -> None:
@@ -263,8 +261,9 @@ def test_modulo_guards_and_assumptions() -> None:
     cond = f"{even} and (i mod 4 != 0 or i = 8) and (i > floor(n / 2) or i mod 3 = 1)"
     shifted = f"{cond} and ((i > 0 and j = i - 1) or (i <= 0 and j = 0))"
     expected = parse_union_map(f"[n] -> {{ a_1[i] -> b[j] : {shifted} }}")
-    assert same_map(read.relation.intersect_params(scop.context),
-                    expected.intersect_params(scop.context))
+    assert same_map(
+        read.relation.intersect_params(scop.context), expected.intersect_params(scop.context)
+    )
 
 
 @pytest.mark.parametrize("region", [True, False])
