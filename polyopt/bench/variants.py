@@ -43,10 +43,7 @@ def variants_of(
 
     Raises ``InvalidOptionError`` for a peer that is not known.
     """
-    for peer in peers:
-        if peer not in PEERS:
-            msg = f"no peer is called {peer!r}"
-            raise InvalidOptionError(msg, hint="there are: " + ", ".join(PEERS))
+    check_peers(peers)
     makers: dict[str, Callable[[Scop], Plan]] = {
         OURS: lambda s: auto(s, sizes=sizes),
         UNFUSED: unfused,
@@ -55,6 +52,14 @@ def variants_of(
         makers[EXPERT] = recipe(name)
     found = [make_variant(variant, scop, maker) for variant, maker in makers.items()]
     return found + [make_variant(peer, scop, unfused, cc=peer) for peer in peers]
+
+
+def check_peers(peers: tuple[str, ...]) -> None:
+    """Refuse peers that are not known. Raises ``InvalidOptionError``."""
+    for peer in peers:
+        if peer not in PEERS:
+            msg = f"no peer is called {peer!r}"
+            raise InvalidOptionError(msg, hint="there are: " + ", ".join(PEERS))
 
 
 def unfused(scop: Scop) -> Plan:

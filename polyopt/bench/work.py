@@ -30,10 +30,6 @@ class Work:
         """Bytes in and out."""
         return self.bytes_in + self.bytes_out
 
-    def limit_ms(self, bandwidth_gbs: float, peak_gflops: float) -> float:
-        """The least time on a machine: the larger of moving the bytes and doing the operations."""
-        return 1e3 * max(self.bytes / (bandwidth_gbs * 1e9), self.operations / (peak_gflops * 1e9))
-
 
 def work_of(scop: Scop, sizes: Mapping[str, int]) -> Work:
     """The work of a program for given sizes: elements read and written are counted once each."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from polyopt.cli.output import heading, milliseconds, print_table, text, write_file
+from polyopt.cli.output import heading, make_folder, milliseconds, print_table, text, write_file
 from polyopt.cli.photo import photograph, save_pair
 from polyopt.cli.reasons import explanation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -85,8 +85,7 @@ def demo(folder: str) -> None:
 
     start = time.perf_counter()
     photo = photograph(SCENES[0].width)
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = make_folder(folder)
     written: list[Path] = []
     for scene in SCENES:
         kernel = load_kernel(scene.kernel)

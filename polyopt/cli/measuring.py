@@ -53,11 +53,13 @@ def bench(
     from polyopt.bench.machine import machine
     from polyopt.bench.report import COLUMNS, summary, table
     from polyopt.bench.report import as_json as document
+    from polyopt.bench.variants import check_peers
     from polyopt.library import kernel_names
 
     counts = parse_threads(threads)
     subjects = [_subjects(name, sizes) for name in programs or kernel_names()]
     others = tuple(p.strip() for p in peers.split(",") if p.strip())
+    check_peers(others)
     limits = machine()
     rows = _measured(subjects, limits, counts, others, repeat, seconds, quiet=as_json)
     if as_json:

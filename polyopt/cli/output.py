@@ -12,6 +12,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from polyopt.errors import InvalidOptionError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -55,9 +57,28 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:
-    """Write a file whole or not at all. Raises ``OSError``."""
+    """Write a file whole or not at all. Raises ``InvalidOptionError`` where that cannot be."""
     target = Path(path)
     data = content.encode() if isinstance(content, str) else content
+    try:
+        _replace(target, data)
+    except OSError as error:
+        msg = f"{target} cannot be written: {error.strerror}"
+        raise InvalidOptionError(msg) from None
+    return target
+
+
+def make_folder(path: str | Path) -> Path:
+    """A folder that exists afterwards. Raises ``InvalidOptionError``."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"the folder {path} cannot be made: {error.strerror}"
+        raise InvalidOptionError(msg) from None
+    return Path(path)
+
+
+def _replace(target: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -69,7 +90,6 @@ def write_file(path: str | Path, content: str | bytes) -> Path:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    return target
 
 
 def milliseconds(value: float) -> str:

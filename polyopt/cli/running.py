@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
-from polyopt.cli.output import milliseconds, print_json, print_table
+from polyopt.cli.output import make_folder, milliseconds, print_json, print_table, write_file
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.errors import InvalidOptionError, UnknownNameError
 
@@ -91,7 +90,26 @@ def load_inputs(texts: Sequence[str], program: Program) -> Values:
             msg = f"{program.name} has no input {name or 'left'} for {file}"
             raise UnknownNameError(msg, hint="inputs are: " + ", ".join(names))
         result[name] = _read(file)
+    _check(result, program)
     return result
+
+
+def _check(given: Values, program: Program) -> None:
+    """Refuse arrays of another type or rank than their argument. Raises ``ArgumentError``."""
+    import numpy as np
+
+    from polyopt.codegen.program import signature_of
+    from polyopt.runtime.checks import check_shape, check_type, checked_scalar
+
+    for argument in signature_of(program.scop):
+        if argument.name not in given:
+            continue
+        values = given[argument.name]
+        if argument.kind == "scalar":
+            checked_scalar(argument, values)
+        else:
+            check_type(values, np.dtype(argument.type.numpy_name), argument)
+            check_shape(values, argument)
 
 
 def _is_array(program: Program, name: str) -> bool:
@@ -103,13 +121,16 @@ def _read(file: str) -> Any:  # noqa: ANN401 - whatever the file holds is checke
 
     try:
         values: Any = np.load(file, allow_pickle=False)
+    except OSError as error:
+        msg = f"{file} cannot be read: {error.strerror or error}"
+        raise InvalidOptionError(msg) from None
     except (ValueError, EOFError) as error:
         msg = f"{file} is not an array in NumPy's .npy format: {error}"
         raise InvalidOptionError(msg) from None
     if not isinstance(values, np.ndarray):
         msg = f"{file} holds several arrays"
         raise InvalidOptionError(msg, hint="give one .npy file for each input")
-    return values if values.ndim else values[()]
+    return values if values.ndim else values.item()
 
 
 def sizes_of(program: Program, given: Values, sizes: dict[str, int]) -> dict[str, int]:
@@ -168,15 +189,12 @@ def execute(
 
 
 def save_outputs(outputs: Values, folder: str) -> dict[str, str]:
-    """Write each output as ``NAME.npy``; the paths by name. Raises ``OSError``."""
+    """Write each output as ``NAME.npy``; the paths by name. Raises ``InvalidOptionError``."""
     import io
 
     import numpy as np
 
-    from polyopt.cli.output import write_file
-
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = make_folder(folder)
     written: dict[str, str] = {}
     for name, values in outputs.items():
         buffer = io.BytesIO()

@@ -1,0 +1,174 @@
+"""Benchmarks of small kernels: rows, agreement, tables, JSON, tuning."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import polyopt as po
+from polyopt.bench import runner
+from polyopt.bench.arguments import CallArguments, inputs_for
+from polyopt.bench.machine import Machine
+from polyopt.bench.report import COLUMNS, summary, table
+from polyopt.bench.runner import Row, Subjects, agrees, bench
+from polyopt.bench.tune import save_plan, tune
+from polyopt.cli import cli
+from polyopt.errors import InternalError, InvalidOptionError
+
+MACHINE = Machine("a cpu", 2, "a cc", {1: 10.0, 2: 20.0}, {1: 100.0, 2: 200.0})
+DESIGN = "suite kernel size variant threads median_ms min_ms iqr_ms runs limit_ms fraction agrees"
+
+
+def subjects(name, sizes="test"):
+    kernel = po.load_kernel(name)
+    return Subjects(name, kernel.scop, kernel, kernel.sizes[sizes])
+
+
+@pytest.mark.parametrize("name", ["blur", "conv2d", "gemm", "jacobi_2d"])
+def test_every_variant_has_a_row_and_agrees(name):
+    rows = list(bench(subjects(name), MACHINE, threads=(1, 2), rounds=2))
+    assert [r.threads for r in rows] == sorted(r.threads for r in rows)
+    for count in (1, 2):
+        variants = [r.variant for r in rows if r.threads == count]
+        assert variants[:2] == ["polyopt", "polyopt-unfused"]
+    for row in rows:
+        assert row.agrees
+        assert row.fraction == pytest.approx(row.limit_ms / row.median_ms)
+        assert 0 < row.min_ms <= row.median_ms
+        assert row.compile_s > row.schedule_s >= 0
+        assert row.proof_s > 0
+
+
+def test_more_threads_have_another_limit():
+    one, two = (
+        next(r for r in bench(subjects("blur"), MACHINE, threads=(n,), rounds=2)).limit_ms
+        for n in (1, 2)
+    )
+    assert one == pytest.approx(2 * two)
+
+
+def test_a_peer_is_another_compiler_of_the_unfused_form():
+    rows = list(bench(subjects("blur"), MACHINE, threads=(1,), peers=("gcc",), rounds=2))
+    assert [r.variant for r in rows][-1] == "gcc"
+    with pytest.raises(InvalidOptionError, match="no peer is called 'fortran'"):
+        list(bench(subjects("blur"), MACHINE, threads=(1,), peers=("fortran",)))
+
+
+def test_a_wrong_result_does_not_agree():
+    what = subjects("blur")
+    plan = po.Plan(what.scop)
+    kernel = plan.compile()
+    inputs = inputs_for(kernel, what.sizes, library=what.library)
+    expected = what.library.reference(**inputs)
+    assert agrees(plan, kernel, inputs, what.sizes, expected)
+    expected["out"] = expected["out"].copy()
+    expected["out"][0, 0] += 1
+    assert not agrees(plan, kernel, inputs, what.sizes, expected)
+
+
+def test_few_outliers_count_only_if_they_stay_without_contraction(monkeypatch):
+    what = subjects("conv2d")
+    plan = po.Plan(what.scop)
+    kernel = plan.compile(contract=False)
+    inputs = inputs_for(kernel, what.sizes, library=what.library)
+    shares = iter([1e-4, 0.0, 1e-4, 1e-4, 0.5])
+    monkeypatch.setattr(runner, "share_of_outliers", lambda *_: next(shares))
+    answers = [agrees(plan, kernel, inputs, what.sizes, {}) for _ in range(3)]
+    assert answers == [True, False, False]
+
+
+def test_calls_start_from_the_first_contents():
+    what = subjects("gemm")
+    kernel = po.Plan(what.scop).compile()
+    inputs = inputs_for(kernel, what.sizes, library=what.library)
+    before = inputs["C"].copy()
+    call = CallArguments.make(kernel, inputs, what.sizes)
+    assert call.changes_inputs
+    call.call(kernel)
+    once = call.results["C"].copy()
+    call.restore()
+    call.call(kernel)
+    assert np.array_equal(call.results["C"], once)
+    assert np.array_equal(inputs["C"], before)
+
+
+def row(variant, median, threads=1, **others):
+    values = {
+        "suite": "kernels", "kernel": "blur", "size": {"H": 8}, "variant": variant,
+        "threads": threads, "median_ms": median, "min_ms": median, "iqr_ms": 0.0, "runs": 9,
+        "limit_ms": 1.0, "fraction": 1.0 / median, "agrees": True, "compile_s": 0.5,
+        "schedule_s": 0.1, "proof_s": 0.1, "noisy": False,
+    }  # fmt: skip
+    return Row(**{**values, **others})
+
+
+def test_the_table_has_the_ratio_to_unfused_on_as_many_threads():
+    rows = [
+        row("polyopt", 2.0), row("polyopt-unfused", 6.0),
+        row("polyopt", 1.0, 2, noisy=True), row("polyopt-unfused", 5.0, 2, agrees=False),
+    ]  # fmt: skip
+    cells = list(table(rows))
+    titles = [title for title, _ in COLUMNS]
+    assert [c[titles.index("vs unfused")] for c in cells] == ["3.00x", "1.00x", "5.00x", "1.00x"]
+    assert [c[titles.index("agrees")] for c in cells] == ["yes", "yes", "yes", "NO"]
+    assert cells[2][titles.index("median ms")] == "1.000~"
+    assert list(summary(rows)) == [
+        "blur, 1 thread: 3.00x the speed of unfused, 50% of the limit",
+        "blur, 2 threads: 5.00x the speed of unfused, 100% of the limit",
+    ]
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("polyopt.bench.machine.machine", lambda: MACHINE)
+
+    def run(*arguments):
+        result = CliRunner().invoke(cli, list(arguments))
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return run
+
+
+def test_bench_prints_json_as_designed(command):
+    shown = command("bench", "blur", "--size", "test", "-n", "2", "--threads", "1", "--json")
+    found = json.loads(shown)
+    assert found["machine"] == MACHINE.as_json()
+    assert {"cpu", "cores", "compiler", "bandwidth_gbs", "peak_gflops"} <= set(found["machine"])
+    for row in found["rows"]:
+        assert set(DESIGN.split()) | {"compile_s", "schedule_s", "proof_s"} <= set(row)
+        assert row["size"] == {"H": 13, "W": 19}
+
+
+def test_bench_prints_a_table_of_80_columns(command):
+    shown = command("bench", "conv_bn_relu_maxpool", "--size", "test", "-n", "2")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "x the speed of unfused" in shown
+
+
+def test_tuning_finds_plans_and_orders_them():
+    what = subjects("conv2d")
+    trials = tune(what.scop, what.sizes, library=what.library, seconds=0.01)
+    times = [t.sample.median_ms for t in trials]
+    assert times == sorted(times)
+    assert len({str(t.plan) for t in trials}) == len(trials) >= 2
+
+
+def test_tune_prints_json(command):
+    shown = command("tune", "blur", "--size", "test", "--seconds", "0.01", "--json")
+    found = json.loads(shown)
+    assert [t["name"] for t in found["trials"]]
+    assert found["trials"][0]["median_ms"] <= found["trials"][-1]["median_ms"]
+
+
+def test_a_plan_that_cannot_be_saved_leaves_no_file(tmp_path):
+    scop = po.load_kernel("blur").scop
+    plan = po.Plan(scop).tile("out", y=8)
+    save_plan(plan, tmp_path / "good.json")
+    assert str(po.Plan.load(tmp_path / "good.json", scop)) == str(plan)
+    with pytest.raises(InternalError, match="do not make this plan again"):
+        save_plan(replace(plan, moves=()), tmp_path / "bad.json")
+    assert not (tmp_path / "bad.json").exists()

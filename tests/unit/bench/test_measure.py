@@ -1,0 +1,111 @@
+"""Timing in turns: medians, spreads, and measuring again."""
+
+import itertools
+import statistics
+
+import pytest
+
+from polyopt.bench import measure
+from polyopt.bench.measure import Sample, Subject, alternate, summary
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that only the subjects move."""
+
+    class Clock:
+        now = 0.0
+
+        def perf_counter(self):
+            return self.now
+
+    found = Clock()
+    monkeypatch.setattr(measure, "time", found)
+    return found
+
+
+def taking(clock, seconds, calls=None, name=""):
+    """A subject whose calls take the given times, round and round."""
+    times = itertools.cycle(seconds)
+
+    def call():
+        clock.now += next(times)
+        if calls is not None:
+            calls.append(name)
+
+    return call
+
+
+def test_variants_take_turns(clock):
+    calls = []
+    subjects = {n: Subject(taking(clock, [0.01], calls, n)) for n in ("a", "b", "c")}
+    alternate(subjects, rounds=4)
+    warm = 2 * 3
+    assert calls[warm:] == ["a", "b", "c"] * 4
+
+
+def test_short_calls_are_timed_several_at_once(clock):
+    calls = []
+    samples = alternate({"a": Subject(taking(clock, [1e-5], calls))}, rounds=7)
+    assert samples["a"].median_ms == pytest.approx(1e-2)
+    assert samples["a"].runs == 7
+    assert len(calls) == 2 + 7 * 100
+
+
+def test_what_changes_its_input_gets_it_back_before_each_call(clock):
+    state = {"value": 1.0, "restored": 0}
+
+    def call():
+        assert state["value"] == 1.0
+        state["value"] = 2.0
+        clock.now += 1e-5
+
+    def restore():
+        state["value"] = 1.0
+        state["restored"] += 1
+        clock.now += 5.0
+
+    sample = alternate({"a": Subject(call, restore)}, rounds=7)["a"]
+    assert sample.median_ms == pytest.approx(1e-2)
+    assert state["restored"] == 2 + 7
+
+
+def test_seconds_bound_the_rounds(clock):
+    sample = alternate({"a": Subject(taking(clock, [0.1]))}, seconds=2.0)["a"]
+    assert sample.runs == 20
+    assert alternate({"a": Subject(taking(clock, [9.0]))}, seconds=2.0)["a"].runs == 7
+
+
+def test_a_wide_spread_is_measured_again_until_it_is_narrow(clock):
+    warm, wide, narrow = [0.1] * 2, [0.1, 0.2] * 4, [0.1] * 8
+    calls = []
+    times = [*warm, *wide, *narrow]
+    sample = alternate({"a": Subject(taking(clock, times, calls))}, rounds=8)["a"]
+    assert sample == Sample(pytest.approx(100), pytest.approx(100), pytest.approx(0), 8)
+    assert not sample.noisy
+    assert len(calls) == 2 + 8 + 8
+
+
+def test_a_spread_that_stays_wide_is_told(clock):
+    calls = []
+    sample = alternate({"a": Subject(taking(clock, [0.1, 0.2], calls))}, rounds=8)["a"]
+    assert sample.noisy
+    assert len(calls) == 2 + 3 * 8
+
+
+def test_all_variants_are_measured_again_together(clock):
+    calls = []
+    subjects = {
+        "calm": Subject(taking(clock, [0.1], calls, "calm")),
+        "wild": Subject(taking(clock, [0.1, 0.2], calls, "wild")),
+    }
+    samples = alternate(subjects, rounds=8)
+    assert (samples["calm"].noisy, samples["wild"].noisy) == (False, True)
+    assert calls.count("calm") == calls.count("wild")
+
+
+def test_summary_is_median_least_and_middle_half():
+    times = [5.0, 1.0, 2.0, 4.0, 3.0]
+    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
+    assert summary(times) == Sample(3.0, 1.0, high - low, 5)
+    assert summary([2.5]) == Sample(2.5, 2.5, 0.0, 1)

@@ -1,0 +1,231 @@
+"""Commands that answer questions: emit, view, deps, prove, doctor, cache."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import polyopt
+import polyopt as po
+from polyopt.analysis.dependences import dependences
+from polyopt.cli import cli
+
+
+@pytest.fixture
+def polyopt_(tmp_path, monkeypatch):
+    """Runs a command line in an empty folder; its result has to be a success."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        result = CliRunner().invoke(cli, [str(a) for a in arguments])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return run
+
+
+def document(text):
+    def refuse(name):
+        raise AssertionError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_help_names_every_command(polyopt_):
+    shown = polyopt_("--help")
+    for name in [
+        "run",
+        "emit",
+        "explain",
+        "deps",
+        "prove",
+        "bench",
+        "tune",
+        "view",
+        "doctor",
+        "cache",
+        "demo",
+    ]:
+        assert re.search(rf"^  {name} ", shown, re.MULTILINE), name
+
+
+def test_version(polyopt_):
+    assert polyopt_("--version") == f"polyopt, version {polyopt.__version__}\n"
+
+
+@pytest.mark.parametrize("command", sorted(cli.commands))
+def test_help_fits_80_columns(polyopt_, command):
+    assert max(map(len, polyopt_(command, "--help").splitlines())) <= 80
+
+
+def test_emit_prints_what_a_kernel_is_made_of(polyopt_):
+    scop = po.load_kernel("blur").scop
+    sizes = po.load_kernel("blur").sizes["test"]
+    assert polyopt_("emit", "blur", "--size", "test") == po.auto(scop, sizes=sizes).emit().source
+    assert polyopt_("emit", "blur", "--unfused") == po.Plan(scop).emit().source
+
+
+def test_emit_writes_a_file(polyopt_, tmp_path):
+    shown = polyopt_("emit", "blur", "--unfused", "-o", "blur.c")
+    assert shown == ""
+    assert (tmp_path / "blur.c").read_text() == po.Plan(po.load_kernel("blur").scop).emit().source
+    assert [p.name for p in tmp_path.iterdir()] == ["blur.c"]
+
+
+def test_emit_takes_a_saved_plan(polyopt_, tmp_path):
+    plan = po.Plan(po.load_kernel("blur").scop).tile("out", y=8, x=32).fuse("bx", into="out")
+    plan.save(tmp_path / "plan.json")
+    assert polyopt_("emit", "blur", "--plan", "plan.json") == plan.emit().source
+
+
+def test_emit_json(polyopt_):
+    found = document(polyopt_("emit", "blur", "--json"))
+    assert found["variant"] == "polyopt"
+    assert found["prototype"] in found["source"]
+    assert isinstance(found["openmp"], bool)
+
+
+def test_a_file_and_a_function_are_programs(polyopt_, tmp_path):
+    (tmp_path / "scale.c").write_text(
+        "void scale(int N, const float a[N], float b[N])\n"
+        "{ for (int i = 0; i < N; i++) b[i] = 2.0f * a[i]; }\n"
+    )
+    (tmp_path / "programs.py").write_text(
+        "import polyopt as po\n"
+        "@po.scop\n"
+        "def scale(a: po.f32['N'], b: po.f32['N']):\n"
+        "    for i in range(a.shape[0]):\n"
+        "        b[i] = 2.0 * a[i]\n"
+    )
+    assert "int scale(int64_t N" in polyopt_("emit", "scale.c", "--unfused")
+    assert "int scale(int64_t N" in polyopt_("emit", "programs.py:scale", "--unfused")
+
+
+def test_view_shows_program_plan_and_c(polyopt_):
+    shown = polyopt_("view", "blur")
+    assert str(po.load_kernel("blur").scop) in shown
+    assert "int blur(" in shown
+
+
+def test_deps_lists_the_rows_with_witnesses(polyopt_):
+    scop = po.load_kernel("blur").scop
+    assert polyopt_("deps", "blur").strip() == str(dependences(scop)).strip()
+    (row,) = document(polyopt_("deps", "blur", "--json"))["dependences"]
+    assert (row["kind"], row["source"], row["sink"]) == ("flow", "bx", "out")
+    assert row["distance"] == ["-2..0", "0"]
+    assert set(row["witness"]["params"]) == {"H", "W"}
+
+
+def test_prove_names_its_obligations(polyopt_):
+    assert polyopt_("prove", "blur").startswith("proved: the plan's dataflow is the source's")
+    found = document(polyopt_("prove", "blur", "--unfused", "--json"))
+    assert found["proved"] is True
+    assert [o["name"] for o in found["obligations"]] == ["dataflow", "live-out"]
+
+
+def test_prove_says_no_to_a_wrong_plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    moves = [
+        {"move": "tile", "args": ["out"], "options": {"y": 8}},
+        {"move": "fuse", "args": ["bx"], "options": {"into": "out"}},
+        {"move": "store", "args": ["bx"], "options": {"at": "out.y_tile", "extents": {"y": 9}}},
+    ]
+    saved = {"format": 1, "scop": "blur", "moves": moves}
+    (tmp_path / "wrong.json").write_text(json.dumps(saved))
+    result = CliRunner().invoke(cli, ["prove", "blur", "--plan", "wrong.json"])
+    assert result.exit_code == 2
+    assert "storage-too-small: " in result.stderr
+
+
+def test_doctor_is_healthy_here(polyopt_):
+    shown = polyopt_("doctor")
+    assert re.search(r"^ok +compiler ", shown, re.MULTILINE)
+    found = document(polyopt_("doctor", "--json"))
+    assert found["healthy"] is True
+    assert {"compiler", "target", "cache", "kernels"} <= {f["name"] for f in found["findings"]}
+
+
+def test_doctor_leaves_no_entry_in_the_cache(polyopt_, tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path / "cache"))
+    polyopt_("doctor")
+    assert document(polyopt_("cache", "list", "--json"))["entries"] == []
+
+
+def test_doctor_says_what_is_broken(monkeypatch):
+    monkeypatch.setenv("POLYOPT_CC", "no-such-compiler")
+    result = CliRunner().invoke(cli, ["doctor", "--json"])
+    assert result.exit_code == 2
+    found = document(result.stdout)
+    broken = [f for f in found["findings"] if f["state"] == "broken"]
+    assert [f["name"] for f in broken] == ["compiler"]
+    assert "no-such-compiler" in broken[0]["detail"]
+
+
+def test_cache_lists_measures_and_clears(polyopt_, tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path / "cache"))
+    assert document(polyopt_("cache", "size", "--json"))["entries"] == 0
+    polyopt_("run", "blur", "--size", "test", "--unfused")
+    (entry,) = document(polyopt_("cache", "list", "--json"))["entries"]
+    assert entry["name"] == "blur"
+    assert "blur" in polyopt_("cache")
+    assert document(polyopt_("cache", "size", "--json"))["bytes"] == entry["bytes"] > 0
+    assert document(polyopt_("cache", "clear", "--json"))["removed"] == 1
+    assert polyopt_("cache", "list").startswith("0 kernels in ")
+
+
+def test_run_agrees_with_the_reference_and_writes_outputs(polyopt_, tmp_path):
+    found = document(polyopt_("run", "blur", "--size", "test", "-o", "results", "--json"))
+    assert found["agrees"] is True
+    assert found["checked_against"] == "the NumPy reference"
+    assert set(found["times"]) == {"polyopt", "polyopt-unfused"}
+    kernel = po.load_kernel("blur")
+    inputs = kernel.inputs(kernel.sizes["test"], np.random.default_rng(0))
+    written = np.load(tmp_path / "results" / "out.npy")
+    assert np.array_equal(written, kernel.reference(**inputs)["out"])
+
+
+def test_run_takes_arrays_and_finds_their_sizes(polyopt_, tmp_path):
+    img = np.arange(7 * 9, dtype=np.uint16).reshape(7, 9)
+    np.save(tmp_path / "img.npy", img)
+    for given in ("img.npy", "img=img.npy"):
+        found = document(polyopt_("run", "blur", "-i", given, "-o", ".", "--json"))
+        assert found["size"] == {"H": 7, "W": 9}
+        expected = po.load_kernel("blur").reference(img=img)["out"]
+        assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+def test_run_of_an_in_place_program_starts_from_its_input(polyopt_, tmp_path):
+    kernel = po.load_kernel("jacobi_2d")
+    sizes = kernel.sizes["test"]
+    polyopt_("run", "jacobi-2d", "--size", "test", "-o", ".")
+    inputs = kernel.inputs(sizes, np.random.default_rng(0))
+    expected = kernel.reference(**{**inputs, **sizes})
+    for name, values in expected.items():
+        np.testing.assert_allclose(np.load(tmp_path / f"{name}.npy"), values, rtol=1e-5)
+
+
+def test_run_of_a_program_without_reference_is_checked_against_unfused(polyopt_, tmp_path):
+    (tmp_path / "scale.c").write_text(
+        "void scale(int N, const float a[N], float b[N])\n"
+        "{ for (int i = 0; i < N; i++) b[i] = 2.0f * a[i]; }\n"
+    )
+    found = document(polyopt_("run", "scale.c", "--size", "N=100", "--json"))
+    assert found["agrees"] is True
+    assert found["checked_against"] == "the unfused form"
+    assert found["outputs"]["b"]["shape"] == [100]
+
+
+def test_no_color_and_pipes_have_no_escapes():
+    done = subprocess.run(
+        [sys.executable, "-m", "polyopt", "doctor"],
+        env={**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "", "TERM": "xterm"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    assert "ok      polyopt" in done.stdout
