@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from polyopt.analysis.linear import links
 from polyopt.auto.cost import operations
 from polyopt.isl import Aff, Map, PwAff, Set, affine_var, constant_value, dim_type, params_of
-from polyopt.transform.box import bounding_box
+from polyopt.analysis.footprint import bounding_box
 from polyopt.transform.find import path_to
 from polyopt.transform.tree import copies_in
 
@@ -121,11 +121,11 @@ class _Formulas:
             result[name] = _Block(size, symbol)
         return result
 
-    def _extent(self, extent: PwAff, offset: PwAff, loops: tuple[PlanLoop, ...]) -> Formula | None:
+    def _extent(self, extent: int | PwAff, offset: PwAff, loops: tuple[PlanLoop, ...]) -> Formula | None:
         """A box's extent, its tile sizes as symbols: those that its offset moves by."""
-        number = constant_value(extent)
-        if number is None:
+        if not isinstance(extent, int):
             return self._of_params(extent)
+        number = extent
         result = self.sympy.Integer(number)
         for level, loop in enumerate(loops):
             block = self.blocks.get(loop.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.footprint import bounding_box
 from polyopt.errors import PolyoptError
 from polyopt.isl import dim_type
 from polyopt.transform.find import find_loop, path_to
@@ -13,7 +14,7 @@ from polyopt.transform.merge import distribute
 from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
 from polyopt.transform.split import split
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of, replace_loop
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map, replace_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -212,19 +213,15 @@ def _trip(program: Program, loop: PlanLoop) -> int | None:
     for copy in copies_in(loop):
         path = program.places[copy].loops
         level = next(i for i, node in enumerate(path) if node.name == loop.name)
-        from polyopt.transform.box import bounding_box
-        from polyopt.isl import Map
-        from polyopt.transform.tree import prefix_map
-
         times = prefix_map(program.copies[copy], path[: level + 1]).range()
         split = times.identity()
         before = split.project_out(dim_type.out, level, 1)
         line = split.project_out(dim_type.out, 0, level)
-        relation: Map = before.reverse().apply_range(line)
+        relation = before.reverse().apply_range(line)
         box = bounding_box(relation, program.scop.context)
-        size = box.constant(0) if box is not None else None
-        if size is None:
+        sides = box.constant_extents if box is not None else None
+        if sides is None:
             return None
-        largest = max(largest, size)
+        largest = max(largest, sides[0])
     return largest
 

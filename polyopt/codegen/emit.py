@@ -10,6 +10,7 @@ from polyopt.codegen.c import print_c
 from polyopt.codegen.cexpr import needs_wrapv
 from polyopt.codegen.generate import generate
 from polyopt.codegen.names import c_name
+from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = 
         params=scop.params,
         flags=flags,
         uses_openmp="#pragma omp parallel" in text,
+        flops=flops_text(scop),
     )
 
 

@@ -13,6 +13,7 @@ from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
 from polyopt.isl import dim_type
+from polyopt.transform.storage import quotient
 from polyopt.transform.tree import prefix_map
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _stored(
             result.append(_modulo(expr, fold))
             continue
         offset = scratch.offsets[dimension].pullback_pw_multi_aff(to_times)
-        result.append(_minus(expr, offset))
+        result.append(_minus(expr, offset, scratch.stride(dimension)))
     return tuple(result)
 
 
@@ -131,8 +132,7 @@ def _modulo(expr: Expr, fold: int) -> Expr:
     return binary("mod", expr, const(I64, fold))
 
 
-def _minus(expr: Expr, offset: PwAff) -> Expr:
+def _minus(expr: Expr, offset: PwAff, stride: int) -> Expr:
     if isinstance(expr, Affine):
-        return index_of(expr.form.sub(offset))
-    return binary("sub", expr, index_of(offset))
-
+        return index_of(quotient(expr.form.sub(offset), stride))
+    return binary("floordiv", binary("sub", expr, index_of(offset)), const(I64, stride))

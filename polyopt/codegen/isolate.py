@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.isl import Map, Set, UnionSet, affine_var, dim_type
-from polyopt.transform.box import bounding_box
+from polyopt.analysis.footprint import bounding_box
+from polyopt.isl import Map, Set, UnionSet, affine_constant, affine_var, dim_type
 from polyopt.transform.tree import copies_in
 
 if TYPE_CHECKING:
@@ -55,16 +55,17 @@ def _complete(whole: Set, outer: int, context: Set) -> Set:
     inner = inner.project_out(dim_type.in_, outer, total - outer)  # { [v] -> [u] }
     box = bounding_box(inner, context)
     domain = inner.domain()
-    if box is None:
+    sides = box.constant_extents if box is not None else None
+    if box is None or sides is None or any(stride != 1 for stride in box.strides):
         return Set.empty(domain.get_space())
     cells = Map.universe(inner.get_space()).intersect_domain(domain).wrap()
-    for position, (offset, extent) in enumerate(zip(box.offsets, box.extents, strict=True)):
+    for position, (offset, extent) in enumerate(zip(box.offsets, sides, strict=True)):
         pairs = cells.get_space()
         value = affine_var(pairs, outer + position)
         low = offset.pullback_pw_multi_aff(
             Map.universe(inner.get_space()).domain_map().as_pw_multi_aff()
         )
-        high = low.add(extent.insert_domain(pairs))
+        high = low.add(affine_constant(pairs, extent))
         cells = cells.intersect(value.ge_set(low)).intersect(value.lt_set(high))
     missing = cells.unwrap().subtract(inner)
     return domain.subtract(missing.domain())

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, TooDeepError
 from polyopt.ir.expr import Affine, Inside, index_of, rewrite
-from polyopt.ir.scop import Array, Loop, Scop, Statement
+from polyopt.ir.scop import Array, Loop, Scop, Statement, role_of
 from polyopt.isl import (
     Set,
-    UnionAccessInfo,
     affine_constant,
     dim_type,
     params_space,
-    union_all,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +82,7 @@ def assemble(program: Program) -> Scop:
         signature=program.signature,
         reference=program.reference,
     )
-    roles = {a.name: _role(scop, a.name) for a in program.arguments}
+    roles = {a.name: role_of(scop, a.name) for a in program.arguments}
     return replace(
         scop, arrays=tuple(replace(a, role=roles.get(a.name, a.role)) for a in scop.arrays)
     )
@@ -193,16 +191,3 @@ def _context(program: Program) -> Set:
             hint="every extent has to be at least 1 for some sizes",
         )
     return context
-
-
-def _role(scop: Scop, array: str) -> str:
-    """``in``, ``out`` where nothing is read before it is written, else ``inout``."""
-    writes = [s.write.relation for s in scop.statements if s.array == array]
-    if not writes:
-        return "in"
-    reads = [a.relation for s in scop.statements for a in s.reads if a.array == array]
-    if not reads:
-        return "out"
-    info = UnionAccessInfo.from_sink(union_all(reads).intersect_params(scop.context))
-    info = info.set_must_source(union_all(writes)).set_schedule_map(scop.schedule)
-    return "out" if info.compute_flow().get_may_no_source().is_empty() else "inout"

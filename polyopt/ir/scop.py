@@ -26,6 +26,7 @@ from polyopt.isl import (
     PwAff,
     Set,
     Space,
+    UnionAccessInfo,
     UnionMap,
     UnionSet,
     affine_constant,
@@ -39,6 +40,8 @@ from polyopt.isl import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from polyopt.analysis.dependences import Dependences
 
     from polyopt.ir.types import ScalarType
     from polyopt.source import Source, Span
@@ -346,6 +349,17 @@ class Scop:
 
         return show(self)
 
+    def dependences(self) -> Dependences:
+        """Exact dependences: what each instance needs of which other; prints as a table."""
+        from polyopt.analysis.dependences import dependences
+
+        return dependences(self)
+
+    def fills(self, array: str) -> bool:
+        """Whether the program writes every element of an array, for all sizes of the context."""
+        elements = self.array(array).elements(self.params).intersect_params(self.context)
+        return elements.to_union_set().is_subset(self.writes.range())
+
     def with_statements(self, *statements: Statement) -> Scop:
         """The same program with some statements replaced, by name."""
         new = {s.name: s for s in statements}
@@ -369,6 +383,25 @@ def tagged(access: Access) -> Map:
     space = relation.get_space().domain().from_domain()
     tag = Map.universe(space.set_tuple_name(dim_type.out, access.ref))
     return tag.intersect_domain(relation.domain()).domain_map().apply_range(relation)
+
+
+def role_of(scop: Scop, name: str) -> str:
+    """Whose an argument's contents are: ``in``, ``out``, or ``inout``.
+
+    ``out`` is for arrays of which every element is written and none is read before: an array
+    that is written in part keeps the caller's other elements, so it is ``inout``.
+    """
+    if not any(s.array == name for s in scop.statements):
+        return "in"
+    if not scop.fills(name):
+        return "inout"
+    reads = [a.relation for s in scop.statements for a in s.reads if a.array == name]
+    if not reads:
+        return "out"
+    writes = union_all(s.write.relation for s in scop.statements if s.array == name)
+    info = UnionAccessInfo.from_sink(union_all(reads).intersect_params(scop.context))
+    info = info.set_must_source(writes).set_schedule_map(scop.schedule)
+    return "out" if info.compute_flow().get_may_no_source().is_empty() else "inout"
 
 
 def _leaves(

@@ -118,7 +118,7 @@ def parse_union_map(text: str) -> UnionMap:
 
 
 @contextmanager
-def ast_options() -> Iterator[None]:
+def ast_options() -> Generator[None]:
     """isl's code generation as we want it: ``min`` and ``max`` in bounds, plain ``/`` and ``%``."""
     ctx = context()
     ctx.set_ast_build_detect_min_max(1)

@@ -21,7 +21,7 @@ from polyopt.isl import (
     dim_type,
     instance_space,
 )
-from polyopt.transform.box import bounding_box
+from polyopt.analysis.footprint import bounding_box
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class Scratch:
-    """A buffer as it is: index ``x - offset(t)``, or ``x mod fold``, per dimension."""
+    """A buffer as it is: index ``(x - offset(t)) / stride``, or ``x mod fold``, per dimension."""
 
     name: str
     array: str
@@ -61,6 +61,12 @@ class Scratch:
     #: [N] -> { [extent] } per dimension; a folded one is its fold
     extents: tuple[PwAff, ...]
     folds: tuple[int, ...] = ()
+    #: distance of the elements held, per dimension; empty means 1
+    strides: tuple[int, ...] = ()
+
+    def stride(self, dimension: int) -> int:
+        """The distance between neighbouring elements held along a dimension."""
+        return self.strides[dimension] if self.strides else 1
 
     def fold(self, dimension: int) -> int:
         """The modulus of a dimension; 0 where it is not folded."""
@@ -90,11 +96,19 @@ def layout(scratch: Scratch, array: Set) -> Map:
             index = index.mod_val(Val.int_from_si(context(), scratch.fold(position)))
         else:
             index = index.sub(_of_times(scratch.offsets[position], pairs))
+            index = quotient(index, scratch.stride(position))
         inside = index.nonneg_set().intersect(
             index.lt_set(scratch.extents[position].insert_domain(pairs))
         )
         result = result.flat_range_product(Map.from_pw_aff(index)).intersect_domain(inside)
     return result.set_tuple_name(dim_type.out, scratch.name)
+
+
+def quotient(value: PwAff, stride: int) -> PwAff:
+    """``floor(value / stride)``."""
+    if stride == 1:
+        return value
+    return value.scale_down_val(Val.int_from_si(context(), stride)).floor()
 
 
 def _of_times(offset: PwAff, pairs: Space) -> PwAff:
@@ -137,12 +151,20 @@ def fit(store: Store, depth: int, parts: list[Map], scop: Scop, array: Set) -> S
     if box is None:
         message = f"{store.array} has no bounded footprint in an iteration of {store.at or 'all'}"
         raise NotFusableError(message, hint="store it in full instead")
-    extents = list(box.extents)
+    params = array.get_space().params()
+    extents = [affine_constant(params, e) if isinstance(e, int) else e for e in box.extents]
     for dimension, chosen in enumerate(_chosen(store, len(extents))):
         if chosen:
-            extents[dimension] = affine_constant(array.get_space().params(), chosen)
+            extents[dimension] = affine_constant(params, chosen)
     return Scratch(
-        store.name, store.array, store.at, depth, box.offsets, tuple(extents), store.folds
+        store.name,
+        store.array,
+        store.at,
+        depth,
+        box.offsets,
+        tuple(extents),
+        store.folds,
+        () if any(store.folds) else box.strides,
     )
 
 

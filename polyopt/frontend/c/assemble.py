@@ -10,15 +10,13 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.declarations import plain
 from polyopt.frontend.c.statements import LoopRecord
 from polyopt.ir.expr import Affine, Expr, Inside, rewrite
-from polyopt.ir.scop import Array, Loop, Scop, Statement
+from polyopt.ir.scop import Array, Loop, Scop, Statement, role_of
 from polyopt.isl import (
     PwAff,
     Set,
-    UnionAccessInfo,
     affine_constant,
     dim_type,
     params_space,
-    union_all,
 )
 
 if TYPE_CHECKING:
@@ -171,21 +169,4 @@ def _derived(
 
 
 def _with_role(scop: Scop, array: Array) -> Array:
-    if array.role == "temp":
-        return array
-    written = any(s.array == array.name for s in scop.statements)
-    if not written:
-        return array
-    return replace(array, role="inout" if _reads_before_writes(scop, array.name) else "out")
-
-
-def _reads_before_writes(scop: Scop, name: str) -> bool:
-    """Whether some read of the array finds what the caller put there."""
-    reads = union_all(a.relation for s in scop.statements for a in s.reads if a.array == name)
-    if reads.is_empty():
-        return False
-    writes = union_all(s.write.relation for s in scop.statements if s.array == name)
-    info = UnionAccessInfo.from_sink(reads.intersect_params(scop.context))
-    info = info.set_must_source(writes.intersect_params(scop.context))
-    flow = info.set_schedule_map(scop.schedule).compute_flow()
-    return not flow.get_must_no_source().is_empty()
+    return array if array.role == "temp" else replace(array, role=role_of(scop, array.name))
