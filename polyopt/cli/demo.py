@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from polyopt.cli.output import heading, make_folder, milliseconds, print_table, text, write_file
+from polyopt.cli.output import (
+    heading,
+    make_folder,
+    milliseconds,
+    print_table,
+    text,
+    wrapped,
+    write_file,
+)
 from polyopt.cli.photo import photograph, save_pair
-from polyopt.cli.reasons import explanation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +108,7 @@ def _play(
 ) -> list[Path]:
     """Show one kernel; the files written."""
     from polyopt.auto import auto
-    from polyopt.auto.cost import cost
+    from polyopt.explain import bill, explain
     from polyopt.transform.plan import Plan
 
     arguments = scene.arguments(photo)
@@ -111,11 +118,11 @@ def _play(
     planned = time.perf_counter() - start
     _section(f"{kernel.name}: {scene.title}", kernel.scop)
     _section(f"the plan, chosen in {planned:.2f} s", plan)
-    _section("the bill", cost(plan.program, sizes))
+    _section("the bill", bill(plan, sizes))
     start = time.perf_counter()
     proof = plan.prove()
-    _section(f"the proof, {time.perf_counter() - start:.2f} s", proof)
-    _section("the reasons", explanation(plan, sizes))
+    _section(f"the proof, {time.perf_counter() - start:.2f} s", wrapped(str(proof), indent=15))
+    _section("the reasons", explain(plan, sizes))
     heading(f"== {kernel.name}: times on {sizes['H']} x {sizes['W']} pixels")
     fused = plan.compile()
     _times(kernel, plan, fused, unfused.compile(), arguments, sizes)

@@ -15,7 +15,7 @@ import click
 from polyopt import __version__
 from polyopt.cli.boundary import MISTAKE
 from polyopt.cli.options import json_option
-from polyopt.cli.output import bytes_text, console, print_json, print_table
+from polyopt.cli.output import bytes_text, console, print_json, print_table, wrapped
 from polyopt.errors import PolyoptError
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Finding:
     hint: str = ""
 
 
+#: the column at which details start
+_DETAIL = 21
 #: what an extra is for, by one of its distributions
 _EXTRAS = {
     "matplotlib": "jupyter", "ipykernel": "jupyter", "pillow": "demo", "onnx": "nn",
@@ -55,9 +57,10 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
         out = console()
         for f in findings:
             out.print(f"{f.state:<8}", style=styles[f.state], end="", markup=False)
-            out.print(f"{f.name:<13}{f.detail}", markup=False, soft_wrap=True)
+            shown = wrapped(f"{'':<8}{f.name:<13}{f.detail}", indent=_DETAIL)
+            out.print(shown[8:], markup=False, soft_wrap=True)
             if f.hint:
-                out.print(f"{'':<21}hint: {f.hint}", markup=False, soft_wrap=True)
+                out.print(f"{'':<{_DETAIL}}hint: {f.hint}", markup=False, soft_wrap=True)
     if not healthy:
         ctx.exit(MISTAKE)
 

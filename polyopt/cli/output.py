@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,19 @@ def heading(text: str) -> None:
 def text(value: object) -> None:
     """A value's text as it is, never wrapped."""
     click.echo(str(value))
+
+
+def wrapped(lines: str, *, indent: int) -> str:
+    """Text with lines of at most ``WIDTH`` columns; what is moved down is indented."""
+    return "\n".join(
+        "\n".join(
+            textwrap.wrap(
+                line, WIDTH, subsequent_indent=" " * indent,
+                break_long_words=False, break_on_hyphens=False,
+            ) or [""]
+        )
+        for line in lines.splitlines()
+    )  # fmt: skip
 
 
 def print_json(value: object) -> None:

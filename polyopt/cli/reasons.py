@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
-from polyopt.cli.output import print_json, text
+from polyopt.cli.output import print_json, text, wrapped
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from polyopt.auto.cost import Cost
     from polyopt.cli.program import PlanChoice
-    from polyopt.transform.plan import Plan
 
 
 @click.command()
@@ -53,7 +51,7 @@ def prove(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: 
             "seconds": seconds,
         })  # fmt: skip
     else:
-        text(proof)
+        text(wrapped(str(proof), indent=15))
 
 
 @click.command()
@@ -71,14 +69,27 @@ def explain(
     as_json: bool,
 ) -> None:
     """Say what was decided for PROGRAM (or for SUBJECT in it), why, and at what cost."""
+    from polyopt.explain import bill
+    from polyopt.explain import explain as reasons
+
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
-    del subject, as_json
-    text(explanation(plan, known))
+    remarks, cost = reasons(plan, known, subject), bill(plan, known)
+    if as_json:
+        print_json({**remarks.as_dict(), "variant": choice.name, "cost": numbers(cost)})
+        return
+    text(remarks)
+    if subject is None:
+        text(f"\nthe bill\n{cost}")
 
 
-def explanation(plan: Plan, sizes: Mapping[str, int]) -> str:
-    """What was decided and why."""
-    del sizes
-    return "\n".join(map(str, plan.remarks))
+def numbers(cost: Cost) -> dict[str, float]:
+    """The totals of a bill for JSON; bytes, operations, iterations, and ratios to the source."""
+    return {
+        "operations": cost.operations, "source_operations": cost.source_operations,
+        "work_repeated": cost.work_repeated, "bytes_moved": cost.bytes_moved,
+        "source_bytes_moved": cost.source_bytes_moved, "bytes_saved": cost.bytes_saved,
+        "compulsory_bytes": cost.compulsory_bytes, "scratch_bytes": cost.scratch_bytes,
+        "parallel_tiles": cost.parallel_tiles,
+    }  # fmt: skip

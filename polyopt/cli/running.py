@@ -127,7 +127,7 @@ def _read(file: str) -> Any:  # noqa: ANN401 - whatever the file holds is checke
     except (ValueError, EOFError) as error:
         msg = f"{file} is not an array in NumPy's .npy format: {error}"
         raise InvalidOptionError(msg) from None
-    if not isinstance(values, np.ndarray):
+    if type(values) is not np.ndarray:
         msg = f"{file} holds several arrays"
         raise InvalidOptionError(msg, hint="give one .npy file for each input")
     return values if values.ndim else values.item()

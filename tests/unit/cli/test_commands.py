@@ -128,6 +128,38 @@ def test_prove_names_its_obligations(polyopt_):
     assert [o["name"] for o in found["obligations"]] == ["dataflow", "live-out"]
 
 
+@pytest.mark.parametrize("arguments", [("prove", "harris"), ("explain", "conv2d"), ("doctor",)])
+def test_answers_fit_80_columns(polyopt_, arguments):
+    lines = polyopt_(*arguments).splitlines()
+    assert max(len(line) for line in lines if "/" not in line) <= 80
+
+
+def test_explain_says_sizes_recompute_and_bytes(polyopt_):
+    shown = polyopt_("explain", "bn_relu_maxpool")
+    assert "producer instances 1,605,632; consumer instances 401,408" in shown
+    assert re.search(r"act -> out: applied, (fuse|inline): ", shown)
+    assert re.search(r"computed [\d.]+ times; bytes saved [\d.]+ MB", shown)
+    assert "the bill" in shown
+
+
+def test_explain_of_one_subject(polyopt_):
+    found = document(polyopt_("explain", "blur", "bx", "--size", "H=2000,W=3000", "--json"))
+    assert found["sizes"] == {"H": 2000, "W": 3000}
+    assert {r["subject"] for r in found["remarks"]} == {"bx"}
+    assert found["remarks"][0]["numbers"]["producer instances"] == 2000 * 2998
+    cost = found["cost"]
+    assert cost["bytes_saved"] == cost["source_bytes_moved"] - cost["bytes_moved"] > 0
+    assert cost["compulsory_bytes"] == 2 * (2000 * 3000 + 1998 * 2998)
+
+
+def test_explain_of_a_subject_that_is_not_there():
+    result = CliRunner().invoke(cli, ["explain", "blur", "bz"])
+    assert result.exit_code == 2
+    assert (
+        "unknown-name: nothing in this plan is called 'bz'\n  hint: there are: bx" in result.stderr
+    )
+
+
 def test_prove_says_no_to_a_wrong_plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     moves = [

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from PIL import Image
 
 from polyopt.cli import cli, demo
 from polyopt.cli.photo import save_pair
@@ -41,6 +40,8 @@ def test_it_shows_plan_bill_proof_reasons_and_times(shown):
 
 
 def test_it_writes_pictures_and_c(shown, tmp_path):
+    from PIL import Image
+
     for name in ("blur", "conv2d"):
         for file in (f"{name}.png", f"{name}.c", f"{name}_unfused.c"):
             assert f"shown/{file}" in shown
@@ -53,6 +54,8 @@ def test_it_writes_pictures_and_c(shown, tmp_path):
 
 
 def test_pictures_stand_side_by_side(tmp_path):
+    from PIL import Image
+
     path = save_pair(np.zeros((6, 4)), np.ones((4, 2)), tmp_path / "pair.png", 2)
     with Image.open(path) as picture:
         pixels = np.asarray(picture)
