@@ -121,7 +121,7 @@ def cast(type_: ScalarType, operand: Expr) -> Expr:
 
 
 def _widens(wide: ScalarType, narrow: ScalarType) -> bool:
-    return narrow.is_integer and wide.bits >= narrow.bits and contains(wide, narrow)
+    return narrow.kind == "int" and contains(wide, narrow)
 
 
 def _cast_const(type_: ScalarType, operand: Const) -> Expr:

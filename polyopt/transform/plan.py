@@ -12,7 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyopt.errors import InvalidOptionError, UnknownNameError
+from polyopt.analysis.bounds import check_bounds, check_initialized
+from polyopt.analysis.dependences import dependences
+from polyopt.errors import (
+    InvalidOptionError,
+    NotPermutableError,
+    OrderViolatedError,
+    UnknownNameError,
+)
+from polyopt.isl import budget
 from polyopt.transform import (
     fuse as _fuse,
     inline as _inline,
@@ -26,6 +34,7 @@ from polyopt.transform import (
     tile as _tile,
 )
 from polyopt.transform.find import find_loop, loops_around
+from polyopt.transform.hints import suggestion
 from polyopt.transform.initial import initial_program, source_program
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.show import show_plan, show_script
@@ -59,6 +68,9 @@ class Plan:
 
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
     ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it.
+
+    Making one raises ``OutOfBoundsError`` or ``UninitializedError`` for a program that leaves
+    its arrays or reads what nothing wrote, and ``NotDecidedError`` on a spent budget.
     """
 
     scop: Scop
@@ -72,7 +84,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.original is None:
-            object.__setattr__(self, "original", program_flow(source_program(self.scop)))
+            with budget(DEFAULT_BUDGET, f"the dependences of {self.scop.name}"):
+                check_bounds(self.scop)
+                check_initialized(self.scop, dependences(self.scop))
+                original = program_flow(source_program(self.scop))
+            object.__setattr__(self, "original", original)
         if self.program is None:
             program = replace(initial_program(self.scop), flow=self.original.seen)
             object.__setattr__(self, "program", program)
@@ -155,7 +171,7 @@ class Plan:
         kind = "scratch" if storage == "register" else storage
 
         def change(program: Program) -> Program:
-            loop = self._fusion_loop(program, into, at, innermost=storage == "register")
+            loop = self._fusion_loop(program, into, at, storage)
             return _fuse.fuse(program, producer, loop, storage=kind, keep=keep)
 
         return self._move("fuse", (producer,), options, change)
@@ -314,18 +330,21 @@ class Plan:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _fusion_loop(
-        self, program: Program, into: str, at: str | None, *, innermost: bool
-    ) -> str:
+    def _fusion_loop(self, program: Program, into: str, at: str | None, storage: str) -> str:
+        """Where to fuse: at the innermost block loop; a sliding window moves along the loop
+        after it, and a register lives in the innermost loop."""
         if at is not None:
             return find_loop(program, at).name
-        tile = _tile.innermost_tile(program, into)
-        around = loops_around(program, into)
+        around = [loop.name for loop in loops_around(program, into)]
         if not around:
             return find_loop(program, into).name
-        if innermost:
-            return around[-1].name
-        return tile.name if tile is not None else around[0].name
+        blocks = [name for name in around if "_tile" in name.rpartition(".")[2]]
+        if storage == "register":
+            return around[-1]
+        after = around[around.index(blocks[-1]) + 1 :] if blocks else around
+        if storage == "sliding" and after:
+            return after[0]
+        return blocks[-1] if blocks else around[0]
 
     def _move(
         self,
@@ -338,13 +357,29 @@ class Plan:
         kept = tuple((k, v) for k, v in options.items() if v is not None and v != "")
         program = change(self.program)
         plan = replace(
-            self, program=program, moves=(*self.moves, Move(name, tuple(args), kept))
+            self, program=program, moves=(*self.moves, Move(name, tuple(args), kept)), remarks=()
         )
-        if self.checked:
+        if not self.checked:
+            return plan
+        try:
             plan.prove()
+        except OrderViolatedError as error:
+            if name not in _LOOP_MOVES:
+                raise
+            raise self._not_permutable(name, error) from None
         return plan
 
+    def _not_permutable(self, name: str, error: OrderViolatedError) -> NotPermutableError:
+        """The refusal of a loop move, with what would be legal where skewing helps."""
+        message = f"{name} would run a reader before its writer: {error.diagnostic.message}"
+        hint = suggestion(self.program, error.witnesses, self.original)
+        return NotPermutableError(
+            message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint
+        )
 
+
+#: moves that only change the order of loops
+_LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_jam"})
 #: the moves that a saved plan may name
 MOVES = frozenset(
     {

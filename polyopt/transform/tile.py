@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
-from polyopt.transform.find import find_loop, fresh_loop_name, loop_of_space
+from polyopt.transform.find import fresh_loop_name, loop_of_space
 from polyopt.transform.interchange import perfect_chain, rebuild
 from polyopt.transform.split import block, check_size
 from polyopt.transform.tree import PlanLoop
@@ -46,14 +46,3 @@ def tile(program: Program, space: str, sizes: Mapping[str, int]) -> Program:
 def _block_loop(program: Program, loop: PlanLoop, size: int) -> PlanLoop:
     name = fresh_loop_name(program.tree, f"{loop.name}_tile")
     return PlanLoop(name, {c: block(v, size) for c, v in loop.values.items()}, ())
-
-
-def innermost_tile(program: Program, space: str) -> PlanLoop | None:
-    """The innermost block loop around a space, if it is tiled."""
-    from polyopt.transform.find import loops_around
-
-    found = [loop for loop in loops_around(program, space) if "_tile" in loop.iterator]
-    return found[-1] if found else None
-
-
-__all__ = ["find_loop", "innermost_tile", "tile"]

@@ -1,0 +1,58 @@
+"""What would be legal instead: the sentence at the end of a refusal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.errors import PolyoptError
+from polyopt.transform.prove import prove
+from polyopt.transform.skew import skew
+from polyopt.transform.tile import tile
+
+if TYPE_CHECKING:
+    from polyopt.errors import Witness
+    from polyopt.transform.program import Program
+    from polyopt.transform.prove import Flow
+    from polyopt.transform.tree import PlanLoop
+
+#: factors of skewing that are tried for a hint
+_FACTORS = (1, 2, 3)
+#: any block size shows whether loops are permutable
+_BLOCK = 4
+
+
+def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow) -> str:
+    """What would make the loops around the witness permutable, found by trying it."""
+    loops = _loops(program, witnesses)
+    for outer, inner in zip(loops, loops[1:], strict=False):
+        for factor in _FACTORS:
+            if _permutable_after(program, outer, inner, factor, original):
+                amount = f", factor={factor}" if factor > 1 else ""
+                return (
+                    f'skew("{inner.name}", by="{outer.name}"{amount}) first: '
+                    "then these loops can be exchanged and tiled"
+                )
+    return "these loops have to stay in their order; tile or parallelise others"
+
+
+def _loops(program: Program, witnesses: tuple[Witness, ...]) -> tuple[PlanLoop, ...]:
+    """The loops around the statement that a witness names, from the outside in."""
+    for witness in witnesses:
+        for place in program.places.values():
+            if program.copies[place.copy].statement.name == witness.sink[0]:
+                return place.loops
+    return ()
+
+
+def _permutable_after(
+    program: Program, outer: PlanLoop, inner: PlanLoop, factor: int, original: Flow
+) -> bool:
+    if outer.owner != inner.owner:
+        return False
+    try:
+        skewed = skew(program, inner.name, outer.name, factor)
+        blocks = {outer.iterator: _BLOCK, inner.iterator: _BLOCK}
+        prove(tile(skewed, outer.owner, blocks), original)
+    except PolyoptError:
+        return False
+    return True
