@@ -1,0 +1,145 @@
+"""Explanation: the remarks on a plan, to be read, filtered, and shown in a notebook."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.auto.bill import human_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from polyopt.transform.remark import Remark
+
+_WIDTH = 80
+_INDENT = " " * 6
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What was decided about every producer-consumer pair and every loop, and why.
+
+    Iterating gives the rows; ``str`` the text, at most 80 columns wide.
+    """
+
+    program: str
+    sizes: Mapping[str, int]
+    rows: tuple[Remark, ...]
+
+    def __iter__(self) -> Iterator[Remark]:
+        """The remarks: pairs first, then loops."""
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        """The number of remarks."""
+        return len(self.rows)
+
+    def where(
+        self,
+        *,
+        kind: str | None = None,
+        move: str | None = None,
+        subject: str | None = None,
+        consumer: str | None = None,
+        code: str | None = None,
+    ) -> Explanation:
+        """Only the remarks that fit: of a kind, a move, about a subject (array, loop, or all loops
+        of a space), about a consumer, or with an error's code.
+        """
+        rows = tuple(
+            r
+            for r in self.rows
+            if (kind is None or r.kind == kind)
+            and (move is None or r.move == move)
+            and (subject is None or about(r, subject))
+            and (consumer is None or r.consumer == consumer)
+            and (code is None or r.code == code)
+        )
+        return replace(self, rows=rows)
+
+    @property
+    def pairs(self) -> tuple[Remark, ...]:
+        """The remarks on producers and their consumers."""
+        return tuple(r for r in self.rows if r.consumer)
+
+    @property
+    def loops(self) -> tuple[Remark, ...]:
+        """The remarks on single loops."""
+        return tuple(r for r in self.rows if not r.consumer)
+
+    def as_dict(self) -> dict[str, object]:
+        """The explanation for JSON."""
+        return {
+            "program": self.program,
+            "sizes": dict(self.sizes),
+            "remarks": [remark_as_dict(r) for r in self.rows],
+        }
+
+    def __str__(self) -> str:
+        """Pairs, then loops; each remark with its numbers and witnesses."""
+        sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
+        lines = textwrap.wrap(f"{self.program}  {sizes}", _WIDTH)
+        for title, rows in (("producers and consumers", self.pairs), ("loops", self.loops)):
+            if rows:
+                lines += ["", title]
+                lines += [line for row in rows for line in remark_lines(row)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import explanation_html
+
+        return explanation_html(self)
+
+
+def about(remark: Remark, subject: str) -> bool:
+    """Whether a remark concerns an array, a loop, or any loop of a space."""
+    names = {remark.subject, remark.consumer}
+    return subject in names or remark.subject.startswith(f"{subject}.")
+
+
+def remark_as_dict(remark: Remark) -> dict[str, object]:
+    """A remark for JSON."""
+    return {
+        "kind": remark.kind,
+        "move": remark.move,
+        "subject": remark.subject,
+        "consumer": remark.consumer,
+        "reason": remark.reason,
+        "numbers": dict(remark.numbers),
+        "witnesses": [str(w) for w in remark.witnesses],
+        "code": remark.code,
+        "hint": remark.hint,
+        "span": str(remark.span) if remark.span else None,
+    }
+
+
+def remark_lines(remark: Remark) -> list[str]:
+    """A remark as indented lines of at most 80 columns."""
+    name = f"{remark.subject} -> {remark.consumer}" if remark.consumer else remark.subject
+    head = f"  {name}: {remark.kind}, {remark.move}: {remark.reason}"
+    numbers = "; ".join(number_text(k, v) for k, v in remark.numbers.items())
+    if numbers and len(head) + len(numbers) + 3 <= _WIDTH:
+        head, numbers = f"{head} ({numbers})", ""
+    lines = textwrap.wrap(head, _WIDTH, subsequent_indent=_INDENT)
+    if numbers:
+        lines += _wrapped(numbers)
+    lines += [line for w in remark.witnesses for line in _wrapped(f"witness: {w}")]
+    if remark.hint:
+        lines += _wrapped(f"hint: {remark.hint}")
+    return lines
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT + "  ")
+
+
+def number_text(name: str, value: float) -> str:
+    """``bytes saved 12.8 MB``, ``computed 1.03 times``, ``producer instances 1,605,632``."""
+    if "bytes" in name:
+        return f"{name} {human_bytes(value)}"
+    if name == "computed":
+        return f"computed {value:.3g} times"
+    whole = float(value).is_integer()
+    return f"{name} {value:,.0f}" if whole else f"{name} {value:,.3g}"

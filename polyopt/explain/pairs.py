@@ -1,0 +1,243 @@
+"""Remarks on producer-consumer pairs: where each producer is computed, what that costs, and what
+the other choices would cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from polyopt.auto.cost import Cost, cost
+from polyopt.auto.formula import block_size
+from polyopt.errors import IllegalScheduleError, NotDecidedError, NotFusableError, PolyoptError
+from polyopt.transform.find import loops_around
+from polyopt.transform.fuse import fuse
+from polyopt.transform.initial import initial_program
+from polyopt.transform.inline import inline
+from polyopt.transform.prove import prove
+from polyopt.transform.remark import Remark
+from polyopt.transform.show import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import PlanLoop
+
+#: isl operations for the proof of one alternative; more, and it counts as not decided
+BUDGET = 20_000_000
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An array that one computation space writes and another reads."""
+
+    producer: str
+    consumer: str
+
+
+def pairs_of(plan: Plan) -> tuple[Pair, ...]:
+    """Every producer-consumer pair of the program, in textual order of the consumers."""
+    written = {s.array for s in plan.scop.statements}
+    found = [
+        Pair(access.array, statement.array)
+        for statement in plan.scop.statements
+        for access in statement.reads
+        if access.array in written and access.array != statement.array
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, eq=False)
+class PairExplainer:
+    """Remarks on the pairs of one plan at given sizes."""
+
+    plan: Plan
+    sizes: Mapping[str, int]
+
+    @cached_property
+    def bill(self) -> Cost:
+        """The plan's cost."""
+        return cost(self.plan.program, self.sizes)
+
+    def remarks(self, pair: Pair) -> Iterator[Remark]:
+        """What was done with a pair, then each other choice."""
+        done = self._done(pair)
+        yield done
+        if done.move != "inline":
+            yield self._inlined(pair)
+        if done.move == "root":
+            yield self._fused(pair)
+        else:
+            yield self._in_full(pair)
+
+    # -- what the plan does -------------------------------------------------------------------
+
+    def _done(self, pair: Pair) -> Remark:
+        numbers = self._instances(pair) | self._gain(pair, self.bill)
+        span = self.plan.scop.array(pair.producer).span
+        if pair.producer in self.plan.program.inlined:
+            reason = self._given("applied", "inline", pair) or "computed at each read, never stored"
+            return Remark("applied", "inline", pair.producer, reason, pair.consumer, numbers,
+                          span=span)  # fmt: skip
+        loop = self._shared_loop(pair)
+        if loop is not None:
+            where = f"computed inside {loop.name}, {self._storage(pair)}"
+            given = self._given("applied", "fuse", pair)
+            reason = f"{where}; {given}" if given else where
+            return Remark("applied", "fuse", pair.producer, reason, pair.consumer, numbers,
+                          span=span)  # fmt: skip
+        reason = "a nest of its own, its array stored in full"
+        return Remark("not considered" if not self._was_weighed(pair) else "applied", "root",
+                      pair.producer, reason, pair.consumer, numbers, span=span)  # fmt: skip
+
+    def _instances(self, pair: Pair) -> dict[str, float]:
+        """Instances of both sides in the source; updates of accumulators apart."""
+        result: dict[str, float] = {}
+        for side, array in (("producer", pair.producer), ("consumer", pair.consumer)):
+            names = [s.name for s in self.plan.scop.statements if s.array == array]
+            result[f"{side} instances"] = self.bill.source_instances[names[0]]
+            updates = sum(self.bill.source_instances[name] for name in names[1:])
+            if updates:
+                result[f"{side} updates"] = updates
+        return result
+
+    def _gain(self, pair: Pair, bill: Cost) -> dict[str, float]:
+        """Recompute, bytes saved and scratch of the producer's array under a plan's bill."""
+        array = pair.producer
+        before = bill.source_moved["memory"].get(array, 0)
+        return {
+            "computed": bill.repeated.get(array, 0.0),
+            "bytes saved": before - bill.moved["memory"].get(array, 0),
+            "scratch bytes": sum(s.bytes for s in bill.scratch if s.array == array),
+        }
+
+    def _readers(self, pair: Pair) -> set[str]:
+        """The copies in the tree that do the consumer's reads, itself or where it is inlined."""
+        refs = {
+            access.ref
+            for statement in self.plan.scop.statements
+            if statement.array == pair.consumer
+            for access in statement.reads
+            if access.array == pair.producer
+        }
+        return {host for host, access in self.plan.program.loads if access.ref in refs}
+
+    def _shared_loop(self, pair: Pair) -> PlanLoop | None:
+        """The innermost loop around both sides."""
+        program = self.plan.program
+        makers = [
+            program.places[name].loops
+            for name, copy in program.copies.items()
+            if name in program.places and copy.statement.array == pair.producer
+        ]
+        shared: list[PlanLoop] = []
+        for reader in self._readers(pair):
+            for maker in makers:
+                common = [a for a, b in zip(maker, program.places[reader].loops, strict=False)
+                          if a.name == b.name]  # fmt: skip
+                shared = max(shared, common, key=len)
+        return shared[-1] if shared else None
+
+    def _storage(self, pair: Pair) -> str:
+        found = [s for s in self.plan.program.scratches if s.array == pair.producer]
+        if not found:
+            return "its array stored in full"
+        return f"kept in {describe(found[0])}" + (f" per {found[0].at}" if found[0].at else "")
+
+    def _given(self, kind: str, move: str, pair: Pair) -> str:
+        """The reason that whoever chose the plan gave."""
+        for remark in self.plan.remarks:
+            fits = remark.consumer in {pair.consumer, ""} and remark.subject == pair.producer
+            if fits and remark.kind == kind and remark.move == move:
+                return remark.reason
+        return ""
+
+    def _was_weighed(self, pair: Pair) -> bool:
+        return any(
+            r.subject == pair.producer and r.consumer in {pair.consumer, ""}
+            for r in self.plan.remarks
+        )
+
+    # -- what it does not do ------------------------------------------------------------------
+
+    def _inlined(self, pair: Pair) -> Remark:
+        start = initial_program(self.plan.scop)
+        start = replace(start, flow=self.plan.original.seen)
+        return self._alternative(pair, "inline", lambda: inline(start, pair.producer))
+
+    def _fused(self, pair: Pair) -> Remark:
+        """Fusing into the consumer's loop where that moves the fewest bytes."""
+
+        def change() -> Program:
+            error: PolyoptError = NotFusableError(f"{pair.consumer} has no loop to fuse into")
+            found: list[Program] = []
+            for loop in self._consumer_loops(pair):
+                try:
+                    found.append(fuse(self.plan.program, pair.producer, loop))
+                except PolyoptError as refused:
+                    error = refused
+            if not found:
+                raise error
+            return min(found, key=self._weight)
+
+        return self._alternative(pair, "fuse", change)
+
+    def _consumer_loops(self, pair: Pair) -> tuple[str, ...]:
+        """The loops around the consumer, or around where it is inlined."""
+        program = self.plan.program
+        space = pair.consumer
+        if space in program.inlined:
+            space = program.copies[min(self._readers(pair))].statement.array
+        around = loops_around(program, space)
+        blocks = [loop.name for loop in around if _is_block(loop)]
+        return (blocks[-1],) if blocks else tuple(loop.name for loop in around)
+
+    def _weight(self, program: Program) -> tuple[int, float, int]:
+        found = cost(program, self.sizes)
+        return found.bytes_moved, round(found.work_repeated, 2), found.scratch_bytes
+
+    def _in_full(self, pair: Pair) -> Remark:
+        """Keeping the array in full, a nest of its own."""
+        bill = self.bill
+        now = bill.moved["memory"].get(pair.producer, 0)
+        more = bill.source_moved["memory"].get(pair.producer, 0) - now
+        numbers = {"computed": 1.0, "more bytes moved": float(more), "scratch bytes": 0.0}
+        reason = self._given("refused", "root", pair) or "the other choice: its array in full"
+        return Remark("refused" if more > 0 else "not considered", "root", pair.producer, reason,
+                      pair.consumer, numbers)  # fmt: skip
+
+    def _alternative(self, pair: Pair, move: str, change: Callable[[], Program]) -> Remark:
+        """What a move would cost, or why it would be illegal."""
+        given = self._given("refused", move, pair)
+        try:
+            program = change()
+            prove(program, self.plan.original, operations=BUDGET)
+        except IllegalScheduleError as error:
+            return Remark(
+                "refused", move, pair.producer, error.diagnostic.message, pair.consumer,
+                witnesses=error.witnesses, code=error.code, hint=error.diagnostic.hint,
+                span=error.diagnostic.span,
+            )  # fmt: skip
+        except NotDecidedError as error:
+            return Remark("unknown", move, pair.producer, error.diagnostic.message, pair.consumer,
+                          code=error.code)  # fmt: skip
+        except PolyoptError as error:
+            return Remark("refused", move, pair.producer, error.diagnostic.message, pair.consumer,
+                          code=error.code, hint=error.diagnostic.hint)  # fmt: skip
+        numbers = self._gain(pair, cost(program, self.sizes))
+        if given:
+            return Remark("refused", move, pair.producer, given, pair.consumer, numbers)
+        reason = "it would be legal" + _place(program, pair)
+        return Remark("not considered", move, pair.producer, reason, pair.consumer, numbers)
+
+
+def _place(program: Program, pair: Pair) -> str:
+    """``, kept in scratch bx[66][512] per out.x_tile``."""
+    found = [s for s in program.scratches if s.array == pair.producer]
+    return f", kept in {describe(found[-1])} per {found[-1].at}" if found else ""
+
+
+def _is_block(loop: PlanLoop) -> bool:
+    return any(block_size(value) for value in loop.values.values())
