@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.grouping import Model, group
 from polyopt.auto.inlining import inline_cheap
-from polyopt.auto.nests import arrange
+from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError, PolyoptError
 from polyopt.transform.plan import Plan
-from polyopt.transform.prove import prove
-from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
-    from polyopt.transform.program import Program
+    from polyopt.transform.remark import Remark
+
+    #: one stage of the search: a plan in, a plan and what was decided out
+    Step = Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]
 
 __all__ = ["auto"]
 
@@ -45,48 +46,38 @@ def auto(
     start = Plan(scop)
     numbers = assumed_sizes(scop, sizes)
     model = Model(machine, numbers)
-
-    def legal(program: Program) -> bool:
-        return _proves(program, start)
-
-    steps: list[Callable[[Program], tuple[Program, tuple[Remark, ...]]]] = [
+    steps: list[Step] = [
         inline_cheap,
-        lambda p: join_spaces(p, legal),
+        lambda p: join_spaces(p, _is_legal),
         lambda p: group(p, model),
-        lambda p: arrange(p, numbers, legal),
+        lambda p: arrange(p, _is_legal),
         lambda p: parallelize_outer(p, numbers, machine.cores),
     ]
-    program, remarks = start.program, ()
+    plan = replace(start, checked=False)
+    remarks: tuple[Remark, ...] = ()
     for step in steps:
-        program, remarks = _take(step, program, remarks, start)
-    return replace(start, program=program, remarks=remarks)
+        plan, remarks = _take(step, plan, remarks)
+    return replace(plan, checked=True, remarks=remarks)
 
 
 def _take(
-    step: Callable[[Program], tuple[Program, tuple[Remark, ...]]],
-    program: Program,
-    remarks: tuple[Remark, ...],
-    start: Plan,
-) -> tuple[Program, tuple[Remark, ...]]:
+    step: Step, plan: Plan, remarks: tuple[Remark, ...]
+) -> tuple[Plan, tuple[Remark, ...]]:
     """One step of the search, kept only where the proof accepts its result."""
-    changed, said = step(program)
-    if changed is program:
-        return program, (*remarks, *said)
+    changed, said = step(plan)
+    if changed is plan:
+        return plan, (*remarks, *said)
     try:
-        prove(changed, start.original)
+        changed.prove()
     except (IllegalScheduleError, NotDecidedError) as error:
-        reason = f"taken back: {error.diagnostic.message}"
-        taken_back = Remark(
-            "refused", said[0].move if said else "", "all", reason,
-            witnesses=getattr(error, "witnesses", ()), code=error.code,
-        )  # fmt: skip
-        return program, (*remarks, *(r for r in said if r.kind != "applied"), taken_back)
+        taken_back = refusal(said[0].move if said else "", "all", error)
+        return plan, (*remarks, *(r for r in said if r.kind != "applied"), taken_back)
     return changed, (*remarks, *said)
 
 
-def _proves(program: Program, start: Plan) -> bool:
+def _is_legal(plan: Plan) -> bool:
     try:
-        prove(program, start.original)
+        plan.prove()
     except PolyoptError:
         return False
     return True

@@ -152,6 +152,11 @@ class Cost:
 
         return table(self)
 
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import cost_html
+
+        return cost_html(self)
+
 
 def cost(program: Program, sizes: Mapping[str, int], target: str | Target | None = None) -> Cost:
     """The bill of a program for parameter values ``sizes`` (all of them).

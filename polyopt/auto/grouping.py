@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import count
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
-from polyopt.isl import constant_value, dim_type
+from polyopt.isl import PwAff, Val, constant_value, context, dim_type
 from polyopt.transform.find import copies_of, loops_around
-from polyopt.transform.fuse import extension, fuse
-from polyopt.transform.interchange import perfect_chain, reorder
+from polyopt.transform.fuse import extension
+from polyopt.transform.interchange import perfect_chain
 from polyopt.transform.remark import Remark
-from polyopt.transform.tile import tile
 from polyopt.transform.tree import copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
+    from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
     from polyopt.transform.tree import PlanLoop
 
@@ -43,16 +43,16 @@ class Model:
     sizes: Mapping[str, int]
 
 
-def group(program: Program, model: Model) -> tuple[Program, tuple[Remark, ...]]:
-    """The program with producers fused into tiles of their consumers."""
+def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with producers fused into tiles of their consumers."""
     remarks: list[Remark] = []
     done: set[str] = set()
     while True:
-        root = _next_root(program, done)
+        root = _next_root(plan.program, done)
         if root is None:
-            return program, tuple(remarks)
+            return plan, tuple(remarks)
         done.add(root)
-        program, said = _group_root(program, model, root)
+        plan, said = _group_root(plan, model, root)
         remarks += said
 
 
@@ -80,15 +80,16 @@ def producers_of(program: Program, spaces: set[str]) -> list[str]:
     return [a for a in wanted if program.scop.array(a).role == "temp"]
 
 
-def _group_root(program: Program, model: Model, root: str) -> tuple[Program, list[Remark]]:
+def _group_root(plan: Plan, model: Model, root: str) -> tuple[Plan, list[Remark]]:
+    program = plan.program
     around = loops_around(program, root)
     candidates = [p for p in producers_of(program, {root}) if _apart(program, p, around)]
     if not around or not candidates:
-        return program, []
+        return plan, []
     follow = _followed(program, candidates, around)
     if not follow:
-        return program, []
-    probe = _Probe(program, model, root, around, tuple(follow))
+        return plan, []
+    probe = _Probe(plan, model, root, around, tuple(follow))
     best: tuple[float, dict[str, int], dict[str, dict[str, float]]] | None = None
     for sizes in _tilings(follow):
         weighed = _weigh(probe, sizes)
@@ -96,12 +97,12 @@ def _group_root(program: Program, model: Model, root: str) -> tuple[Program, lis
             best = (weighed[0], sizes, weighed[1])
     if best is None:
         reason = "no tile keeps repeated work and buffers within bounds"
-        return program, [Remark("refused", "fuse", p, reason, root) for p in candidates]
+        return plan, [Remark("refused", "fuse", p, reason, root) for p in candidates]
     grown = _grow(probe, best[1])
     if grown is None:
-        return program, []
+        return plan, []
     said = [replace(r, numbers=best[2].get(r.subject, {})) for r in grown.remarks]
-    return grown.program, said
+    return grown.plan, said
 
 
 def _apart(program: Program, producer: str, around: tuple[PlanLoop, ...]) -> bool:
@@ -153,7 +154,7 @@ def _tilings(follow: list[PlanLoop]) -> list[dict[str, int]]:
 class _Grown:
     """A tiling with every producer fused that could be."""
 
-    program: Program
+    plan: Plan
     at: str
     remarks: tuple[Remark, ...]
 
@@ -163,12 +164,12 @@ class _Probe:
     """A root whose tilings are weighed. Buffers grow linearly with the tile, so a few tilings
     tell the extents of all."""
 
-    program: Program
+    plan: Plan
     model: Model
     root: str
     around: tuple[PlanLoop, ...]
     follow: tuple[PlanLoop, ...]
-    built: dict[tuple[tuple[str, int], ...], _Grown | None] = field(default_factory=dict)  # type: ignore[arg-type]
+    built: dict[tuple[tuple[str, int], ...], _Grown | None] = field(default_factory=dict)
 
     def grown(self, sizes: Mapping[str, int]) -> _Grown | None:
         """The tiling of these sizes, built once."""
@@ -201,7 +202,7 @@ class _Probe:
             return None
         return {
             s.array: [_number(e, self.model.sizes) for e in s.extents]
-            for s in grown.program.scratches
+            for s in grown.plan.program.scratches
             if s.at == grown.at
         }
 
@@ -210,7 +211,7 @@ def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
     """The tiling with all producers that can join; ``None`` if none can."""
     root = probe.root
     try:
-        tiled, at = _tiled(probe.program, root, list(probe.follow), probe.around, sizes)
+        tiled, at = _tiled(probe, sizes)
     except PolyoptError:
         return None
     remarks: list[Remark] = []
@@ -219,13 +220,15 @@ def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
         inside = {root, *fused}
         said = {r.subject for r in remarks}
         waiting = [
-            p for p in producers_of(tiled, inside) if p not in said and _ready(tiled, p, inside)
+            p
+            for p in producers_of(tiled.program, inside)
+            if p not in said and _ready(tiled.program, p, inside)
         ]
         if not waiting:
             break
         producer = waiting[0]
         try:
-            tiled = fuse(tiled, producer, at)
+            tiled = tiled.fuse(producer, into=root, at=at)
         except PolyoptError as error:
             reason = error.diagnostic.message
             remarks.append(Remark("refused", "fuse", producer, reason, root, code=error.code))
@@ -245,24 +248,20 @@ def _ready(program: Program, producer: str, inside: set[str]) -> bool:
     return readers - {producer} <= inside
 
 
-def _tiled(
-    program: Program,
-    root: str,
-    follow: list[PlanLoop],
-    around: tuple[PlanLoop, ...],
-    sizes: dict[str, int],
-) -> tuple[Program, str]:
+def _tiled(probe: _Probe, sizes: Mapping[str, int]) -> tuple[Plan, str]:
     """The root tiled, loops that matter outside; and the name of the loop to fuse at."""
-    inside = [loop for loop in around if loop not in follow]
+    plan, follow = probe.plan, probe.follow
+    inside = [loop for loop in probe.around if loop not in follow]
     outer = [loop for loop in follow[:-1] if loop.name not in sizes]
-    rows = follow[-1:] if follow[-1].name not in sizes else []
+    rows = follow[-1:] if follow[-1].name not in sizes else ()
     wanted = (*outer, *(n for n in follow if n.name in sizes), *inside, *rows)
     order = list(dict.fromkeys(loop.name for loop in wanted))
-    if len(order) > 1 and [loop.name for loop in perfect_chain(program, order)] != order:
-        program = reorder(program, order)
-    program = tile(program, root, {n.iterator: sizes[n.name] for n in follow if n.name in sizes})
-    at = [loop.name for loop in loops_around(program, root) if "_tile" in loop.iterator][-1]
-    return program, at
+    if len(order) > 1 and [n.name for n in perfect_chain(plan.program, order)] != order:
+        plan = plan.reorder(*order)
+    blocks = {n.iterator: sizes[n.name] for n in follow if n.name in sizes}
+    plan = plan.tile(probe.root, **blocks)
+    tiles = [n.name for n in loops_around(plan.program, probe.root) if "_tile" in n.iterator]
+    return plan, tiles[-1]
 
 
 def _weigh(
@@ -272,7 +271,7 @@ def _weigh(
     extents = probe.extents(sizes)
     if not extents:
         return None
-    scop, model = probe.program.scop, probe.model
+    scop, model = probe.plan.scop, probe.model
     iterations = _iterations(probe, sizes)
     total, repeated, weight = 0.0, 0.0, 0.0
     numbers: dict[str, dict[str, float]] = {}
@@ -294,12 +293,12 @@ def _weigh(
 
 
 def _whole(probe: _Probe, array: str) -> list[float]:
-    return [_number(e, probe.model.sizes) for e in probe.program.scop.array(array).extents]
+    return [_number(e, probe.model.sizes) for e in probe.plan.scop.array(array).extents]
 
 
 def _run(probe: _Probe, sizes: Mapping[str, int]) -> float:
     """Bytes of one contiguous row of an output tile."""
-    array = probe.program.scop.array(probe.root)
+    array = probe.plan.scop.array(probe.root)
     width = _whole(probe, probe.root)[-1] if array.rank else float("inf")
     last = probe.follow[-1].name
     return min(width, sizes.get(last, width)) * array.type.bytes
@@ -316,22 +315,20 @@ def _iterations(probe: _Probe, sizes: Mapping[str, int]) -> float:
 
 def _trips(probe: _Probe, loop: PlanLoop) -> float:
     copy = copies_in(loop)[-1]
-    value = loop.values[copy].intersect_domain(probe.program.copies[copy].domain)
+    value = loop.values[copy].intersect_domain(probe.plan.program.copies[copy].domain)
     return float(max(count(value.as_map().range(), probe.model.sizes), 1))
 
 
-def _number(extent: object, sizes: Mapping[str, int]) -> float:
+def _number(extent: PwAff, sizes: Mapping[str, int]) -> float:
     """A parametric extent at the model's sizes."""
-    number = constant_value(extent)  # type: ignore[arg-type]
+    number = constant_value(extent)
     if number is not None:
         return float(number)
-    from polyopt.isl import Val, context
-
     value = extent
-    for position in range(value.dim(dim_type.param)):  # type: ignore[attr-defined]
-        name = value.get_dim_name(dim_type.param, position)  # type: ignore[attr-defined]
+    for position in range(value.dim(dim_type.param)):
+        name = value.get_dim_name(dim_type.param, position)
         point = Val.int_from_si(context(), sizes.get(name, 1))
-        universe = value.domain().params().fix_val(dim_type.param, position, point)  # type: ignore[attr-defined]
-        value = value.intersect_params(universe)  # type: ignore[attr-defined]
-    top = value.max_val()  # type: ignore[attr-defined]
+        universe = value.domain().params().fix_val(dim_type.param, position, point)
+        value = value.intersect_params(universe)
+    top = value.max_val()
     return float(top.to_python()) if top.is_int() else 1.0

@@ -6,46 +6,40 @@ per element is (evaluations / instances - 1) times its operations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.count import count
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
-from polyopt.isl import dim_type, tuple_name
-from polyopt.transform.inline import inline
+from polyopt.isl import Val, context, dim_type
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
-    from polyopt.ir.scop import Scop, Statement
-    from polyopt.transform.program import Program
+    from polyopt.ir.scop import Access, Scop, Statement
+    from polyopt.isl import Map
+    from polyopt.transform.plan import Plan
 
 #: operations that one store and its loads are worth, of a vector's lane
 WORTH = 12.0
+#: size of every parameter where reuse is counted
+SAMPLE = 24
 #: no right-hand side grows beyond this many operations
 LARGEST = 160.0
 
 
-@dataclass(frozen=True)
-class _Use:
-    """How an array is read: how often per consumer instance, and the evaluations it would take."""
-
-    consumers: int
-    per_instance: float
-
-
-def inline_cheap(program: Program) -> tuple[Program, tuple[Remark, ...]]:
-    """The program with every producer inlined that is cheaper to repeat than to store."""
-    scop = program.scop
+def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with every producer inlined that is cheaper to repeat than to store."""
+    scop = plan.scop
     remarks: list[Remark] = []
     cost = {s.name: work(s.value) for s in scop.statements}
     for statement in scop.statements:
         if not _is_candidate(scop, statement):
             continue
-        uses = _uses(scop, statement, program.inlined)
+        uses = _uses(scop, statement)
         if not uses:
             continue
-        added = (sum(u.per_instance for u in uses) - 1) * cost[statement.name]
-        numbers = {"evaluations per element": sum(u.per_instance for u in uses),
+        added = (sum(uses) - 1) * cost[statement.name]
+        numbers = {"evaluations per element": sum(uses),
                    "operations": cost[statement.name], "added": added}  # fmt: skip
         largest = max(_grown(scop, statement, cost, name) for name in _readers(scop, statement))
         if added > WORTH or largest > LARGEST:
@@ -53,7 +47,7 @@ def inline_cheap(program: Program) -> tuple[Program, tuple[Remark, ...]]:
             remarks.append(Remark("refused", "inline", statement.array, reason, numbers=numbers))
             continue
         try:
-            program = inline(program, statement.array)
+            plan = plan.inline(statement.array)
         except PolyoptError as error:
             remarks.append(_impossible(statement, error))
             continue
@@ -61,7 +55,7 @@ def inline_cheap(program: Program) -> tuple[Program, tuple[Remark, ...]]:
             cost[reader] = _grown(scop, statement, cost, reader)
         reason = "repeating it costs less than storing it"
         remarks.append(Remark("applied", "inline", statement.array, reason, numbers=numbers))
-    return program, tuple(remarks)
+    return plan, tuple(remarks)
 
 
 def _impossible(statement: Statement, error: PolyoptError) -> Remark:
@@ -88,63 +82,41 @@ def _grown(scop: Scop, statement: Statement, cost: dict[str, float], reader: str
     return cost[reader] + len(_distinct(reads)) * cost[statement.name]
 
 
-def _distinct(accesses: list[object]) -> list[object]:
-    result: list[object] = []
+def _distinct(accesses: list[Access]) -> list[Access]:
+    result: list[Access] = []
     for access in accesses:
-        if not any(access.relation.is_equal(o.relation) for o in result):  # type: ignore[attr-defined]
+        if not any(access.relation.is_equal(o.relation) for o in result):
             result.append(access)
     return result
 
 
-def _uses(scop: Scop, statement: Statement, inlined: frozenset[str]) -> list[_Use]:
-    """Per reader: evaluations per element of the array, by the reuse of each element."""
-    result: list[_Use] = []
+def _uses(scop: Scop, statement: Statement) -> list[float]:
+    """Per reader: evaluations per element of the array, equal operands counted once."""
+    result: list[float] = []
     for name in _readers(scop, statement):
-        reader = scop.statement(name)
-        reads = [a for a in reader.reads if a.array == statement.array]
-        again = _repeats(scop, reader, inlined)
-        per_read = sum(_reuse(reader, access) for access in _distinct(reads))
-        result.append(_Use(1, per_read * again))
+        reads = [a for a in scop.statement(name).reads if a.array == statement.array]
+        result.append(sum(_reuse(access) for access in _distinct(reads)))
     return result
 
 
-def _repeats(scop: Scop, reader: Statement, inlined: frozenset[str]) -> float:
-    """How often a reader itself is evaluated per instance (it may be inlined later; counted once)."""
-    del scop, reader, inlined
-    return 1.0
-
-
-def _reuse(reader: Statement, access: object) -> float:
+def _reuse(access: Access) -> float:
     """How many instances of the reader read one element through a reference: 1 for a stencil
     tap, the trip count of loops that the subscript does not use otherwise."""
-    relation = access.relation  # type: ignore[attr-defined]
+    relation = access.relation
     if relation.is_injective():
-        return 1.0 if _keeps_rank(relation) else 0.5
-    return _overlap(reader, relation)
+        return 1.0
+    return _overlap(relation)
 
 
-def _keeps_rank(relation: object) -> bool:
-    return relation.dim(dim_type.in_) >= relation.dim(dim_type.out)  # type: ignore[attr-defined]
-
-
-def _overlap(reader: Statement, relation: object) -> float:
-    """The reuse of an element, sampled in the middle of a domain of moderate size."""
-    from polyopt.analysis.count import count
-    from polyopt.isl import Val, context
-
-    del reader
-    domain = relation.domain()  # type: ignore[attr-defined]
-    sizes = {
-        domain.get_dim_name(dim_type.param, i): 24 for i in range(domain.dim(dim_type.param))
-    }
-    for name, size in sizes.items():
-        position = relation.find_dim_by_name(dim_type.param, name)  # type: ignore[attr-defined]
-        relation = relation.fix_val(  # type: ignore[attr-defined]
-            dim_type.param, position, Val.int_from_si(context(), size)
+def _overlap(relation: Map) -> float:
+    """The reuse of an element, counted on a domain of moderate size."""
+    domain = relation.domain()
+    sizes: dict[str, int] = {}
+    for position in range(domain.dim(dim_type.param)):
+        sizes[relation.get_dim_name(dim_type.param, position) or ""] = SAMPLE
+        relation = relation.fix_val(
+            dim_type.param, position, Val.int_from_si(context(), SAMPLE)
         )
-    elements = count(relation.range(), sizes)  # type: ignore[attr-defined]
-    events = count(relation.domain(), sizes)  # type: ignore[attr-defined]
+    elements = count(relation.range(), sizes)
+    events = count(relation.domain(), sizes)
     return events / elements if elements else 1.0
-
-
-__all__ = ["LARGEST", "WORTH", "inline_cheap", "replace", "tuple_name"]

@@ -8,35 +8,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.errors import PolyoptError
-from polyopt.transform.merge import merge
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
 
 
 def join_spaces(
-    program: Program, legal: Callable[[Program], bool]
-) -> tuple[Program, tuple[Remark, ...]]:
-    """The program with neighbouring nests of one array merged."""
+    plan: Plan, legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with neighbouring nests of one array merged."""
     remarks: list[Remark] = []
     position = 0
-    while position + 1 < len(program.tree):
-        one, other = program.tree[position], program.tree[position + 1]
-        joined = _joined(program, one, other, legal)
+    while position + 1 < len(plan.program.tree):
+        one, other = plan.program.tree[position], plan.program.tree[position + 1]
+        joined = _joined(plan, one, other, legal)
         if joined is None:
             position += 1
             continue
-        program, depth = joined
+        plan, depth = joined
         reason = "they write one array, element by element"
         numbers = {"loops shared": depth}
         remarks.append(
             Remark("applied", "merge", _name(one), reason, _name(other), numbers=numbers)
         )
-    return program, tuple(remarks)
+    return plan, tuple(remarks)
 
 
 def _name(node: PlanLoop | str) -> str:
@@ -44,16 +44,15 @@ def _name(node: PlanLoop | str) -> str:
 
 
 def _joined(
-    program: Program,
-    one: PlanLoop | str,
-    other: PlanLoop | str,
-    legal: Callable[[Program], bool],
-) -> tuple[Program, int] | None:
-    if isinstance(one, str) or isinstance(other, str) or _arrays(program, one) != _arrays(program, other):
+    plan: Plan, one: PlanLoop | str, other: PlanLoop | str, legal: Callable[[Plan], bool]
+) -> tuple[Plan, int] | None:
+    if isinstance(one, str) or isinstance(other, str):
+        return None
+    if _arrays(plan.program, one) != _arrays(plan.program, other):
         return None
     for depth in range(min(_shared(one), _shared(other)), 0, -1):
         try:
-            merged = merge(program, one.name, other.name, depth)
+            merged = plan.merge(one.name, other.name, depth=depth)
         except PolyoptError:
             continue
         if legal(merged):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
+from polyopt.auto.nests import refusal
 from polyopt.errors import PolyoptError
+from polyopt.transform.find import find_loop
 from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map, replace_loop
+from polyopt.transform.tree import PlanLoop, copies_in, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
     from polyopt.transform.tree import Tree
 
@@ -22,77 +24,61 @@ PER_THREAD = 4
 
 
 def parallelize_outer(
-    program: Program, sizes: Mapping[str, int], cores: int
-) -> tuple[Program, tuple[Remark, ...]]:
-    """The program with one parallel loop in every nest that has one."""
+    plan: Plan, sizes: Mapping[str, int], cores: int
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with one parallel loop in every nest that has one."""
     remarks: list[Remark] = []
     if cores < 2:
-        return program, (Remark("not considered", "parallelize", "all loops", "one core"),)
-    for node in program.tree:
+        return plan, (Remark("not considered", "parallelize", "all loops", "one core"),)
+    for node in plan.program.tree:
         if isinstance(node, PlanLoop):
-            program, said = _in_nest(program, node, sizes, cores)
+            plan, said = _in_nest(plan, node, sizes, cores)
             remarks += said
-    return program, tuple(remarks)
+    return plan, tuple(remarks)
 
 
 def _in_nest(
-    program: Program, root: PlanLoop, sizes: Mapping[str, int], cores: int
-) -> tuple[Program, list[Remark]]:
+    plan: Plan, root: PlanLoop, sizes: Mapping[str, int], cores: int
+) -> tuple[Plan, list[Remark]]:
     """Mark the first loop, from the outside in, that is independent and long enough."""
     remarks: list[Remark] = []
-    fallback: Program | None = None
+    fallback: Plan | None = None
     level: Tree = (root,)
     while level:
-        if len(level) > 1 or not isinstance(level[0], PlanLoop):
-            if fallback is None:
-                return _in_each(program, level, remarks, sizes, cores)
-            break
         loop = level[0]
+        if len(level) > 1 or isinstance(loop, str):
+            if fallback is None:
+                return _in_each(plan, level, remarks, sizes, cores)
+            break
         level = loop.body
         if loop.mark:
             break
-        marked = replace(
-            program,
-            tree=replace_loop(program.tree, loop.name, lambda n: (replace(n, mark="parallel"),)),
-        )
         try:
-            check_loop(marked, _named(marked, loop.name))
+            marked = plan.parallelize(loop.name)
+            check_loop(marked.program, find_loop(marked.program, loop.name))
         except PolyoptError as error:
-            witnesses = getattr(error, "witnesses", ())
-            remarks.append(
-                Remark("refused", "parallelize", loop.name, error.diagnostic.message,
-                       witnesses=witnesses, code=error.code)
-            )  # fmt: skip
+            remarks.append(refusal("parallelize", loop.name, error))
             continue
-        trips = _trips(program, loop, sizes)
-        numbers = {"iterations": trips}
-        if trips >= PER_THREAD * cores:
+        numbers = {"iterations": _trips(plan.program, loop, sizes)}
+        if numbers["iterations"] >= PER_THREAD * cores:
             reason = "its iterations are independent"
-            return marked, [*remarks, Remark("applied", "parallelize", loop.name, reason,
-                                             numbers=numbers)]  # fmt: skip
+            done = Remark("applied", "parallelize", loop.name, reason, numbers=numbers)
+            return marked, [*remarks, done]
         fallback = fallback or marked
         reason = "too few iterations to share evenly"
         remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
-    return fallback or program, remarks
+    return fallback or plan, remarks
 
 
 def _in_each(
-    program: Program,
-    nests: Tree,
-    remarks: list[Remark],
-    sizes: Mapping[str, int],
-    cores: int,
-) -> tuple[Program, list[Remark]]:
+    plan: Plan, nests: Tree, remarks: list[Remark], sizes: Mapping[str, int], cores: int
+) -> tuple[Plan, list[Remark]]:
     """No loop around them is independent: each nest gets a parallel loop of its own."""
     for node in nests:
         if isinstance(node, PlanLoop):
-            program, said = _in_nest(program, node, sizes, cores)
+            plan, said = _in_nest(plan, node, sizes, cores)
             remarks = [*remarks, *said]
-    return program, remarks
-
-
-def _named(program: Program, name: str) -> PlanLoop:
-    return next(loop for loop in loops_of(program.tree) if loop.name == name)
+    return plan, remarks
 
 
 def _trips(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:

@@ -16,6 +16,7 @@ from polyopt.analysis.linear import bounds_of, links, ranges
 from polyopt.analysis.points import parameter_value
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
+from polyopt.transform.find import path_to
 from polyopt.transform.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
@@ -118,7 +119,22 @@ class Traffic:
             if array.name in result and fits:
                 once = int(array.is_live_in) + int(array.is_live_out)
                 result[array.name] = once * self.bytes_of[array.name]
+        for array, moved in self._overflowing(cache):
+            result[array] = result.get(array, 0) + moved
         return result
+
+    def _overflowing(self, cache: int) -> Iterator[tuple[str, int]]:
+        """Arrays whose scratch a cache does not hold: written and read back each time."""
+        for scratch in self.program.scratches:
+            size = self.program.scop.array(scratch.array).type.bytes
+            for extent in scratch.extents:
+                size *= max(0, parameter_value(extent, self.sizes))
+            if size <= cache:
+                continue
+            times = 1.0
+            for loop in path_to(self.program, scratch.at):
+                times *= self.trips[copies_in(loop)[-1], loop.name]
+            yield scratch.array, round(2 * size * times)
 
     def _nest(self, uses: list[Use], cache: int) -> dict[str, int]:
         result: dict[str, int] = {}

@@ -13,7 +13,7 @@ from polyopt.errors import InvalidOptionError, NotPermutableError
 from polyopt.transform.find import find_loop, path_to
 from polyopt.transform.interchange import reorder
 from polyopt.transform.split import check_size, split
-from polyopt.transform.tree import PlanLoop, replace_loop
+from polyopt.transform.tree import PlanLoop, loops_of, replace_loop
 
 if TYPE_CHECKING:
     from polyopt.transform.program import Program
@@ -29,7 +29,7 @@ def vectorize(program: Program, loop: str, width: int = 0) -> Program:
     node = find_loop(program, loop)
     if width:
         check_size(width, f"vectorize({loop!r})")
-    if any(isinstance(child, PlanLoop) for child in node.body):
+    if any(inner.mark != "unroll" for inner in loops_of(node.body)):
         message = f"{loop} is not an innermost loop: only these are vectorised"
         hint = "interchange it inwards, or use unroll_and_jam"
         raise NotPermutableError(message, hint=hint)

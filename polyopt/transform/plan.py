@@ -42,7 +42,9 @@ from polyopt.transform.show import show_plan, show_script
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from polyopt.auto.cost import Cost
     from polyopt.codegen.program import CProgram
+    from polyopt.explain import Explanation
     from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.program import Program
@@ -328,6 +330,37 @@ class Plan:
             cache=cache,
         )
 
+    # -- what it costs, and why (late imports, as above) --------------------------------------
+
+    def cost(
+        self, sizes: Mapping[str, int] | None = None, *, target: str | None = None
+    ) -> Cost:
+        """Work repeated, scratch, bytes moved and parallel iterations, before anything runs.
+
+        Sizes that are not given are usual ones. Raises ``InvalidOptionError`` for an unknown
+        target.
+        """
+        from polyopt.explain import bill
+
+        return bill(self, sizes, target=target)
+
+    def explain(
+        self, subject: str | None = None, *, sizes: Mapping[str, int] | None = None
+    ) -> Explanation:
+        """What was done with every producer and every loop, what was not, and why.
+
+        ``subject`` keeps what concerns one array, space or loop. Raises ``UnknownNameError``
+        where nothing is called that.
+        """
+        from polyopt.explain import explain
+
+        return explain(self, sizes, subject)
+
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import plan_html
+
+        return plan_html(self)
+
     # -- inside -----------------------------------------------------------------------------
 
     def _fusion_loop(self, program: Program, into: str, at: str | None, storage: str) -> str:
@@ -354,7 +387,7 @@ class Plan:
         change: Callable[[Program], Program],
     ) -> Plan:
         """The plan after a change, checked unless the caller proves a whole series at its end."""
-        kept = tuple((k, v) for k, v in options.items() if v is not None and v != "")
+        kept = tuple((k, v) for k, v in options.items() if v is not None)
         program = change(self.program)
         plan = replace(
             self, program=program, moves=(*self.moves, Move(name, tuple(args), kept)), remarks=()

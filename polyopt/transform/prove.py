@@ -55,6 +55,11 @@ class Proof:
         lines += [f"  {o.name:<12} {o.detail}" for o in self.obligations]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import proof_html
+
+        return proof_html(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Flow:

@@ -33,7 +33,8 @@ def store(
     """The program with ``array`` kept in a buffer private to each iteration of loop ``at``.
 
     ``fold`` and ``extents`` give a modulus or a size per dimension, by number or by the name of
-    the iterator that writes it. ``at="full"`` stores the array itself.
+    the iterator that writes it. ``at=""`` is the
+    whole program, ``at="full"`` stores the array itself.
     """
     if array not in [a.name for a in program.scop.arrays]:
         raise unknown("array", array, [a.name for a in program.scop.arrays])
@@ -43,7 +44,7 @@ def store(
     if at is None and not present:
         message = f"store({array!r}): {array} has no buffer yet, so a loop has to be named"
         raise InvalidOptionError(message, hint='write store("bx", at="out.y_tile")')
-    loop = find_loop(program, at).name if at else present[-1].at
+    loop = present[-1].at if at is None else (find_loop(program, at).name if at else "")
     old = present[-1] if present else Store(f"{array}@{loop}", array, loop)
     new = Store(
         old.name,
