@@ -116,6 +116,11 @@ class Dependences:
         """All value-based dependences; their transitive closure covers ``memory``."""
         return union_all((self.flow, self.value_anti, self.value_output))
 
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import dependences_html
+
+        return dependences_html(self)
+
     def rows(self) -> tuple[DependenceRow, ...]:
         """One row per kind, source, sink and array, with distance and a witness."""
         from polyopt.analysis.distance import dependence_rows

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polyopt.analysis.footprint import bounding_box
 from polyopt.analysis.linear import links
 from polyopt.auto.cost import operations
-from polyopt.isl import Aff, Map, PwAff, Set, affine_var, constant_value, dim_type, params_of
-from polyopt.analysis.footprint import bounding_box
+from polyopt.isl import Aff, Map, PwAff, Set, affine_var, dim_type, params_of
 from polyopt.transform.find import path_to
 from polyopt.transform.tree import copies_in
 
@@ -59,9 +59,10 @@ def latex_formula(program: Program) -> str:
     """The formulas as one LaTeX ``aligned`` block."""
     import sympy
 
+    latex: Any = sympy.latex
     lines: list[str] = []
     for name, value in formula(program).items():
-        right = rf"\text{{{NO_FORM}}}" if value is None else str(sympy.latex(value))
+        right = rf"\text{{{NO_FORM}}}" if value is None else str(latex(value))
         lines.append(rf"\text{{{_escaped(name)}}} &= {right}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
@@ -121,7 +122,9 @@ class _Formulas:
             result[name] = _Block(size, symbol)
         return result
 
-    def _extent(self, extent: int | PwAff, offset: PwAff, loops: tuple[PlanLoop, ...]) -> Formula | None:
+    def _extent(
+        self, extent: int | PwAff, offset: PwAff, loops: tuple[PlanLoop, ...]
+    ) -> Formula | None:
         """A box's extent, its tile sizes as symbols: those that its offset moves by."""
         if not isinstance(extent, int):
             return self._of_params(extent)

@@ -1,50 +1,10 @@
 """Why a plan is as it is: remarks, bills, and pictures, as data, text and HTML."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from polyopt.auto.cost import Cost, cost
-from polyopt.auto.sizes import assumed_sizes
-from polyopt.errors import UnknownNameError
+from polyopt.explain.draw import draw_domain, draw_tiles, draw_tree
 from polyopt.explain.explanation import Explanation
-from polyopt.explain.loops import LoopExplainer
-from polyopt.explain.pairs import PairExplainer, pairs_of
+from polyopt.explain.picture import Picture
+from polyopt.explain.reasons import bill, explain
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from polyopt.transform.plan import Plan
-
-__all__ = ["Explanation", "bill", "explain"]
-
-
-def explain(
-    plan: Plan, sizes: Mapping[str, int] | None = None, subject: str | None = None
-) -> Explanation:
-    """What the plan does with every producer-consumer pair and every loop, and why.
-
-    ``sizes`` are values of the parameters for the numbers in it; usual ones where they are not
-    given. ``subject`` keeps only what concerns an array, a space or a loop: ``"bx"``, ``"out.y"``.
-
-    Raises ``UnknownNameError`` where nothing of that name is in the program.
-    """
-    known = assumed_sizes(plan.scop, sizes)
-    pairs = PairExplainer(plan, known)
-    wanted = [p for p in pairs_of(plan) if subject is None or subject in {p.producer, p.consumer}]
-    rows = [remark for pair in wanted for remark in pairs.remarks(pair)]
-    rows += LoopExplainer(plan, known).all()
-    result = Explanation(plan.scop.name, known, tuple(rows))
-    if subject is None:
-        return result
-    chosen = result.where(subject=subject)
-    if not chosen.rows:
-        names = ", ".join(dict.fromkeys(r.subject for r in explain(plan, sizes).rows))
-        message = f"nothing in this plan is called {subject!r}"
-        raise UnknownNameError(message, hint=f"there are: {names}")
-    return chosen
-
-
-def bill(plan: Plan, sizes: Mapping[str, int] | None = None) -> Cost:
-    """What the plan costs for given sizes, as a table; usual sizes where they are not given."""
-    return cost(plan.program, assumed_sizes(plan.scop, sizes))
+__all__ = [
+    "Explanation", "Picture", "bill", "draw_domain", "draw_tiles", "draw_tree", "explain",
+]  # fmt: skip

@@ -131,15 +131,15 @@ class _Grid:
 
     def axes(self, names: Sequence[str]) -> list[Shape]:
         """Names and first and last values of both iterators."""
-        shapes: list[Shape] = []
-        for value in sorted({self.left, self.right}):
-            shapes.append(Text(self.x(value), self.height - 18, str(value), 10, "middle"))
+        low = self.height - 18
+        ends = sorted({self.left, self.right})
+        shapes: list[Shape] = [Text(self.x(v), low, str(v), 10, "middle") for v in ends]
         if names:
             middle = (self.x(self.left) + self.x(self.right)) / 2
             shapes.append(Text(middle, self.height - 5, names[-1], 11, "middle"))
         if len(names) > 1:
-            for value in sorted({self.top, self.bottom}):
-                shapes.append(Text(_MARGIN - 14, self.y(value) + 4, str(value), 10, "end"))
+            ends = sorted({self.top, self.bottom})
+            shapes += [Text(_MARGIN - 14, self.y(v) + 4, str(v), 10, "end") for v in ends]
             middle = (self.y(self.top) + self.y(self.bottom)) / 2
             shapes.append(Text(8, middle + 4, names[0], 11))
         return shapes
@@ -165,8 +165,7 @@ def _tile_colours(
         return [PALETTE[4]] * len(rows)
     tiles = np.stack(values, axis=1)
     # neighbours in any direction differ
-    index = (tiles * np.arange(1, tiles.shape[1] + 1)).sum(axis=1) % len(_TILES)
-    return [_TILES[k] for k in index]
+    return [_TILES[int(np.dot(tile, range(1, len(tile) + 1))) % len(_TILES)] for tile in tiles]
 
 
 _TILES = (PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[6])
@@ -243,11 +242,16 @@ def _panel(stage: Stage, left: float, colour: str) -> list[Shape]:
         opacity = 0.75 if chosen else 0.12
         name = f"tile {number}: rows {tile[2]} to {tile[3] - 1}, columns {tile[0]} to {tile[1] - 1}"
         shapes.append(Rect(*box(tile), fill=colour, opacity=opacity, title=name))
-    for overlap in stage.overlaps:
-        shapes.append(Rect(*box(overlap), fill=colour, opacity=0.3, stroke="none", hatch=True,
-                           title="computed more than once"))  # fmt: skip
+    shapes += [
+        Rect(*box(overlap), fill=colour, opacity=0.3, stroke="none", hatch=True,
+             title="computed more than once")
+        for overlap in stage.overlaps
+    ]  # fmt: skip
     below = 44 + (y1 - y0) * scale
-    shapes.append(Text(left, below + 16, f"{stage.horizontal} {x0} .. {x1 - 1}", 10))
+    span = f"{stage.horizontal} {x0} .. {x1 - 1}"
+    if stage.vertical:
+        span = f"{stage.vertical} {y0} .. {y1 - 1}, {span}"
+    shapes.append(Text(left, below + 16, span, 10))
     shapes.append(Text(left, below + 29, stage.note, 10))
     return shapes
 

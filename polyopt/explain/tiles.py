@@ -81,9 +81,7 @@ class _Blocks:
     values: tuple[range, ...]
 
 
-def stages_of(
-    plan: Plan, space: str, sizes: Mapping[str, int] | None = None
-) -> tuple[Stage, ...]:
+def stages_of(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -> tuple[Stage, ...]:
     """The space's own tiles first, then those of each producer fused into them.
 
     Raises ``UnknownNameError`` for a space that is not there, ``InvalidOptionError`` where it is
@@ -106,9 +104,7 @@ def stages_of(
     return tuple(result)
 
 
-def _sizes(
-    plan: Plan, blocks: tuple[int, ...], given: Mapping[str, int] | None
-) -> dict[str, int]:
+def _sizes(plan: Plan, blocks: tuple[int, ...], given: Mapping[str, int] | None) -> dict[str, int]:
     usual = max(_LEAST, int(_TILES * max(blocks)))
     return assumed_sizes(plan.scop, {**dict.fromkeys(plan.scop.params, usual), **(given or {})})
 

@@ -355,6 +355,11 @@ class Scop:
 
         return dependences(self)
 
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import scop_html
+
+        return scop_html(self)
+
     def fills(self, array: str) -> bool:
         """Whether the program writes every element of an array, for all sizes of the context."""
         elements = self.array(array).elements(self.params).intersect_params(self.context)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from polyopt.auto.cost import Cost
     from polyopt.codegen.program import CProgram
-    from polyopt.explain import Explanation
+    from polyopt.explain.explanation import Explanation
     from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.program import Program
@@ -340,7 +340,7 @@ class Plan:
         Sizes that are not given are usual ones. Raises ``InvalidOptionError`` for an unknown
         target.
         """
-        from polyopt.explain import bill
+        from polyopt.explain.reasons import bill
 
         return bill(self, sizes, target=target)
 
@@ -352,7 +352,7 @@ class Plan:
         ``subject`` keeps what concerns one array, space or loop. Raises ``UnknownNameError``
         where nothing is called that.
         """
-        from polyopt.explain import explain
+        from polyopt.explain.reasons import explain
 
         return explain(self, sizes, subject)
 

@@ -1,0 +1,135 @@
+"""What Jupyter shows for polyopt's values: small HTML without scripts or outside files."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from polyopt.auto.bill import human_bytes
+from polyopt.explain.explanation import number_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from polyopt.analysis.dependences import Dependences
+    from polyopt.auto.cost import Cost
+    from polyopt.explain.explanation import Explanation
+    from polyopt.ir.scop import Scop
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.prove import Proof
+    from polyopt.transform.remark import Remark
+
+#: colours of remarks, dark enough to read on white and on grey
+_KIND = {
+    "applied": "#00664B", "refused": "#A33F00", "not considered": "#555555", "unknown": "#8A4B76",
+}  # fmt: skip
+_CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
+_NUMBER = "text-align:right;vertical-align:top;padding:2px 10px 2px 0"
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()
+) -> str:
+    """An HTML table of cells that are HTML already; columns in ``numbers`` align right."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        parts = (
+            f'<{tag} style="{_NUMBER if k in numbers else _CELL}">{cell}</{tag}>'
+            for k, cell in enumerate(cells)
+        )
+        return f"<tr>{''.join(parts)}</tr>"
+
+    body = "".join(row(r, "td") for r in rows)
+    top = f"<thead>{row([escape(h) for h in head], 'th')}</thead>" if any(head) else ""
+    return f'<table style="border-collapse:collapse">{top}<tbody>{body}</tbody></table>'
+
+
+def code(text: str) -> str:
+    """Text in a fixed-width font, as it is."""
+    return f'<pre style="line-height:1.3;margin:4px 0">{escape(text)}</pre>'
+
+
+def _named(title: str, body: str) -> str:
+    return f'<div><div style="font-weight:bold">{escape(title)}</div>{body}</div>'
+
+
+def scop_html(scop: Scop) -> str:
+    """The program as loops."""
+    return code(str(scop))
+
+
+def dependences_html(found: Dependences) -> str:
+    """A row per kind, pair and array, with distance and witness."""
+    rows = [
+        [escape(cell) for cell in (r.kind, r.source, r.sink, r.array, r.distance_text,
+                                   str(r.witness))]
+        for r in found.rows()
+    ]  # fmt: skip
+    if not rows:
+        return "<div>no dependences</div>"
+    return table(["kind", "source", "sink", "array", "distance", "witness"], rows)
+
+
+def plan_html(plan: Plan) -> str:
+    """The loop nest as a picture, and the script that makes it."""
+    from polyopt.explain.draw import draw_tree
+
+    script = f"<details><summary>script</summary>{code(plan.script)}</details>"
+    return _named(f"plan for {plan.scop.name}", draw_tree(plan).svg + script)
+
+
+def proof_html(proof: Proof) -> str:
+    """What was shown, an obligation a row."""
+    rows = [[escape(o.name), escape(o.detail)] for o in proof.obligations]
+    return _named("proved: the plan's dataflow is the source's", table(["", ""], rows))
+
+
+def cost_html(cost: Cost) -> str:
+    """The bill: each quantity beside the source program's."""
+    sizes = ", ".join(f"{k} = {v}" for k, v in cost.sizes.items())
+    rows = [
+        ["operations", f"{cost.source_operations:,}", f"{cost.operations:,}"],
+        ["work", "1", f"{cost.work_repeated:.3f}"],
+        ["bytes to and from memory", human_bytes(cost.source_bytes_moved),
+         human_bytes(cost.bytes_moved)],
+        ["&nbsp; inputs and results once", *[human_bytes(cost.compulsory_bytes)] * 2],
+        ["arrays between stages", "", human_bytes(cost.intermediate_bytes)],
+        ["scratch per thread", "", human_bytes(cost.scratch_bytes)],
+        ["operations per byte", f"{cost.source_operations / max(1, cost.source_bytes_moved):.3g}",
+         f"{cost.intensity:.3g}"],
+        ["iterations for threads", "", f"{cost.parallel_tiles:,}"],
+    ]  # fmt: skip
+    rows += [
+        [f"&nbsp; {escape(array)} computed", "", f"{factor:.3f} times"]
+        for array, factor in cost.repeated.items()
+        if abs(factor - 1) > 5e-4
+    ]
+    rows += [
+        [f"&nbsp; {escape(s.array)}{''.join(f'[{e}]' for e in s.extents)} in {s.fits}", "",
+         human_bytes(s.bytes)]
+        for s in cost.scratch
+    ]  # fmt: skip
+    body = table(["", "unfused", "plan"], rows, numbers=frozenset({1, 2}))
+    return _named(f"{cost.program}: {sizes}", body)
+
+
+def explanation_html(explanation: Explanation) -> str:
+    """The remarks as a table; witnesses and hints below the reason."""
+    rows = [_remark_row(r) for r in explanation.rows]
+    return table(["", "move", "what", "why", "numbers"], rows)
+
+
+def _remark_row(remark: Remark) -> list[str]:
+    colour = _KIND.get(remark.kind, "#222222")
+    pair = f"{remark.subject} → {remark.consumer}" if remark.consumer else remark.subject
+    notes = [f"witness: {w}" for w in remark.witnesses]
+    notes += [f"hint: {remark.hint}"] if remark.hint else []
+    more = "".join(f"<br><small>{escape(note)}</small>" for note in notes)
+    numbers = "<br>".join(escape(number_text(k, v)) for k, v in remark.numbers.items())
+    return [
+        f'<span style="color:{colour}">{escape(remark.kind)}</span>',
+        escape(remark.move),
+        escape(pair),
+        escape(remark.reason) + more,
+        numbers,
+    ]

@@ -1,0 +1,52 @@
+"""``explain`` and ``bill``: a plan's decisions and its cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.auto.cost import Cost, cost
+from polyopt.auto.sizes import assumed_sizes
+from polyopt.errors import UnknownNameError
+from polyopt.explain.explanation import Explanation
+from polyopt.explain.loops import LoopExplainer
+from polyopt.explain.pairs import PairExplainer, pairs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.remark import Remark
+
+
+def explain(
+    plan: Plan, sizes: Mapping[str, int] | None = None, subject: str | None = None
+) -> Explanation:
+    """What the plan does with every producer-consumer pair and every loop, and why.
+
+    ``sizes`` are values of the parameters for the numbers in it; usual ones where they are not
+    given. ``subject`` keeps only what concerns an array, a space or a loop: ``"bx"``, ``"out.y"``.
+
+    Raises ``UnknownNameError`` where nothing of that name is in the program.
+    """
+    known = assumed_sizes(plan.scop, sizes)
+    pairs = PairExplainer(plan, known)
+    wanted = [p for p in pairs_of(plan) if subject is None or subject in {p.producer, p.consumer}]
+    rows: list[Remark] = [remark for pair in wanted for remark in pairs.remarks(pair)]
+    rows += LoopExplainer(plan, known).all()
+    result = Explanation(plan.scop.name, known, tuple(rows))
+    if subject is None:
+        return result
+    chosen = result.where(subject=subject)
+    if not chosen.rows:
+        names = ", ".join(dict.fromkeys(r.subject for r in explain(plan, sizes).rows))
+        message = f"nothing in this plan is called {subject!r}"
+        raise UnknownNameError(message, hint=f"there are: {names}")
+    return chosen
+
+
+def bill(plan: Plan, sizes: Mapping[str, int] | None = None, *, target: str | None = None) -> Cost:
+    """What the plan costs for given sizes, as a table; usual sizes where they are not given.
+
+    Raises ``InvalidOptionError`` for an unknown target.
+    """
+    return cost(plan.program, assumed_sizes(plan.scop, sizes), target)
