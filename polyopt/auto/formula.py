@@ -7,12 +7,12 @@ is ``T_y + 2`` rows. Tiles at the border count as whole ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.analysis.linear import links
 from polyopt.auto.cost import operations
-from polyopt.isl import Aff, Map, PwAff, Set, affine_var, dim_type, params_of
+from polyopt.isl import Aff, Map, PwAff, Set, affine_var, constant_value, dim_type, params_of
 from polyopt.transform.find import path_to
 from polyopt.transform.tree import copies_in
 
@@ -126,9 +126,9 @@ class _Formulas:
         self, extent: int | PwAff, offset: PwAff, loops: tuple[PlanLoop, ...]
     ) -> Formula | None:
         """A box's extent, its tile sizes as symbols: those that its offset moves by."""
-        if not isinstance(extent, int):
-            return self._of_params(extent)
-        number = extent
+        number = extent if isinstance(extent, int) else constant_value(extent)
+        if number is None:
+            return self._of_params(cast("PwAff", extent))
         result = self.sympy.Integer(number)
         for level, loop in enumerate(loops):
             block = self.blocks.get(loop.name)
