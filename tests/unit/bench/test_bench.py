@@ -13,7 +13,7 @@ from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.machine import Machine
 from polyopt.bench.report import COLUMNS, summary, table
 from polyopt.bench.runner import Row, Subjects, agrees, bench
-from polyopt.bench.tune import save_plan, tune
+from polyopt.bench.tune import candidates, save_plan, tune
 from polyopt.cli import cli
 from polyopt.errors import InternalError, InvalidOptionError
 
@@ -155,6 +155,30 @@ def test_tuning_finds_plans_and_orders_them():
     times = [t.sample.median_ms for t in trials]
     assert times == sorted(times)
     assert len({str(t.plan) for t in trials}) == len(trials) >= 2
+
+
+def test_candidates_are_the_models_choice_and_its_neighbours():
+    what = subjects("conv2d", "bench")
+    plans = candidates(what.scop, what.sizes, seed=1)
+    first = next(iter(plans.values()))
+    assert str(first) == str(po.auto(what.scop, sizes=what.sizes))
+    assert "no fusion" in plans
+    tiled = [p for name, p in plans.items() if name.startswith("tiles of ")]
+    assert tiled
+    for plan in tiled:
+        assert len(plan.moves) == len(first.moves)
+        different = [(a, b) for a, b in zip(plan.moves, first.moves, strict=True) if a != b]
+        assert [a.name for a, _ in different] == ["tile"]
+    assert list(candidates(what.scop, what.sizes, seed=1)) == list(plans)
+
+
+def test_the_fastest_plan_is_saved_and_read_back(command, tmp_path):
+    shown = command("tune", "conv2d", "--size", "test", "--seconds", "0.01", "--save", "best.json")
+    assert "wrote best.json" in shown
+    scop = po.load_kernel("conv2d").scop
+    plan = po.Plan.load(tmp_path / "best.json", scop)
+    assert str(plan) in shown
+    assert command("emit", "conv2d", "--plan", "best.json") == plan.emit().source
 
 
 def test_tune_prints_json(command):
