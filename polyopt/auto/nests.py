@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHORT = 32
 #: iterations of a reduction done per pass over a row: at most, and of a long one
 LONGEST_JAM = 16
-JAM = 4
+JAM = 8
 
 
 def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Remark, ...]]:
@@ -43,6 +43,9 @@ def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Rema
         changed = _bring_in(plan, loop)
         if changed is not plan and legal(changed):
             plan = changed
+        jammed = _jam_reductions(plan, name)
+        if jammed is not plan and legal(jammed):
+            plan = jammed
         plan, said = _mark(plan, name)
         remarks += said
     return plan, tuple(remarks)
@@ -100,7 +103,12 @@ def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
 def _unrolled(plan: Plan, loop: PlanLoop, inner: list[PlanLoop]) -> Plan:
     for node in inner:
         plan = plan.unroll(node.name)
-    for node in path_to(plan.program, loop.name)[-2:]:
+    return _separated(plan, loop)
+
+
+def _separated(plan: Plan, loop: PlanLoop) -> Plan:
+    """The loop and the two around it with interior iterations apart, where tests depend on them."""
+    for node in path_to(plan.program, loop.name)[-3:]:
         plan = plan.separate(node.name)
     return plan
 
@@ -113,7 +121,9 @@ def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
         current = _loop_with(plan.program, first, loop.iterator)
         plan = plan.distribute(current.name, at=first)
     for first in firsts:
-        plan = _jammed(plan, _perfect(_loop_with(plan.program, first, loop.iterator)))
+        chain = _perfect(_loop_with(plan.program, first, loop.iterator))
+        if len(chain) > 1:
+            plan = plan.reorder(*(n.name for n in (*chain[1:], chain[0])))
     return plan
 
 
@@ -143,27 +153,66 @@ def _perfect(loop: PlanLoop) -> list[PlanLoop]:
     return chain
 
 
-def _jammed(plan: Plan, chain: list[PlanLoop]) -> Plan:
-    """The first loop of a perfect nest moved inwards, over all loops but a few short ones.
+def _jam_reductions(plan: Plan, copy: str) -> Plan:
+    """The last of the reduction loops around an innermost contiguous loop moved inside it,
+    unrolled: each element is then loaded and stored once for several updates.
 
-    Those stay inside it, unrolled: each element is then loaded and stored once for several
-    updates. A long innermost loop gives blocks of ``JAM`` iterations.
+    Short loops of constant length move as they are; a long one gives blocks of ``JAM``.
     """
-    vector, rest = chain[0], chain[1:]
-    if not rest:
+    vector = contiguous_loop(plan.program, copy)
+    around = _reductions_around(plan.program, copy, vector)
+    if vector is None or vector.mark or not around:
         return plan
-    kept = _short_tail(plan.program, rest)
-    if kept:
-        outer, inner = rest[: len(rest) - kept], rest[len(rest) - kept :]
-        plan = plan.reorder(*(n.name for n in (*outer, vector, *inner)))
-        for node in inner:
-            plan = plan.unroll(node.name)
+    kept = _short_tail(plan.program, around)
+    try:
+        if kept:
+            inner = around[len(around) - kept :]
+            plan = plan.reorder(vector.name, *(n.name for n in inner))
+            for node in inner:
+                plan = plan.unroll(node.name)
+            return _separated(plan, vector)
+        last = around[-1]
+        plan = plan.split(last.name, JAM)
+        blocks = path_to(plan.program, last.name)[-2]
+        plan = plan.reorder(blocks.name, vector.name, last.name)
+        return plan.unroll(last.name).separate(blocks.name)
+    except PolyoptError:
         return plan
-    last = rest[-1]
-    plan = plan.split(last.name, JAM)
-    blocks = path_to(plan.program, last.name)[-2]
-    order = [*(n.name for n in rest[:-1]), blocks.name, vector.name, last.name]
-    return plan.reorder(*order).unroll(last.name).separate(blocks.name)
+
+
+def _reductions_around(
+    program: Program, copy: str, vector: PlanLoop | None
+) -> list[PlanLoop]:
+    """The loops directly around an innermost loop that the copy's target does not move with."""
+    if vector is None or any(isinstance(child, PlanLoop) for child in vector.body):
+        return []
+    statement = program.copies[copy].statement
+    if statement.reduction is None:
+        return []
+    path = program.places[copy].loops
+    result: list[PlanLoop] = []
+    for loop in reversed(path[: path.index(vector)]):
+        if len(loop.body) != 1 or _moves_target(program, copy, loop):
+            break
+        result.insert(0, loop)
+    return result
+
+
+def _moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
+    """Whether the element that a copy writes depends on the loop."""
+    scheduled = program.copies[copy]
+    used = [
+        position
+        for position in range(scheduled.domain.dim(dim_type.set))
+        if loop.values[copy].involves_dims(dim_type.in_, position, 1)
+    ]
+    if any(position < scheduled.outer for position in used):
+        return True
+    return any(
+        index.form.involves_dims(dim_type.in_, position - scheduled.outer, 1)
+        for index in scheduled.statement.index
+        for position in used
+    )
 
 
 def _short_tail(program: Program, loops: list[PlanLoop]) -> int:
