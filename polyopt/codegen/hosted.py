@@ -44,7 +44,7 @@ def hosted(program: Program, name: str) -> Hosted:
     """The assignment that a copy in the tree runs."""
     copy = program.copies[name]
     identity = _identity(copy)
-    scratch = program.scratch(name, copy.statement.array)
+    scratch = program.scratch(name, copy.statement.array, reading=False)
     index = tuple(_pulled(e, identity, copy) for e in copy.statement.index)
     buffer = scratch.name if scratch else copy.statement.array
     value = _value(program, copy, name, identity)

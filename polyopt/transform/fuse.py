@@ -122,7 +122,7 @@ def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -
     if not reads:
         message = f"nothing inside {loop} reads {array} from the array itself"
         raise NotFusableError(message, hint="fuse into a loop around a consumer")
-    needed = _simple(_footprint(program, reads, len(path), array))
+    needed = footprint(program, reads, len(path), array)
     for _ in range(MAX_ROUNDS):
         instances = {name: _instances(program, name, needed) for name in names}
         more = [_own_reads(program, name, part) for name, part in instances.items()]
@@ -137,12 +137,14 @@ def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -
     raise NotFusableError(message, hint=hint)
 
 
-def _footprint(program: Program, reads: Sequence[Touch], depth: int, array: str) -> Map:
+def footprint(program: Program, reads: Sequence[Touch], depth: int, array: str) -> Map:
+    """``{ [t] -> A[x] }`` of some reads per iteration of the loop at ``depth``; one piece."""
     parts = [project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in reads]
     result = parts[0]
     for part in parts[1:]:
         result = result.union(part)
-    return result.intersect_range(program.elements[array]).intersect_params(program.scop.context)
+    result = result.intersect_range(program.elements[array])
+    return _simple(result.intersect_params(program.scop.context))
 
 
 def _simple(footprint: Map) -> Map:

@@ -106,10 +106,15 @@ class Program:
             for _, _, access in self._loads(self.copies[name], 0)
         )
 
-    def scratch(self, copy: str, array: str) -> Scratch | None:
+    def scratch(self, copy: str, array: str, *, reading: bool = True) -> Scratch | None:
         """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
-        store = store_for(self.stores, array, self.places[copy])
+        store = self.store(copy, array, reading=reading)
         return None if store is None else self.scratches[self.stores.index(store)]
+
+    def store(self, copy: str, array: str, *, reading: bool = True) -> Store | None:
+        """The wish that a copy's accesses to an array fall under."""
+        skip = self.copies[copy].fills if reading else ""
+        return store_for(self.stores, array, self.places[copy], skip)
 
     def operand(self, copy: Copy, access: Access) -> Copy | None:
         """The copy computed in place of a load, if its array is inlined.
@@ -130,14 +135,11 @@ class Program:
 
     def _scratch(self, store: Store) -> Scratch:
         """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
-        hosts = [
-            name
-            for name, place in self.places.items()
-            if store_for(self.stores, store.array, place) is store
-        ]
+        writers = [n for n in self.places if self.store(n, store.array, reading=False) is store]
+        readers = [n for n in self.places if self.store(n, store.array) is store]
         touched = [
-            *(t for t in self.write_events if t.host in hosts and t.access.array == store.array),
-            *self.reads_of(store.array, hosts),
+            *(t for t in self.write_events if t.host in writers and t.access.array == store.array),
+            *self.reads_of(store.array, readers),
         ]
         depth = store_depth(store.at, self.places.values())
         parts = [
@@ -148,15 +150,15 @@ class Program:
     @cached_property
     def writes(self) -> tuple[Touch, ...]:
         """The writes of all copies in the tree, on the plan's storage, in textual order."""
-        return tuple(map(self._on_storage, self.write_events))
+        return tuple(self._on_storage(touch, reading=False) for touch in self.write_events)
 
     @cached_property
     def reads(self) -> tuple[Touch, ...]:
         """The reads of all copies on the plan's storage, inlined operands' included."""
-        return tuple(map(self._on_storage, self.read_events))
+        return tuple(self._on_storage(touch, reading=True) for touch in self.read_events)
 
-    def _on_storage(self, touch: Touch) -> Touch:
-        scratch = self.scratch(touch.host, touch.access.array)
+    def _on_storage(self, touch: Touch, *, reading: bool) -> Touch:
+        scratch = self.scratch(touch.host, touch.access.array, reading=reading)
         elements = self.elements[touch.access.array]
         return replace(
             touch, scratch=scratch, cells=cells(touch.prefix, touch.element, scratch, elements)

@@ -112,13 +112,44 @@ def program_flow(program: Program) -> Flow:
     info = UnionAccessInfo.from_sink(sinks.intersect_params(context))
     info = info.set_must_source(writes.intersect_params(context)).set_schedule_map(times)
     result = info.compute_flow()
-    raw = result.get_must_dependence()
+    raw = through_packs(program, result.get_must_dependence())
     to_source = union_all([t.to_source for t in program.reads] + _final_names(program))
     writers = union_all(
         w.to_source.range_factor_domain() for w in program.writes
     )
     seen = raw.apply_domain(writers).apply_range(to_source)
     return Flow(raw, seen.coalesce(), result.get_must_no_source())
+
+
+def through_packs(program: Program, raw: UnionMap) -> UnionMap:
+    """The flow with packs seen through: who reads a packed element reads what the pack read."""
+    fills = {name for name, copy in program.copies.items() if copy.fills}
+    if not fills:
+        return raw
+    reads = [t for t in program.reads if t.host in fills]
+    writes = [t for t in program.writes if t.host in fills]
+    link = union_all(
+        one.at_host.apply_range(other.at_host.reverse())
+        for one in reads
+        for other in writes
+        if one.host == other.host
+    )
+    read_events = union_all(t.at_host for t in reads).domain()
+    write_events = union_all(t.at_host for t in writes).domain()
+    out_of = raw.intersect_domain(write_events)
+    _check_same_element(program, out_of)
+    into = raw.intersect_range(read_events)
+    rest = raw.subtract(out_of).subtract(into)
+    return rest.union(into.apply_range(link).apply_range(out_of)).coalesce()
+
+
+def _check_same_element(program: Program, out_of: UnionMap) -> None:
+    """A read from a packed buffer finds the very element that it asks for."""
+    element = union_all(t.element for t in (*program.writes, *program.reads))
+    pairs = out_of.apply_domain(element).apply_range(element)
+    if not pairs.is_subset(pairs.domain().identity()):
+        message = "a packed buffer holds another element than the one read from it"
+        raise StorageTooSmallError(message, hint="leave out folds of a packed array")
 
 
 def _live_out(program: Program) -> list[Set]:

@@ -35,6 +35,8 @@ class Copy:
     #: { C[t, i] : ... }
     domain: Set
     outer: int = 0
+    #: name of the store that this copy fills from the array itself: a pack
+    fills: str = ""
 
     @property
     def to_instance(self) -> PwMultiAff:
