@@ -204,7 +204,8 @@ class PairExplainer:
         now = bill.moved["memory"].get(pair.producer, 0)
         more = bill.source_moved["memory"].get(pair.producer, 0) - now
         numbers = {"computed": 1.0, "more bytes moved": float(more), "scratch bytes": 0.0}
-        reason = self._given("refused", "root", pair) or "the other choice: its array in full"
+        usual = "its array would pass through memory" if more > 0 else "its array would fit a cache"
+        reason = self._given("refused", "root", pair) or usual
         return Remark("refused" if more > 0 else "not considered", "root", pair.producer, reason,
                       pair.consumer, numbers)  # fmt: skip
 

@@ -1,0 +1,92 @@
+"""Every notebook runs from top to bottom, and shows what it says it shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from functools import cache
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+#: a page of HTML per cell, so that notebooks stay light
+LARGEST_HTML = 100_000
+
+
+def name_of(path: Path) -> str:
+    return path.stem
+
+
+@cache
+def executed(path: Path) -> Any:
+    """The notebook after a run in a fresh kernel that imports this checkout."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Jupyter's own, about its folders and event loops
+        import nbformat
+        from nbclient import NotebookClient
+
+        notebook = nbformat.read(path, as_version=4)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        place = {"metadata": {"path": str(ROOT)}}
+        client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place)
+        client.execute(env=environment)
+    return notebook
+
+
+def outputs(path: Path) -> list[list[dict[str, Any]]]:
+    return [c.outputs for c in executed(path).cells if c.cell_type == "code"]
+
+
+def text_of(path: Path) -> str:
+    """All that a run prints or shows, as plain text and HTML."""
+    parts: list[str] = []
+    for cell in outputs(path):
+        for output in cell:
+            parts += [output.get("text", "")]
+            data = output.get("data", {})
+            parts += [data.get("text/plain", ""), data.get("text/html", "")]
+    return unescape("\n".join(parts))
+
+
+def test_there_are_notebooks() -> None:
+    assert "01_first_scop" in {p.stem for p in NOTEBOOKS}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+def test_it_is_stored_without_outputs(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert len(cells) <= 15
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+def test_it_runs_and_every_cell_shows_something(path: Path) -> None:
+    shown = outputs(path)
+    assert all(shown)
+    assert not [o for cell in shown for o in cell if o.get("name") == "stderr"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+def test_its_cells_stay_small(path: Path) -> None:
+    for cell in outputs(path):
+        assert sum(len(o.get("data", {}).get("text/html", "")) for o in cell) <= LARGEST_HTML
+
+
+def test_the_first_one_goes_from_source_to_a_kernel() -> None:
+    said = text_of(ROOT / "notebooks" / "01_first_scop.ipynb")
+    assert "uint16_t bx[H][W - 2]" in said
+    assert "bx[0, 0] -> out[0, 0]" in said
+    assert said.count("<svg") >= 3
+    assert "storage-too-small" in said
+    assert "witness: access bx[65, 0]" in said
+    assert "the plan's dataflow is the source's" in said
+    assert "computed 1.0" in said
+    assert "#pragma omp" in said
+    assert "equal to the NumPy reference: True" in said

@@ -1,0 +1,160 @@
+"""Explanations: every pair and every loop has a remark, with the numbers of the bill."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from polyopt.auto import auto
+from polyopt.errors import UnknownNameError
+from polyopt.explain import Explanation, bill, explain
+from polyopt.explain.explanation import number_text, remark_lines
+from polyopt.explain.pairs import pairs_of
+from polyopt.library import kernel_names, load_kernel, load_scop
+from polyopt.transform.plan import Plan
+from polyopt.transform.remark import KINDS, Remark
+from polyopt.transform.tree import loops_of
+
+BN = {"N": 2, "C": 64, "H": 112, "W": 112}
+SIZES = {"H": 1026, "W": 1026}
+
+
+@pytest.fixture(scope="module")
+def fused() -> Plan:
+    plan = Plan(load_scop("blur")).tile("out", y=64, x=512).fuse("bx", into="out")
+    return plan.parallelize("out.y_tile").vectorize("out.x", 16)
+
+
+def only(explanation: Explanation, move: str) -> Remark:
+    (row,) = explanation.where(move=move).pairs
+    return row
+
+
+def covers(plan: Plan, found: Explanation) -> None:
+    """At least one remark per producer-consumer pair and per loop."""
+    assert {(r.subject, r.consumer) for r in found.pairs} == {
+        (p.producer, p.consumer) for p in pairs_of(plan)
+    }
+    assert {r.subject for r in found.loops} == {n.name for n in loops_of(plan.program.tree)}
+    assert {r.kind for r in found} <= set(KINDS)
+    assert all(r.reason for r in found)
+
+
+@pytest.mark.parametrize("name", kernel_names())
+def test_every_pair_and_loop_of_every_kernel_has_a_remark(name: str) -> None:
+    kernel = load_kernel(name)
+    plan = Plan(kernel.scop)
+    found = explain(plan, kernel.sizes["test"])
+    covers(plan, found)
+    assert max(map(len, str(found).splitlines())) <= 80
+
+
+def test_an_automatic_plan_is_covered_and_gives_its_own_reasons() -> None:
+    plan = auto(load_scop("bn_relu_maxpool"), target="generic", sizes=BN)
+    found = explain(plan, BN)
+    covers(plan, found)
+    given = {r.reason for r in plan.remarks if r.kind == "applied" and r.move != "vectorize"}
+    assert any(reason in row.reason for row in found for reason in given)
+
+
+def test_producer_and_consumer_of_different_size_are_counted() -> None:
+    plan = Plan(load_scop("bn_relu_maxpool")).inline("act")
+    numbers = only(explain(plan, BN, "act"), "inline").numbers
+    assert numbers["producer instances"] == 1_605_632
+    assert numbers["consumer instances"] == 401_408
+    assert numbers["bytes saved"] == 2 * 4 * 1_605_632
+    text = str(explain(plan, BN))
+    assert "producer instances 1,605,632; consumer instances 401,408" in text
+    assert "bytes saved 12.8 MB" in text
+
+
+def test_a_fused_pair_says_where_and_what_it_repeats(fused: Plan) -> None:
+    row = only(explain(fused, SIZES), "fuse")
+    assert row.kind == "applied"
+    assert "inside out.x_tile" in row.reason
+    assert "scratch bx[66][512]" in row.reason
+    assert row.numbers["computed"] == pytest.approx(16 * 66 / 1026)
+    assert row.numbers["scratch bytes"] == 66 * 512 * 2
+
+
+def test_the_other_choices_have_numbers(fused: Plan) -> None:
+    found = explain(fused, SIZES)
+    assert only(found, "inline").numbers["computed"] == pytest.approx(3 * 1024 / 1026)
+    in_full = only(found, "root")
+    assert in_full.kind == "refused"
+    assert in_full.numbers["more bytes moved"] == 2 * 2 * 1026 * 1024
+    source = explain(Plan(fused.scop), SIZES)
+    offered = only(source, "fuse")
+    assert offered.kind == "not considered"
+    assert offered.numbers["bytes saved"] == 2 * 2 * 1026 * 1024
+
+
+def test_what_cannot_be_inlined_says_why() -> None:
+    found = explain(Plan(load_scop("conv_bn_relu")), subject="conv")
+    row = only(found.where(consumer="out"), "inline")
+    assert (row.kind, row.code) == ("refused", "not-fusable")
+    assert "several instances" in row.reason
+
+
+def test_loops_say_how_they_run(fused: Plan) -> None:
+    found = explain(fused, SIZES)
+    (tile,) = found.where(subject="out.y_tile").rows
+    assert (tile.kind, tile.move) == ("applied", "parallelize")
+    assert tile.numbers["iterations"] == 16
+    (inner,) = found.where(subject="out.x").rows
+    assert inner.numbers["width"] == 16
+    (below,) = found.where(subject="out.x_tile").loops
+    assert "out.y_tile around it" in below.reason
+
+
+def test_a_carried_dependence_is_shown_by_two_instances() -> None:
+    found = explain(Plan(load_scop("jacobi_2d")), {"T": 5, "N": 20})
+    steps = found.where(kind="refused", move="parallelize")
+    (row,) = [r for r in steps if r.subject.endswith(".t")]
+    assert row.code == "parallel-carried"
+    (witness,) = row.witnesses
+    assert witness.source[1][0] != witness.sink[1][0]
+    assert f"witness: {witness}"[:40] in str(steps)
+
+
+def test_a_reduction_is_called_one() -> None:
+    found = explain(Plan(load_scop("gemm")), {"M": 8, "N": 8, "K": 8})
+    (row,) = found.where(subject="C.k", move="parallelize").rows
+    assert row.kind == "refused"
+    assert "reduction" in row.hint
+
+
+def test_filters_combine_and_unknown_subjects_are_named(fused: Plan) -> None:
+    found = explain(fused, SIZES)
+    assert {r.kind for r in found.where(kind="applied")} == {"applied"}
+    assert not found.where(kind="applied", move="inline").rows
+    assert all(r.subject.startswith("bx") for r in explain(fused, SIZES, "bx"))
+    with pytest.raises(UnknownNameError, match="'bz'"):
+        explain(fused, SIZES, "bz")
+
+
+def test_explanations_are_json(fused: Plan) -> None:
+    found = explain(fused, SIZES)
+    document = json.loads(json.dumps(found.as_dict()))
+    assert document["sizes"] == SIZES
+    assert len(document["remarks"]) == len(found)
+
+
+def test_plans_explain_and_cost_themselves(fused: Plan) -> None:
+    assert str(fused.explain("bx", sizes=SIZES)) == str(explain(fused, SIZES, "bx"))
+    assert fused.cost(SIZES).bytes_saved == bill(fused, SIZES).bytes_saved > 0
+    # without sizes, usual ones
+    assert fused.cost().sizes.keys() == {"H", "W"}
+
+
+def test_numbers_carry_their_units() -> None:
+    assert number_text("scratch bytes", 67_584) == "scratch bytes 67.6 KB"
+    assert number_text("computed", 1.0308) == "computed 1.03 times"
+    assert number_text("producer instances", 1_605_632) == "producer instances 1,605,632"
+    assert number_text("iterations", 2.982) == "iterations 2.98"
+
+
+def test_long_remarks_wrap() -> None:
+    row = Remark("refused", "fuse", "bx", "because " * 30, "out", hint="do not " * 20)
+    assert max(map(len, remark_lines(row))) <= 80

@@ -1,0 +1,148 @@
+"""Pictures: their shapes are the sets they show; SVG is well formed, small and needs nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from polyopt.errors import InvalidOptionError, UnknownNameError
+from polyopt.explain import Picture, draw_domain, draw_tiles, draw_tree
+from polyopt.explain.picture import PALETTE, Dot, Line, Rect, Text
+from polyopt.explain.tiles import stages_of
+from polyopt.library import load_scop
+from polyopt.transform.plan import Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def fused() -> Plan:
+    plan = Plan(load_scop("blur")).tile("out", y=8, x=16).fuse("bx", into="out")
+    return plan.parallelize("out.y_tile").vectorize("out.x", 8)
+
+
+def dots(picture: Picture) -> list[Dot]:
+    return [s for s in picture.shapes if isinstance(s, Dot)]
+
+
+def well_formed(picture: Picture) -> ET.Element:
+    root = ET.fromstring(picture.svg)  # noqa: S314 (our own text)
+    assert root.tag == f"{SVG}svg"
+    assert len(picture.svg) < 100_000
+    assert not re.search(r"(href|src|url)\s*=|<script|@import", picture.svg)
+    for shape in picture.shapes:
+        if isinstance(shape, (Rect, Text)):
+            assert -1 <= shape.x <= picture.width + 1
+            assert -1 <= shape.y <= picture.height + 1
+    return root
+
+
+def test_a_domain_has_a_point_per_instance() -> None:
+    picture = draw_domain(load_scop("blur"), "out", {"H": 7, "W": 9})
+    root = well_formed(picture)
+    assert len(dots(picture)) == len(root.findall(f".//{SVG}circle")) == 5 * 7
+    assert {d.title for d in dots(picture)} >= {"out[0, 0]", "out[4, 6]"}
+    assert picture.label == "35 instances of out for H = 7, W = 9"
+
+
+def test_tiles_have_colours_that_differ_between_neighbours() -> None:
+    plan = Plan(load_scop("blur")).tile("out", y=3, x=4)
+    picture = draw_domain(plan, "out", {"H": 11, "W": 14})
+    colour = {d.title: d.fill for d in dots(picture)}
+    assert len(set(colour.values())) > 1
+    for y, x in [(0, 0), (2, 3), (5, 7)]:
+        block = {colour[f"out[{y // 3 * 3 + a}, {x // 4 * 4 + b}]"] for a in (0, 2) for b in (0, 3)}
+        assert len(block) == 1
+    assert colour["out[2, 0]"] != colour["out[3, 0]"]
+    assert colour["out[0, 3]"] != colour["out[0, 4]"]
+
+
+def test_flow_between_instances_is_drawn_as_arrows() -> None:
+    scop = load_scop("gemm")
+    with_arrows = draw_domain(scop, "C_1", {"M": 2, "N": 3, "K": 4})
+    arrows = [s for s in with_arrows.shapes if isinstance(s, Line) and s.arrow]
+    assert len(arrows) == 3 * (4 - 1)  # along k, for each of three columns
+    without = draw_domain(scop, "C_1", {"M": 2, "N": 3, "K": 4}, arrows=False)
+    assert not [s for s in without.shapes if isinstance(s, Line)]
+    well_formed(with_arrows)
+
+
+def test_too_many_points_are_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="instances to draw"):
+        draw_domain(load_scop("blur"), "out", {"H": 500, "W": 500})
+    with pytest.raises(UnknownNameError, match="'oops'"):
+        draw_domain(load_scop("blur"), "oops")
+
+
+def test_producer_tiles_overlap_by_their_halo(fused: Plan) -> None:
+    out, bx = stages_of(fused, "out", {"H": 26, "W": 34})
+    assert (out.name, bx.name) == ("out", "bx")
+    assert out.overlaps == ()
+    assert out.tiles[0] == (0, 16, 0, 8)
+    assert bx.tiles[0] == (0, 16, 0, 10)
+    assert bx.overlaps[0] == (0, 16, 8, 10)
+    assert bx.bounds == (0, 32, 0, 26)
+    assert bx.note == f"computed {30 / 26:.3g} times"
+    assert bx.shape == "y x x: 10 x 16 per tile"
+
+
+def test_the_picture_of_tiles_hatches_what_is_computed_twice(fused: Plan) -> None:
+    picture = draw_tiles(fused, "out", {"H": 26, "W": 34})
+    hatched = [s for s in picture.shapes if isinstance(s, Rect) and s.hatch]
+    assert len(hatched) == 2 * 2
+    well_formed(picture)
+
+
+def test_an_untiled_space_has_no_tiles_to_draw() -> None:
+    with pytest.raises(InvalidOptionError, match="not tiled"):
+        draw_tiles(Plan(load_scop("blur")), "out")
+
+
+def test_tiles_of_four_dimensional_spaces_are_drawn_in_two() -> None:
+    plan = Plan(load_scop("bn_relu_maxpool"))
+    names = plan.loops("out")
+    plan = plan.tile("out", y=8, x=8)
+    out, *_ = stages_of(plan, "out")
+    assert len(names) == 4
+    assert (out.vertical, out.horizontal) == ("y", "x")
+    assert out.tiles[0] == (0, 8, 0, 8)
+
+
+def test_a_tree_names_loops_marks_and_buffers(fused: Plan) -> None:
+    picture = draw_tree(fused)
+    texts = [s.text for s in picture.shapes if isinstance(s, Text)]
+    assert texts[0] == "for out.y_tile  (parallel)"
+    assert "scratch bx[10][16]" in texts
+    assert "for out.x  (vector 8)" in texts
+    well_formed(picture)
+
+
+def test_pictures_are_written_as_svg_and_png(fused: Plan, tmp_path: Path) -> None:
+    picture = draw_tiles(fused, "out")
+    assert picture.save(tmp_path / "tiles.svg").read_text(encoding="utf-8") == picture.svg
+    assert picture.save(tmp_path / "tiles.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(InvalidOptionError, match="bmp"):
+        picture.save(tmp_path / "tiles.bmp")
+
+
+def test_every_kind_of_shape_is_drawn_by_matplotlib() -> None:
+    shapes = (
+        Rect(0, 0, 20, 10, PALETTE[0], hatch=True), Dot(5, 5, 2, PALETTE[1]),
+        Line(0, 0, 20, 10, arrow=True, dashed=True), Text(1, 9, "a $b", 9, "middle"),
+    )  # fmt: skip
+    (axes,) = Picture(30, 20, shapes, "all").figure().axes
+    assert len(axes.patches) == 3
+    assert "a $b" in [t.get_text() for t in axes.texts]
+
+
+def test_text_is_escaped() -> None:
+    picture = Picture(10, 10, (Text(0, 5, "a < b & c"),), 'the "<label>"')
+    root = ET.fromstring(picture.svg)  # noqa: S314 (our own text)
+    assert root.findtext(f"{SVG}text") == "a < b & c"
+    assert root.findtext(f"{SVG}title") == 'the "<label>"'
