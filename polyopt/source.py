@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: columns shown of a longer source line
+_WIDEST = 200
+
 
 @dataclass(frozen=True)
 class Source:
@@ -41,6 +44,10 @@ class Span:
         text = self.source.line(self.line)
         if not text:
             return ""
-        lead = "".join("\t" if c == "\t" else " " for c in text[: self.column - 1])
-        width = max(1, min(self.length, len(text) - self.column + 1))
+        width = max(1, min(self.length, len(text) - self.column + 1, _WIDEST))
+        first = self.column - 1
+        if len(text) > _WIDEST:  # what a generator wrote: the part around the span is enough
+            start = max(0, first - (_WIDEST - width) // 2)
+            text, first = text[start : start + _WIDEST], first - start
+        lead = "".join("\t" if c == "\t" else " " for c in text[:first])
         return f"{self.line:>4} | {text}\n     | {lead}{'^' * width}"

@@ -37,6 +37,10 @@ class GuardedGroup(click.Group):
         except PolyoptError as error:
             _show(error)
             ctx.exit(DEFECT if isinstance(error, InternalError) else MISTAKE)
+        except MemoryError as error:
+            said = str(error) or "no more is available"
+            _show(PolyoptError(f"not enough memory: {said}", hint="try smaller sizes"))
+            ctx.exit(MISTAKE)
         except OSError as error:
             _show(PolyoptError(f"{error.filename or 'the system'}: {error.strerror or error}"))
             ctx.exit(MISTAKE)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polyopt.cli.options import json_option, parse_threads, program_argument, size_option
+from polyopt.cli.options import (
+    json_option,
+    one_thread_count,
+    parse_threads,
+    program_argument,
+    size_option,
+)
 from polyopt.cli.output import console, milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 
@@ -120,7 +126,7 @@ def _about(limits: Machine) -> str:
 @click.command()
 @program_argument
 @size_option
-@click.option("--threads", "-t", type=click.IntRange(min=1), help="Default: all cores.")
+@click.option("--threads", "-t", type=one_thread_count, help="Default: all cores.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of inputs and order.")
 @click.option("--seconds", type=click.FloatRange(min=0.01), default=0.5, show_default=True)
 @click.option("--save", metavar="FILE", help="Write the fastest plan there as JSON.")

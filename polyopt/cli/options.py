@@ -10,6 +10,9 @@ import click
 
 from polyopt.cli.program import PlanChoice
 
+#: more threads than this no machine has; asking for them exhausts the system
+MOST_THREADS = 4096
+one_thread_count = click.IntRange(min=1, max=MOST_THREADS)
 #: what a command's function is, before and after an option is added
 Command = Callable[..., Any]
 
@@ -61,7 +64,7 @@ def parse_threads(text: str | None) -> tuple[int, ...]:
     counts: list[int] = []
     for part in text.split(","):
         number = part.strip()
-        if number != "all" and not (number.isdigit() and int(number) > 0):
+        if number != "all" and not (number.isdecimal() and 0 < int(number) <= MOST_THREADS):
             message = f"{number!r} is not a number of threads; write 1,2 or all"
             raise click.BadParameter(message, param_hint="--threads")
         counts.append(core_count() if number == "all" else int(number))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, PolyoptError
 from polyopt.library import (
     kernel_name,
     kernel_names,
@@ -19,6 +20,7 @@ from polyopt.library import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from types import TracebackType
 
     from polyopt.ir.scop import Scop
     from polyopt.library import LibraryKernel
@@ -42,12 +44,31 @@ class Program:
 def load_program(name: str) -> Program:
     """The program of that description; a kernel's own C file counts as the kernel.
 
-    Raises what ``library.load_scop`` raises.
+    Raises what ``library.load_scop`` raises, and ``InvalidOptionError`` for a Python file that
+    fails by itself.
     """
-    scop = load_scop(name)
+    try:
+        scop = load_scop(name)
+    except PolyoptError:
+        raise
+    except Exception as error:
+        place = _line_in(name.rpartition(":")[0], error.__traceback__)
+        if not place:
+            raise
+        msg = f"{place}: {type(error).__name__}: {error}"
+        hint = "the file itself fails: it has to load, and its function to return a program"
+        raise InvalidOptionError(msg, hint=hint) from error
     known = _library_name(name)
     kernel = load_kernel(known) if known else None
     return Program(known or name, scop, kernel)
+
+
+def _line_in(file: str, trace: TracebackType | None) -> str:
+    """``file:line`` where an error was raised by the user's own Python file, else nothing."""
+    found = traceback.extract_tb(trace)
+    if file and found and Path(found[-1].filename).resolve() == Path(file).resolve():
+        return f"{file}:{found[-1].lineno}"
+    return ""
 
 
 def _library_name(name: str) -> str:
@@ -126,6 +147,9 @@ def _whole(text: str, number: str) -> int:
         raise InvalidOptionError(msg) from None
     if value < 1:
         msg = f"--size {text}: sizes are 1 or more"
+        raise InvalidOptionError(msg)
+    if value >= 1 << 62:
+        msg = f"--size {text}: this is too large"
         raise InvalidOptionError(msg)
     return value
 

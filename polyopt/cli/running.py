@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polyopt.cli.options import json_option, plan_options, program_argument, size_option
+from polyopt.cli.options import (
+    json_option,
+    one_thread_count,
+    plan_options,
+    program_argument,
+    size_option,
+)
 from polyopt.cli.output import make_folder, milliseconds, print_json, print_table, write_file
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.errors import InvalidOptionError, UnknownNameError
@@ -45,7 +51,7 @@ class Outcome:
     help="An input array; without NAME the next one in the signature. Others are random.",
 )
 @click.option("--output", "-o", metavar="DIR", help="Write each output there as NAME.npy.")
-@click.option("--threads", "-t", type=click.IntRange(min=1), help="Default: all cores.")
+@click.option("--threads", "-t", type=one_thread_count, help="Default: all cores.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
 @json_option
 def run(

@@ -40,6 +40,8 @@ def fails(tmp_path, monkeypatch):
         (["emit", "blur", "--size", "Q=3"], "invalid-option: blur has no size 'Q'\n  hint: there are: H, W\n"),
         (["emit", "blur", "--size", "H=x"], "invalid-option: --size H=x: 'x' is not a whole number\n"),
         (["emit", "blur", "--size", "H=0"], "invalid-option: --size H=0: sizes are 1 or more\n"),
+        (["emit", "blur", "--size", f"H={10**20}"], f"invalid-option: --size H={10**20}: this is too large\n"),
+        (["run", "blur", "--size", "H=100000000,W=100000000"], "error: not enough memory: Unable to allocate"),
         (["emit", "blur", "--size", "huge"], "invalid-option: --size 'huge' is neither NAME=NUMBER nor"),
         (["run", "blur", "--size", "H=2"], "bad-argument: the program needs H >= 3\n  note: H = 2 as given\n"),
         (["emit", "blur", "--unfused", "--expert"], "invalid-option: --unfused, --expert and --plan each"),
@@ -50,6 +52,8 @@ def fails(tmp_path, monkeypatch):
         (["run", "blur", "-i", "out=none.npy"], "unknown-name: blur has no input out for none.npy\n  hint: inputs are: img\n"),
         (["bench", "blur", "--peers", "nobody"], "invalid-option: no peer is called 'nobody'\n  hint: there are:"),
         (["bench", "blur", "--threads", "0"], "'0' is not a number of threads; write 1,2 or all"),
+        (["bench", "blur", "--threads", "1,99999999"], "'99999999' is not a number of threads"),
+        (["run", "blur", "--threads", "99999999"], "Invalid value for '--threads'"),
         (["run", "blur", "--threads", "0"], "Invalid value for '--threads'"),
         (["blurb"], "No such command 'blurb'."),
         (["emit"], "Missing argument 'PROGRAM'."),
@@ -66,6 +70,24 @@ def test_a_program_outside_the_model_is_shown_with_a_caret(fails, tmp_path):
     assert shown.startswith("wild.c:1:")
     assert ": non-affine: " in shown
     assert "^" in shown
+
+
+def test_a_python_file_that_fails_is_the_users(fails, tmp_path):
+    (tmp_path / "fails.py").write_text("def f():\n    return 1 // 0\n")
+    shown = fails("emit", "fails.py:f")
+    assert shown.startswith("invalid-option: fails.py:2: ZeroDivisionError: ")
+    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
+    assert fails("emit", "broken.py:f").startswith(
+        "invalid-option: broken.py:1: ModuleNotFoundError: "
+    )
+
+
+def test_a_line_of_a_generator_is_not_shown_in_full(fails, tmp_path):
+    heads = "".join(f"for (int i{k} = 0; i{k} < N; i{k}++) " for k in range(10_000))
+    (tmp_path / "deep.c").write_text(f"void f(int N, float a[N]) {{ {heads} a[0] = 1; }}\n")
+    shown = fails("emit", "deep.c")
+    assert ": too-deep: " in shown
+    assert max(map(len, shown.splitlines())) < 250
 
 
 @pytest.mark.parametrize(
