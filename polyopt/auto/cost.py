@@ -15,7 +15,8 @@ from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.traffic import Traffic, array_bytes
 from polyopt.codegen.target import target as find_target
-from polyopt.ir.expr import Affine, Cast, Const, Inside, Load, loads, same_expr
+from polyopt.ir.expr import Affine, Cast, Const, Inside, Load
+from polyopt.isl import dim_type
 from polyopt.transform.initial import source_program
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr
     from polyopt.ir.scop import Scop
+    from polyopt.isl import Set
     from polyopt.transform.program import Program
     from polyopt.transform.tree import Copy
 
@@ -224,18 +226,42 @@ def _instances(program: Program, sizes: _Sizes) -> tuple[dict[str, int], dict[st
 
 
 def _with_operands(program: Program, copy: Copy) -> Iterator[Copy]:
-    """A copy and what is inlined into it; equal loads of one statement count once."""
+    """A copy in the tree and what is inlined into it.
+
+    An instance that is needed twice counts once: C compilers find equal operands of one statement.
+    """
     yield copy
-    seen: list[Load] = []
-    for access, load in zip(copy.statement.reads, loads(copy.statement.value), strict=True):
-        if access.array not in program.inlined:
-            continue
-        if any(same_expr(load, other) for other in seen):
-            continue
-        seen.append(load)
+    if program.inlined:
+        seen: dict[str, list[Set]] = {}
+        yield from _operands(program, copy, copy.domain.dim(dim_type.set), seen)
+
+
+def _operands(
+    program: Program, copy: Copy, rank: int, seen: dict[str, list[Set]]
+) -> Iterator[Copy]:
+    """The operands of a copy that are not in ``seen``; ``rank`` is that of the copy in the tree."""
+    for access in copy.statement.reads:
         operand = program.operand(copy, access)
-        if operand is not None:
-            yield from _with_operands(program, operand)
+        if operand is None:
+            continue
+        pairs = _pairs(operand, rank)
+        others = seen.setdefault(operand.statement.name, [])
+        if any(pairs.is_equal(other) for other in others):
+            continue
+        others.append(pairs)
+        yield operand
+        yield from _operands(program, operand, rank, seen)
+
+
+_PAIRS: WeakKeyDictionary[Copy, Set] = WeakKeyDictionary()
+
+
+def _pairs(operand: Copy, rank: int) -> Set:
+    """``{ [d, j] }``: which instances of the operand's statement an instance in the tree needs."""
+    if operand not in _PAIRS:
+        pairs = operand.domain.project_out(dim_type.set, rank, operand.outer - rank)
+        _PAIRS[operand] = pairs.reset_tuple_id()
+    return _PAIRS[operand]
 
 
 class _Source:
