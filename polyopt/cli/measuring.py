@@ -16,6 +16,7 @@ from polyopt.cli.options import (
 )
 from polyopt.cli.output import console, milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+from polyopt.errors import InternalError
 
 if TYPE_CHECKING:
     from polyopt.bench.machine import Machine
@@ -70,13 +71,17 @@ def bench(
     rows = _measured(subjects, limits, counts, others, repeat, seconds, quiet=as_json)
     if as_json:
         print_json(document(limits, rows))
-        return
-    text(_about(limits))
-    print_table(COLUMNS, list(table(rows)))
-    if any(row.noisy for row in rows):
-        text("~ the spread stayed wide although measured again: read ratios with care")
-    for line in summary(rows):
-        text(line)
+    else:
+        text(_about(limits))
+        print_table(COLUMNS, list(table(rows)))
+        if any(row.noisy for row in rows):
+            text("~ the spread stayed wide although measured again: read ratios with care")
+        for line in summary(rows):
+            text(line)
+    wrong = [f"{row.variant} of {row.kernel}" for row in rows if not row.agrees]
+    if wrong:
+        msg = f"results differ from the reference's: {', '.join(dict.fromkeys(wrong))}"
+        raise InternalError(msg)
 
 
 def _subjects(name: str, sizes: tuple[str, ...]) -> Subjects:

@@ -1,5 +1,6 @@
 """Mistakes on the command line: exit code 2, one clear message, no traceback."""
 
+import json
 import os
 import signal
 import subprocess
@@ -192,6 +193,27 @@ def test_ctrl_c_ends_a_running_command(tmp_path):
         child.send_signal(signal.SIGINT)
         out, err = child.communicate()
     assert (child.returncode, out, err) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ("run", 2, "polyopt does not agree with the NumPy reference"),
+        (
+            "bench",
+            1,
+            "results differ from the reference's: polyopt of blur, polyopt-unfused of blur",
+        ),
+    ],
+)
+def test_a_result_that_does_not_agree(command, code, message, monkeypatch):
+    monkeypatch.setattr("polyopt.bench.runner.share_of_outliers", lambda *_: 1.0)
+    arguments = [command, "blur", "--size", "test", "--threads", "1", "--json"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == code
+    assert message in result.stderr
+    found = json.loads(result.stdout)
+    assert not any(row["agrees"] for row in found.get("rows", [found]))
 
 
 def test_a_broken_pipe_is_silent():
