@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SMALL = 10
 #: a picture of more points would be too large for a page
 MOST_POINTS = 1500
-_MARGIN, _CELL = 46.0, 22.0
+_MARGIN, _CELL, _DOT = 46.0, 22.0, 5.0
 
 
 def draw_domain(
@@ -75,7 +75,7 @@ def draw_domain(
         shapes += _arrows(scop, found, rows, known, place)
     for (x, y), row, colour in zip(zip(xs, ys, strict=True), rows, colours, strict=True):
         name = f"{found.name}[{', '.join(map(str, row))}]"
-        shapes.append(Dot(place.x(x), place.y(y), 5.0, colour, name))
+        shapes.append(Dot(place.x(x), place.y(y), _DOT, colour, name))
     label = f"{len(rows)} instances of {found.name} for {_sizes_text(known)}"
     shapes.append(Text(8, 16, label, 12))
     return Picture(max(place.width, text_width(label, 12) + 16), place.height, tuple(shapes), label)
@@ -193,7 +193,10 @@ def _arrows(
 def _arrow(one: Sequence[int], two: Sequence[int], place: _Grid) -> Shape:
     (x1,), (y1,) = _columns(np.array([one]))
     (x2,), (y2,) = _columns(np.array([two]))
-    return Line(place.x(x1), place.y(y1), place.x(x2), place.y(y2), INK, 0.9, arrow=True)
+    across, down = place.x(x2) - place.x(x1), place.y(y2) - place.y(y1)
+    gap = 1 - _DOT / max(1.0, (across**2 + down**2) ** 0.5)  # ends at the point's rim
+    end = place.x(x1) + gap * across, place.y(y1) + gap * down
+    return Line(place.x(x1), place.y(y1), *end, INK, 0.9, arrow=True)
 
 
 def _sizes_text(sizes: Mapping[str, int]) -> str:

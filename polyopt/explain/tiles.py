@@ -152,7 +152,7 @@ def _root_stage(blocks: _Blocks, sizes: Mapping[str, int]) -> Stage:
             sides[dim] = max(low, first), min(high, first + size - 1)
         boxes.append(_box([sides.get(d, limits[d]) for d in drawn]))
     names = [blocks.root.statement.iterators[d] for d in drawn]
-    return _stage(blocks.root.statement.name, boxes, names)
+    return _stage(blocks.root.statement.name, boxes, names, boxes[0])
 
 
 def _producer_stage(
@@ -168,7 +168,8 @@ def _producer_stage(
     drawn = _moving(found, blocks, copy)
     boxes = [_box([box[d] for d in drawn]) for _, box in found]
     names = [copy.statement.iterators[d] for d in drawn]
-    yield _stage(copy.statement.name, boxes, names)
+    # the tile that is drawn full is the same in every stage: the first
+    yield _stage(copy.statement.name, boxes, names, boxes[0])
 
 
 def _inside(domain: Set, values: tuple[int, ...], outer: int) -> list[tuple[int, int]]:
@@ -206,18 +207,12 @@ def _box(sides: list[tuple[int, int]]) -> Box:
     return columns[0], columns[1] + 1, rows[0], rows[1] + 1
 
 
-def _stage(name: str, boxes: list[Box], names: list[str]) -> Stage:
+def _stage(name: str, boxes: list[Box], names: list[str], chosen: Box) -> Stage:
     boxes = list(dict.fromkeys(boxes))
     overlaps = [_common(a, b) for a, b in combinations(boxes, 2)]
     kept = tuple(dict.fromkeys(o for o in overlaps if o[0] < o[1] and o[2] < o[3]))
     vertical = names[0] if len(names) > 1 else ""
-    return Stage(name, tuple(boxes), vertical, names[-1], _middle(boxes), kept)
-
-
-def _middle(boxes: list[Box]) -> int:
-    """The tile to show in full: the first of the largest, past the corner where there are more."""
-    areas = [(b - a) * (d - c) for a, b, c, d in boxes]
-    return areas.index(max(areas))
+    return Stage(name, tuple(boxes), vertical, names[-1], boxes.index(chosen), kept)
 
 
 def _common(one: Box, other: Box) -> Box:
