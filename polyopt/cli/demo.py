@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.plan import Plan
 
+UNFUSED = "unfused, 1 thread"
 #: what edges look like: differences between a pixel and all around it
 _EDGES = [[-1, -1, -1], [-1, 8, -1], [-1, -1, -1]]
 
@@ -145,25 +146,36 @@ def _times(
 ) -> None:
     from polyopt.bench.runner import agreement
 
-    samples = compare({"fused": fused, "unfused": unfused}, arguments, sizes)
-    one, other = samples["fused"].median_ms, samples["unfused"].median_ms
-    rows = [(name, milliseconds(s.median_ms), str(s.runs)) for name, s in samples.items()]
-    print_table([("form", "left"), ("median ms", "right"), ("runs", "right")], rows)
+    samples = compare(fused, unfused, arguments, sizes)
+    base = samples[UNFUSED].median_ms
+    columns = [("form", "left"), ("median ms", "right"), ("times as fast", "right")]
+    rows = [
+        (name, milliseconds(s.median_ms) + "~" * s.noisy, f"{base / s.median_ms:.2f}")
+        for name, s in samples.items()
+    ]
+    print_table(columns, rows)
+    if any(s.noisy for s in samples.values()):
+        text("~ the machine is busy: times vary from call to call")
     against, same = agreement(plan, fused, arguments, sizes, kernel)
-    text(f"fused is {other / one:.2f} times as fast as unfused")
-    text(f"its result {'equals' if same else 'DIFFERS FROM'} that of {against}\n")
+    text(f"the fused result {'equals' if same else 'DIFFERS FROM'} that of {against}\n")
 
 
-def compare(kernels: dict[str, Kernel], inputs: Values, sizes: dict[str, int]) -> dict[str, Sample]:
-    """Times of kernels on the same inputs, in turns."""
+def compare(
+    fused: Kernel, unfused: Kernel, inputs: Values, sizes: dict[str, int]
+) -> dict[str, Sample]:
+    """Times on the same inputs, in turns: unfused, fused on one thread, fused on all."""
     from polyopt.bench.arguments import CallArguments
     from polyopt.bench.measure import Subject, alternate
+    from polyopt.codegen.target import core_count
 
-    def subject(kernel: Kernel) -> Subject:
+    def subject(kernel: Kernel, threads: int) -> Subject:
         call = CallArguments.make(kernel, inputs, sizes)
-        return Subject(lambda: call.call(kernel))
+        return Subject(lambda: call.call(kernel, threads))
 
-    return alternate({n: subject(k) for n, k in kernels.items()}, seconds=0.5)
+    subjects = {UNFUSED: subject(unfused, 1), "fused, 1 thread": subject(fused, 1)}
+    if core_count() > 1:
+        subjects[f"fused, {core_count()} threads"] = subject(fused, core_count())
+    return alternate(subjects, seconds=0.5)
 
 
 def _files(scene: Scene, plan: Plan, unfused: Plan, fused: Kernel, folder: Path) -> list[Path]:
