@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _INDENT = "    "
+_THREADS = """#ifdef _OPENMP
+#include <omp.h>
+#else
+#define omp_get_thread_num() 0
+#endif"""
+#: large buffers start at a cache line
+_BUFFER = """static void *buffer(size_t bytes) {
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+"""
 _MATH = re.compile(
     r"\b(sqrt|exp2?|log2?|sin|cos|tanh?|erf|fabs|floor|ceil|trunc|round|pow|fmod|atan2|copysign)"
     r"f?\("
@@ -23,56 +34,68 @@ def print_c(function: Function) -> str:
     body = _function(function)
     support = helpers(body)
     heads = ["#include <stdint.h>"]
-    if "malloc(" in body or "abs(" in body:
+    if " buffer(" in body or "abs(" in body:
         heads.append("#include <stdlib.h>")
+    if "omp_get_thread_num(" in body:
+        heads.append(_THREADS)
     if _MATH.search(body + support):
         heads.append("#include <math.h>")
     if "INFINITY" in body or "NAN" in body:
         heads.append("#include <math.h>")
     note = "".join(f" * {line}".rstrip() + "\n" for line in function.notes)
     comment = f"/*\n{note} */\n" if note else ""
+    if " buffer(" in body:
+        support = _BUFFER + support
     parts = [comment + "\n".join(dict.fromkeys(heads)), support.rstrip(), body]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _function(function: Function) -> str:
-    allocation = _allocation(function.buffers, 1, "return 1;")
+    allocation = _allocation(function)
     body: list[str] = []
     _print_block(function.body, 1, body)
-    text = "\n".join(body)
+    text = "\n".join([*allocation, *body])
     head: list[str] = []
-    if "threads)" not in text:
+    if not re.search(r"\bthreads\b", text):
         head.append(f"{_INDENT}(void)threads;")
     head += [f"{_INDENT}(void){name};" for name in function.unused]
-    fails = "failed" in text
-    if fails:
-        head.append(f"{_INDENT}int failed = 0;")
-    release = [f"{_INDENT}free({b.name});" for b in function.buffers]
-    result = f"{_INDENT}return {'failed' if fails else '0'};"
+    release = [f"{_INDENT}free({name});" for name in _allocated(function)]
     lines = [f"{function.prototype};", "", function.prototype, "{"]
-    return "\n".join([*lines, *head, *allocation, *body, *release, result, "}"])
+    return "\n".join([*lines, *head, *allocation, *body, *release, f"{_INDENT}return 0;", "}"])
 
 
-def _allocation(buffers: Sequence[Buffer], depth: int, refusal: str) -> list[str]:
-    pad = _INDENT * depth
-    lines = [f"{pad}{_pointer(b)} = malloc({_size(b)});" for b in buffers]
-    if buffers:
-        missing = " || ".join(f"!{b.name}" for b in buffers)
-        release = " ".join(f"free({b.name});" for b in buffers)
-        lines += [f"{pad}if ({missing}) {{", f"{pad}{_INDENT}{release}",
-                  f"{pad}{_INDENT}{refusal}", f"{pad}}}"]  # fmt: skip
+def _allocated(function: Function) -> list[str]:
+    return [b.name for b in function.buffers] + [b.pool for b in function.private]
+
+
+def _allocation(function: Function) -> list[str]:
+    """Buffers that live for the call; of private ones an array, one per thread."""
+    lines = [f"{_INDENT}{_pointer(b)} = buffer({_size(b)});" for b in function.buffers]
+    lines += [f"{_INDENT}{_pool(b)} = buffer({_size(b, 'threads')});" for b in function.private]
+    names = _allocated(function)
+    if names:
+        missing = " || ".join(f"!{name}" for name in names)
+        release = " ".join(f"free({name});" for name in names)
+        lines += [f"{_INDENT}if ({missing}) {{", f"{_INDENT * 2}{release}",
+                  f"{_INDENT * 2}return 1;", f"{_INDENT}}}"]  # fmt: skip
     return lines
 
 
 def _pointer(buffer: Buffer) -> str:
     inner = "".join(f"[{extent}]" for extent in buffer.extents[1:])
-    return f"{buffer.type.c_name} (*restrict {buffer.name}){inner}" if inner else (
-        f"{buffer.type.c_name} *restrict {buffer.name}"
-    )
+    if inner:
+        return f"{buffer.type.c_name} (*restrict {buffer.name}){inner}"
+    return f"{buffer.type.c_name} *restrict {buffer.name}"
 
 
-def _size(buffer: Buffer) -> str:
-    sizes = "".join(f"[{extent}]" for extent in buffer.extents)
+def _pool(buffer: Buffer) -> str:
+    inner = "".join(f"[{extent}]" for extent in buffer.extents)
+    return f"{buffer.type.c_name} (*{buffer.pool}){inner}"
+
+
+def _size(buffer: Buffer, count: str = "") -> str:
+    extents = (count, *buffer.extents) if count else buffer.extents
+    sizes = "".join(f"[{extent}]" for extent in extents)
     return f"sizeof({buffer.type.c_name}{sizes})"
 
 
@@ -120,15 +143,26 @@ def _print_for(node: For, depth: int, lines: list[str]) -> None:
     pad = _INDENT * depth
     if node.comment:
         lines.append(f"{pad}/* {node.comment} */")
-    if node.mark == "parallel" and node.private:
-        _print_region(node, depth, lines)
-        return
     if node.mark == "parallel":
-        lines.append("#pragma omp parallel for num_threads(threads) schedule(static)")
+        lines.append(f"{pad}{{")
+        inner = pad + _INDENT
+        lines.append(f"{inner}const int64_t share = 1 + ({node.trips}) / (8 * threads);")
+        lines.append("#pragma omp parallel for num_threads(threads) schedule(dynamic, share)")
+        _print_loop(node, depth + 1, lines)
+        lines.append(f"{pad}}}")
+        return
     if node.mark == "vector":
         width = f" simdlen({node.width})" if node.width > 1 and _power(node.width) else ""
         lines.append(f"#pragma omp simd{width}")
+    _print_loop(node, depth, lines)
+
+
+def _print_loop(node: For, depth: int, lines: list[str]) -> None:
+    pad = _INDENT * depth
     lines.append(f"{pad}{_head(node)}")
+    lines += [
+        f"{pad}{_INDENT}{_pointer(b)} = {b.pool}[omp_get_thread_num()];" for b in node.private
+    ]
     _print_block(node.body, depth + 1, lines)
     lines.append(f"{pad}}}")
 
@@ -140,21 +174,3 @@ def _power(width: int) -> bool:
 def _head(node: For) -> str:
     step = f"{node.iterator}++" if node.step == 1 else f"{node.iterator} += {node.step}"
     return f"for (int64_t {node.iterator} = {node.start}; {node.condition}; {step}) {{"
-
-
-def _print_region(node: For, depth: int, lines: list[str]) -> None:
-    """A parallel loop whose threads allocate their own buffers first."""
-    pad = _INDENT * depth
-    lines.append("#pragma omp parallel num_threads(threads) reduction(| : failed)")
-    lines.append(f"{pad}{{")
-    inner = pad + _INDENT
-    lines += [f"{inner}{_pointer(b)} = malloc({_size(b)});" for b in node.private]
-    lines.append(f"{inner}failed |= {' || '.join(f'!{b.name}' for b in node.private)};")
-    lines.append("#pragma omp for schedule(static)")
-    lines.append(f"{inner}{_head(node)}")
-    lines += [f"{inner}{_INDENT}if (failed) {{", f"{inner}{_INDENT * 2}continue;",
-              f"{inner}{_INDENT}}}"]  # fmt: skip
-    _print_block(node.body, depth + 2, lines)
-    lines.append(f"{inner}}}")
-    lines += [f"{inner}free({b.name});" for b in node.private]
-    lines.append(f"{pad}}}")

@@ -126,7 +126,12 @@ class _Generator:
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
         block = accumulate(block, {*self.buffer_names.values(), *self.params.values()})
-        return Function(self.name, prototype, replace(block, buffers=local), heap)
+        private = tuple(
+            self.buffers[s.name]
+            for s in self.program.scratches
+            if self._home(s) and self.buffers[s.name].heap
+        )
+        return Function(self.name, prototype, replace(block, buffers=local), heap, private)
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -230,6 +235,7 @@ class _Generator:
             replace(body, buffers=(*body.buffers, *local)),
             mark,
             loop.width,
+            _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
         )
 
@@ -262,6 +268,12 @@ class _Generator:
         if array is not None and array.rank == 0:
             return f"*{text}" if array.is_live_out else text
         return text + "".join(f"[{printer(e)}]" for e in index)  # type: ignore[operator]
+
+
+def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
+    """About how many iterations a loop runs: its bound less its start."""
+    bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
+    return bound if start == "0" else f"{bound} - {_operand(start)}"
 
 
 def _block(node: Node) -> Block:

@@ -37,6 +37,11 @@ class Buffer:
     bytes: int | None = None
 
     @property
+    def pool(self) -> str:
+        """The name of the allocation that holds one such buffer per thread."""
+        return f"{self.name}_of"
+
+    @property
     def is_scalar(self) -> bool:
         """Whether it is a plain variable."""
         return not self.extents
@@ -54,6 +59,8 @@ class For:
     #: "", "parallel" or "vector"
     mark: str = ""
     width: int = 0
+    #: number of iterations, for loops that threads share
+    trips: str = ""
     #: heap buffers that each thread of a parallel loop needs one of
     private: tuple[Buffer, ...] = ()
     comment: str = ""
@@ -89,6 +96,8 @@ class Function:
     prototype: str
     body: Block
     buffers: tuple[Buffer, ...]
+    #: buffers of which each thread has its own
+    private: tuple[Buffer, ...] = ()
     #: statement texts for the head comment
     notes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
