@@ -36,8 +36,8 @@ def test_it_shows_plan_bill_proof_reasons_and_times(shown):
         assert shown.count(f"== {part}") == 2
     assert shown.count("proved: the plan's dataflow is the source's") == 2
     assert shown.count("the fused result equals that of the NumPy reference") == 2
-    assert len(re.findall(r"^unfused, 1 thread +[\d.]+~? +1\.00", shown, re.MULTILINE)) == 2
-    assert len(re.findall(r"^fused, 1 thread +[\d.]+~? +[\d.]+", shown, re.MULTILINE)) == 2
+    assert len(re.findall(r"^unfused, 1 thread +[\d.]+~? +[\d.]+ +1\.00", shown, re.MULTILINE)) == 2
+    assert len(re.findall(r"^fused, 1 thread +[\d.]+~? +[\d.]+ +[\d.]+", shown, re.MULTILINE)) == 2
 
 
 def test_it_writes_pictures_and_c(shown, tmp_path):
