@@ -6,7 +6,7 @@ A user's mistake is a ``UserError``; anything else is an ``InternalError`` and a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -172,6 +172,14 @@ class IllegalScheduleError(UserError):
         self.witnesses = witnesses
         shown = [f"witness: {w}" for w in witnesses]
         super().__init__(message, span=span, notes=[*shown, *notes], hint=hint)
+
+    def with_hint(self, hint: str) -> Self:
+        """The same refusal with another hint."""
+        known = self.diagnostic
+        notes = known.notes[len(self.witnesses) :]
+        return type(self)(
+            known.message, witnesses=self.witnesses, span=known.span, notes=notes, hint=hint
+        )
 
 
 class OrderViolatedError(IllegalScheduleError):

@@ -10,6 +10,8 @@ from polyopt.transform.skew import skew
 from polyopt.transform.tile import tile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from polyopt.errors import Witness
     from polyopt.transform.program import Program
     from polyopt.transform.prove import Flow
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 #: factors of skewing that are tried for a hint
 _FACTORS = (1, 2, 3)
+#: how much more than asked for is tried as the shift of a merge
+_SHIFTS = 8
 #: any block size shows whether loops are permutable
 _BLOCK = 4
 
@@ -33,6 +37,17 @@ def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow)
                     "then these loops can be exchanged and tiled"
                 )
     return "these loops have to stay in their order; tile or parallelise others"
+
+
+def merge_hint(later: Callable[[int], Program], shift: int, original: Flow) -> str:
+    """The least shift with which two nests could be merged, found by trying it."""
+    for amount in range(shift + 1, shift + _SHIFTS + 1):
+        try:
+            prove(later(amount), original)
+        except PolyoptError:
+            continue
+        return f"shift={amount} runs the second nest late enough"
+    return "no shift helps: fuse the producer instead, which recomputes rather than reorders"
 
 
 def _loops(program: Program, witnesses: tuple[Witness, ...]) -> tuple[PlanLoop, ...]:

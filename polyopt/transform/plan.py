@@ -34,7 +34,7 @@ from polyopt.transform import (
     tile as _tile,
 )
 from polyopt.transform.find import find_loop, loops_around
-from polyopt.transform.hints import suggestion
+from polyopt.transform.hints import merge_hint, suggestion
 from polyopt.transform.initial import initial_program, source_program
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.show import show_plan, show_script
@@ -133,13 +133,19 @@ class Plan:
     def merge(self, one: str, other: str, *, depth: int = 1, shift: int = 0) -> Plan:
         """Neighbouring loops made one (classical fusion), the second later by ``shift``."""
 
-        def change(program: Program) -> Program:
-            if shift:
+        def later(amount: int) -> Program:
+            program = self.program
+            if amount:
                 loop = find_loop(program, other)
-                program = _skew.shift(program, loop.owner, {loop.iterator: shift})
+                program = _skew.shift(program, loop.owner, {loop.iterator: amount})
             return _merge.merge(program, one, other, depth)
 
-        return self._move("merge", (one, other), {"depth": depth, "shift": shift}, change)
+        options = {"depth": depth, "shift": shift}
+        try:
+            return self._move("merge", (one, other), options, lambda _: later(shift))
+        except OrderViolatedError as error:
+            hint = merge_hint(later, shift, self.original)
+            raise error.with_hint(hint) from None
 
     def distribute(self, loop: str, at: str) -> Plan:
         """One loop in two after each other; the second starts with the statements of ``at``."""

@@ -10,7 +10,7 @@ for the program with mapped storage, docs/adr/0004.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import (
@@ -35,9 +35,11 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.parallel import Obligation, check_marks
+from polyopt.transform.show import describe
 
 if TYPE_CHECKING:
     from polyopt.transform.program import Program, Touch
+    from polyopt.transform.storage import Scratch
 
 #: isl operations that a proof may take before it answers 'not decided'
 DEFAULT_BUDGET = 500_000_000
@@ -243,19 +245,27 @@ def check_room(program: Program) -> None:
             continue
         events = touch.to_source.domain().intersect_params(program.scop.context)
         outside = events.subtract(touch.cells.domain())
-        if outside.is_empty():
-            continue
-        scratch = touch.scratch
-        pairs = touch.to_source.intersect_domain(outside)
-        statement = pairs.range_factor_domain().range()
-        element = pairs.range_factor_range().range().set_tuple_name(touch.access.array)
-        at, cell = instance_of(statement), instance_of(element)
-        message = f"{scratch.name} is too small for the elements of {scratch.array} that a tile uses"
-        notes = [f"{at[0]}{list(at[1])} needs {cell[0]}{list(cell[1])}"] if at and cell else []
-        if at and cell:
-            witness = Witness("access", (at[0], at[1]), (at[0], at[1]), at[2], (cell[0], cell[1]))
-            raise StorageTooSmallError(message, witnesses=(witness,), span=touch.access.span)
-        raise StorageTooSmallError(message, notes=notes, span=touch.access.span)
+        if not outside.is_empty():
+            raise _no_room(program, touch, touch.scratch, outside)
+
+
+def _no_room(
+    program: Program, touch: Touch, scratch: Scratch, outside: Set
+) -> StorageTooSmallError:
+    """The refusal of a scratch that accesses ``{ R[d, x] }`` leave."""
+    pairs = touch.to_source.intersect_domain(outside).range().unwrap()  # { S[i] -> ref[x] }
+    statement, split = tuple_name(pairs, dim_type.in_), pairs.dim(dim_type.in_)
+    found = instance_of(pairs.wrap().flatten())
+    message = f"{scratch.name} is too small for the elements of {scratch.array} that a tile uses"
+    witnesses = ()
+    if found is not None:
+        here = (statement, found[1][:split])
+        cell = (touch.access.array, found[1][split:])
+        witnesses = (Witness("access", here, here, found[2], cell),)
+    stores = tuple(replace(s, extents=()) for s in program.stores)
+    enough = replace(program, stores=stores).scratches[program.scratches.index(scratch)]
+    hint = f"{describe(enough)} is enough: it is what store() takes without extents="
+    return StorageTooSmallError(message, witnesses=witnesses, span=touch.access.span, hint=hint)
 
 
 def _touch_of(program: Program, reader: str) -> Touch:
