@@ -152,7 +152,8 @@ def _print_for(node: For, depth: int, lines: list[str]) -> None:
         lines.append(f"{pad}}}")
         return
     if node.mark == "vector":
-        width = f" simdlen({node.width})" if node.width > 1 and _power(node.width) else ""
+        # a width is a promise that iterations so far apart may clash: safelen says just that
+        width = f" safelen({node.width})" if node.width else ""
         lines.append(f"#pragma omp simd{width}")
     _print_loop(node, depth, lines)
 
@@ -165,10 +166,6 @@ def _print_loop(node: For, depth: int, lines: list[str]) -> None:
     ]
     _print_block(node.body, depth + 1, lines)
     lines.append(f"{pad}}}")
-
-
-def _power(width: int) -> bool:
-    return width & (width - 1) == 0
 
 
 def _head(node: For) -> str:
