@@ -60,9 +60,7 @@ def auto(
     return replace(plan, checked=True, remarks=remarks)
 
 
-def _take(
-    step: Step, plan: Plan, remarks: tuple[Remark, ...]
-) -> tuple[Plan, tuple[Remark, ...]]:
+def _take(step: Step, plan: Plan, remarks: tuple[Remark, ...]) -> tuple[Plan, tuple[Remark, ...]]:
     """One step of the search, kept only where the proof accepts its result."""
     changed, said = step(plan)
     if changed is plan:

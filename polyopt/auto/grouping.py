@@ -169,7 +169,9 @@ class _Probe:
     root: str
     around: tuple[PlanLoop, ...]
     follow: tuple[PlanLoop, ...]
-    built: dict[tuple[tuple[str, int], ...], _Grown | None] = field(default_factory=dict)
+    built: dict[tuple[tuple[str, int], ...], _Grown | None] = field(
+        default_factory=dict[tuple[tuple[str, int], ...], "_Grown | None"]
+    )
 
     def grown(self, sizes: Mapping[str, int]) -> _Grown | None:
         """The tiling of these sizes, built once."""
@@ -326,7 +328,7 @@ def _number(extent: PwAff, sizes: Mapping[str, int]) -> float:
         return float(number)
     value = extent
     for position in range(value.dim(dim_type.param)):
-        name = value.get_dim_name(dim_type.param, position)
+        name = value.get_dim_name(dim_type.param, position) or ""
         point = Val.int_from_si(context(), sizes.get(name, 1))
         universe = value.domain().params().fix_val(dim_type.param, position, point)
         value = value.intersect_params(universe)

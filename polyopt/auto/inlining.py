@@ -71,9 +71,7 @@ def _is_candidate(scop: Scop, statement: Statement) -> bool:
 
 
 def _readers(scop: Scop, statement: Statement) -> list[str]:
-    return [
-        s.name for s in scop.statements if any(a.array == statement.array for a in s.reads)
-    ]
+    return [s.name for s in scop.statements if any(a.array == statement.array for a in s.reads)]
 
 
 def _grown(scop: Scop, statement: Statement, cost: dict[str, float], reader: str) -> float:
@@ -114,9 +112,7 @@ def _overlap(relation: Map) -> float:
     sizes: dict[str, int] = {}
     for position in range(domain.dim(dim_type.param)):
         sizes[relation.get_dim_name(dim_type.param, position) or ""] = SAMPLE
-        relation = relation.fix_val(
-            dim_type.param, position, Val.int_from_si(context(), SAMPLE)
-        )
+        relation = relation.fix_val(dim_type.param, position, Val.int_from_si(context(), SAMPLE))
     elements = count(relation.range(), sizes)
     events = count(relation.domain(), sizes)
     return events / elements if elements else 1.0

@@ -180,9 +180,7 @@ def _jam_reductions(plan: Plan, copy: str) -> Plan:
         return plan
 
 
-def _reductions_around(
-    program: Program, copy: str, vector: PlanLoop | None
-) -> list[PlanLoop]:
+def _reductions_around(program: Program, copy: str, vector: PlanLoop | None) -> list[PlanLoop]:
     """The loops directly around an innermost loop that the copy's target does not move with."""
     if vector is None or any(isinstance(child, PlanLoop) for child in vector.body):
         return []

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 
-def join_spaces(
-    plan: Plan, legal: Callable[[Plan], bool]
-) -> tuple[Plan, tuple[Remark, ...]]:
+def join_spaces(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with neighbouring nests of one array merged."""
     remarks: list[Remark] = []
     position = 0

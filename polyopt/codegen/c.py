@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helpers
 from polyopt.codegen.loops import Assign, Block, Buffer, For, Function, If, Node
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _INDENT = "    "
+#: operations that take about as long as waking a team of threads
+LEAST_WORK = 100_000
 _THREADS = """#ifdef _OPENMP
 #include <omp.h>
 #else
@@ -59,6 +57,10 @@ def _function(function: Function) -> str:
     if not re.search(r"\bthreads\b", text):
         head.append(f"{_INDENT}(void)threads;")
     head += [f"{_INDENT}(void){name};" for name in function.unused]
+    if "omp parallel" in text and function.work:
+        head.append(f"{_INDENT}if ({function.work} < {LEAST_WORK}) {{")
+        head.append(f"{_INDENT * 2}threads = 1; /* too little work to share */")
+        head.append(f"{_INDENT}}}")
     release = [f"{_INDENT}free({name});" for name in _allocated(function)]
     lines = [f"{function.prototype};", "", function.prototype, "{"]
     return "\n".join([*lines, *head, *allocation, *body, *release, f"{_INDENT}return 0;", "}"])

@@ -26,7 +26,8 @@ def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = 
     name = name or scop.name
     arguments = signature_of(scop)
     function = generate(program, name)
-    function = replace(function, notes=notes)
+    work = flops_text(scop)
+    function = replace(function, notes=notes, work=work)
     text = print_c(function)
     unused = tuple(a.c_name for a in arguments if not _occurs(a.c_name, text, function.prototype))
     if unused:
@@ -40,7 +41,7 @@ def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = 
         params=scop.params,
         flags=flags,
         uses_openmp="#pragma omp parallel" in text,
-        flops=flops_text(scop),
+        flops=work,
     )
 
 

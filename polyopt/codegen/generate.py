@@ -138,9 +138,7 @@ class _Generator:
     def _stored_temps(self) -> list[Array]:
         """Local arrays that some copy still accesses as a whole."""
         used = {
-            t.access.array
-            for t in (*self.program.reads, *self.program.writes)
-            if t.scratch is None
+            t.access.array for t in (*self.program.reads, *self.program.writes) if t.scratch is None
         }
         return [a for a in self.program.scop.arrays if a.role == "temp" and a.name in used]
 
@@ -187,9 +185,9 @@ class _Generator:
             children = node.block_get_children()
             nodes = [children.get_at(i) for i in range(children.n_ast_node())]
             return Block(tuple(self._node(child, names, marks) for child in nodes))
-        if kind == ast_node_type.if_:
+        if kind == ast_node_type["if_"]:
             return self._if(node, names, marks)
-        if kind == ast_node_type.for_:
+        if kind == ast_node_type["for_"]:
             return self._for(node, names, marks)
         return self._scoped(self._user(node, names), marks)
 

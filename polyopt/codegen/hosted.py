@@ -77,9 +77,7 @@ def _over(
         )
         return expr.with_children(children) if children else expr
     access = next(references)
-    index = tuple(
-        _over(program, copy, host, to_copy, child, references) for child in expr.index
-    )
+    index = tuple(_over(program, copy, host, to_copy, child, references) for child in expr.index)
     operand = program.operand(copy, access)  # type: ignore[arg-type]
     if operand is not None:
         onward = _onto_operand(copy, operand)

@@ -100,4 +100,6 @@ class Function:
     private: tuple[Buffer, ...] = ()
     #: statement texts for the head comment
     notes: tuple[str, ...] = ()
+    #: operations in all, as C over the sizes; "" where they have no closed form
+    work: str = ""
     unused: tuple[str, ...] = ()

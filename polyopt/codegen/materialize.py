@@ -71,9 +71,10 @@ def _fill_one(program: Program, node: ScheduleNode, child: PlanLoop | str) -> Sc
 
 def _partial(program: Program, loop: PlanLoop) -> MultiUnionPwAff:
     """``{ C[d] -> [v] }`` for every copy inside a loop."""
-    result: UnionPwAff | None = None
-    for name in copies_in(loop):
-        value = loop.values[name].intersect_domain(program.copies[name].domain)
-        part = UnionPwAff.from_pw_aff(value)
-        result = part if result is None else result.union_add(part)
-    return MultiUnionPwAff.from_union_pw_aff(result)
+    first, *others = (
+        UnionPwAff.from_pw_aff(loop.values[name].intersect_domain(program.copies[name].domain))
+        for name in copies_in(loop)
+    )
+    for part in others:
+        first = first.union_add(part)
+    return MultiUnionPwAff.from_union_pw_aff(first)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from polyopt.analysis.dependences import Dependences
-
     from polyopt.ir.types import ScalarType
     from polyopt.source import Source, Span
 

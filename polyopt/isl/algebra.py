@@ -147,7 +147,5 @@ def fix_param_values(value: Set, params: Mapping[str, int]) -> Set:
     for name, number in params.items():
         position = value.find_dim_by_name(dim_type.param, name)
         if position >= 0:
-            value = value.fix_val(
-                dim_type.param, position, Val.int_from_si(context(), number)
-            )
+            value = value.fix_val(dim_type.param, position, Val.int_from_si(context(), number))
     return value

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 _REMEMBERED = 64
 
 
+#: threads beyond this many would only exhaust memory
+MOST_THREADS = 4096
+
+
 @dataclass(frozen=True)
 class _Layout:
     """What follows from the shapes of one call: sizes, and every array's shape and bytes."""
@@ -327,7 +331,7 @@ class Kernel:
             origin = f"threads={threads!r}"
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ArgumentError(f"{origin} is not a number of threads", hint="it is 1 or more")
-        return min(int(threads), 2**20)
+        return min(int(threads), MOST_THREADS)
 
 
 def _slots(arguments: Sequence[Argument]) -> tuple[tuple[str, int, Argument], ...]:

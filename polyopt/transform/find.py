@@ -26,9 +26,7 @@ def find_loop(program: Program, name: str) -> PlanLoop:
         return exact[0]
     owner, _, iterator = name.rpartition(".")
     around = [
-        loop
-        for loop in everything
-        if loop.iterator == iterator and _belongs(program, loop, owner)
+        loop for loop in everything if loop.iterator == iterator and _belongs(program, loop, owner)
     ]
     if len(around) == 1:
         return around[0]

@@ -39,7 +39,7 @@ from polyopt.transform.tree import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.isl import PwAff
+    from polyopt.isl import PwAff, PwMultiAff
     from polyopt.transform.program import Program, Touch
 
 STORAGES = ("scratch", "sliding", "full")
@@ -61,7 +61,12 @@ class Extension:
 
 
 def fuse(
-    program: Program, producer: str, loop: str, *, storage: str = "scratch", keep: bool | None = None
+    program: Program,
+    producer: str,
+    loop: str,
+    *,
+    storage: str = "scratch",
+    keep: bool | None = None,
 ) -> Program:
     """The program with array ``producer`` computed inside ``loop`` for the readers there.
 
@@ -82,7 +87,7 @@ def fuse(
     result = _graft(program, node, array, names, instances)
     if storage != "full":
         result = _with_store(result, array, loop, storage, found)
-    return _drop_originals(program, result, array, names, loop, keep)
+    return _drop_originals(program, result, array, names, loop, keep=keep)
 
 
 def _producers(program: Program, producer: str, node: PlanLoop) -> tuple[str, ...]:
@@ -114,9 +119,7 @@ def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -
     path = path_to(program, loop)
     inside = set(copies_in(path[-1])) - set(names)
     hosts = [
-        name
-        for name in inside
-        if store_for(program.stores, array, program.places[name]) is None
+        name for name in inside if store_for(program.stores, array, program.places[name]) is None
     ]
     reads = program.reads_of(array, hosts)
     if not reads:
@@ -167,9 +170,9 @@ def _own_reads(program: Program, name: str, instances: Map) -> Map:
     """``{ [t] -> A[x] }`` that the producer's instances read of the array they write."""
     statement = program.copies[name].statement
     empty = Map.empty(
-        instances.get_space().domain().map_from_domain_and_range(
-            program.elements[statement.array].get_space()
-        )
+        instances.get_space()
+        .domain()
+        .map_from_domain_and_range(program.elements[statement.array].get_space())
     )
     for access in statement.reads:
         if access.array == statement.array:
@@ -177,9 +180,11 @@ def _own_reads(program: Program, name: str, instances: Map) -> Map:
     written = union_all(
         program.copies[c].statement.write.relation for c in copies_of(program, statement.array)
     ).range()
-    return Map.from_union_map(
-        empty.to_union_map().intersect_range(written)
-    ) if not empty.is_empty() else empty
+    return (
+        Map.from_union_map(empty.to_union_map().intersect_range(written))
+        if not empty.is_empty()
+        else empty
+    )
 
 
 def _only_new(instances: Map) -> Map:
@@ -201,7 +206,7 @@ def _graft(
     depth = len(path_to(program, node.name))
     copies = dict(program.copies)
     renamed: dict[str, str] = {}
-    lifts: dict[str, object] = {}
+    lifts: dict[str, PwMultiAff] = {}
     for name in names:
         new = _fresh(copies, f"{name}@{node.name}")
         part = instances[name]
@@ -222,9 +227,7 @@ def _graft(
     }
 
     def change(found: PlanLoop) -> Tree:
-        position = next(
-            i for i, child in enumerate(found.body) if readers & set(copies_in(child))
-        )
+        position = next(i for i, child in enumerate(found.body) if readers & set(copies_in(child)))
         return (replace(found, body=(*found.body[:position], *subtree, *found.body[position:])),)
 
     tree = replace_loop(program.tree, node.name, change)
@@ -239,8 +242,7 @@ def _graft(
 
 def _free(name: str, taken: set[str], at: str) -> str:
     owner, _, iterator = name.rpartition(".")
-    result = f"{owner}@{at.replace('.', '_')}.{iterator}" if name in taken else name
-    return result
+    return f"{owner}@{at.replace('.', '_')}.{iterator}" if name in taken else name
 
 
 def _fresh(copies: dict[str, Copy], name: str) -> str:
@@ -251,9 +253,7 @@ def _fresh(copies: dict[str, Copy], name: str) -> str:
     return result
 
 
-def _with_store(
-    program: Program, array: str, loop: str, storage: str, found: Extension
-) -> Program:
+def _with_store(program: Program, array: str, loop: str, storage: str, found: Extension) -> Program:
     name = f"{array}@{loop}"
     if storage == "scratch":
         return replace(program, stores=(*program.stores, Store(name, array, loop)))
@@ -279,11 +279,17 @@ def _window(program: Program, window: Store, outer: str) -> tuple[int, ...]:
 
 
 def _drop_originals(
-    before: Program, after: Program, array: str, names: tuple[str, ...], loop: str, keep: bool | None
+    before: Program,
+    after: Program,
+    array: str,
+    names: tuple[str, ...],
+    loop: str,
+    *,
+    keep: bool | None,
 ) -> Program:
     """Remove the producer's own nest unless someone outside the loop still needs it."""
     if keep:
-        return _renamed_originals(after, names)
+        return after
     needed = [
         host
         for host, access in after.loads
@@ -294,7 +300,7 @@ def _drop_originals(
     live = before.scop.array(array).is_live_out
     stored = store_for(after.stores, array, after.places[next(iter(_fused(after, names, loop)))])
     if (needed or (live and stored is not None)) and keep is None:
-        return _renamed_originals(after, names)
+        return after
     if live and stored is not None:
         raise _lost(before, array, names)
     dropped = set(names)
@@ -305,11 +311,6 @@ def _drop_originals(
 
 def _fused(program: Program, names: tuple[str, ...], loop: str) -> list[str]:
     return [c for c in program.copies if any(c.startswith(f"{n}@{loop}") for n in names)]
-
-
-def _renamed_originals(program: Program, names: tuple[str, ...]) -> Program:
-    del names
-    return program
 
 
 def _original_names(program: Program) -> Program:

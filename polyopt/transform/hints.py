@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from polyopt.errors import PolyoptError
@@ -28,7 +29,7 @@ _BLOCK = 4
 def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow) -> str:
     """What would make the loops around the witness permutable, found by trying it."""
     loops = _loops(program, witnesses)
-    for outer, inner in zip(loops, loops[1:], strict=False):
+    for outer, inner in pairwise(loops):
         for factor in _FACTORS:
             if _permutable_after(program, outer, inner, factor, original):
                 amount = f", factor={factor}" if factor > 1 else ""

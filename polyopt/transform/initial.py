@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.ir.scop import Loop
 from polyopt.transform.program import Program
 from polyopt.transform.storage import Store
 from polyopt.transform.tree import Copy, PlanLoop, Tree, iterator_value, source_copy
 
 if TYPE_CHECKING:
-    from polyopt.ir.scop import Scop
+    from polyopt.ir.scop import Loop, Scop
 
 
 def initial_program(scop: Scop) -> Program:
@@ -42,9 +41,7 @@ def _tree(
         inside = _statements(node)
         name = _loop_name(scop, inside, node.iterator, taken)
         values = {s: iterator_value(copies[s], level, node.step) for s in inside}
-        result.append(
-            PlanLoop(name, values, _tree(scop, copies, node.body, level + 1, taken))
-        )
+        result.append(PlanLoop(name, values, _tree(scop, copies, node.body, level + 1, taken)))
     return tuple(result)
 
 
@@ -58,7 +55,8 @@ def _loop_name(scop: Scop, inside: list[str], iterator: str, taken: set[str]) ->
     """``array.iterator`` for the last array written inside; else by statement."""
     arrays = [scop.statement(name).array for name in inside]
     visible = [a for a in arrays if not scop.array(a).private] or arrays
-    candidates = [f"{visible[-1]}.{iterator}", f"{inside[-1]}.{iterator}", f"{inside[0]}.{iterator}"]
+    owners = (visible[-1], inside[-1], inside[0])
+    candidates = [f"{owner}.{iterator}" for owner in owners]
     name = next((c for c in candidates if c not in taken), "")
     number = 2
     while not name:

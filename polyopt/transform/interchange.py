@@ -62,9 +62,7 @@ def perfect_chain(program: Program, names: Sequence[str]) -> tuple[PlanLoop, ...
     return chain
 
 
-def rebuild(
-    program: Program, chain: Sequence[PlanLoop], order: Sequence[PlanLoop]
-) -> Program:
+def rebuild(program: Program, chain: Sequence[PlanLoop], order: Sequence[PlanLoop]) -> Program:
     """The program with the perfect nest ``chain`` replaced by the loops of ``order``."""
     body = chain[-1].body
     for loop in reversed(order):

@@ -82,7 +82,5 @@ def _mark(program: Program, loop: str, mark: str, width: int) -> Program:
     if mark == "parallel" and any(n.mark == "parallel" for n in around):
         message = f"{loop} is inside a parallel loop already"
         raise InvalidOptionError(message, hint="one level of parallel loops uses all threads")
-    tree = replace_loop(
-        program.tree, node.name, lambda n: (replace(n, mark=mark, width=width),)
-    )
+    tree = replace_loop(program.tree, node.name, lambda n: (replace(n, mark=mark, width=width),))
     return replace(program, tree=tree)

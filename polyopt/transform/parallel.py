@@ -115,9 +115,7 @@ def _within(space: Space, depth: int, width: int) -> Map:
 
 
 def _refusal(loop: PlanLoop, write: Touch, other: Touch, clash: Map) -> Exception:
-    source, sink = (
-        t.to_source.range_factor_domain() for t in (write, other)
-    )
+    source, sink = (t.to_source.range_factor_domain() for t in (write, other))
     pairs = clash.apply_domain(source).apply_range(sink)
     split = pairs.dim(dim_type.in_)
     names = tuple_name(pairs, dim_type.in_), tuple_name(pairs, dim_type.out)
@@ -136,4 +134,3 @@ def _refusal(loop: PlanLoop, write: Touch, other: Touch, clash: Map) -> Exceptio
     message = f"{loop.name} cannot be a vector loop: iterations closer than its width share {array}"
     hint = "use a width of at most the dependence's distance, or vectorise another loop"
     return VectorCarriedError(message, witnesses=witnesses, span=other.access.span, hint=hint)
-

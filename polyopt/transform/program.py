@@ -88,8 +88,7 @@ class Program:
     def prefixes(self) -> Mapping[str, Map]:
         """``{ C[d] -> [t] }`` per copy in the tree: the values of all loops around it."""
         return {
-            name: prefix_map(self.copies[name], place.loops)
-            for name, place in self.places.items()
+            name: prefix_map(self.copies[name], place.loops) for name, place in self.places.items()
         }
 
     def time(self, touch: Touch) -> Map:
@@ -142,9 +141,7 @@ class Program:
             *self.reads_of(store.array, readers),
         ]
         depth = store_depth(store.at, self.places.values())
-        parts = [
-            project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in touched
-        ]
+        parts = [project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in touched]
         return fit(store, depth, parts, self.scop, self.elements[store.array])
 
     @cached_property
@@ -184,9 +181,7 @@ class Program:
     def reads_of(self, array: str, hosts: Collection[str]) -> tuple[Touch, ...]:
         """The reads of one array by some copies in the tree."""
         if "read_events" in self.__dict__:
-            return tuple(
-                t for t in self.read_events if t.access.array == array and t.host in hosts
-            )
+            return tuple(t for t in self.read_events if t.access.array == array and t.host in hosts)
         return tuple(
             self._touch(copy, name, level, access)
             for name in self.places

@@ -116,9 +116,7 @@ def program_flow(program: Program) -> Flow:
     result = info.compute_flow()
     raw = through_packs(program, result.get_must_dependence())
     to_source = union_all([t.to_source for t in program.reads] + _final_names(program))
-    writers = union_all(
-        w.to_source.range_factor_domain() for w in program.writes
-    )
+    writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
     seen = raw.apply_domain(writers).apply_range(to_source)
     return Flow(raw, seen.coalesce(), result.get_must_no_source())
 
@@ -288,4 +286,6 @@ def _witness(program: Program, pairs: Map, kind: str) -> Witness:
     if found is None:
         return Witness(kind, (tuple_name(source), ()), (sink_name, ()))
     numbers, params = found[1], found[2]
-    return Witness(kind, (tuple_name(source), numbers[:split]), (sink_name, numbers[split:]), params)
+    return Witness(
+        kind, (tuple_name(source), numbers[:split]), (sink_name, numbers[split:]), params
+    )

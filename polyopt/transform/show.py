@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 def show_plan(program: Program) -> str:
     """One line per loop, buffer and statement."""
-    lines: list[str] = []
-    for array in sorted(program.inlined):
-        lines.append(f"inline {array}")
+    lines = [f"inline {array}" for array in sorted(program.inlined)]
     _buffers(program, "", 0, lines)
     _nest(program, program.tree, 0, lines)
     return "\n".join(lines)
@@ -37,9 +35,8 @@ def _nest(program: Program, tree: Tree, depth: int, lines: list[str]) -> None:
 
 
 def _buffers(program: Program, loop: str, depth: int, lines: list[str]) -> None:
-    for scratch in program.scratches:
-        if scratch.at == loop:
-            lines.append(f"{'  ' * depth}{describe(scratch)}")
+    pad = "  " * depth
+    lines += [f"{pad}{describe(s)}" for s in program.scratches if s.at == loop]
 
 
 def describe(scratch: Scratch) -> str:

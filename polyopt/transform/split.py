@@ -45,4 +45,3 @@ def check_size(size: object, what: str) -> None:
 def block(value: PwAff, size: int) -> PwAff:
     """``{ C[d] -> [floor(v / size)] }``."""
     return value.scale_down_val(Val.int_from_si(context(), size)).floor()
-

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.footprint import bounding_box
 from polyopt.errors import NotFusableError
 from polyopt.isl import (
     Map,
@@ -21,7 +22,6 @@ from polyopt.isl import (
     dim_type,
     instance_space,
 )
-from polyopt.analysis.footprint import bounding_box
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -118,18 +118,14 @@ def _of_times(offset: PwAff, pairs: Space) -> PwAff:
     return offset.pullback_pw_multi_aff(projection)
 
 
-def store_for(
-    stores: Sequence[Store], array: str, place: Place, skip: str = ""
-) -> Store | None:
+def store_for(stores: Sequence[Store], array: str, place: Place, skip: str = "") -> Store | None:
     """The innermost store of an array around a leaf, or ``None`` for the array itself.
 
     ``skip`` names a store to look past: a pack reads from outside the buffer that it fills.
     """
     around = {loop.name: depth for depth, loop in enumerate(place.loops, 1)}
     around[""] = 0
-    fitting = [
-        s for s in stores if s.array == array and s.at in around and s.name != skip
-    ]
+    fitting = [s for s in stores if s.array == array and s.at in around and s.name != skip]
     return max(fitting, key=lambda s: around[s.at], default=None)
 
 

@@ -88,9 +88,7 @@ def places(tree: Tree) -> Iterator[Place]:
     yield from _places(tree, (), ())
 
 
-def _places(
-    tree: Tree, positions: tuple[int, ...], loops: tuple[PlanLoop, ...]
-) -> Iterator[Place]:
+def _places(tree: Tree, positions: tuple[int, ...], loops: tuple[PlanLoop, ...]) -> Iterator[Place]:
     for position, node in enumerate(tree):
         if isinstance(node, str):
             yield Place(node, (*positions, position), loops)
@@ -197,9 +195,7 @@ def time_map(copy: Copy, place: Place, depth: int, micro: int = 0) -> Map:
         if level == depth:
             break
         inside = level < len(place.loops)
-        parts.append(
-            place.loops[level].values[copy.name] if inside else affine_constant(space, 0)
-        )
+        parts.append(place.loops[level].values[copy.name] if inside else affine_constant(space, 0))
     parts.append(affine_constant(space, micro))
     result = Map.from_pw_aff(parts[0])
     for part in parts[1:]:
