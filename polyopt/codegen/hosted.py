@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
-from polyopt.isl import dim_type
 from polyopt.transform.storage import quotient
 from polyopt.transform.tree import prefix_map
 
@@ -99,11 +98,7 @@ def _pulled(expr: Expr, to_copy: PwMultiAff, copy: Copy) -> Expr:
 
 def _onto_operand(copy: Copy, operand: Copy) -> PwMultiAff:
     """``{ C[d] -> O[d, j] }``: the one producer instance that a load of the copy evaluates."""
-    count = copy.domain.dim(dim_type.set)
-    pairs = operand.domain.identity()
-    pairs = pairs.project_out(dim_type.in_, count, pairs.dim(dim_type.in_) - count)
-    pairs = pairs.set_tuple_id(dim_type.in_, copy.domain.get_tuple_id())
-    return pairs.as_pw_multi_aff()
+    return operand.by_reader(copy.domain).as_pw_multi_aff()
 
 
 def _stored(

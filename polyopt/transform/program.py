@@ -190,6 +190,20 @@ class Program:
             if access.array == array
         )
 
+    @cached_property
+    def inlined_reads(self) -> tuple[tuple[Copy, Access, Copy], ...]:
+        """Every read that computes an operand in place: the reader, the read, the operand."""
+        found: list[tuple[Copy, Access, Copy]] = []
+        waiting = [self.copies[name] for name in self.places]
+        while waiting:
+            copy = waiting.pop()
+            for access in copy.statement.reads:
+                operand = self.operand(copy, access)
+                if operand is not None:
+                    found.append((copy, access, operand))
+                    waiting.append(operand)
+        return tuple(found)
+
     def _loads(self, copy: Copy, level: int) -> Iterator[tuple[Copy, int, Access]]:
         for access in copy.statement.reads:
             operand = self.operand(copy, access)

@@ -83,6 +83,7 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
     """
     with budget(operations, "the proof"):
         check_room(program)
+        check_operands(program, original)
         flow = program_flow(program)
         expected = expected_flow(program, original)
         check_flow(program, flow, expected)
@@ -220,6 +221,21 @@ def _missing(program: Program, flow: Flow, missing: Map) -> IllegalScheduleError
     message = f"a read of {array} in {touch.scratch.name} has no producer instance before it"
     hint = "fuse the producer at this loop or at an outer one, before its consumer"
     return CoverageError(message, witnesses=(witness,), span=span, hint=hint)
+
+
+def check_operands(program: Program, original: Flow) -> None:
+    """What is computed in place of an inlined read is the instance whose value it reads."""
+    for copy, access, operand in program.inlined_reads:
+        space = access.relation.get_space().domain().from_domain()
+        tag = space.add_dims(dim_type.out, access.relation.dim(dim_type.out))
+        reads = Map.universe(tag.set_tuple_name(dim_type.out, access.ref)).wrap()
+        sources = original.seen.intersect_range(reads.to_union_set()).range_factor_domain()
+        at_copy = copy.to_instance.as_map().intersect_domain(copy.domain)
+        expected = at_copy.to_union_map().apply_range(sources.reverse())
+        actual = operand.by_reader(copy.domain).apply_range(operand.to_instance.as_map())
+        if not actual.to_union_map().is_equal(expected):
+            message = f"an inlined read of {access.array} would compute another instance"
+            raise OrderViolatedError(message, span=access.span)
 
 
 def check_live_in(program: Program, flow: Flow) -> None:

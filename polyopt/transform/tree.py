@@ -45,6 +45,12 @@ class Copy:
         part = identity_part(self.domain.get_space(), self.outer, count)
         return part.set_tuple_id(dim_type.out, self.statement.space.get_tuple_id(dim_type.set))
 
+    def by_reader(self, reader: Set) -> Map:
+        """``{ C[d] -> O[d, j] }``: the instances of an operand per instance of its reader."""
+        pairs = self.domain.identity()
+        pairs = pairs.project_out(dim_type.in_, self.outer, pairs.dim(dim_type.in_) - self.outer)
+        return pairs.set_tuple_id(dim_type.in_, reader.get_tuple_id())
+
 
 @dataclass(frozen=True, eq=False)
 class PlanLoop:
