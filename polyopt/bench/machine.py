@@ -6,10 +6,14 @@ import ctypes
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polyopt.codegen.target import Target, core_count, cpu_name, native_target
 from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
 from polyopt.runtime.toolchain import find_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SOURCE = Path(__file__).parent / "machine.c"
 #: Large enough that no cache holds it: bytes of each of the two arrays.
@@ -31,11 +35,20 @@ class Machine:
     compiler: str
     bandwidth_gbs: dict[int, float] = field(default_factory=dict[int, float])
     peak_gflops: dict[int, float] = field(default_factory=dict[int, float])
+    #: (live bytes, threads) -> GB/s when that much is streamed again and again: where it stays in
+    #: a cache, more than memory gives
+    stream: Callable[[int, int], float] | None = field(default=None, repr=False, compare=False)
 
     def limit_ms(self, live_bytes: float, flops: float, threads: int | None = None) -> float:
-        """The least time for that much memory traffic and arithmetic, in milliseconds."""
+        """The least time for that much memory traffic and arithmetic, in milliseconds.
+
+        Traffic is weighed at the rate measured for arrays of that size.
+        """
         known = min(self.bandwidth_gbs, key=lambda n: abs(n - (threads or self.cores)))
-        memory = live_bytes / (self.bandwidth_gbs[known] * 1e6)
+        rate = self.bandwidth_gbs[known]
+        if self.stream is not None and live_bytes > 0:
+            rate = max(rate, self.stream(int(live_bytes), known))
+        memory = live_bytes / (rate * 1e6)
         return max(memory, flops / (self.peak_gflops[known] * 1e6))
 
     def as_json(self) -> dict[str, object]:
@@ -63,7 +76,14 @@ def machine(cc: str | None = None) -> Machine:
     for threads in counts:
         bandwidth[threads] = library.polyopt_bandwidth(_STREAM_BYTES, _ROUNDS, threads)
         peak[threads] = library.polyopt_peak(_FMA_STEPS, _ROUNDS, threads)
-    return Machine(cpu_name(), core_count(), toolchain.version, bandwidth, peak)
+
+    @cache
+    def stream(live_bytes: int, threads: int) -> float:
+        bytes_ = max(live_bytes // 2, 1 << 14) // 4096 * 4096
+        rounds = max(_ROUNDS, min(400, _STREAM_BYTES // bytes_ * _ROUNDS))
+        return library.polyopt_bandwidth(bytes_, rounds, threads)
+
+    return Machine(cpu_name(), core_count(), toolchain.version, bandwidth, peak, stream)
 
 
 def _library(cc: str | None, target: Target) -> ctypes.CDLL:
