@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import InvalidOptionError, LiveOutError, NotFusableError, Witness
 from polyopt.isl import Map, Set, affine_var, constant_value, dim_type, instance_of, union_all
 from polyopt.transform.find import copies_of, path_to
+from polyopt.transform.show import describe
 from polyopt.transform.storage import Store, project_tail, store_for
 from polyopt.transform.tree import (
     Copy,
@@ -86,7 +87,7 @@ def fuse(
         instances = {name: _only_new(part) for name, part in instances.items()}
     result = _graft(program, node, array, names, instances)
     if storage != "full":
-        result = _with_store(result, array, loop, storage, found)
+        result = _with_store(result, array, loop, storage)
     return _drop_originals(program, result, array, names, loop, keep=keep)
 
 
@@ -100,10 +101,11 @@ def _producers(program: Program, producer: str, node: PlanLoop) -> tuple[str, ..
     if len(arrays) > 1:
         message = f"{producer} writes several arrays: {', '.join(sorted(arrays))}"
         raise NotFusableError(message, hint="name one array")
-    moved = [name for name in names if program.copies[name].outer]
-    if moved:
-        message = f"{producer} is fused into another loop already"
-        hint = "fuse into both consumers from the unfused program"
+    # what another loop has of it are copies: its own loops are the ones to copy again
+    names = tuple(name for name in names if not program.copies[name].outer)
+    if not names:
+        message = f"{producer} is fused into another loop already, and its own loops are gone"
+        hint = "fuse with keep=True there, or fuse into both consumers before that"
         raise NotFusableError(message, hint=hint)
     loops = {loop.name for name in names for loop in program.places[name].loops}
     others = {name for name, place in program.places.items() if program.copies[name].outer
@@ -253,7 +255,7 @@ def _fresh(copies: dict[str, Copy], name: str) -> str:
     return result
 
 
-def _with_store(program: Program, array: str, loop: str, storage: str, found: Extension) -> Program:
+def _with_store(program: Program, array: str, loop: str, storage: str) -> Program:
     name = f"{array}@{loop}"
     if storage == "scratch":
         return replace(program, stores=(*program.stores, Store(name, array, loop)))
@@ -261,14 +263,24 @@ def _with_store(program: Program, array: str, loop: str, storage: str, found: Ex
     outer = path[-2].name if len(path) > 1 else ""
     window = Store(name, array, loop)
     folds = _window(program, window, outer)
-    del found
-    return replace(program, stores=(*program.stores, Store(name, array, outer, folds)))
+    sweep = Store(name, array, outer, folds, within=loop)
+    return replace(program, stores=(*program.stores, sweep))
+
+
+def check_register(program: Program) -> None:
+    """Raise ``NotFusableError`` unless the buffer made last is one element."""
+    scratch = program.scratches[-1]
+    if all(constant_value(extent) == 1 for extent in scratch.extents):
+        return
+    message = f"{describe(scratch)} in {scratch.at} is more than a register holds"
+    hint = 'choose storage="scratch", or an inner loop that needs one element at a time'
+    raise NotFusableError(message, hint=hint)
 
 
 def _window(program: Program, window: Store, outer: str) -> tuple[int, ...]:
     """The modulus per dimension: the extent per iteration where that is less than per sweep."""
     inner = replace(program, stores=(*program.stores, window)).scratches[-1]
-    sweep = Store(window.name, window.array, outer)
+    sweep = Store(window.name, window.array, outer, within=window.at)
     wide = replace(program, stores=(*program.stores, sweep)).scratches[-1]
     folds: list[int] = []
     for small, large in zip(inner.extents, wide.extents, strict=True):
@@ -316,19 +328,26 @@ def _fused(program: Program, names: tuple[str, ...], loop: str) -> list[str]:
 def _original_names(program: Program) -> Program:
     """Loops of a producer that moved get their plain names back: ``bx.y``, not ``bx@out_y.y``."""
     taken = {loop.name for loop in loops_of(program.tree)}
-
-    def plain(name: str) -> str:
-        owner, _, iterator = name.rpartition(".")
-        short = f"{owner.split('@')[0]}.{iterator}"
-        return short if "@" in owner and short not in taken else name
+    names: dict[str, str] = {}
+    for loop in loops_of(program.tree):
+        short = f"{loop.owner.split('@')[0]}.{loop.iterator}"
+        if short not in taken:
+            taken.add(short)
+            names[loop.name] = short
 
     def again(tree: Tree) -> Tree:
         return tuple(
-            n if isinstance(n, str) else replace(n, name=plain(n.name), body=again(n.body))
+            n
+            if isinstance(n, str)
+            else replace(n, name=names.get(n.name, n.name), body=again(n.body))
             for n in tree
         )
 
-    return replace(program, tree=again(program.tree))
+    stores = tuple(
+        replace(s, at=names.get(s.at, s.at), within=names.get(s.within, s.within))
+        for s in program.stores
+    )
+    return replace(program, tree=again(program.tree), stores=stores)
 
 
 def _lost(program: Program, array: str, names: tuple[str, ...]) -> LiveOutError:

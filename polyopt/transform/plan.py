@@ -198,7 +198,10 @@ class Plan:
 
         def change(program: Program) -> Program:
             loop = self._fusion_loop(program, into, at, storage)
-            return _fuse.fuse(program, producer, loop, storage=kind, keep=keep)
+            fused = _fuse.fuse(program, producer, loop, storage=kind, keep=keep)
+            if storage == "register":
+                _fuse.check_register(fused)
+            return fused
 
         return self._move("fuse", (producer,), options, change)
 

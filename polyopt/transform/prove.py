@@ -196,8 +196,17 @@ def check_flow(program: Program, flow: Flow, expected: UnionMap) -> None:
             raise _missing(program, flow, missing)
     for extra in maps_of(actual.subtract(expected)):
         if not extra.is_empty():
-            message = "a read gets a value that it must not see"
-            raise OrderViolatedError(message, witnesses=(_witness(program, extra, "flow"),))
+            raise _extra(program, extra)
+
+
+def _extra(program: Program, extra: Map) -> OrderViolatedError:
+    """A read that sees what a statement wrote, where the source has another value."""
+    reader = tuple_name(extra, dim_type.out)
+    span = None if reader.startswith("end:") else _touch_of(program, reader).access.span
+    message = "a read would get a value that the original program writes after it, or elsewhere"
+    hint = "keep the writer after the read, or store the array in a buffer of its own"
+    witnesses = (_witness(program, extra, "flow"),)
+    return OrderViolatedError(message, witnesses=witnesses, span=span, hint=hint)
 
 
 def _missing(program: Program, flow: Flow, missing: Map) -> IllegalScheduleError:
@@ -206,14 +215,16 @@ def _missing(program: Program, flow: Flow, missing: Map) -> IllegalScheduleError
     reader = tuple_name(missing, dim_type.out)
     if reader.startswith("end:"):
         message = f"the last value of {reader[4:]} would not be the original one"
-        return LiveOutError(message, witnesses=(witness,))
+        hint = "the array's last writer has to stay the last, and to write to the array itself"
+        return LiveOutError(message, witnesses=(witness,), hint=hint)
     touch = _touch_of(program, reader)
     array = touch.access.array
     wrong = flow.raw.intersect_range(missing.range().to_union_set())
     span = touch.access.span
     if touch.scratch is None:
         message = f"a read of {array} would run before the write it needs, or after a later one"
-        return OrderViolatedError(message, witnesses=(witness,), span=span)
+        hint = "shift() the reader, or fuse() the producer: it then computes what is needed again"
+        return OrderViolatedError(message, witnesses=(witness,), span=span, hint=hint)
     if not wrong.is_empty():
         message = f"a value of {array} is overwritten in {touch.scratch.name} before it is read"
         hint = "make the fold or the scratch larger, or place the buffer at an inner loop"
@@ -246,10 +257,10 @@ def check_live_in(program: Program, flow: Flow) -> None:
             continue
         touch = _touch_of(program, reader)
         if touch.scratch is not None:
-            found = instance_of(part.domain())
             message = f"{touch.access.array} is read from {touch.scratch.name}, which is not filled"
-            notes = (f"for example at {found[0]}{list(found[1])}",) if found else ()
-            raise CoverageError(message, notes=notes, span=touch.access.span)
+            witnesses = _accesses(touch, part.domain())
+            hint = "pack() fills a buffer with what the caller gave; store() and fuse() do not"
+            raise CoverageError(message, witnesses=witnesses, span=touch.access.span, hint=hint)
 
 
 def check_room(program: Program) -> None:
@@ -267,19 +278,24 @@ def _no_room(
     program: Program, touch: Touch, scratch: Scratch, outside: Set
 ) -> StorageTooSmallError:
     """The refusal of a scratch that accesses ``{ R[d, x] }`` leave."""
-    pairs = touch.to_source.intersect_domain(outside).range().unwrap()  # { S[i] -> ref[x] }
-    statement, split = tuple_name(pairs, dim_type.in_), pairs.dim(dim_type.in_)
-    found = instance_of(pairs.wrap().flatten())
     message = f"{scratch.name} is too small for the elements of {scratch.array} that a tile uses"
-    witnesses = ()
-    if found is not None:
-        here = (statement, found[1][:split])
-        cell = (touch.access.array, found[1][split:])
-        witnesses = (Witness("access", here, here, found[2], cell),)
+    witnesses = _accesses(touch, outside)
     stores = tuple(replace(s, extents=()) for s in program.stores)
     enough = replace(program, stores=stores).scratches[program.scratches.index(scratch)]
     hint = f"{describe(enough)} is enough: it is what store() takes without extents="
     return StorageTooSmallError(message, witnesses=witnesses, span=touch.access.span, hint=hint)
+
+
+def _accesses(touch: Touch, events: Set) -> tuple[Witness, ...]:
+    """One of some events ``{ R[d, x] }`` in terms of the source: who accesses which element."""
+    pairs = touch.to_source.intersect_domain(events).range().unwrap()  # { S[i] -> ref[x] }
+    found = instance_of(pairs.wrap().flatten())
+    if found is None:
+        return ()
+    split = pairs.dim(dim_type.in_)
+    here = (tuple_name(pairs, dim_type.in_), found[1][:split])
+    cell = (touch.access.array, found[1][split:])
+    return (Witness("access", here, here, found[2], cell),)
 
 
 def _touch_of(program: Program, reader: str) -> Touch:

@@ -45,6 +45,8 @@ class Store:
     at: str
     folds: tuple[int, ...] = ()
     extents: tuple[int, ...] = ()
+    #: only copies inside this loop use it: a window moves along one nest; "" for all inside ``at``
+    within: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +127,11 @@ def store_for(stores: Sequence[Store], array: str, place: Place, skip: str = "")
     """
     around = {loop.name: depth for depth, loop in enumerate(place.loops, 1)}
     around[""] = 0
-    fitting = [s for s in stores if s.array == array and s.at in around and s.name != skip]
+    fitting = [
+        s
+        for s in stores
+        if s.array == array and s.at in around and s.within in around and s.name != skip
+    ]
     return max(fitting, key=lambda s: around[s.at], default=None)
 
 

@@ -52,6 +52,7 @@ def store(
         loop,
         _per_dimension(program, array, fold, old.folds),
         _per_dimension(program, array, extents, old.extents),
+        old.within if at is None else "",
     )
     kept = tuple(s for s in program.stores if s is not old)
     return replace(program, stores=(*kept, new))

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from polyopt.analysis.interpret import Cell, Instance, make_memory, run_instances, source_order
+from polyopt.analysis.interpret import (
+    Cell,
+    Instance,
+    interpret,
+    make_memory,
+    run_instances,
+    source_order,
+)
 from polyopt.analysis.points import affine_values, parameter_value, points
 from polyopt.isl import dim_type
 from polyopt.transform.plan import Plan
@@ -189,8 +196,8 @@ class Machine:
         own = "" if writing else host.fills
         fitting = [
             s
-            for s in self.program.scratches
-            if s.array == array and s.at in around and s.name != own
+            for wish, s in zip(self.program.stores, self.program.scratches, strict=True)
+            if s.array == array and s.at in around and wish.within in around and s.name != own
         ]
         return max(fitting, key=lambda s: around.index(s.at), default=None)
 
@@ -322,3 +329,13 @@ def random_arrays(scop: Scop, params, seed: int = 0) -> dict[str, np.ndarray]:
             shape = [parameter_value(extent, params) for extent in array.extents]
             arrays[array.name] = rng.integers(1, 100, shape).astype(array.type.numpy_name)
     return arrays
+
+
+def assert_right(plan: Plan, *sizes: dict[str, int]) -> None:
+    """Fail unless a plan computes what its source does, at each of the sizes."""
+    for params in sizes:
+        arrays = random_arrays(plan.scop, params)
+        expected, actual = interpret(plan.scop, params, arrays), run_plan(plan, params, arrays)
+        assert sorted(expected) == sorted(actual)
+        for name, values in expected.items():
+            np.testing.assert_array_equal(actual[name], values, err_msg=f"{name} at {params}")
