@@ -113,16 +113,18 @@ def _stored(
     for dimension, expr in enumerate(index):
         fold = scratch.fold(dimension)
         if fold:
-            result.append(_modulo(expr, fold))
+            result.append(
+                _modulo(expr, fold, from_zero=not program.scop.array(scratch.array).lower)
+            )
             continue
         offset = scratch.offsets[dimension].pullback_pw_multi_aff(to_times)
         result.append(_minus(expr, offset, scratch.stride(dimension)))
     return tuple(result)
 
 
-def _modulo(expr: Expr, fold: int) -> Expr:
+def _modulo(expr: Expr, fold: int, *, from_zero: bool) -> Expr:
     """``x mod fold``. Elements of an array from index 0 are not negative: C's ``%`` will do."""
-    return binary("mod", expr, const(I64, fold))
+    return binary("mod" if from_zero else "floormod", expr, const(I64, fold))
 
 
 def _minus(expr: Expr, offset: PwAff, stride: int) -> Expr:

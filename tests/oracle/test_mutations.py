@@ -408,7 +408,7 @@ def instance_dropped(right):
 
 def folds_unprinted(right):
     """Generated subscripts of a folded dimension wrap one too early."""
-    return lambda expr, fold: right(expr, fold - 1)
+    return lambda expr, fold, **more: right(expr, fold - 1, **more)
 
 
 def bodies_turned(right):
