@@ -1,0 +1,242 @@
+"""Many generated functions in one library, called and compared with the interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyopt.analysis.interpret import interpret
+from polyopt.analysis.points import parameter_value
+from polyopt.codegen.program import signature_of
+from polyopt.errors import CompilerFailedError
+from polyopt.isl import fix_param_values
+from polyopt.runtime.toolchain import find_toolchain
+
+from .builder import INPUT_RANGES, MOST_TRIPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from polyopt.codegen.program import CProgram
+    from polyopt.ir.scop import Array, Scop
+
+_WORKER = Path(__file__).with_name("worker.py")
+#: Locals hold garbage before they are written: gcc 12, clang 8.
+_POISON_LOCALS = "-ftrivial-auto-var-init=pattern"
+#: Fresh heap holds garbage too; two threads on a busy machine sleep instead of spinning.
+_ENVIRONMENT = {"MALLOC_PERTURB_": "165", "OMP_WAIT_POLICY": "passive", "OMP_DYNAMIC": "false"}
+_CTYPES = {
+    "bool": "c_bool", "f32": "c_float", "f64": "c_double",
+    "i8": "c_int8", "i16": "c_int16", "i32": "c_int32", "i64": "c_int64",
+    "u8": "c_uint8", "u16": "c_uint16", "u32": "c_uint32", "u64": "c_uint64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A program's arguments at some sizes, and what it leaves in its outputs."""
+
+    sizes: Mapping[str, int]
+    #: sizes, scalars and arrays that come with contents, by name
+    values: Mapping[str, Any]
+    shapes: Mapping[str, tuple[int, ...]]
+    expected: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A program, how it runs, and functions that should do the same; function names are unique."""
+
+    scop: Scop
+    runs: Sequence[Run]
+    functions: Sequence[CProgram]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A function that does not do what its program does."""
+
+    function: str
+    text: str
+
+
+def c_text(programs: Iterable[CProgram]) -> str:
+    """One translation unit with all functions; what several define for themselves stands once."""
+    heads: dict[str, None] = {}
+    bodies: list[str] = []
+    for program in programs:
+        start = program.source.index(f"{program.prototype};")
+        head = re.sub(r"\A/\*.*?\*/", "", program.source[:start], flags=re.DOTALL)
+        heads.update(dict.fromkeys(part.strip() for part in head.split("\n\n")))
+        bodies.append(program.source[start:])
+    return "\n\n".join([*heads, *bodies])
+
+
+@cache
+def _flags() -> tuple[str, ...]:
+    toolchain = find_toolchain()
+    flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-fwrapv"]
+    if toolchain.has_openmp:
+        flags.append("-fopenmp")
+    with TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text("int probe(void) { return 0; }\n")
+        try:
+            toolchain.compile_library(source, Path(folder, "probe.so"), [_POISON_LOCALS])
+            flags.append(_POISON_LOCALS)
+        except CompilerFailedError:
+            pass
+    return tuple(flags)
+
+
+def differences(
+    subjects: Sequence[Subject], *, timeout_s: float | None = None
+) -> tuple[Wrong, ...]:
+    """Compile everything, call everything, and tell what is not as the interpreter has it.
+
+    Raises ``CompilerFailedError``.
+    """
+    with TemporaryDirectory(prefix="polyopt-property-") as folder:
+        source, library = Path(folder, "batch.c"), Path(folder, "batch.so")
+        source.write_text(c_text(f for s in subjects for f in s.functions))
+        find_toolchain().compile_library(source, library, _flags())
+        job = Path(folder, "job.pickle")
+        calls, work = _job(subjects)
+        job.write_bytes(pickle.dumps({**work, "library": str(library)}))
+        found: dict[str, str] = {}
+        for number, text in _results(job, len(calls), timeout_s).items():
+            if text:
+                found.setdefault(calls[number][0], f"{text}, for {calls[number][1]}")
+        return tuple(Wrong(function, text) for function, text in found.items())
+
+
+def _job(subjects: Sequence[Subject]) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+    described: list[tuple[str, str]] = []
+    calls: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
+    for subject in subjects:
+        arguments = [_argument(a.kind, a.name, a.type) for a in signature_of(subject.scop)]
+        for run in subject.runs:
+            for function in subject.functions:
+                for threads in (1, 2) if function.uses_openmp else (1,):
+                    calls.append(
+                        {"function": function.c_name, "threads": threads, "run": len(runs)}
+                    )
+                    described.append((function.c_name, f"{dict(run.sizes)} on {threads} thread(s)"))
+            runs.append(
+                {
+                    "arguments": arguments,
+                    "values": run.values,
+                    "shapes": run.shapes,
+                    "expected": run.expected,
+                }
+            )
+    return described, {"calls": calls, "runs": runs}
+
+
+def _argument(kind: str, name: str, type_: Any) -> tuple[str, str, str]:
+    return kind, name, type_.numpy_name if kind == "array" else _CTYPES[type_.name]
+
+
+def _results(job: Path, count: int, timeout_s: float | None) -> dict[int, str]:
+    """The problem of each call; after a crash the rest runs in a new process."""
+    results: dict[int, str] = {}
+    start = 0
+    while start < count:
+        try:
+            done = subprocess.run(
+                [sys.executable, str(_WORKER), str(job), str(start)],
+                stdout=subprocess.PIPE,
+                timeout=timeout_s,
+                check=False,
+                text=True,
+                env={**os.environ, **_ENVIRONMENT},
+            )
+            lines, ended = done.stdout.splitlines(), f"ended with status {done.returncode}"
+        except subprocess.TimeoutExpired as error:
+            lines, ended = (error.stdout or b"").decode().splitlines(), "did not end"
+        announced = start - 1
+        for line in map(json.loads, lines):
+            if isinstance(line, list):
+                results[line[0]] = line[1]
+            else:
+                announced = line
+        if announced < start:
+            msg = f"the worker {ended} before its first call"
+            raise RuntimeError(msg)
+        results.setdefault(announced, ended)
+        start = announced + 1
+    return results
+
+
+# -- arguments ----------------------------------------------------------------------------------
+
+
+def runs_of(scop: Scop, all_sizes: Iterable[Mapping[str, int]], seed: int) -> list[Run]:
+    """The program's runs at these sizes, by the interpreter, on whole small numbers."""
+    rng = np.random.default_rng(seed)
+    return [_run(scop, dict(sizes), rng) for sizes in all_sizes]
+
+
+def _run(scop: Scop, sizes: dict[str, int], rng: np.random.Generator) -> Run:
+    arguments = [a for a in scop.arrays if a.role != "temp"]
+    shapes = {a.name: shape_of(a, sizes) for a in arguments}
+    given = {a.name: _contents(a, shapes[a.name], rng) for a in arguments if a.is_live_in}
+    expected = interpret(scop, sizes, given)
+    scalars = {name: v.item() for name, v in given.items() if v.ndim == 0}
+    writable = {a.name for a in arguments if a.is_live_out}
+    values = {n: v for n, v in given.items() if n not in scalars or n in writable}
+    values |= {n: v for n, v in scalars.items() if n not in writable}
+    return Run(sizes, {**sizes, **values}, shapes, expected)
+
+
+def shape_of(array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """An array's shape at these sizes."""
+    return tuple(parameter_value(extent, sizes) for extent in array.extents)
+
+
+def _contents(array: Array, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    low, high = INPUT_RANGES[array.type.name]
+    drawn = rng.integers(low, high, shape, endpoint=True)
+    return np.asarray(drawn).astype(array.type.numpy_name)
+
+
+def awkward_sizes(
+    scop: Scop, sizes: Mapping[str, int], seed: int, most: int = 3
+) -> list[dict[str, int]]:
+    """The sizes given, the least ones that the program takes, and others that stay exact."""
+    found = [dict(sizes)]
+    if sizes:
+        least = next(all_ for n in range(1, MOST_TRIPS) if (all_ := dict.fromkeys(sizes, n))
+                     and is_allowed(scop, all_))  # fmt: skip
+        found.append(least)
+        rng = np.random.default_rng(seed)
+        for _ in range(8):
+            drawn = {name: int(low + rng.integers(0, 8)) for name, low in least.items()}
+            found.append(drawn)
+    kept: list[dict[str, int]] = []
+    for one in found:
+        if one not in kept and is_allowed(scop, one) and is_exact(scop, one):
+            kept.append(one)
+    return kept[:most]
+
+
+def is_allowed(scop: Scop, sizes: Mapping[str, int]) -> bool:
+    """Whether the program may be called with these sizes."""
+    return not fix_param_values(scop.context, sizes).is_empty()
+
+
+def is_exact(scop: Scop, sizes: Mapping[str, int]) -> bool:
+    """Whether no loop runs so often that values would round."""
+    return all(n <= MOST_TRIPS for a in scop.arrays for n in shape_of(a, sizes))

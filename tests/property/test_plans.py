@@ -1,0 +1,120 @@
+"""Random plans compute what the interpreter does, in C, or are refused in the user's words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from polyopt.codegen.emit import emit
+from polyopt.frontend.c import parse_c
+from polyopt.transform.plan import Plan
+
+from .compile import Subject, awkward_sizes, differences, is_allowed, is_exact, runs_of
+from .plans import DRAWN, Call, Tally
+from .programs import random_program
+from .trial import Example, check, failures_of, make_trial
+
+#: 2,000 pairs of a program and a plan, or more, in batches of one compilation each
+BATCHES, PROGRAMS, PAIRS = 20, 24, 100
+
+CORPUS = sorted(Path(__file__).with_name("corpus").glob("*.c"))
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_interpreter_unfused_and_scheduled_code_agree(batch):
+    tally = Tally()
+    trials = [make_trial(batch * PROGRAMS + n, tally) for n in range(PROGRAMS)]
+    pairs = {(name, calls) for t in trials for name, calls in t.plans.items() if calls}
+    failures = failures_of(trials)
+    assert not failures, "\n\n".join(map(str, failures))
+    assert len(pairs) >= PAIRS
+    assert sum(tally.accepted.values()) > PROGRAMS
+    assert len(tally.refused) > 10
+
+
+def test_every_move_is_drawn_and_accepted_by_some_program():
+    tally = Tally()
+    for seed in range(60):
+        make_trial(seed, tally, chains=1)
+    assert set(tally.accepted) == DRAWN
+
+
+def test_a_seed_gives_the_same_plans():
+    one, other = (make_trial(11, Tally()) for _ in range(2))
+    assert one.plans == other.plans
+    assert [f.source for f in one.subject.functions] == [f.source for f in other.subject.functions]
+
+
+def test_sizes_are_awkward_and_stay_exact():
+    several = 0
+    for seed in range(20):
+        program = random_program(seed)
+        scop = parse_c(program.text)
+        found = awkward_sizes(scop, program.sizes, seed)
+        assert found[0] == program.sizes
+        assert all(is_allowed(scop, sizes) and is_exact(scop, sizes) for sizes in found)
+        several += len(found) > 2
+    assert several > 5
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_what_failed_once_does_not_fail_again(path):
+    failure = check(Example.load(path))
+    assert failure is None, str(failure)
+
+
+CHAIN = """
+void chain(int N, const int16_t in0[restrict N + 2], int16_t out[restrict N])
+{
+    int16_t mid[N + 1];
+    for (int i = 0; i < N + 1; i++)
+        mid[i] = in0[i] + in0[i + 1];
+    for (int i = 0; i < N; i++)
+        out[i] = mid[i] + mid[i + 1];
+}
+"""
+
+
+def wrong_variants():
+    """Functions that do not do what the chain does, in ways that only running shows."""
+    scop = parse_c(CHAIN)
+    unproven = replace(Plan(scop), checked=False)
+    short = unproven.fuse("mid", into="out", storage="sliding").store("mid", fold={0: 1})
+    yield "fold", emit(short.program, name="chain_fold")
+    early = unproven.merge("mid.i", "out.i")
+    yield "order", emit(early.program, name="chain_order")
+    good = emit(unproven.program, name="chain_text")
+    for name, old, new in (
+        ("nothing", "out[i] = ", "if (i) out[i] = "),
+        ("outside", "out[i] = ", "out[N] = out[i] = "),
+        ("before", "out[i] = ", "out[-1] = out[i] = "),
+        ("status", "return 0;", "return 1;"),
+        ("crash", "return 0;", "*(volatile int *)8 = 1; return 0;"),
+    ):
+        assert old in good.source
+        yield name, replace(good, source=good.source.replace(old, new))
+
+
+@pytest.mark.parametrize(("name", "function"), list(wrong_variants()), ids=lambda value: str(value)[:7])
+def test_the_comparison_sees_wrong_code(name, function):
+    scop = parse_c(CHAIN)
+    runs = runs_of(scop, [{"N": 1}, {"N": 7}], seed=1)
+    right = emit(Plan(scop).program, name="chain_right")
+    found = differences([Subject(scop, runs, [right, function])])
+    assert [wrong.function for wrong in found] == [function.c_name]
+
+
+def test_an_example_survives_its_file(tmp_path):
+    calls = (
+        Call("tile", ("out",), {"i": 3}),
+        Call("fuse", ("mid",), {"into": "out", "storage": "sliding"}),
+        Call("store", ("mid",), {"fold": {0: 4}}),
+    )
+    example = Example(CHAIN, {"N": 5}, calls)
+    example.save(tmp_path / "example.c", "found once\nmended")
+    loaded = Example.load(tmp_path / "example.c")
+    assert (loaded.sizes, loaded.calls) == (example.sizes, calls)
+    assert loaded.text.endswith(example.text.lstrip())
+    assert check(loaded) is None
