@@ -185,7 +185,7 @@ def _lower_bounds(flat: Set) -> Iterator[Aff]:
     last = flat.dim(dim_type.set) - 1
     found = [
         constraint.get_bound(dim_type.set, last).ceil()
-        for constraint in flat.simple_hull().get_constraints()
+        for constraint in flat.compute_divs().simple_hull().remove_unknown_divs().get_constraints()
         if _bounds_from_below(constraint, last)
     ]
     return iter(sorted(found, key=lambda low: not low.involves_dims(dim_type.in_, 0, last)))

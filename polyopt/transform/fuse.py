@@ -19,8 +19,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.footprint import bounding_box
 from polyopt.errors import InvalidOptionError, LiveOutError, NotFusableError, Witness
-from polyopt.isl import Map, Set, affine_var, constant_value, dim_type, instance_of, union_all
+from polyopt.isl import (
+    Map,
+    Set,
+    affine_constant,
+    affine_var,
+    constant_value,
+    dim_type,
+    instance_of,
+    union_all,
+)
 from polyopt.transform.find import copies_of, path_to
 from polyopt.transform.show import describe
 from polyopt.transform.storage import Store, project_tail, store_for
@@ -40,6 +50,7 @@ from polyopt.transform.tree import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from polyopt.analysis.footprint import Box
     from polyopt.isl import PwAff, PwMultiAff
     from polyopt.transform.program import Program, Touch
 
@@ -136,7 +147,7 @@ def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -
             grown = grown.union(part)
         if grown.is_subset(needed):
             return Extension(needed, instances)
-        needed = _simple(grown)
+        needed = _boxed(program, array, grown)
     message = f"{array} needs more and more of itself: its tile has no end"
     hint = "a recurrence cannot be recomputed per tile; leave it a loop nest of its own"
     raise NotFusableError(message, hint=hint)
@@ -149,16 +160,50 @@ def footprint(program: Program, reads: Sequence[Touch], depth: int, array: str) 
     for part in parts[1:]:
         result = result.union(part)
     result = result.intersect_range(program.elements[array])
-    return _simple(result.intersect_params(program.scop.context))
+    return _boxed(program, array, result.intersect_params(program.scop.context))
 
 
-def _simple(footprint: Map) -> Map:
-    """The footprint, or the hull of its pieces where there are many."""
+def _boxed(program: Program, array: str, footprint: Map) -> Map:
+    simple = _simple(footprint, program.scop.context)
+    return simple.intersect_range(program.elements[array]).intersect_domain(footprint.domain())
+
+
+def _simple(footprint: Map, context: Set) -> Map:
+    """The footprint as one piece without divisions: itself, or the box around it.
+
+    Unions of up- and down-sampled footprints would multiply pieces and divisions with the depth
+    of a pyramid, and the time of everything after; a box costs a little recompute instead.
+    """
     footprint = footprint.coalesce()
-    if footprint.n_basic_map() <= MAX_PIECES:
+    if footprint.n_basic_map() <= MAX_PIECES and not _has_divisions(footprint):
         return footprint
-    hull = Map.from_basic_map(footprint.simple_hull())
-    return hull.intersect_domain(footprint.domain()).coalesce()
+    box = bounding_box(footprint, context)
+    if box is None or any(stride != 1 for stride in box.strides):
+        hull = Map.from_basic_map(footprint.simple_hull())
+        return hull.coalesce()
+    return _box_map(footprint, box).coalesce()
+
+
+def _has_divisions(footprint: Map) -> bool:
+    return any(piece.dim(dim_type.div) > 0 for piece in footprint.compute_divs().get_basic_maps())
+
+
+def _box_map(footprint: Map, box: Box) -> Map:
+    """``{ [t] -> A[x] : offset(t) <= x < offset(t) + extent }``."""
+    space = footprint.get_space()
+    to_times = Map.universe(space).domain_map().as_pw_multi_aff()
+    pairs = Map.universe(space).wrap()
+    first = space.dim(dim_type.in_)
+    for position, (offset, extent) in enumerate(zip(box.offsets, box.extents, strict=True)):
+        index = affine_var(pairs.get_space(), first + position)
+        low = offset.pullback_pw_multi_aff(to_times)
+        size = (
+            affine_constant(pairs.get_space(), extent)
+            if isinstance(extent, int)
+            else extent.insert_domain(pairs.get_space())
+        )
+        pairs = pairs.intersect(index.ge_set(low)).intersect(index.lt_set(low.add(size)))
+    return pairs.unwrap()
 
 
 def _instances(program: Program, name: str, needed: Map) -> Map:
