@@ -12,9 +12,11 @@ import difflib
 import html
 import inspect
 import io
+import linecache
 import os
 import re
 import sys
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +98,7 @@ def refreshed(text: str) -> str:
         if info == "python" and body.startswith(">>> "):
             body = _dialogue(body, names)
         elif info == "python":
-            exec(body, names)  # noqa: S102
+            exec(compile(body, _registered(body), "exec"), names)  # noqa: S102
         elif info == "text" and said:
             body = said
         said = _output(body, "exec", names) or "nothing\n" if info == "python raises" else ""
@@ -120,11 +122,18 @@ def _output(code: str, mode: str, names: dict[str, object]) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
-            exec(compile(code, "<example>", mode), names)  # noqa: S102
+            exec(compile(code, _registered(code), mode), names)  # noqa: S102
         except errors.PolyoptError as error:
             print(error)
     text = re.sub(r"[ \t]+$", "", printed.getvalue(), flags=re.MULTILINE)
     return text if not text or text.endswith("\n") else text + "\n"
+
+
+def _registered(code: str) -> str:
+    """A file name under which ``inspect`` finds the code, as it does that of a notebook cell."""
+    name = f"<example {zlib.crc32(code.encode()):08x}>"
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    return name
 
 
 def error_classes() -> dict[str, type[errors.PolyoptError]]:
