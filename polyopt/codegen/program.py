@@ -213,7 +213,8 @@ def _at(text: tuple[str, int], precedence: int) -> str:
 
 
 def _infix(sign: str, level: int, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
-    if sign == "+" and left[0].startswith("-") and not right[0].startswith("-"):
+    negative = left[0].startswith("-") and left[1] >= MUL  # one term: "-i - j" is two
+    if sign == "+" and negative and not right[0].startswith("-"):
         return f"{_at(right, ADD)} - {_at((left[0][1:], left[1]), MUL)}", ADD
     if level in {ADD, MUL}:
         return f"{_at(left, level)} {sign} {_at(right, level + 1)}", level
