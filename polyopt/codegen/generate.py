@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import accumulate
@@ -182,9 +183,7 @@ class _Generator:
         if kind == ast_node_type.mark:
             return self._mark(node, names, marks)
         if kind == ast_node_type.block:
-            children = node.block_get_children()
-            nodes = [children.get_at(i) for i in range(children.n_ast_node())]
-            return Block(tuple(self._node(child, names, marks) for child in nodes))
+            return self._sequence(_children(node), names, marks)
         if kind == ast_node_type["if_"]:
             return self._if(node, names, marks)
         if kind == ast_node_type["for_"]:
@@ -197,6 +196,20 @@ class _Generator:
         loop = self.loops[node.mark_get_id().get_name()]
         inner = self._node(node.mark_get_node(), names, (loop,))
         return self._scoped(inner, marks)
+
+    def _sequence(
+        self, nodes: list[AstNode], names: dict[str, str], marks: tuple[PlanLoop, ...]
+    ) -> Block:
+        """Nodes after each other. Where isl left out the loop whose mark waits, because it runs
+        once or is unrolled, they share its buffers: an iteration may be several of them."""
+        result: list[Node] = []
+        for is_loop, group in groupby(nodes, lambda n: _is_loop(n) or not marks):
+            inner = [self._node(child, names, marks if is_loop else ()) for child in group]
+            if is_loop:
+                result += inner
+            else:
+                result.append(self._scoped(Block(tuple(inner)), marks))
+        return Block(tuple(result))
 
     def _scoped(self, node: Node, loops: tuple[PlanLoop, ...]) -> Node:
         buffers = tuple(b for loop in loops for b in self._buffers_at(loop.name, heap=False))
@@ -266,6 +279,24 @@ class _Generator:
         if array is not None and array.rank == 0:
             return f"*{text}" if array.is_live_out else text
         return text + "".join(f"[{printer(e)}]" for e in index)  # type: ignore[operator]
+
+
+def _children(node: AstNode) -> list[AstNode]:
+    children = node.block_get_children()
+    return [children.get_at(i) for i in range(children.n_ast_node())]
+
+
+def _is_loop(node: AstNode) -> bool:
+    """Whether a node is, or holds, iterations of the loop whose mark is above it."""
+    kind = node.get_type()
+    if kind == ast_node_type.block:
+        return any(map(_is_loop, _children(node)))
+    if kind == ast_node_type["if_"]:
+        branches = [node.if_get_then_node()]
+        if node.if_has_else_node():
+            branches.append(node.if_get_else_node())
+        return any(map(_is_loop, branches))
+    return kind == ast_node_type["for_"]
 
 
 def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
