@@ -289,7 +289,12 @@ def _graft(
 
 def _free(name: str, taken: set[str], at: str) -> str:
     owner, _, iterator = name.rpartition(".")
-    return f"{owner}@{at.replace('.', '_')}.{iterator}" if name in taken else name
+    result, number = name, 0
+    while result in taken:
+        number += 1
+        again = f"#{number}" if number > 1 else ""
+        result = f"{owner}@{at.replace('.', '_')}{again}.{iterator}"
+    return result
 
 
 def _fresh(copies: dict[str, Copy], name: str) -> str:
