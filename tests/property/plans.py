@@ -104,6 +104,9 @@ def tried(plan: Plan, call: Call, tally: Tally) -> Plan:
     except Exception as error:
         moves = (*calls_of(plan), call)
         raise Defect("move", f"{type(error).__name__}: {error}", moves) from error
+    names = [loop.name for loop in _loops(plan)]
+    if len(names) > len(set(names)):
+        raise Defect("names", f"two loops have one name: {names}", calls_of(plan))
     tally.accepted[call.name] += 1
     return plan
 
