@@ -228,6 +228,10 @@ class Program:
 
 def _operand(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:
     """The producer instances ``{ P'[C's dims, j] }`` that an inlined load evaluates."""
+    if not access.exact:
+        message = f"{access.array} cannot be inlined: this read finds its element in data"
+        hint = "fuse it instead: a buffer then holds every element that may be read"
+        raise NotFusableError(message, span=access.span, hint=hint)
     tag = access.relation.get_space().domain().from_domain()
     tag = tag.add_dims(dim_type.out, access.relation.dim(dim_type.out))
     reference = Map.universe(tag.set_tuple_name(dim_type.out, access.ref)).wrap()
