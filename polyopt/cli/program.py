@@ -168,4 +168,4 @@ def complete_sizes(sizes: dict[str, int], program: Program) -> dict[str, int]:
     from polyopt.auto.sizes import assumed_sizes
 
     usual = dict(program.kernel.sizes.get("bench", {})) if program.kernel else {}
-    return assumed_sizes(program.scop, {**usual, **sizes}) | sizes
+    return assumed_sizes(program.scop, None, {**usual, **sizes}) | sizes

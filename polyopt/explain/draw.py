@@ -61,7 +61,7 @@ def draw_domain(
     """
     plan, scop = _plan_and_scop(program)
     found = _statement(scop, statement)
-    known = assumed_sizes(scop, {**dict.fromkeys(scop.params, SMALL), **(sizes or {})})
+    known = assumed_sizes(scop, sizes, dict.fromkeys(scop.params, SMALL))
     rows = _slice(points(found.domain.intersect_params(scop.context), known))
     if len(rows) > MOST_POINTS:
         message = f"{statement} has {len(rows):,} instances to draw; {MOST_POINTS:,} are the most"
@@ -224,15 +224,27 @@ def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -
         left = 16 + position * (_PANEL + 34)
         shapes += _panel(stage, left, PALETTE[position % len(PALETTE)])
         width = left + _PANEL + 18
+    lowest = max(_below(stage) for stage in stages)
     names = ", ".join(s.name for s in stages)
     label = f"tiles of {space}: {names}"
-    return Picture(width, _PANEL + 96, tuple(shapes), label)
+    return Picture(width, lowest + 42, tuple(shapes), label)
+
+
+def _scale(stage: Stage) -> float:
+    x0, x1, y0, y1 = stage.bounds
+    return min(_PANEL / max(1, x1 - x0), _PANEL / max(1, y1 - y0))
+
+
+def _below(stage: Stage) -> float:
+    """Where a stage's panel ends and the text below it starts."""
+    _, _, y0, y1 = stage.bounds
+    return 44 + (y1 - y0) * _scale(stage)
 
 
 def _panel(stage: Stage, left: float, colour: str) -> list[Shape]:
     """The tiles of one stage, scaled to the panel."""
     x0, x1, y0, y1 = stage.bounds
-    scale = min(_PANEL / max(1, x1 - x0), _PANEL / max(1, y1 - y0))
+    scale = _scale(stage)
 
     def box(tile: tuple[int, int, int, int]) -> tuple[float, float, float, float]:
         a, b, c, d = tile
@@ -250,7 +262,7 @@ def _panel(stage: Stage, left: float, colour: str) -> list[Shape]:
              title="computed more than once")
         for overlap in stage.overlaps
     ]  # fmt: skip
-    below = 44 + (y1 - y0) * scale
+    below = _below(stage)
     span = f"{stage.horizontal} {x0} .. {x1 - 1}"
     if stage.vertical:
         span = f"{stage.vertical} {y0} .. {y1 - 1}, {span}"

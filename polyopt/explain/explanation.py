@@ -140,6 +140,8 @@ def number_text(name: str, value: float) -> str:
     if "bytes" in name:
         return f"{name} {human_bytes(value)}"
     if name == "computed":
+        if value == 1:
+            return "computed once"
         return f"computed {value:.3g} times"
     whole = float(value).is_integer()
     return f"{name} {value:,.0f}" if whole else f"{name} {value:,.3g}"

@@ -108,17 +108,21 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write the picture; the name's ending chooses SVG, PNG or PDF.
 
-        Raises ``InvalidOptionError`` for another ending, ``MissingExtraError`` where PNG or PDF
-        needs matplotlib and it is not installed.
+        Raises ``InvalidOptionError`` for another ending or a place that cannot be written,
+        ``MissingExtraError`` where PNG or PDF needs matplotlib and it is not installed.
         """
         where = Path(path)
-        if where.suffix == ".svg":
-            where.write_text(self.svg, encoding="utf-8")
-        elif where.suffix in {".png", ".pdf"}:
-            self.figure().savefig(where, dpi=150)
-        else:
+        if where.suffix not in {".svg", ".png", ".pdf"}:
             message = f"pictures are saved as .svg, .png or .pdf, not as {where.suffix!r}"
             raise InvalidOptionError(message)
+        try:
+            if where.suffix == ".svg":
+                where.write_text(self.svg, encoding="utf-8")
+            else:
+                self.figure().savefig(where, dpi=150)
+        except OSError as error:
+            message = f"{where} cannot be written: {error.strerror or error}"
+            raise InvalidOptionError(message) from None
         return where
 
     def figure(self) -> Any:  # noqa: ANN401

@@ -54,9 +54,9 @@ class Stage:
 
     @property
     def shape(self) -> str:
-        """``66 x 512 per tile``."""
+        """``(y, x): 66 x 512 per tile``."""
         a, b, c, d = self.tiles[self.chosen]
-        return f"{self.vertical} x {self.horizontal}: {d - c} x {b - a} per tile"
+        return f"({self.vertical}, {self.horizontal}): {d - c} x {b - a} per tile"
 
     @property
     def note(self) -> str:
@@ -106,7 +106,7 @@ def stages_of(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) ->
 
 def _sizes(plan: Plan, blocks: tuple[int, ...], given: Mapping[str, int] | None) -> dict[str, int]:
     usual = max(_LEAST, int(_TILES * max(blocks)))
-    return assumed_sizes(plan.scop, {**dict.fromkeys(plan.scop.params, usual), **(given or {})})
+    return assumed_sizes(plan.scop, given, dict.fromkeys(plan.scop.params, usual))
 
 
 def _blocks(plan: Plan, name: str, sizes: Mapping[str, int] | None) -> _Blocks | None:

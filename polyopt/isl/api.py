@@ -42,7 +42,7 @@ from islpy import (
 )
 from islpy import ast_expr_op_type as ast_op_type
 
-from polyopt.errors import InternalError, NotDecidedError
+from polyopt.errors import InternalError, InvalidOptionError, NotDecidedError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -100,8 +100,12 @@ def context() -> Context:
 def budget(operations: int, what: str) -> Generator[None]:
     """Stop ``what`` after that many isl operations, the same on every machine.
 
-    An inner budget never extends an outer one. Raises ``NotDecidedError`` when it is spent.
+    An inner budget never extends an outer one. Raises ``NotDecidedError`` when it is spent,
+    ``InvalidOptionError`` for one below 1.
     """
+    if operations < 1:
+        msg = f"{what}: a budget of {operations} isl operations; it has to be 1 or more"
+        raise InvalidOptionError(msg)
     ctx = context()
     outer = ctx.get_max_operations()
     if outer:

@@ -290,10 +290,17 @@ class Plan:
     # -- files ------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write the moves as JSON; ``load`` makes them again on the same program."""
+        """Write the moves as JSON; ``load`` makes them again on the same program.
+
+        Raises ``InvalidOptionError`` where the file cannot be written.
+        """
         moves = [{"move": m.name, "args": m.args, "options": dict(m.options)} for m in self.moves]
         document = {"format": 1, "scop": self.scop.name, "moves": moves}
-        Path(path).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        try:
+            Path(path).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            message = f"{path} cannot be written: {error.strerror}"
+            raise InvalidOptionError(message) from None
 
     @classmethod
     def load(cls, path: str | Path, scop: Scop) -> Plan:
@@ -301,7 +308,10 @@ class Plan:
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
             moves = [(m["move"], m["args"], m["options"]) for m in document["moves"]]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            message = f"{path} cannot be read: {error.strerror}"
+            raise InvalidOptionError(message) from None
+        except (ValueError, KeyError, TypeError) as error:
             message = f"{path} is not a saved plan: {error}"
             raise InvalidOptionError(message) from None
         plan = replace(cls(scop), checked=False)

@@ -47,7 +47,7 @@ def fails(tmp_path, monkeypatch):
         (["run", "blur", "--size", "H=2"], "bad-argument: the program needs H >= 3\n  note: H = 2 as given\n"),
         (["emit", "blur", "--unfused", "--expert"], "invalid-option: --unfused, --expert and --plan each"),
         (["emit", "blur", "--target", "pdp11"], "invalid-option: no target is called 'pdp11'\n  hint: there are: native,"),
-        (["emit", "blur", "--plan", "none.json"], "invalid-option: none.json is not a saved plan"),
+        (["emit", "blur", "--plan", "none.json"], "invalid-option: none.json cannot be read: No such file or directory"),
         (["emit", "blur", "-o", "none/blur.c"], "invalid-option: none/blur.c cannot be written: No such file or directory\n"),
         (["run", "blur", "-i", "none.npy"], "invalid-option: none.npy cannot be read: No such file or directory\n"),
         (["run", "blur", "-i", "out=none.npy"], "unknown-name: blur has no input out for none.npy\n  hint: inputs are: img\n"),

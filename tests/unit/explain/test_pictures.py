@@ -89,7 +89,7 @@ def test_producer_tiles_overlap_by_their_halo(fused: Plan) -> None:
     assert bx.overlaps[0] == (0, 16, 8, 10)
     assert bx.bounds == (0, 32, 0, 26)
     assert bx.note == f"computed {30 / 26:.3g} times"
-    assert bx.shape == "y x x: 10 x 16 per tile"
+    assert bx.shape == "(y, x): 10 x 16 per tile"
 
 
 def test_the_picture_of_tiles_hatches_what_is_computed_twice(fused: Plan) -> None:
