@@ -65,7 +65,7 @@ types: $(STAMP)
 
 imports: $(STAMP)
 	@echo "== import layers"
-	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/lint-imports --no-cache --no-logo
 
 # Each prerequisite of `test` runs in its order, also under make -j.
 tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
