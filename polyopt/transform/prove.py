@@ -36,6 +36,7 @@ from polyopt.isl import (
 )
 from polyopt.transform.parallel import Obligation, check_marks
 from polyopt.transform.show import describe
+from polyopt.transform.unrolled import check_unrolled
 
 if TYPE_CHECKING:
     from polyopt.transform.program import Program, Touch
@@ -84,6 +85,7 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
     """
     with budget(operations, "the proof"):
         check_room(program)
+        check_unrolled(program)
         check_operands(program, original)
         flow = program_flow(program)
         expected = expected_flow(program, original)
