@@ -163,4 +163,9 @@ def ast_options() -> Generator[None]:
     ctx.set_ast_build_atomic_upper_bound(1)
     # what shares an iteration stays in one loop: buffers live as long as that iteration
     ctx.set_ast_build_group_coscheduled(1)
-    yield
+    try:
+        yield
+    finally:
+        # expressions built elsewhere are the same before and after
+        ctx.set_ast_build_detect_min_max(0)
+        ctx.set_ast_build_group_coscheduled(0)
