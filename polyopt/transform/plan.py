@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -322,11 +323,21 @@ class Plan:
         return result
 
     def replay(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Plan:
-        """Make one move by its name. Raises ``UnknownNameError`` where there is no such move."""
+        """Make one move by its name, as a file gives it.
+
+        Raises ``UnknownNameError`` where there is no such move, ``InvalidOptionError`` where it
+        takes other arguments.
+        """
         if name not in MOVES:
             message = f"no move is called {name!r}"
             raise UnknownNameError(message, hint="there are: " + ", ".join(sorted(MOVES)))
-        return getattr(self, name)(*args, **options)
+        move = getattr(self, name)
+        try:
+            given = signature(move).bind(*args, **options)
+        except TypeError as error:
+            message = f"{name}: {error}"
+            raise InvalidOptionError(message) from None
+        return move(*given.args, **given.kwargs)
 
     # -- running (late imports: people expect these on the plan) ------------------------------
 

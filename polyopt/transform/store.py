@@ -74,6 +74,8 @@ def _per_dimension(
 
 
 def _dimension(program: Program, array: str, key: int | str, rank: int) -> int:
+    if isinstance(key, str) and key.isdecimal():
+        key = int(key)  # a plan's file has texts for keys
     if isinstance(key, int):
         if not 0 <= key < rank:
             message = f"{array} has {rank} dimensions: there is no dimension {key}"
