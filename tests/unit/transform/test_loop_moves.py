@@ -211,7 +211,9 @@ def test_merge_joins_neighbours_two_deep():
     assert made.loops("out") == made.loops("bx") == ("out.y", "out.x")
 
 
-@pytest.mark.parametrize(("shift", "hint"), [(0, "shift=2"), (1, "shift=2"), (-9, "no shift helps")])
+@pytest.mark.parametrize(
+    ("shift", "hint"), [(0, "shift=2"), (1, "shift=2"), (-9, "no shift helps")]
+)
 def test_a_merge_that_is_too_early_says_which_shift_helps(shift, hint):
     with pytest.raises(OrderViolatedError) as caught:
         plan(BLUR).merge("bx.y", "out.y", shift=shift)

@@ -1,0 +1,170 @@
+"""parallelize, vectorize, unroll, unroll_and_jam, separate: what they owe and how they read."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.errors import (
+    InvalidOptionError,
+    NotPermutableError,
+    ParallelCarriedError,
+    UnknownNameError,
+    VectorCarriedError,
+)
+from tests.unit.transform.programs import (
+    BLUR,
+    DIAGONAL,
+    JACOBI,
+    LAG,
+    SCAN,
+    TRIANGLE,
+    lines,
+    plan,
+    right,
+)
+
+
+def tiled():
+    return plan(BLUR).tile("out", y=4, x=4).fuse("bx", into="out")
+
+
+@pytest.mark.parametrize("loop", ["out.y_tile", "out.x_tile", "bx.y", "bx.x", "out.y", "out.x"])
+def test_loops_that_carry_nothing_run_in_parallel(loop):
+    made = right(tiled().parallelize(loop))
+    assert any(line.strip() == f"for {loop}:  # parallel" for line in lines(made))
+    assert ("parallel", f"{loop} carries no dependence") in [
+        (o.name, o.detail) for o in made.prove().obligations
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "loop", "array"),
+    [(DIAGONAL, "a.i", "a"), (SCAN, "c.i", "c"), (JACOBI, "a.t", "b"), (TRIANGLE, "o.j", "o")],
+)
+def test_loops_that_carry_a_dependence_do_not(text, loop, array):
+    with pytest.raises(ParallelCarriedError) as caught:
+        plan(text).parallelize(loop)
+    assert f"its iterations share elements of {array}" in str(caught.value)
+    (witness,) = caught.value.witnesses
+    assert witness.source != witness.sink
+
+
+def test_a_buffer_inside_the_loop_is_private_and_one_outside_is_shared():
+    right(plan(JACOBI).store("b", at="a.t"))
+    inside = plan(BLUR).tile("out", y=4).fuse("bx", into="out")
+    right(inside.parallelize("out.y_tile"))
+    with pytest.raises(ParallelCarriedError, match="share elements of bx"):
+        inside.store("bx", at="").parallelize("out.y_tile")
+
+
+def test_a_window_carries_its_loop_and_no_outer_one():
+    slid = plan(BLUR).tile("out", y=4).fuse("bx", into="out", storage="sliding")
+    right(slid.parallelize("out.y_tile"))
+    with pytest.raises(ParallelCarriedError):
+        slid.parallelize("out.y")
+
+
+def test_one_level_of_parallel_loops():
+    with pytest.raises(InvalidOptionError, match="inside a parallel loop already"):
+        plan(BLUR).parallelize("out.y").parallelize("out.x")
+
+
+def test_loops_after_each_other_can_all_be_parallel():
+    right(plan(BLUR).parallelize("bx.y").parallelize("out.y"))
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 8])
+def test_vector_loops_print_their_width(width):
+    made = right(plan(BLUR).vectorize("out.x", width))
+    shown = f" {width}" if width else ""
+    assert f"  for out.x:  # vector{shown}" in lines(made)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_lanes_up_to_the_distance(width):
+    right(plan(LAG).vectorize("a.i", width))
+
+
+@pytest.mark.parametrize("width", [0, 4, 8])
+def test_no_more_lanes_than_the_distance(width):
+    with pytest.raises(VectorCarriedError) as caught:
+        plan(LAG).vectorize("a.i", width)
+    (witness,) = caught.value.witnesses
+    gap = witness.sink[1][0] - witness.source[1][0]
+    assert abs(gap) == 3
+
+
+def test_reductions_are_not_reassociated():
+    with pytest.raises(VectorCarriedError, match="share o"):
+        plan(TRIANGLE).vectorize("o.j", 4)
+
+
+def test_only_innermost_loops_are_vectors():
+    with pytest.raises(NotPermutableError, match=r"out\.y is not an innermost loop"):
+        plan(BLUR).vectorize("out.y", 4)
+    right(plan(BLUR).interchange("out.y", "out.x").vectorize("out.y", 4))
+
+
+def test_a_vector_loop_around_unrolled_ones():
+    right(plan(TRIANGLE).distribute("o.i", at="o_1").interchange("o.i", "o.j").vectorize("o.i", 4))
+
+
+@pytest.mark.parametrize("size", [-1, 2.5])
+def test_marks_take_whole_numbers(size):
+    for move in ("vectorize", "unroll", "unroll_and_jam"):
+        with pytest.raises(InvalidOptionError, match="positive whole number"):
+            getattr(plan(BLUR), move)("out.x" if move != "unroll_and_jam" else "out.y", size)
+
+
+def test_unroll_by_a_factor_splits():
+    made = right(plan(BLUR).unroll("out.x", 3))
+    assert lines(made)[-3:] == [
+        "  for out.x_unrolled:",
+        "    for out.x:  # unroll",
+        "      out: out[...] = ...",
+    ]
+
+
+def test_unroll_completely():
+    text = """
+    void weights(int N, const float a[N + 2], float o[N])
+    {
+        for (int i = 0; i < N; i++) {
+            o[i] = 0;
+            for (int k = 0; k < 3; k++)
+                o[i] += a[i + k];
+        }
+    }
+    """
+    assert "  for o.k:  # unroll" in lines(right(plan(text).unroll("o.k")))
+
+
+def test_unroll_and_jam_puts_iterations_inside():
+    made = right(plan(BLUR).unroll_and_jam("out.y", 2))
+    assert lines(made)[-4:] == [
+        "for out.y_jam:",
+        "  for out.x:",
+        "    for out.y:  # unroll",
+        "      out: out[...] = ...",
+    ]
+
+
+def test_unroll_and_jam_against_a_dependence():
+    with pytest.raises(NotPermutableError) as caught:
+        plan(DIAGONAL).unroll_and_jam("a.i", 2)
+    assert "hint: skew" in str(caught.value)
+    with pytest.raises(NotPermutableError, match="holds no loop to jam into"):
+        plan(LAG).unroll_and_jam("a.i", 2)
+
+
+def test_separate_changes_no_order():
+    made = right(tiled().separate("out.y_tile").separate("out.x"))
+    assert str(made) == str(tiled())
+    with pytest.raises(InvalidOptionError, match="is unrolled"):
+        plan(BLUR).unroll("out.x", 2).separate("out.x")
+
+
+@pytest.mark.parametrize("move", ["parallelize", "vectorize", "unroll", "separate"])
+def test_marks_of_loops_that_are_not_there(move):
+    with pytest.raises(UnknownNameError, match=r"did you mean 'out\.y'"):
+        getattr(plan(BLUR), move)("out.yy")

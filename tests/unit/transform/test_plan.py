@@ -1,0 +1,246 @@
+"""Plans are values: immutable, printable, savable, and every one is proven."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+import polyopt as po
+from polyopt.errors import (
+    CoverageError,
+    IllegalScheduleError,
+    InvalidOptionError,
+    NotDecidedError,
+    OutOfBoundsError,
+    UninitializedError,
+    UnknownNameError,
+)
+from polyopt.transform.plan import MOVES
+from polyopt.transform.prove import program_flow
+from tests.unit.transform.programs import (
+    BLUR,
+    DIAGONAL,
+    DIAMOND,
+    JACOBI,
+    LAG,
+    TRIANGLE,
+    plan,
+    right,
+)
+
+#: one plan of each move
+EACH = {
+    "tile": (BLUR, lambda p: p.tile("out", y=4, x=8)),
+    "split": (BLUR, lambda p: p.split("out.y", 4)),
+    "interchange": (BLUR, lambda p: p.interchange("out.y", "out.x")),
+    "reorder": (BLUR, lambda p: p.reorder("out.x", "out.y")),
+    "skew": (DIAGONAL, lambda p: p.skew("a.j", by="a.i", factor=2)),
+    "shift": (BLUR, lambda p: p.shift("out", y=2)),
+    "merge": (BLUR, lambda p: p.merge("bx.y", "out.y", depth=2, shift=2)),
+    "distribute": (TRIANGLE, lambda p: p.distribute("o.i", at="o_1")),
+    "fuse": (BLUR, lambda p: p.fuse("bx", into="out", storage="sliding")),
+    "inline": (BLUR, lambda p: p.inline("bx")),
+    "store": (JACOBI, lambda p: p.store("b", at="a.t")),
+    "pack": (BLUR, lambda p: p.pack("img", at="bx.y")),
+    "parallelize": (BLUR, lambda p: p.parallelize("out.y")),
+    "vectorize": (LAG, lambda p: p.vectorize("a.i", 3)),
+    "unroll": (BLUR, lambda p: p.unroll("out.x", 4)),
+    "unroll_and_jam": (BLUR, lambda p: p.unroll_and_jam("out.y", 2)),
+    "separate": (BLUR, lambda p: p.separate("out.y")),
+}
+
+
+def expert(start):
+    return (
+        start.tile("out", y=4, x=8)
+        .fuse("bx", into="out", storage="sliding")
+        .parallelize("out.y_tile")
+        .vectorize("out.x", 8)
+    )
+
+
+def test_every_move_is_tried_here():
+    assert set(EACH) == MOVES
+
+
+@pytest.mark.parametrize("move", sorted(EACH))
+def test_a_move_leaves_the_plan_it_starts_from(move):
+    text, make = EACH[move]
+    start = plan(text)
+    before = str(start), start.script, start.moves
+    made = right(make(start))
+    assert made is not start
+    assert (str(start), start.script, start.moves) == before
+    assert [m.name for m in made.moves] == [move]
+    assert made.scop is start.scop
+    assert made.original is start.original
+
+
+@pytest.mark.parametrize("move", sorted(EACH))
+def test_a_script_makes_the_plan_again(move):
+    text, make = EACH[move]
+    made = make(plan(text))
+    again = eval(made.script, {"po": po, "scop": made.scop})  # noqa: S307
+    assert str(again) == str(made)
+    assert again.moves == made.moves
+
+
+@pytest.mark.parametrize("move", sorted(EACH))
+def test_a_file_makes_the_plan_again(move, tmp_path):
+    text, make = EACH[move]
+    made = make(plan(text))
+    made.save(tmp_path / "plan.json")
+    again = po.Plan.load(tmp_path / "plan.json", made.scop)
+    assert str(again) == str(made)
+    assert again.script == made.script
+    assert again.checked
+
+
+def test_a_plan_cannot_be_changed():
+    made = plan(BLUR)
+    with pytest.raises(FrozenInstanceError):
+        made.moves = ()  # type: ignore[misc]
+
+
+def test_a_script_reads_as_one_call_a_line():
+    assert plan(BLUR).script == "po.Plan(scop)"
+    assert expert(plan(BLUR)).script == (
+        "(\n"
+        "    po.Plan(scop)\n"
+        "    .tile('out', y=4, x=8)\n"
+        "    .fuse('bx', into='out', storage='sliding')\n"
+        "    .parallelize('out.y_tile')\n"
+        "    .vectorize('out.x', 8)\n"
+        ")"
+    )
+
+
+def test_options_with_numbers_as_keys_survive_a_file(tmp_path):
+    merged = plan(BLUR).merge("bx.y", "out.y", shift=2)
+    made = merged.store("bx", at="", fold={0: 3})
+    made.save(tmp_path / "plan.json")
+    assert str(po.Plan.load(tmp_path / "plan.json", made.scop)) == str(made)
+
+
+def test_a_plan_of_a_whole_recipe(tmp_path):
+    made = right(expert(plan(BLUR)))
+    made.save(tmp_path / "plan.json")
+    document = json.loads((tmp_path / "plan.json").read_text())
+    assert document["scop"] == "blur"
+    assert [m["move"] for m in document["moves"]] == ["tile", "fuse", "parallelize", "vectorize"]
+    assert right(po.Plan.load(tmp_path / "plan.json", made.scop)).script == made.script
+
+
+def test_a_file_for_another_program_is_checked_move_by_move(tmp_path):
+    expert(plan(BLUR)).save(tmp_path / "plan.json")
+    with pytest.raises(UnknownNameError):
+        po.Plan.load(tmp_path / "plan.json", po.parse_c(DIAMOND))
+
+
+def test_a_file_with_an_illegal_plan_is_refused(tmp_path):
+    moves = [{"move": "parallelize", "args": ["a.i"], "options": {}}]
+    (tmp_path / "plan.json").write_text(json.dumps({"format": 1, "moves": moves}))
+    with pytest.raises(IllegalScheduleError) as caught:
+        po.Plan.load(tmp_path / "plan.json", po.parse_c(DIAGONAL))
+    assert caught.value.witnesses
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"moves": 3}', '{"moves": [{"move": "tile"}]}'])
+def test_files_that_are_no_plans(text, tmp_path):
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(InvalidOptionError, match="is not a saved plan"):
+        po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InvalidOptionError, match="none"):
+        po.Plan.load(tmp_path / "none.json", po.parse_c(BLUR))
+
+
+def test_moves_that_do_not_exist_are_listed(tmp_path):
+    with pytest.raises(UnknownNameError, match="no move is called 'prove'") as caught:
+        plan(BLUR).replay("prove", (), {})
+    assert "unroll_and_jam" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        [{"move": "tile", "args": ["out"], "options": {"y": "many"}}],
+        [{"move": "split", "args": ["out.y"], "options": {}}],
+        [{"move": "split", "args": ["out.y", 4, 5], "options": {}}],
+        [{"move": "fuse", "args": ["bx"], "options": {"onto": "out"}}],
+        [{"move": "tile", "args": 3, "options": {}}],
+    ],
+)
+def test_moves_with_wrong_arguments_are_the_file_s_mistake(moves, tmp_path):
+    (tmp_path / "plan.json").write_text(json.dumps({"format": 1, "moves": moves}))
+    with pytest.raises(InvalidOptionError):
+        po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
+
+
+def test_loops_names_those_that_all_statements_of_a_space_share():
+    assert plan(TRIANGLE).loops("o") == ("o.i",)
+    assert plan(TRIANGLE).loops("o_1") == ("o.i", "o.j")
+    with pytest.raises(UnknownNameError, match="there are: o, o_0, o_1, s"):
+        plan(TRIANGLE).loops("p")
+
+
+# -- what plans promise -------------------------------------------------------------------------
+
+
+def test_a_proof_names_what_it_shows():
+    text = str(expert(plan(BLUR)).prove())
+    assert text.splitlines()[0] == "proved: the plan's dataflow is the source's"
+    for word in ("dataflow", "live-out", "storage", "parallel", "vector"):
+        assert f"\n  {word} " in text
+
+
+def test_a_proof_is_made_once():
+    made = expert(plan(BLUR))
+    assert made.prove() is made.prove()
+
+
+def test_a_proof_that_its_budget_does_not_reach():
+    made = expert(plan(BLUR))
+    with pytest.raises(NotDecidedError, match="not decided within"):
+        made.prove(operations=100)
+    assert made.prove()
+
+
+def test_unchecked_moves_are_found_by_the_proof():
+    start = replace(plan(DIAGONAL), checked=False)
+    made = start.interchange("a.i", "a.j")
+    with pytest.raises(IllegalScheduleError):
+        made.prove()
+    with pytest.raises(IllegalScheduleError):
+        made.emit()
+
+
+def test_the_source_s_flow_is_the_identity_plan_s_flow():
+    made = plan(TRIANGLE)
+    assert program_flow(made.program).seen.is_equal(made.original.seen)
+
+
+def test_recomputing_does_not_change_the_flow_of_the_source():
+    made = plan(BLUR).tile("out", y=4, x=4).fuse("bx", into="out")
+    assert program_flow(made.program).seen.is_equal(made.original.seen)
+
+
+def test_programs_are_sound_before_they_are_plans():
+    outside = "void f(int N, const float a[N], float o[N]) { for (int i = 0; i < N; i++) o[i] = a[i + 1]; }"
+    with pytest.raises(OutOfBoundsError):
+        plan(outside)
+    unset = "void f(int N, float o[N]) { float t[N]; for (int i = 0; i < N; i++) o[i] = t[i]; }"
+    with pytest.raises(UninitializedError):
+        plan(unset)
+
+
+def test_a_refused_move_changes_nothing():
+    start = plan(BLUR)
+    with pytest.raises(CoverageError):
+        start.store("bx", at="out.y")
+    assert str(start) == str(plan(BLUR))
+    right(start)
