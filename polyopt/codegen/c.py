@@ -146,12 +146,10 @@ def _print_for(node: For, depth: int, lines: list[str]) -> None:
     if node.comment:
         lines.append(f"{pad}/* {node.comment} */")
     if node.mark == "parallel":
-        lines.append(f"{pad}{{")
-        inner = pad + _INDENT
-        lines.append(f"{inner}const int64_t share = 1 + ({node.trips}) / (8 * threads);")
-        lines.append("#pragma omp parallel for num_threads(threads) schedule(dynamic, share)")
-        _print_loop(node, depth + 1, lines)
-        lines.append(f"{pad}}}")
+        # no variable for the share: it could hide one of the program's
+        share = f"1 + ({node.trips}) / (8 * threads)"
+        lines.append(f"#pragma omp parallel for num_threads(threads) schedule(dynamic, {share})")
+        _print_loop(node, depth, lines)
         return
     if node.mark == "vector":
         # a width is a promise that iterations so far apart may clash: safelen says just that
