@@ -43,7 +43,7 @@ _EXTRAS = {
 }  # fmt: skip
 
 
-@click.command()
+@click.command(short_help="Check compiler, OpenMP, cache and libraries.")
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, *, as_json: bool) -> None:

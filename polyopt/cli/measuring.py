@@ -27,7 +27,7 @@ threads_option = click.option(
 )
 
 
-@click.command()
+@click.command(short_help="Measure plan, unfused form and recipe of PROGRAMS.")
 @click.argument("programs", nargs=-1)
 @size_option
 @threads_option
@@ -128,7 +128,7 @@ def _about(limits: Machine) -> str:
     )
 
 
-@click.command()
+@click.command(short_help="Measure the best few plans, keep the fastest.")
 @program_argument
 @size_option
 @click.option("--threads", "-t", type=one_thread_count, help="Default: all cores.")

@@ -54,7 +54,7 @@ def prove(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: 
         text(wrapped(str(proof), indent=15))
 
 
-@click.command()
+@click.command(short_help="Say what was decided, why, and at what cost.")
 @program_argument
 @click.argument("subject", required=False)
 @plan_options

@@ -36,9 +36,11 @@ class Outcome:
     checked_against: str
     agrees: bool
     times: Mapping[str, Sample]
+    #: as many as a parallel loop may use
+    threads: int
 
 
-@click.command()
+@click.command(short_help="Run PROGRAM on arrays, check and time it.")
 @program_argument
 @plan_options
 @size_option
@@ -191,7 +193,7 @@ def execute(
     }
     times = alternate(subjects, seconds=0.3)
     call.call(kernel, threads)
-    return Outcome(sizes, call.results, against, agrees, times)
+    return Outcome(sizes, call.results, against, agrees, times, kernel.thread_count(threads))
 
 
 def save_outputs(outputs: Values, folder: str) -> dict[str, str]:
@@ -215,6 +217,7 @@ def as_document(
     """The outcome for ``--json``."""
     return {
         "program": program.name, "variant": choice.name, "size": dict(outcome.sizes),
+        "threads": outcome.threads,
         "agrees": outcome.agrees, "checked_against": outcome.checked_against,
         "times": {
             name: {"median_ms": s.median_ms, "min_ms": s.min_ms, "iqr_ms": s.iqr_ms,
@@ -234,8 +237,10 @@ def _show(program: Program, outcome: Outcome, files: Mapping[str, str]) -> None:
     for name, values in outcome.outputs.items():
         place = f"  -> {files[name]}" if name in files else ""
         click.echo(f"  {name}: {values.dtype}{list(values.shape)}{place}")
+    threads = "1 thread" if outcome.threads == 1 else f"up to {outcome.threads} threads"
     verdict = "agrees with" if outcome.agrees else "DOES NOT AGREE with"
     click.echo(f"  {verdict} {outcome.checked_against}")
+    click.echo(f"  {threads}")
     columns = [("variant", "left"), ("median ms", "right"), ("least", "right"), ("runs", "right")]
     rows = [
         (name, milliseconds(s.median_ms) + ("~" if s.noisy else ""), milliseconds(s.min_ms),
@@ -243,3 +248,5 @@ def _show(program: Program, outcome: Outcome, files: Mapping[str, str]) -> None:
         for name, s in outcome.times.items()
     ]  # fmt: skip
     print_table(columns, rows)
+    if any(s.noisy for s in outcome.times.values()):
+        click.echo("~ the machine is busy: times vary from call to call")

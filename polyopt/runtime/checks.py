@@ -54,12 +54,17 @@ def check_shape(array: NumPyArray, argument: Argument) -> None:
     if array.ndim != argument.rank:
         wanted = ", ".join(argument.c_extents)
         raise ArgumentError(
-            f"{argument.name} has {array.ndim} dimensions, but {argument.rank} are needed",
+            f"{argument.name} has {_dimensions(array.ndim)}, but {argument.rank} "
+            f"{'is' if argument.rank == 1 else 'are'} needed",
             notes=[f"its shape is {array.shape}; it is declared as ({wanted})"],
         )
     for axis, extent in enumerate(array.shape):
         if extent < 1:
             raise ArgumentError(f"{argument.name}.shape[{axis}] is 0: sizes have to be positive")
+
+
+def _dimensions(count: int) -> str:
+    return "1 dimension" if count == 1 else f"{count} dimensions"
 
 
 def checked_sizes(given: Mapping[str, Any], params: Sequence[str]) -> dict[str, int]:

@@ -118,7 +118,7 @@ class Kernel:
         arrays, rest = self._bind(args, out, named)
         layout = self._layout(arrays, rest)
         starts = self._complete(arrays, layout)
-        prepared = self._prepared(starts, layout, rest, self._threads(threads))
+        prepared = self._prepared(starts, layout, rest, self.thread_count(threads))
         self._checked(self._function(*prepared))
         results = tuple(arrays[i] for i in self._outputs)
         return results[0] if len(results) == 1 else results
@@ -139,7 +139,7 @@ class Kernel:
             if self.arrays[index].role == "inout":
                 arrays[index] = aligned_copy(arrays[index])
                 starts[index] = arrays[index].ctypes.data
-        count = self._threads(threads)
+        count = self.thread_count(threads)
         prepared = self._prepared(starts, layout, rest, count)
         return measure(lambda: self._checked(self._function(*prepared)), count, seconds=seconds)
 
@@ -172,7 +172,7 @@ class Kernel:
         """The arrays in signature order (``None``: to allocate), and scalars and sizes by name."""
         if len(args) > len(self.positional):
             raise ArgumentError(
-                f"{self.name} takes {len(self.positional)} positional arguments, not {len(args)}",
+                f"{self.name} takes {_by_position(len(self.positional))}, not {len(args)}",
                 notes=[f"they are: {', '.join(self.positional) or 'none'}"],
                 hint="give outputs by keyword or out=",
             )
@@ -184,15 +184,15 @@ class Kernel:
         if out is not None:
             self._bind_out(out, rest)
         arrays = [rest.pop(a.name, None) for a in self.arrays]
-        for argument, array in zip(self.arrays, arrays, strict=True):
-            if array is None and argument.is_live_in:
-                raise self._missing(argument.name)
         if rest and not rest.keys() <= self._names:
             unknown = next(name for name in rest if name not in self._names)
             listed = ", ".join(a.name for a in self.arguments)
             raise ArgumentError(
                 f"{self.name} has no argument {unknown!r}", hint=f"it has: {listed}"
             )
+        for argument, array in zip(self.arrays, arrays, strict=True):
+            if array is None and argument.is_live_in:
+                raise self._missing(argument.name)
         return arrays, rest
 
     def _bind_out(self, out: object, rest: dict[str, Any]) -> None:
@@ -320,7 +320,11 @@ class Kernel:
             msg = f"{self.name} could not allocate its buffers"
             raise MemoryError(msg)
 
-    def _threads(self, threads: int | None) -> int:
+    def thread_count(self, threads: int | None = None) -> int:
+        """The threads a call may use: those asked for, ``POLYOPT_THREADS``, or all cores.
+
+        Raises ``ArgumentError`` for what is no number of threads.
+        """
         if threads is None:
             text = os.environ.get("POLYOPT_THREADS")
             if not text:
@@ -367,3 +371,7 @@ def compile_kernel(
         program, chosen, reference=reference, cc=cc, openmp=openmp, contract=contract, cache=cache
     )
     return Kernel(program, context, built)
+
+
+def _by_position(count: int) -> str:
+    return "1 positional argument" if count == 1 else f"{count} positional arguments"

@@ -112,7 +112,7 @@ def test_several_arrays_in_one_file(fails, tmp_path):
     ("array", "message"),
     [
         (np.zeros((8, 8)), "bad-argument: img is an array of float64, but uint16 is needed"),
-        (np.zeros(8, np.uint16), "bad-argument: img has 1 dimensions, but 2 are needed"),
+        (np.zeros(8, np.uint16), "bad-argument: img has 1 dimension, but 2 are needed"),
         (np.zeros((2, 8), np.uint16), "bad-argument: the program needs H >= 3"),
         (np.zeros((0, 8), np.uint16), "bad-argument: img.shape[0] is 0: sizes have to be positive"),
     ],

@@ -215,6 +215,7 @@ def test_run_agrees_with_the_reference_and_writes_outputs(polyopt_, tmp_path):
     assert found["agrees"] is True
     assert found["checked_against"] == "the NumPy reference"
     assert set(found["times"]) == {"polyopt", "polyopt-unfused"}
+    assert found["threads"] >= 1
     kernel = po.load_kernel("blur")
     inputs = kernel.inputs(kernel.sizes["test"], np.random.default_rng(0))
     written = np.load(tmp_path / "results" / "out.npy")
