@@ -37,10 +37,18 @@ def auto(
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
 
-    ``sizes`` are the parameter values to be fast for; the plan holds for all. ``target`` is
-    ``"native"`` or a name of ``polyopt.codegen.target``.
+    Producers are inlined, or fused into tiles of what reads them, where the cost model says that
+    it pays; loops without dependences become vector loops and are shared by threads. The same
+    program, target and sizes always give the same plan. ``plan.explain()`` says why it is so,
+    ``plan.script`` is the same plan as moves::
 
-    Raises ``InvalidOptionError`` for an unknown target.
+        plan = po.auto(scop, sizes={"H": 2160, "W": 3840})
+
+    ``sizes`` are the parameter values to be fast for; the plan holds for all. ``target`` is
+    ``"native"``, ``"generic"``, ``"avx2"``, ``"avx512"``, ``"neon"``, or a ``Target``.
+
+    Raises ``InvalidOptionError`` for an unknown target or size, ``OutOfBoundsError`` or
+    ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
     """
     machine = find_target(target) if isinstance(target, str) else target
     start = Plan(scop)

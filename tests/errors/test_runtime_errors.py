@@ -72,6 +72,7 @@ def misaligned(shape: tuple[int, ...]) -> np.ndarray:
         ("blur3 needs in", (), {}),
         ("blur3 takes 1 positional argument, not 2", (IMAGE, IMAGE), {}),
         ("has no argument 'image'", (IMAGE,), {"image": IMAGE}),
+        ("has no argument 'image'", (), {"image": IMAGE}),
         ("in is given twice", (IMAGE,), {"in": IMAGE}),
         ("in has shape (4, 8), but (5, 8) is needed", (IMAGE,), {"H": 5}),
         ("H is 4.5, not a whole number", (IMAGE,), {"H": 4.5}),

@@ -74,6 +74,8 @@ class Input(Grid):
     """An array (or, without dimensions, a scalar) that the caller gives."""
 
     type: ScalarType
+    #: position in the order of definition
+    number: int = field(default_factory=lambda: next(_numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,11 @@ def _check_name(name: object, what: str) -> None:
 
 
 def input(name: str, type: object, extents: object) -> Input:  # noqa: A001, A002  (public names)
-    """An array argument: ``input("img", "u16", ["H", "W"])``."""
+    """An array that the caller gives: ``po.input("img", po.u16, ["H", "W"])``.
+
+    Extents are given as for ``stage``. Raises ``InvalidOptionError`` for a name that is no
+    identifier or an extent that is no size.
+    """
     _check_name(name, "input")
     return Input(name, read_ranges(extents), origin(), as_scalar(type).type)
 
@@ -160,8 +166,15 @@ def stage(
     """A stage: ``function`` gives the element at each index of ``extents``.
 
     ``extents`` has one size, or pair ``(low, high)``, per dimension: integers, text such as
-    ``"H - 2"``, or expressions of ``size("H")``. The element's type is that of the expression
-    by NumPy's rules, or ``type``. Raises ``InvalidOptionError`` or the expression's errors.
+    ``"H - 2"``, or expressions of ``size("H")``. ``function`` is called once, with one symbolic
+    index per dimension; its argument names are the names of the loops. The element's type is
+    that of the expression by NumPy's rules, or ``type``::
+
+        img = po.input("img", po.f32, ["H", "W"])
+        pair = po.stage("pair", ["H", "W - 1"], lambda y, x: img[y, x] + img[y, x + 1])
+        scop = po.pipeline(pair)
+
+    Raises ``InvalidOptionError`` or the expression's errors.
     """
     _check_name(name, "stage")
     ranges = read_ranges(extents)

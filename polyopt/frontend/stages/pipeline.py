@@ -30,8 +30,8 @@ def pipeline(
 ) -> Scop:
     """The program that computes some stages: its arguments are the inputs, then the outputs.
 
-    Stages run in the order of their definition; those that no output needs are left out.
-    ``context`` states what may be assumed of sizes: text such as ``"H >= 8"``, a condition on
+    Inputs come, and stages run, in the order of their definition; what no output needs is left
+    out. ``context`` states what may be assumed of sizes: text such as ``"H >= 8"``, a condition on
     ``size("H")``, or several. Raises ``InvalidOptionError``, and the kinds of errors that the
     stages' expressions have.
     """
@@ -75,7 +75,7 @@ def _outputs(given: object) -> tuple[Stage, ...]:
 
 
 def _needed(wanted: Sequence[Stage]) -> tuple[list[Stage], list[Input]]:
-    """Stages in order of definition, inputs in order of first use."""
+    """Stages and inputs, both in order of definition."""
     found: dict[Stage, list[Grid]] = {}
     stack = list(wanted)
     while stack:
@@ -85,7 +85,7 @@ def _needed(wanted: Sequence[Stage]) -> tuple[list[Stage], list[Input]]:
             stack += [g for g in found[stage] if isinstance(g, Stage)]
     stages = sorted(found, key=lambda s: s.number)
     used = (g for s in stages for g in found[s] if isinstance(g, Input))
-    return stages, list(dict.fromkeys(used))
+    return stages, sorted(dict.fromkeys(used), key=lambda i: i.number)
 
 
 def _plain(grid: Grid) -> Grid:

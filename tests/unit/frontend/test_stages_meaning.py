@@ -145,7 +145,7 @@ def test_a_reduction_is_an_init_and_an_update(img) -> None:
     )
     scop = po.pipeline(out)
     assert [s.name for s in scop.statements] == ["out_0", "out_1"]
-    assert [a.name for a in scop.arrays] == ["w", "img", "out"]
+    assert [a.name for a in scop.arrays] == ["img", "w", "out"], "inputs as they are defined"
     assert scop.statement("out_1").reduction == "add"
     assert scop.statement("out_1").iterators == ("y", "x", "ky", "kx")
     assert len(scop.nest) == 1
