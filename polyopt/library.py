@@ -84,7 +84,11 @@ def kernel_names() -> tuple[str, ...]:
 
 def recipe_names() -> tuple[str, ...]:
     """Names of the kernels that have a recipe in ``schedules/``, sorted."""
-    names = (path.stem for path in schedules_dir().glob("*.py"))
+    try:
+        folder = schedules_dir()
+    except UnknownNameError:
+        return ()
+    names = (path.stem for path in folder.glob("*.py"))
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 

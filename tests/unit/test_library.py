@@ -14,6 +14,7 @@ from polyopt.library import (
     load_kernel,
     load_scop,
     recipe,
+    recipe_names,
 )
 
 PROGRAM = """
@@ -128,3 +129,10 @@ def test_a_python_file_with_a_mistake(tmp_path):
 def test_an_unknown_recipe():
     with pytest.raises(UnknownNameError, match="no recipe"):
         recipe("zzz")
+
+
+def test_without_the_folder_of_recipes_there_are_none(monkeypatch, tmp_path):
+    monkeypatch.setattr("polyopt.library._PACKAGE", tmp_path / "polyopt")
+    assert recipe_names() == ()
+    with pytest.raises(UnknownNameError, match="no recipe"):
+        recipe("blur")
