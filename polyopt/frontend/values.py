@@ -13,7 +13,7 @@ from polyopt.errors import NonAffineError, TypeMismatchError
 from polyopt.ir import build
 from polyopt.ir.expr import Affine, Const, inside
 from polyopt.ir.types import BOOL, F64, I64, ScalarType, promote_numpy
-from polyopt.isl import PwAff, Set, affine_constant, constant_value, dim_type
+from polyopt.isl import PwAff, Set, affine_constant, constant_value, dim_type, lift_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -491,14 +491,3 @@ def lift(value: Value, space: Space) -> Value:
             return Where(value.where.add_dims(dim_type.set, more)) if more else value
         case _:
             return value
-
-
-def lift_form(form: PwAff, space: Space) -> PwAff:
-    """``{ [i] -> [v] }`` as ``{ [i, j] -> [v] }`` over ``space``."""
-    have = form.dim(dim_type.in_)
-    form = form.add_dims(dim_type.in_, space.dim(dim_type.set) - have)
-    for position in range(have, space.dim(dim_type.set)):
-        if space.has_dim_id(dim_type.set, position):
-            name = space.get_dim_id(dim_type.set, position)
-            form = form.set_dim_id(dim_type.in_, position, name)
-    return form

@@ -7,6 +7,7 @@ from polyopt.isl.affine import (
     constant_value,
     identity_part,
     instance_space,
+    lift_form,
     params_space,
 )
 from polyopt.isl.algebra import (
@@ -114,6 +115,7 @@ __all__ = [
     "identity_part",
     "instance_of",
     "instance_space",
+    "lift_form",
     "maps_of",
     "params_of",
     "params_space",

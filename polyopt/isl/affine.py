@@ -63,3 +63,14 @@ def identity_part(space: Space, first: int, count: int) -> PwMultiAff:
     total = space.dim(dim_type.set)
     whole = whole.drop_dims(dim_type.out, first + count, total - first - count)
     return PwMultiAff.from_multi_aff(whole.drop_dims(dim_type.out, 0, first))
+
+
+def lift_form(form: PwAff, space: Space) -> PwAff:
+    """``{ [i] -> [v] }`` as ``{ [i, j] -> [v] }`` over ``space``."""
+    have = form.dim(dim_type.in_)
+    form = form.add_dims(dim_type.in_, space.dim(dim_type.set) - have)
+    for position in range(have, space.dim(dim_type.set)):
+        if space.has_dim_id(dim_type.set, position):
+            name = space.get_dim_id(dim_type.set, position)
+            form = form.set_dim_id(dim_type.in_, position, name)
+    return form

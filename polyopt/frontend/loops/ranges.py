@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING
 from polyopt.errors import NonAffineError, UnsupportedError
 from polyopt.frontend.located import located
 from polyopt.frontend.loops.scope import Known
-from polyopt.frontend.values import index_form, lift_form, need_form
-from polyopt.isl import PwAff, Set, affine_constant, affine_var, constant_value, dim_type
+from polyopt.frontend.values import index_form, need_form
+from polyopt.isl import (
+    PwAff,
+    Set,
+    affine_constant,
+    affine_var,
+    constant_value,
+    dim_type,
+    lift_form,
+)
 
 if TYPE_CHECKING:
     from polyopt.frontend.loops.expressions import Expressions

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UnknownNameError
-from polyopt.frontend.values import Form, Value, lift, lift_form
+from polyopt.frontend.values import Form, Value, lift
 from polyopt.ir.expr import Affine, index_of
-from polyopt.isl import Set, affine_constant, affine_var, instance_space
+from polyopt.isl import Set, affine_constant, affine_var, instance_space, lift_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
