@@ -181,7 +181,11 @@ def _simple(footprint: Map, context: Set) -> Map:
     if box is None or any(stride != 1 for stride in box.strides):
         hull = Map.from_basic_map(footprint.simple_hull())
         return hull.coalesce()
-    return _box_map(footprint, box).coalesce()
+    simple = _box_map(footprint, box).coalesce()
+    if simple.n_basic_map() <= MAX_PIECES:
+        return simple
+    # the box's own corners depend on remainders of the sizes: what is true of all of them
+    return Map.from_basic_map(footprint.remove_divs().simple_hull()).coalesce()
 
 
 def _has_divisions(footprint: Map) -> bool:
