@@ -3,7 +3,8 @@
 rewrite: ``c[j] = c[j] + a; c[j] = c[j] + b;`` -> ``float acc = c[j]; acc = acc + a;
 acc = acc + b; c[j] = acc;``
 
-*Requires* that the values load nothing of the buffer but that very element. Besides saving
+*Requires* that the values load nothing of the buffer but that very element, and that one of the
+updates always happens: under conditions alone, the element may not exist. Besides saving
 memory traffic, it is what compilers need to vectorise the loop around (gcc 12 gives up on a
 constant stored to a variable-length array).
 """
@@ -93,6 +94,8 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
     assigns = [a for node in run for a in _assigns(node) or []]
     if len(assigns) < SHORTEST or "[" not in assigns[0].target:
         return list(run)
+    if not any(map(_always, run)):
+        return [_inside(node, taken) for node in run]
     first = assigns[0]
     local = _local(first.buffer, taken)
     rewritten = [_renamed(node, first.target, local) for node in run]
@@ -104,6 +107,19 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
         rewritten.insert(0, start)
     body = (*rewritten, Assign(first.target, local))
     return [Block(body, scoped=True)]
+
+
+def _always(node: Node) -> bool:
+    """Whether a node updates its target whatever the conditions in it say."""
+    match node:
+        case Assign():
+            return True
+        case Block():
+            return any(map(_always, node.body))
+        case If():
+            return _always(node.then) and node.other is not None and _always(node.other)
+        case For():
+            return False
 
 
 def _local(buffer: str, taken: set[str]) -> str:
