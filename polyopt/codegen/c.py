@@ -54,7 +54,8 @@ def _function(function: Function) -> str:
     _print_block(function.body, 1, body)
     text = "\n".join([*allocation, *body])
     head: list[str] = []
-    if not re.search(r"\bthreads\b", text):
+    # compilers without OpenMP do not see what pragmas use
+    if not re.search(r"\bthreads\b", re.sub(r"^#.*", "", text, flags=re.MULTILINE)):
         head.append(f"{_INDENT}(void)threads;")
     head += [f"{_INDENT}(void){name};" for name in function.unused]
     if "omp parallel" in text and function.work:
@@ -102,6 +103,8 @@ def _size(buffer: Buffer, count: str = "") -> str:
 
 
 def _declaration(buffer: Buffer) -> str:
+    if buffer.heap:
+        return f"{_pointer(buffer)} = {buffer.pool}[omp_get_thread_num()];"
     sizes = "".join(f"[{extent}]" for extent in buffer.extents)
     aligned = "_Alignas(64) " if sizes else ""
     return f"{aligned}{buffer.type.c_name} {buffer.name}{sizes};"
@@ -161,9 +164,7 @@ def _print_for(node: For, depth: int, lines: list[str]) -> None:
 def _print_loop(node: For, depth: int, lines: list[str]) -> None:
     pad = _INDENT * depth
     lines.append(f"{pad}{_head(node)}")
-    lines += [
-        f"{pad}{_INDENT}{_pointer(b)} = {b.pool}[omp_get_thread_num()];" for b in node.private
-    ]
+    lines += [f"{pad}{_INDENT}{_declaration(b)}" for b in node.private]
     _print_block(node.body, depth + 1, lines)
     lines.append(f"{pad}}}")
 

@@ -26,7 +26,10 @@ from polyopt.isl import (
     AstNode,
     Id,
     Map,
+    PwAff,
     PwMultiAff,
+    Set,
+    affine_constant,
     ast_node_type,
     ast_options,
     constant_value,
@@ -108,8 +111,11 @@ class _Generator:
         argument_names = {a.name: a.c_name for a in self.arguments}
         temps = [s.name for s in self._stored_temps()]
         scratches = {s.name: s.array for s in program.scratches}
+        used = [*argument_names.values(), *map(c_name, temps)]
+        stems = [name.removesuffix("_of") for name in used if name.endswith("_of")]
         own = c_names(
-            [*temps, *_buffer_names(scratches)], taken=[*argument_names.values(), "threads"]
+            [*temps, *_buffer_names(scratches)],
+            taken=[*argument_names.values(), "threads", *stems],  # pools are called <buffer>_of
         )
         self.buffer_names = {**argument_names, **{t: own[t] for t in temps}}
         for scratch, key in zip(scratches, _buffer_names(scratches), strict=True):
@@ -159,7 +165,10 @@ class _Generator:
 
     def _extents(self, extents: tuple[object, ...]) -> tuple[str, ...]:
         scop = self.program.scop
-        return tuple(c_extent(e, scop.context, self.params) for e in extents)  # type: ignore[arg-type]
+        return tuple(
+            c_extent(_at_least_one(e, scop.context), scop.context, self.params)  # type: ignore[arg-type]
+            for e in extents
+        )
 
     def _home(self, scratch: Scratch) -> str:
         """The loop at which a buffer is declared: its own, or for the heap the parallel one."""
@@ -175,6 +184,10 @@ class _Generator:
             for s in self.program.scratches
             if self._home(s) == loop and self.buffers[s.name].heap == heap
         )
+
+    def _declared_at(self, loop: str) -> tuple[Buffer, ...]:
+        """Buffers of a loop that is not written as one: also those of each thread."""
+        return (*self._buffers_at(loop, heap=False), *self._buffers_at(loop, heap=True))
 
     # -- loops ------------------------------------------------------------------------------
 
@@ -212,7 +225,7 @@ class _Generator:
         return Block(tuple(result))
 
     def _scoped(self, node: Node, loops: tuple[PlanLoop, ...]) -> Node:
-        buffers = tuple(b for loop in loops for b in self._buffers_at(loop.name, heap=False))
+        buffers = tuple(b for loop in loops for b in self._declared_at(loop.name))
         return Block((node,), buffers) if buffers else node
 
     def _if(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> If:
@@ -233,22 +246,36 @@ class _Generator:
         if node.for_is_degenerate():
             inner = {**names, isl_name: _operand(start)}
             body = _block(self._node(node.for_get_body(), inner, ()))
-            return replace(body, buffers=(*body.buffers, *local))
-        iterator = _fresh(c_name(loop.iterator), {*names.values(), *self.buffer_names.values()})
+            return replace(body, buffers=(*body.buffers, *self._declared_at(loop.name)))
+        pools = {buffer.pool for buffer in self.buffers.values()}
+        taken = {*names.values(), *self.buffer_names.values(), *pools}
+        iterator = _fresh(c_name(loop.iterator), taken)
         inner = {**names, isl_name: iterator}
         body = _block(self._node(node.for_get_body(), inner, ()))
-        mark = loop.mark if loop.mark in {"parallel", "vector"} else ""
+        mark = self._pragma(loop)
+        step = int(c_affine(node.for_get_inc(), inner)[0])
         return For(
             iterator,
             start,
             c_affine(node.for_get_cond(), inner)[0],
-            int(c_affine(node.for_get_inc(), inner)[0]),
+            step,
             replace(body, buffers=(*body.buffers, *local)),
             mark,
-            loop.width,
+            -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
         )
+
+    def _pragma(self, loop: PlanLoop) -> str:
+        """The mark that C shows: one level of threads, and no heap buffer shared by lanes."""
+        if loop.mark == "parallel":
+            around = path_to(self.program, loop.name)[:-1]
+            return "" if any(outer.mark == "parallel" for outer in around) else "parallel"
+        if loop.mark != "vector":
+            return ""
+        inside = {loop.name, *(inner.name for inner in loops_of(loop.body))}
+        shared = any(s.at in inside and self.buffers[s.name].heap for s in self.program.scratches)
+        return "" if shared else "vector"
 
     def _user(self, node: AstNode, names: dict[str, str]) -> Assign:
         leaf = self.leaves[node.get_annotation().get_name()]
@@ -297,6 +324,12 @@ def _is_loop(node: AstNode) -> bool:
             branches.append(node.if_get_else_node())
         return any(map(_is_loop, branches))
     return kind == ast_node_type["for_"]
+
+
+def _at_least_one(extent: PwAff, context: Set) -> PwAff:
+    """C has no arrays without elements, or with fewer, for sizes at which nothing is stored."""
+    one = affine_constant(extent.get_domain_space(), 1)
+    return extent if context.is_subset(extent.ge_set(one)) else extent.union_max(one)
 
 
 def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
