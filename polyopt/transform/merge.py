@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotFusableError
 from polyopt.transform.find import copies_of, find_loop, fresh_loop_name
-from polyopt.transform.tree import PlanLoop, Tree, only, replace_loop, without
+from polyopt.transform.tree import PlanLoop, Tree, loops_of, only, replace_loop, without
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from polyopt.transform.program import Program
+    from polyopt.transform.storage import Store
 
 
 def merge(program: Program, one: str, other: str, depth: int = 1) -> Program:
@@ -27,7 +30,20 @@ def merge(program: Program, one: str, other: str, depth: int = 1) -> Program:
         message = f"{first.name} and {second.name} are not neighbours"
         hint = "loops can be merged when nothing stands between them, in one body"
         raise NotFusableError(message, hint=hint)
-    return replace(program, tree=tree)
+    gone = dict(_joined(first, second, depth))
+    stores = tuple(
+        replace(s, at=gone.get(s.at, s.at), within=gone.get(s.within, s.within))
+        for s in program.stores
+    )
+    return replace(program, tree=tree, stores=stores)
+
+
+def _joined(one: PlanLoop, other: PlanLoop, depth: int) -> Iterator[tuple[str, str]]:
+    """The name of every loop that becomes part of another, and that one's name."""
+    yield one.name, other.name
+    last, first = one.body[-1], other.body[0]
+    if depth > 1 and isinstance(last, PlanLoop) and isinstance(first, PlanLoop):
+        yield from _joined(last, first, depth - 1)
 
 
 def _merge_in(tree: Tree, one: str, other: str, depth: int) -> Tree | None:
@@ -62,14 +78,53 @@ def distribute(program: Program, loop: str, space: str) -> Program:
         message = f"{loop} has nothing to distribute at {space}"
         raise NotFusableError(message)
 
-    def change(found: PlanLoop) -> Tree:
-        first = only((found,), earlier)
-        second = without((found,), earlier)
-        name = fresh_loop_name(program.tree, found.name)
-        renamed = [replace(n, name=name) if isinstance(n, PlanLoop) else n for n in first]
-        return (*renamed, *second)
+    second = without((node,), earlier)
+    first, names = _renamed(program, only((node,), earlier), {n.name for n in loops_of(second)})
+    tree = replace_loop(program.tree, node.name, lambda _: (*first, *second))
+    return replace(program, tree=tree, stores=_shared_out(program, names, earlier, later))
 
-    return replace(program, tree=replace_loop(program.tree, node.name, change))
+
+def _renamed(program: Program, tree: Tree, taken: set[str]) -> tuple[Tree, dict[str, str]]:
+    """The tree with new names for loops whose name is taken, and these names by the old ones."""
+    names: dict[str, str] = {}
+    for loop in loops_of(tree):
+        if loop.name in taken:
+            names[loop.name] = fresh_loop_name(program.tree, loop.name)
+
+    def again(nodes: Tree) -> Tree:
+        return tuple(
+            n
+            if isinstance(n, str)
+            else replace(n, name=names.get(n.name, n.name), body=again(n.body))
+            for n in nodes
+        )
+
+    return again(tree), names
+
+
+def _shared_out(
+    program: Program, names: dict[str, str], earlier: set[str], later: set[str]
+) -> tuple[Store, ...]:
+    """The stores, with one of its own for the earlier half of a loop where it uses the array."""
+    result: list[Store] = []
+    for store in program.stores:
+        if store.at not in names and store.within not in names:
+            result.append(store)
+            continue
+        if _uses(program, store, earlier):
+            at, within = names.get(store.at, store.at), names.get(store.within, store.within)
+            result.append(replace(store, name=f"{store.name}@{at}", at=at, within=within))
+        if _uses(program, store, later):
+            result.append(store)
+    return tuple(result)
+
+
+def _uses(program: Program, store: Store, copies: set[str]) -> bool:
+    return any(
+        access.array == store.array
+        for name in copies
+        for access in (program.copies[name].statement.write, *program.copies[name].statement.reads)
+    )
 
 
 def _names(node: PlanLoop) -> tuple[str, ...]:

@@ -1,0 +1,134 @@
+"""Plans thought up to break the proof or the generated C: compiled, they do what the source does.
+
+Outputs hold garbage before a call, so that what a plan must not write, or must not leave out, is
+seen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polyopt.analysis.interpret import interpret
+from polyopt.frontend.c import parse_c
+from polyopt.transform.plan import Plan
+
+from .transformed import random_arrays
+
+#: threads of each call
+TEAMS = (1, 3)
+
+
+def plan_of(text: str) -> Plan:
+    return Plan(parse_c(text))
+
+
+def assert_same(plan: Plan, cache, *sizes: dict[str, int]) -> None:
+    """Fail unless the compiled plan computes what the interpreter makes of its source."""
+    kernel = plan.compile(cache=cache)
+    for params in sizes:
+        given = random_arrays(plan.scop, params)
+        expected = interpret(plan.scop, params, given)
+        for threads in TEAMS:
+            arrays = {name: values.copy() for name, values in given.items()}
+            out = {name: arrays[name] for name in expected}
+            rest = {name: v for name, v in arrays.items() if name not in out}
+            kernel(**rest, **params, out=out, threads=threads)
+            for name, values in expected.items():
+                np.testing.assert_array_equal(arrays[name], values, err_msg=f"{name} at {params}")
+
+
+BLUR = """void f(int M, float out[64][M], const float a[64][M]) {
+    float bx[64][M];
+    for (int y = 0; y < 64; y++) for (int x = 0; x < M; x++) bx[y][x] = a[y][x] * 2;
+    for (int y = 0; y < 62; y++) for (int x = 0; x < M; x++)
+        out[y][x] = bx[y][x] + bx[y + 1][x] + bx[y + 2][x];
+}"""
+
+
+@pytest.mark.parametrize("word", ["share", "buffer", "threads", "min_i64", "bx_tile", "bx_tile_of"])
+def test_names_of_generated_code_are_free_for_programs(word, tmp_path):
+    text = """void f(int N, float WORD[N][N], const float a[N][N]) {
+        float bx[N][N];
+        for (int y = 0; y < N; y++) for (int i = 0; i < N; i++) bx[y][i] = a[y][i] * 2;
+        for (int y = 0; y < N; y++) for (int i = 0; i < N; i++) WORD[y][i] = bx[y][i] + a[i][y];
+    }""".replace("WORD", word)
+    plan = plan_of(text).tile(word, y=4).fuse("bx", word).parallelize(f"{word}.y_tile")
+    assert_same(plan, tmp_path, {"N": 30})
+
+
+def test_a_size_or_an_iterator_may_be_called_share(tmp_path):
+    text = """void f(int share, float out[share]) { for (int i = 0; i < share; i++) out[i] = i; }"""
+    assert_same(plan_of(text).parallelize("out.i"), tmp_path, {"share": 300})
+    text = """void f(int N, float out[N][N]) {
+        for (int share = 0; share < N; share++) for (int i = 0; i < share; i++) out[share][i] = i;
+    }"""
+    assert_same(plan_of(text).parallelize("out.i"), tmp_path, {"N": 30})
+
+
+def test_a_parallel_loop_of_one_iteration_still_has_its_buffer(tmp_path):
+    plan = plan_of(BLUR).tile("out", y=64).fuse("bx", "out").parallelize("out.y_tile")
+    assert "bx_tile_of[omp_get_thread_num()]" in plan.emit().source
+    assert_same(plan, tmp_path, {"M": 1}, {"M": 9})
+
+
+def test_parallel_loops_inside_parallel_loops_run_on_one_thread():
+    plan = plan_of(BLUR).parallelize("bx.y").tile("out", y=4).fuse("bx", "out")
+    plan = plan.parallelize("out.y_tile")
+    assert plan.emit().source.count("#pragma omp parallel") == 1
+
+
+def test_lanes_do_not_share_a_heap_buffer():
+    plan = plan_of(BLUR).interchange("out.y", "out.x").vectorize("out.y")
+    plan = plan.interchange("out.y", "out.x").fuse("bx", "out", at="out.y")
+    source = plan.emit().source
+    assert "buffer(sizeof" in source
+    assert "omp simd" not in source
+
+
+def test_a_buffer_has_room_also_at_sizes_that_store_nothing(tmp_path):
+    plan = plan_of("""void f(int N, float out[N], const float a[N]) {
+        float bx[N];
+        for (int y = 50; y < N - 50; y++) bx[y] = a[y] * 2;
+        for (int y = 52; y < N - 52; y++) out[y] = bx[y - 1] + bx[y + 2];
+    }""").store("bx", at="")
+    assert_same(plan, tmp_path, {"N": 1}, {"N": 3}, {"N": 101}, {"N": 130})
+
+
+@pytest.mark.parametrize(("step", "lanes"), [(1, 8), (2, 4), (3, 3), (8, 1)])
+def test_safelen_counts_iterations_not_values(step, lanes):
+    # A[i - 8] is 8 / step iterations back: more at once would read what is not written yet
+    plan = plan_of(f"""void f(int N, float A[N], const float B[N]) {{
+        for (int i = 8; i < N; i += {step}) A[i] = A[i - 8] * 0.5f + B[i];
+    }}""").vectorize("A.i", 8)
+    assert f"safelen({lanes})" in plan.emit().source
+
+
+LOCALS = """void f(int N, float out[N], float other[N], const float a[N]) {
+    for (int y = 0; y < N; y++) { float t = a[y] * 2; out[y] = t * t; }
+    for (int z = 0; z < N; z++) { float u = a[z] * 3; other[z] = u * u; }
+}"""
+
+
+def test_locals_of_merged_loops_stay_locals(tmp_path):
+    plan = plan_of(LOCALS).merge("out.y", "other.z")
+    assert {s.at for s in plan.program.stores} == {"other.z"}
+    plan = plan.tile("other", z=4).parallelize("other.z_tile").vectorize("other.z")
+    assert_same(plan, tmp_path, {"N": 1}, {"N": 9})
+
+
+def test_each_half_of_a_distributed_loop_has_its_locals(tmp_path):
+    plan = plan_of(LOCALS).merge("out.y", "other.z").distribute("other.z", at="u")
+    assert len({s.at for s in plan.program.stores}) == 2
+    assert_same(plan, tmp_path, {"N": 1}, {"N": 9})
+
+
+def test_a_distributed_nest_has_loops_of_distinct_names(tmp_path):
+    plan = plan_of("""void f(int N, float out[N][N], float other[N][N], const float a[N][N]) {
+        for (int y = 0; y < N; y++) for (int x = 0; x < N; x++) {
+            float t = a[y][x] * 2; out[y][x] = t * t;
+            float u = a[y][x] * 3; other[y][x] = u * u + out[y][x];
+        }
+    }""").distribute("other.y", at="u")
+    plan = plan.vectorize("other.x2").tile("other", y=4, x=8)
+    assert_same(plan, tmp_path, {"N": 1}, {"N": 9})
