@@ -1,0 +1,148 @@
+"""Every kernel, as it stands, by the automatic plan and by its recipe, against its NumPy reference."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.analysis.interpret import interpret
+from polyopt.analysis.points import parameter_value
+from polyopt.isl import fix_param_values
+from polyopt.library import kernel_names, load_kernel, recipe, recipe_names
+from polyopt.transform.plan import Plan
+
+KERNELS = kernel_names()
+VARIANTS = [
+    (name, variant)
+    for name in KERNELS
+    for variant in ("unfused", "auto", *(["expert"] if name in recipe_names() else []))
+]
+
+#: relative to the greatest magnitude of an output: sums may be in another order
+TOLERANCE = 1e-4
+#: elements of all arrays together, beyond which a size is left to the benchmarks
+MOST_ELEMENTS = 3_000_000
+MOST_SIZES = 12
+
+
+@cache
+def plan_of(name: str, variant: str) -> Plan:
+    scop = load_kernel(name).scop
+    if variant == "unfused":
+        return Plan(scop)
+    return po.auto(scop) if variant == "auto" else recipe(name)(scop)
+
+
+@cache
+def compiled(name: str, variant: str):
+    return plan_of(name, variant).compile()
+
+
+def is_allowed(scop, sizes):
+    return not fix_param_values(scop.context, sizes).is_empty()
+
+
+def least_sizes(scop, start):
+    """Every size as small as the program takes it, the others being what they are."""
+    sizes = dict(start)
+    for name in sizes:
+        sizes[name] = next(n for n in range(1, 1000) if is_allowed(scop, {**sizes, name: n}))
+    return sizes
+
+
+def tiles_of(plan):
+    """The sizes of tiles and blocks in a plan, by the name of the iterator."""
+    found: dict[str, set[int]] = {}
+    for move in plan.moves:
+        if move.name == "tile":
+            for iterator, size in move.options:
+                found.setdefault(iterator, set()).add(size)
+        if move.name in {"split", "unroll", "unroll_and_jam"}:
+            found.setdefault(move.args[0].rpartition(".")[2], set()).add(move.args[1])
+    return found
+
+
+def odd_sizes(name, plan):
+    """Sizes at which blocks are partial, single, just full, and just more than full."""
+    kernel = load_kernel(name)
+    scop = kernel.scop
+    test = dict(kernel.sizes["test"])
+    least = least_sizes(scop, test)
+    found = [dict(kernel.sizes["tiny"]), test, least]
+    found += [{n: low + extra for n, low in least.items()} for extra in (1, 6, 12)]
+    tiles = sorted({size for sizes in tiles_of(plan).values() for size in sizes if size > 1})
+    for tile in tiles:
+        for near in (-1, 0, 1):
+            # the loop that is tiled runs as often as its size is above the least one
+            longer = {n: low - 1 + tile + near for n, low in least.items()}
+            found.append(longer)
+            found += [{**test, n: longer[n]} for n in longer]
+    kept: list[dict[str, int]] = []
+    for sizes in found:
+        fits = is_allowed(scop, sizes) and min(sizes.values()) > 0
+        if fits and sizes not in kept and elements(kernel, sizes) <= MOST_ELEMENTS:
+            kept.append(sizes)
+    return spread(kept)
+
+
+def elements(kernel, sizes):
+    """Elements of all arrays, temporaries included, without making any."""
+    return sum(
+        int(np.prod([max(1, parameter_value(extent, sizes)) for extent in array.extents]))
+        for array in kernel.scop.arrays
+    )
+
+
+def spread(sizes):
+    """The first six, and as many of the others as there may be, evenly."""
+    first, rest = sizes[:6], sizes[6:]
+    step = max(1, len(rest) // (MOST_SIZES - 6))
+    return first + rest[::step]
+
+
+def assert_agree(expected, actual, context):
+    for name, values in expected.items():
+        found = np.asarray(actual[name])
+        assert (found.dtype, found.shape) == (values.dtype, values.shape), (name, context)
+        if values.dtype.kind == "f":
+            scale = TOLERANCE * float(np.abs(values).max(initial=0))
+            np.testing.assert_allclose(found, values, rtol=0, atol=scale, err_msg=f"{context}")
+        else:
+            np.testing.assert_array_equal(found, values, err_msg=f"{context}")
+
+
+def outputs_of(function, result):
+    names = [a.name for a in function.arrays if a.is_live_out]
+    return dict(zip(names, result if isinstance(result, tuple) else (result,), strict=True))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_compiled_kernels_compute_their_reference(name, variant, threads):
+    kernel, function = load_kernel(name), compiled(name, variant)
+    for number, sizes in enumerate(odd_sizes(name, plan_of(name, variant))):
+        arrays = kernel.inputs(sizes, np.random.default_rng(number))
+        expected = kernel.reference(**arrays, **sizes)
+        given = {n: np.array(values) if np.ndim(values) else values for n, values in arrays.items()}
+        result = function(**given, **sizes, threads=threads)
+        assert_agree(expected, outputs_of(function, result), (sizes, threads))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_interpreter_computes_the_reference_at_the_least_sizes(name):
+    kernel = load_kernel(name)
+    for sizes in (kernel.sizes["tiny"], least_sizes(kernel.scop, kernel.sizes["test"])):
+        arrays = kernel.inputs(sizes, np.random.default_rng(3))
+        expected = kernel.reference(**arrays, **sizes)
+        assert_agree(expected, interpret(kernel.scop, sizes, arrays), sizes)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_sizes_are_odd_enough(name):
+    plan = plan_of(name, "auto")
+    sizes = odd_sizes(name, plan)
+    assert len(sizes) >= 4
+    assert least_sizes(load_kernel(name).scop, load_kernel(name).sizes["test"]) in sizes
