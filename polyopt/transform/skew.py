@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import InvalidOptionError, NotPermutableError
 from polyopt.isl import Val, affine_constant, context
 from polyopt.transform.find import copies_of, find_loop, loop_of_space, path_to
+from polyopt.transform.split import check_amount
 from polyopt.transform.tree import PlanLoop, Tree, replace_loop
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def skew(program: Program, loop: str, by: str, factor: int) -> Program:
     if not isinstance(factor, int):
         message = f"skew: the factor has to be a whole number, not {factor!r}"
         raise InvalidOptionError(message)
+    check_amount(factor, "skew")
     scale = Val.int_from_si(context(), factor)
 
     def change(node: PlanLoop) -> Tree:
@@ -52,6 +54,7 @@ def shift(program: Program, space: str, amounts: Mapping[str, int]) -> Program:
         if not isinstance(amount, int):
             message = f"shift({space!r}, {iterator}=...): not a whole number: {amount!r}"
             raise InvalidOptionError(message)
+        check_amount(amount, f"shift({space!r})")
         name = loop_of_space(program, space, iterator).name
         tree = replace_loop(tree, name, lambda node, by=amount: (_later(node, moved, by),))
     return replace(program, tree=tree)

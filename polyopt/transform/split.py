@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from polyopt.isl import PwAff
     from polyopt.transform.program import Program
 
+#: of sizes, factors and amounts: products of a few of them are still C's integers
+LARGEST = 2**31 - 1
+
 
 def split(program: Program, loop: str, size: int, *, suffix: str = "_tile") -> Program:
     """The program with the loop named ``loop`` split; the new outer loop is ``loop_tile``."""
@@ -36,9 +39,17 @@ def split(program: Program, loop: str, size: int, *, suffix: str = "_tile") -> P
 
 
 def check_size(size: object, what: str) -> None:
-    """Raise ``InvalidOptionError`` unless ``size`` is a positive whole number."""
+    """Raise ``InvalidOptionError`` unless ``size`` is a positive whole number, and no huge one."""
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
         message = f"{what}: a size has to be a positive whole number, not {size!r}"
+        raise InvalidOptionError(message)
+    check_amount(size, what)
+
+
+def check_amount(amount: int, what: str) -> None:
+    """Raise ``InvalidOptionError`` for numbers with which subscripts would leave 64 bits."""
+    if abs(amount) > LARGEST:
+        message = f"{what}: {amount} is too large: at most {LARGEST}"
         raise InvalidOptionError(message)
 
 

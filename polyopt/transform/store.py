@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
 from polyopt.transform.find import find_loop, unknown
+from polyopt.transform.split import check_size
 from polyopt.transform.storage import Store
 
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ def _per_dimension(
     rank = program.scop.array(array).rank
     result = list(old or (0,) * rank)
     for key, size in wanted.items():
-        if not isinstance(size, int) or size < 1:
-            message = f"store({array!r}): a size has to be a positive whole number, not {size!r}"
-            raise InvalidOptionError(message)
+        check_size(size, f"store({array!r})")
         result[_dimension(program, array, key, rank)] = size
     return tuple(result)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from polyopt.analysis.interpret import interpret
+from polyopt.errors import InvalidOptionError
 from polyopt.frontend.c import parse_c
 from polyopt.transform.plan import Plan
 
@@ -132,3 +133,21 @@ def test_a_distributed_nest_has_loops_of_distinct_names(tmp_path):
     }""").distribute("other.y", at="u")
     plan = plan.vectorize("other.x2").tile("other", y=4, x=8)
     assert_same(plan, tmp_path, {"N": 1}, {"N": 9})
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda p: p.split("out.y", 10**30),
+        lambda p: p.tile("out", y=10**30),
+        lambda p: p.vectorize("out.x", 10**30),
+        lambda p: p.unroll("out.x", 10**30),
+        lambda p: p.shift("out", y=-(10**30)),
+        lambda p: p.skew("out.x", by="out.y", factor=10**30),
+        lambda p: p.store("bx", at="", fold={"y": 10**30}),
+        lambda p: p.store("bx", at="", extents={0: 10**30}),
+    ],
+)
+def test_numbers_beyond_what_c_counts_are_refused(move):
+    with pytest.raises(InvalidOptionError, match="too large"):
+        move(plan_of(BLUR))
