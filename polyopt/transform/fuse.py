@@ -88,7 +88,8 @@ def fuse(
     """
     if storage not in STORAGES:
         message = f"unknown storage {storage!r}"
-        raise InvalidOptionError(message, hint="one of " + ", ".join(STORAGES))
+        named = ", ".join((*STORAGES, "register", "inline"))
+        raise InvalidOptionError(message, hint=f"one of {named}")
     node = path_to(program, loop)[-1]
     names = _producers(program, producer, node)
     array = program.copies[names[0]].statement.array

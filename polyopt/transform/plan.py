@@ -21,6 +21,7 @@ from polyopt.errors import (
     OrderViolatedError,
     UnknownNameError,
 )
+from polyopt.ir.scop import Scop
 from polyopt.isl import budget
 from polyopt.transform import (
     fuse as _fuse,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from polyopt.auto.cost import Cost
     from polyopt.codegen.program import CProgram
     from polyopt.explain.explanation import Explanation
-    from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.program import Program
 
@@ -104,6 +104,9 @@ class Plan:
     checked: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(cast("object", self.scop), Scop):
+            message = f"a plan is made for a Scop, not for a {type(self.scop).__name__}"
+            raise InvalidOptionError(message, hint='po.parse_c("file.c") gives one')
         if cast("Flow | None", self.original) is None:
             with budget(DEFAULT_BUDGET, f"the dependences of {self.scop.name}"):
                 check_bounds(self.scop)

@@ -79,3 +79,20 @@ def test_a_picture_ends_below_its_lowest_text(plan):
     picture = draw_tiles(plan, "out", {"H": 20, "W": 400})
     lowest = max(shape.y for shape in picture.shapes if hasattr(shape, "y"))
     assert lowest < picture.height < lowest + 30
+
+
+def test_what_is_no_program():
+    with pytest.raises(InvalidOptionError, match="a plan is made for a Scop, not for a str"):
+        po.auto("blur.c")
+
+
+def test_every_storage_is_named(plan):
+    with pytest.raises(InvalidOptionError) as caught:
+        plan.fuse("out", into="out", storage="scrath")
+    assert caught.value.diagnostic.hint == "one of scratch, sliding, full, register, inline"
+
+
+def test_the_ranges_of_a_reduction_are_named():
+    with pytest.raises(po.errors.TypeMismatchError) as caught:
+        po.stage("peak", ["H"], lambda y: po.max(lambda x: x * y, "W"))
+    assert "po.max(lambda x: img[y, x], x=W)" in caught.value.diagnostic.hint

@@ -205,9 +205,10 @@ def as_term(value: object) -> Term:
     try:
         known: Value = constant(value)
     except UnsupportedError:
+        reduce = "a reduction's ranges are named: po.max(lambda x: img[y, x], x=W)"
         raise TypeMismatchError(
             f"a {type(value).__name__} is not a number of a stage",
             span=span_of(origin()),
-            hint="index arrays and stages: img[y, x]",
+            hint=reduce if callable(value) else "index arrays and stages: img[y, x]",
         ) from None
     return Term("value", (), known)
