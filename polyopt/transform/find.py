@@ -20,6 +20,7 @@ def find_loop(program: Program, name: str) -> PlanLoop:
 
     Raises ``UnknownNameError`` with the names there are.
     """
+    check_name("loop", name)
     everything = list(loops_of(program.tree))
     exact = [loop for loop in everything if loop.name == name]
     if exact:
@@ -37,6 +38,13 @@ def find_loop(program: Program, name: str) -> PlanLoop:
     raise unknown("loop", name, names)
 
 
+def check_name(what: str, name: object) -> None:
+    """Raise ``UnknownNameError`` for what is no name at all."""
+    if not isinstance(name, str):
+        message = f"a {what} is known by its name, not by {name!r}"
+        raise UnknownNameError(message, hint='write names as texts: "out", "out.y"')
+
+
 def _belongs(program: Program, loop: PlanLoop, owner: str) -> bool:
     return any(
         owner in {copy, program.copies[copy].statement.name, program.copies[copy].statement.array}
@@ -49,6 +57,7 @@ def copies_of(program: Program, space: str) -> tuple[str, ...]:
 
     Raises ``UnknownNameError`` with the names there are.
     """
+    check_name("computation space", space)
     found = tuple(
         name
         for name in program.places

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotFusableError
 from polyopt.transform.find import copies_of, find_loop, fresh_loop_name
+from polyopt.transform.split import check_size
 from polyopt.transform.tree import PlanLoop, Tree, loops_of, only, replace_loop, without
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 def merge(program: Program, one: str, other: str, depth: int = 1) -> Program:
     """The program with two neighbouring nests made one, ``depth`` loops deep."""
     first, second = find_loop(program, one), find_loop(program, other)
+    check_size(depth, "merge: depth")
     tree = _merge_in(program.tree, first.name, second.name, depth)
     if tree is None:
         message = f"{first.name} and {second.name} are not neighbours"

@@ -20,7 +20,7 @@ from polyopt.ir.build import load
 from polyopt.ir.expr import index_of
 from polyopt.ir.scop import Statement
 from polyopt.isl import affine_var, dim_type
-from polyopt.transform.find import find_loop, fresh_loop_name, path_to, unknown
+from polyopt.transform.find import check_name, find_loop, fresh_loop_name, path_to, unknown
 from polyopt.transform.fuse import footprint
 from polyopt.transform.storage import Store, store_for
 from polyopt.transform.tree import Copy, PlanLoop, Tree, copies_in, replace_loop, with_values
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 def pack(program: Program, array: str, at: str) -> Program:
     """The program with the elements of ``array`` read inside loop ``at`` copied to a buffer."""
     names = [a.name for a in program.scop.arrays]
+    check_name("array", array)
     if array not in names:
         raise unknown("array", array, names)
     if not program.scop.array(array).rank:

@@ -158,8 +158,7 @@ class Plan:
         def later(amount: int) -> Program:
             program = self.program
             if amount:
-                loop = find_loop(program, other)
-                program = _skew.shift(program, loop.owner, {loop.iterator: amount})
+                program = _skew.shift_loop(program, other, amount)
             return _merge.merge(program, one, other, depth)
 
         options = {"depth": depth, "shift": shift}

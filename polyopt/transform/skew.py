@@ -16,7 +16,7 @@ from polyopt.errors import InvalidOptionError, NotPermutableError
 from polyopt.isl import Val, affine_constant, context
 from polyopt.transform.find import copies_of, find_loop, loop_of_space, path_to
 from polyopt.transform.split import check_amount
-from polyopt.transform.tree import PlanLoop, Tree, replace_loop
+from polyopt.transform.tree import PlanLoop, Tree, copies_in, replace_loop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,13 +51,26 @@ def shift(program: Program, space: str, amounts: Mapping[str, int]) -> Program:
     tree = program.tree
     moved = set(copies_of(program, space))
     for iterator, amount in amounts.items():
-        if not isinstance(amount, int):
-            message = f"shift({space!r}, {iterator}=...): not a whole number: {amount!r}"
-            raise InvalidOptionError(message)
-        check_amount(amount, f"shift({space!r})")
+        check_shift(amount, f"shift({space!r}, {iterator}=...)")
         name = loop_of_space(program, space, iterator).name
         tree = replace_loop(tree, name, lambda node, by=amount: (_later(node, moved, by),))
     return replace(program, tree=tree)
+
+
+def shift_loop(program: Program, loop: str, amount: int) -> Program:
+    """The program with all that a loop holds later by ``amount`` of its iterations."""
+    node = find_loop(program, loop)
+    check_shift(amount, f"shift of {loop}")
+    later = _later(node, set(copies_in(node)), amount)
+    return replace(program, tree=replace_loop(program.tree, node.name, lambda _: (later,)))
+
+
+def check_shift(amount: object, what: str) -> None:
+    """Raise ``InvalidOptionError`` unless ``amount`` is a whole number, and no huge one."""
+    if not isinstance(amount, int):
+        message = f"{what}: not a whole number: {amount!r}"
+        raise InvalidOptionError(message)
+    check_amount(amount, what)
 
 
 def _later(node: PlanLoop, moved: set[str], amount: int) -> PlanLoop:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
-from polyopt.transform.find import find_loop, unknown
+from polyopt.transform.find import check_name, find_loop, unknown
 from polyopt.transform.split import check_size
 from polyopt.transform.storage import Store
 
@@ -37,6 +37,7 @@ def store(
     the iterator that writes it. ``at=""`` is the
     whole program, ``at="full"`` stores the array itself.
     """
+    check_name("array", array)
     if array not in [a.name for a in program.scop.arrays]:
         raise unknown("array", array, [a.name for a in program.scop.arrays])
     present = [s for s in program.stores if s.array == array]
@@ -64,6 +65,9 @@ def _per_dimension(
 ) -> tuple[int, ...]:
     if not wanted:
         return old
+    if not isinstance(wanted, dict):
+        message = f"store({array!r}): sizes come per dimension, as in {{0: 3}}, not {wanted!r}"
+        raise InvalidOptionError(message)
     rank = program.scop.array(array).rank
     result = list(old or (0,) * rank)
     for key, size in wanted.items():

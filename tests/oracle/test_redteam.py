@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polyopt.analysis.interpret import interpret
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.frontend.c import parse_c
 from polyopt.transform.plan import Plan
 
@@ -151,3 +151,32 @@ def test_a_distributed_nest_has_loops_of_distinct_names(tmp_path):
 def test_numbers_beyond_what_c_counts_are_refused(move):
     with pytest.raises(InvalidOptionError, match="too large"):
         move(plan_of(BLUR))
+
+
+def test_merge_shifts_all_statements_of_the_second_loop(tmp_path):
+    plan = plan_of("""void f(int N, float c[N], float d[N], float e[N], const float a[N]) {
+        for (int i = 0; i < N; i++) c[i] = a[i];
+        for (int i = 0; i < N - 1; i++) { float u = c[i + 1]; d[i] = u + 1; e[i] = d[i] * c[i]; }
+    }""").merge("c.i", "e.i", shift=1)
+    assert_same(plan, tmp_path, {"N": 1}, {"N": 2}, {"N": 9})
+
+
+@pytest.mark.parametrize("name", [None, 7, ["out"], {}, b"out"])
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda p, n: p.tile(n, y=4),
+        lambda p, n: p.split(n, 4),
+        lambda p, n: p.merge("bx.y", n),
+        lambda p, n: p.distribute("out.y", n),
+        lambda p, n: p.fuse(n, "out"),
+        lambda p, n: p.fuse("bx", n),
+        lambda p, n: p.inline(n),
+        lambda p, n: p.store(n, at=""),
+        lambda p, n: p.pack(n, at="out.y"),
+        lambda p, n: p.parallelize(n),
+    ],
+)
+def test_what_is_no_name_names_nothing(name, move):
+    with pytest.raises(UnknownNameError, match="known by its name"):
+        move(plan_of(BLUR), name)
