@@ -1,0 +1,25 @@
+"""An expert's schedule of quantise -> convolve -> ReLU: one pass over the image, tile by tile.
+
+ReLU works on what the convolution just wrote, so the two nests become one, and the 3 x 3 weights
+are unrolled into it. Quantised values live in a tile's buffer of 66 rows of 514, 136 KB: small
+enough for the second-level cache, with rows long enough for the hardware's prefetch.
+"""
+
+from __future__ import annotations
+
+import polyopt as po
+
+
+def schedule(scop: po.Scop) -> po.Plan:
+    """ReLU merged into the convolution, the quantisation fused into its tiles."""
+    return (
+        po.Plan(scop)
+        .merge("C.h", "C_2.h", depth=2)
+        .tile("C_2", h=64, w=512)
+        .fuse("Q", into="C_2")
+        .unroll("C.kh")
+        .unroll("C.kw")
+        .vectorize("Q.w")
+        .vectorize("C_2.w")
+        .parallelize("C_2.h_tile")
+    )

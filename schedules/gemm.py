@@ -1,0 +1,32 @@
+"""An expert's schedule of the matrix product: blocks for the caches, 4 x 8 products in registers.
+
+A block of 256 x 256 of B is copied to a buffer that fits the second-level cache and has no gaps
+between its rows, and serves 128 rows of A. Inside, four rows of C take eight products each per
+pass over a row: an element of B is loaded once for four rows, an element of C once for eight
+products.
+"""
+
+from __future__ import annotations
+
+import polyopt as po
+
+
+def schedule(scop: po.Scop) -> po.Plan:
+    """Scaling apart from the product, which is tiled twice and packed."""
+    return (
+        po.Plan(scop)
+        .distribute("C.i", at="C_1")
+        .tile("C_1", i=128, k=256, j=256)
+        .reorder("C.i_tile", "C_1.j_tile", "C.k_tile")
+        .pack("B", at="C.k_tile")
+        .tile("C_1", i=4, k=8)
+        .reorder("C.i_tile2", "C.k_tile2", "C_1.j", "C.i", "C.k")
+        .unroll("C.i")
+        .unroll("C.k")
+        .separate("C.i_tile2")
+        .separate("C.k_tile2")
+        .vectorize("C.j")
+        .vectorize("C_1.j")
+        .parallelize("C.i2")
+        .parallelize("C.i_tile")
+    )
