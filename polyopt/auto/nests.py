@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.errors import PolyoptError
-from polyopt.isl import dim_type
+from polyopt.isl import PwMultiAff, dim_type
 from polyopt.transform.find import find_loop, path_to
 from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.program import Program, Touch
 
 #: reductions of at most this many iterations in all are unrolled inside the vector loop
 SHORT = 32
@@ -95,9 +95,43 @@ def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
     try:
         if prod(SHORT + 1 if trip is None else trip for trip in trips) <= SHORT:
             return _unrolled(plan, loop, inner)
-        return _moved_in(plan, loop)
+        return plan if _jumps(plan.program, loop) else _moved_in(plan, loop)
     except PolyoptError:
         return plan
+
+
+def _jumps(program: Program, loop: PlanLoop) -> bool:
+    """Whether more reads go from row to row as the loop goes on than go along a row.
+
+    Such a loop is no good innermost, even where it walks along what is written: the sum of each
+    row of a matrix is one.
+    """
+    rows = [
+        _changes_rows(touch, program.copies[host].outer + iterator)
+        for host in copies_in(loop)
+        if (iterator := _last_iterator(program.copies[host].statement)) is not None
+        for touch in program.read_events
+        if touch.host == host and touch.access.array != program.copies[host].statement.array
+    ]
+    return rows.count(True) > rows.count(False)
+
+
+def _changes_rows(touch: Touch, wanted: int) -> bool | None:
+    """Whether the element lies in another row when a dimension of its host moves on.
+
+    ``None``: it is the same element, or depends on data.
+    """
+    #: { H[d] -> A[x] }
+    host_to_element = touch.at_host.reverse().apply_range(touch.element)
+    rank = host_to_element.dim(dim_type.out)
+    if rank == 0 or not host_to_element.is_single_valued():
+        return None
+    element = PwMultiAff.from_map(host_to_element)
+    moves = [
+        any(aff.involves_dims(dim_type.in_, wanted, 1) for _, aff in subscript.get_pieces())
+        for subscript in map(element.get_at, range(rank))
+    ]
+    return any(moves[:-1]) if any(moves) else None
 
 
 def _unrolled(plan: Plan, loop: PlanLoop, inner: list[PlanLoop]) -> Plan:
