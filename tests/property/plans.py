@@ -5,10 +5,10 @@ What it refuses has to be refused well: an error of polyopt's own, told in the u
 
 from __future__ import annotations
 
-import random
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import InternalError, PolyoptError
@@ -18,6 +18,7 @@ from polyopt.transform.plan import MOVES, Plan
 from polyopt.transform.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Sequence
 
     from polyopt.ir.scop import Scop
@@ -30,7 +31,7 @@ _MOST_TRIES = 24
 _MOST_SIZE = 7
 
 
-class Defect(Exception):
+class Defect(Exception):  # noqa: N818 (it is polyopt's, not this file's)
     """polyopt failed in a way that no user may see; ``kind`` says where."""
 
     def __init__(self, kind: str, text: str, moves: Sequence[Call] = ()) -> None:
@@ -232,7 +233,7 @@ def _neighbours(plan: Plan) -> list[tuple[str, str]]:
     return [
         (one.name, other.name)
         for body in bodies
-        for one, other in zip(body, body[1:], strict=False)
+        for one, other in pairwise(body)
         if isinstance(one, PlanLoop) and isinstance(other, PlanLoop)
     ]
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 MOST_TRIALS = 400
 
 
-def shrunk(failure: Failure, *, trials: int = MOST_TRIALS, timeout_s: float | None = None) -> Failure:
+def shrunk(
+    failure: Failure, *, trials: int = MOST_TRIALS, timeout_s: float | None = None
+) -> Failure:
     """The smallest failure of the same kind that a greedy search finds."""
     best, left = failure, trials
     progress = True

@@ -97,7 +97,9 @@ def wrong_variants():
         yield name, replace(good, source=good.source.replace(old, new))
 
 
-@pytest.mark.parametrize(("name", "function"), list(wrong_variants()), ids=lambda value: str(value)[:7])
+@pytest.mark.parametrize(
+    ("name", "function"), list(wrong_variants()), ids=lambda value: str(value)[:7]
+)
 def test_the_comparison_sees_wrong_code(name, function):
     scop = parse_c(CHAIN)
     runs = runs_of(scop, [{"N": 1}, {"N": 7}], seed=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import polyopt as po
 from polyopt.codegen.emit import emit
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .plans import Tally
 
 AUTO = Call("auto")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,9 @@ class Example:
         """Write it as C with a head comment that says sizes and moves."""
         lines = [f"// {line}" for line in note.splitlines()]
         lines.append(f"// sizes: {json.dumps(dict(self.sizes))}")
-        for call in self.calls:
-            lines.append(f"// move: {json.dumps([call.name, call.args, call.options])}")
+        lines += [
+            f"// move: {json.dumps([call.name, call.args, call.options])}" for call in self.calls
+        ]
         path.write_text("\n".join([*lines, "", self.text.strip(), ""]), encoding="utf-8")
 
     @classmethod
@@ -78,9 +80,7 @@ class Failure:
     def __str__(self) -> str:
         """All that is needed to see it again."""
         moves = "\n".join(f"    .{call}" for call in self.example.calls)
-        return (
-            f"{self.kind}: {self.text}\n{moves}\n{dict(self.example.sizes)}\n{self.example.text}"
-        )
+        return f"{self.kind}: {self.text}\n{moves}\n{dict(self.example.sizes)}\n{self.example.text}"
 
 
 @dataclass(eq=False)
@@ -151,9 +151,7 @@ def _started(example: Example, name: str, seed: int) -> tuple[Trial, Plan]:
     return Trial(example, Subject(scop, runs, (unfused,)), {name: ()}), Plan(scop)
 
 
-def failures_of(
-    trials: Iterable[Trial], *, timeout_s: float | None = None
-) -> tuple[Failure, ...]:
+def failures_of(trials: Iterable[Trial], *, timeout_s: float | None = None) -> tuple[Failure, ...]:
     """What fails in these trials, their C included."""
     trials = list(trials)
     known = {name: (t.example, calls) for t in trials for name, calls in t.plans.items()}

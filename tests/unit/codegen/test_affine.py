@@ -8,7 +8,7 @@ import pytest
 
 from polyopt.analysis.points import parameter_value
 from polyopt.codegen.program import c_affine
-from polyopt.isl import AstBuild, PwAff, Set, parse_map, params_space
+from polyopt.isl import AstBuild, PwAff, Set, params_space, parse_map
 
 PARAMS = ("i", "j", "k")
 VALUES = [(5, -3, 2), (-7, 4, 1), (0, 9, -6)]
