@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from docs import build
@@ -29,6 +30,17 @@ def test_a_broken_link_is_found(tmp_path, monkeypatch):
 def test_examples_are_run_anew():
     page = "```python\n>>> x = 1\n>>> x + 1\n3\n```\n```python no-run\n>>> 1 / 0\n2\n```\n"
     assert build.refreshed(page) == page.replace("3", "2")
+
+
+def test_the_readme_is_true_also_where_it_shows_no_output(monkeypatch, capsys):
+    monkeypatch.chdir(build.ROOT)
+    names = {"image": np.zeros((70, 80), np.uint16)}
+    text = (build.ROOT / "README.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python[^\n]*\n(.*?)```", text, re.DOTALL):
+        exec(block, names)  # noqa: S102
+    assert names["kernel"](names["image"]).shape == (68, 78)
+    assert "int blur(" in capsys.readouterr().out
+    assert "bx[3 rolling]" in str(names["plan"])
 
 
 def test_a_plain_example_that_fails_is_found():
