@@ -32,6 +32,13 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.find import copies_of, path_to
+from polyopt.transform.locals import (
+    companions,
+    local_instances,
+    local_stores,
+    unread_elsewhere,
+    without_lost_stores,
+)
 from polyopt.transform.show import describe
 from polyopt.transform.storage import Store, project_tail, store_for
 from polyopt.transform.tree import (
@@ -97,7 +104,10 @@ def fuse(
     instances = found.instances
     if storage == "sliding":
         instances = {name: _only_new(part) for name, part in instances.items()}
-    result = _graft(program, node, array, names, instances)
+    others = companions(program, names)
+    instances = local_instances(program, others, instances)
+    result = _graft(program, node, array, tuple(instances), instances)
+    result = local_stores(program, result, others, len(path_to(program, loop)))
     if storage != "full":
         result = _with_store(result, array, loop, storage)
     return _drop_originals(program, result, array, names, loop, keep=keep)
@@ -357,23 +367,24 @@ def _drop_originals(
     """Remove the producer's own nest unless someone outside the loop still needs it."""
     if keep:
         return after
+    served = {*names, *copies_in(path_to(after, loop)[-1])}
     needed = [
         host
         for host, access in after.loads
         if access.array == array
-        and host not in names
+        and host not in served
         and store_for(after.stores, array, after.places[host]) is None
     ]
     live = before.scop.array(array).is_live_out
     stored = store_for(after.stores, array, after.places[next(iter(_fused(after, names, loop)))])
-    if (needed or (live and stored is not None)) and keep is None:
+    if (needed or live) and keep is None:
         return after
     if live and stored is not None:
         raise _lost(before, array, names)
-    dropped = set(names)
+    dropped = {*names, *unread_elsewhere(before, names, companions(before, names))}
     copies = {name: copy for name, copy in after.copies.items() if name not in dropped}
     result = replace(after, copies=copies, tree=without(after.tree, dropped), operands={})
-    return _original_names(result)
+    return _original_names(without_lost_stores(result))
 
 
 def _fused(program: Program, names: tuple[str, ...], loop: str) -> list[str]:

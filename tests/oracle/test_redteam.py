@@ -12,7 +12,9 @@ import pytest
 from polyopt.analysis.interpret import interpret
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.frontend.c import parse_c
+from polyopt.transform.find import find_loop
 from polyopt.transform.plan import Plan
+from polyopt.transform.tree import copies_in
 
 from .transformed import random_arrays
 
@@ -180,3 +182,38 @@ def test_merge_shifts_all_statements_of_the_second_loop(tmp_path):
 def test_what_is_no_name_names_nothing(name, move):
     with pytest.raises(UnknownNameError, match="known by its name"):
         move(plan_of(BLUR), name)
+
+
+SUMS = """void f(int N, float out[N], float other[N], const float a[N]) {
+    float bx[N];
+    for (int y = 0; y < N; y++) {
+        float s = 0;
+        for (int k = 0; k < 3; k++) s += a[y] * k;
+        float t = s + 1;
+        bx[y] = t * s;
+        OTHER
+    }
+    for (int z = 0; z < N - 1; z++) { float s = bx[z] + bx[z + 1]; out[z] = s * s; }
+}"""
+
+
+@pytest.mark.parametrize("storage", ["scratch", "sliding", "full"])
+@pytest.mark.parametrize("other", ["other[y] = 1;", "other[y] = t;"])
+def test_a_fused_producer_takes_its_locals_along(storage, other, tmp_path):
+    plan = plan_of(SUMS.replace("OTHER", other)).tile("out", z=4)
+    plan = plan.fuse("bx", "out", storage=storage)
+    assert {"bx", "s", "t"} <= _written_in(plan, "out.z_tile")
+    assert ("s" in _written_in(plan, "other.y")) == ("= t" in other)
+    assert_same(plan, tmp_path, {"N": 2}, {"N": 5}, {"N": 9})
+
+
+def _written_in(plan: Plan, loop: str) -> set[str]:
+    copies = plan.program.copies
+    return {copies[c].statement.array for c in copies_in(find_loop(plan.program, loop))}
+
+
+def test_a_producer_fused_in_full_does_not_run_twice(tmp_path):
+    plan = plan_of(SUMS.replace("OTHER", "other[y] = 1;")).tile("out", z=4)
+    plan = plan.fuse("bx", "out", storage="full")
+    assert [p.copy for p in plan.program.places.values() if "bx" in p.copy] == ["bx@out.z_tile"]
+    assert_same(plan, tmp_path, {"N": 5})
