@@ -96,3 +96,9 @@ def test_the_ranges_of_a_reduction_are_named():
     with pytest.raises(po.errors.TypeMismatchError) as caught:
         po.stage("peak", ["H"], lambda y: po.max(lambda x: x * y, "W"))
     assert "po.max(lambda x: img[y, x], x=W)" in caught.value.diagnostic.hint
+
+
+@pytest.mark.parametrize("source", ["", 3, None])
+def test_what_is_no_c_file(source):
+    with pytest.raises(InvalidOptionError, match="a C file or program text is needed, not"):
+        po.parse_c(source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, TooDeepError
 from polyopt.frontend.c.locate import Locator
@@ -56,6 +56,9 @@ def parse_c(
 def _read(source: str | Path) -> Source:
     if isinstance(source, str) and re.search(r"[{}\n]", source):
         return Source("<program>", source)
+    if not source or not isinstance(cast("object", source), str | Path):
+        msg = f"a C file or program text is needed, not {source!r}"
+        raise InvalidOptionError(msg)
     path = Path(source)
     try:
         return Source(str(path), path.read_text(encoding="utf-8"))
