@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 MOST_REPEATED = 1.35
 #: rows shorter than this many bytes waste the hardware's prefetching
 SHORTEST_RUN = 1024
+#: rows per strip that producers slide down, the first that leaves threads enough strips
+STRIPS = (128, 64, 32, 16)
+#: what sliding costs besides: modulo addresses, a test per row
+SLIDING = 0.03
 
 
 @dataclass(frozen=True)
@@ -90,19 +94,41 @@ def _group_root(plan: Plan, model: Model, root: str) -> tuple[Plan, list[Remark]
     if not follow:
         return plan, []
     probe = _Probe(plan, model, root, around, tuple(follow))
+    while True:
+        found = _best(probe)
+        if found is not None:
+            return found[0].plan, _numbered(found[0], found[1], probe)
+        again = {a for a, factor in probe.least.items() if factor > MOST_REPEATED}
+        if not again - probe.excluded.keys():
+            reason = "no tile keeps repeated work and buffers within bounds"
+            return plan, [Remark("refused", "fuse", p, reason, root) for p in candidates]
+        probe.excluded.update({a: probe.least[a] for a in again})
+        probe.built.clear()
+
+
+def _best(probe: _Probe) -> tuple[_Grown, dict[str, dict[str, float]]] | None:
+    """The cheapest tiling, or strips of rows where these are cheaper."""
     best: tuple[float, dict[str, int], dict[str, dict[str, float]]] | None = None
-    for sizes in _tilings(follow):
+    for sizes in _tilings(list(probe.follow)):
         weighed = _weigh(probe, sizes)
         if weighed is not None and (best is None or weighed[0] < best[0]):
             best = (weighed[0], sizes, weighed[1])
-    if best is None:
-        reason = "no tile keeps repeated work and buffers within bounds"
-        return plan, [Remark("refused", "fuse", p, reason, root) for p in candidates]
-    grown = _grow(probe, best[1])
-    if grown is None:
-        return plan, []
-    said = [replace(r, numbers=best[2].get(r.subject, {})) for r in grown.remarks]
-    return grown.plan, said
+    slid = _slide(probe)
+    if slid is not None and (best is None or slid[0] < best[0]):
+        return slid[1], slid[2]
+    grown = _grow(probe, best[1]) if best is not None else None
+    return (grown, best[2]) if grown is not None and best is not None else None
+
+
+def _numbered(
+    grown: _Grown, numbers: Mapping[str, Mapping[str, float]], probe: _Probe
+) -> list[Remark]:
+    reason = "too much of it would be computed again"
+    left_out = [
+        Remark("refused", "fuse", a, reason, probe.root, numbers={"recompute": round(factor, 3)})
+        for a, factor in probe.excluded.items()
+    ]
+    return [*(replace(r, numbers=numbers.get(r.subject, {})) for r in grown.remarks), *left_out]
 
 
 def _apart(program: Program, producer: str, around: tuple[PlanLoop, ...]) -> bool:
@@ -173,6 +199,10 @@ class _Probe:
         default_factory=dict[tuple[tuple[str, int], ...], "_Grown | None"]
     )
 
+    #: producers left out because every tiling computes them too often, and how often at least
+    excluded: dict[str, float] = field(default_factory=dict[str, float])
+    least: dict[str, float] = field(default_factory=dict[str, float])
+
     def grown(self, sizes: Mapping[str, int]) -> _Grown | None:
         """The tiling of these sizes, built once."""
         key = tuple(sorted(sizes.items()))
@@ -209,8 +239,11 @@ class _Probe:
         }
 
 
-def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
-    """The tiling with all producers that can join; ``None`` if none can."""
+def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | None:
+    """The tiling with all producers that can join; ``None`` if none can.
+
+    ``rows`` names a point loop along which they slide, instead of filling tiles.
+    """
     root = probe.root
     try:
         tiled, at = _tiled(probe, sizes)
@@ -224,19 +257,23 @@ def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
         waiting = [
             p
             for p in producers_of(tiled.program, inside)
-            if p not in said and _ready(tiled.program, p, inside)
+            if p not in said and p not in probe.excluded and _ready(tiled.program, p, inside)
         ]
         if not waiting:
             break
         producer = waiting[0]
         try:
-            tiled = tiled.fuse(producer, into=root, at=at)
+            if rows:
+                tiled = tiled.fuse(producer, into=root, at=rows, storage="sliding")
+            else:
+                tiled = tiled.fuse(producer, into=root, at=at)
         except PolyoptError as error:
             reason = error.diagnostic.message
             remarks.append(Remark("refused", "fuse", producer, reason, root, code=error.code))
             continue
         fused.append(producer)
-        remarks.append(Remark("applied", "fuse", producer, "computed in its tiles", root))
+        reason = "computed row by row, in a window of its rows" if rows else "computed in its tiles"
+        remarks.append(Remark("applied", "fuse", producer, reason, root))
     return _Grown(tiled, at, tuple(remarks)) if fused else None
 
 
@@ -266,27 +303,79 @@ def _tiled(probe: _Probe, sizes: Mapping[str, int]) -> tuple[Plan, str]:
     return plan, tiles[-1]
 
 
+def _slide(probe: _Probe) -> tuple[float, _Grown, dict[str, dict[str, float]]] | None:
+    """Strips of rows in which producers run row by row, each keeping a window of its rows.
+
+    Work is repeated at the top of a strip only, and the windows are small: worth it where the
+    buffers of a tile would leave the nearest cache.
+    """
+    if len(probe.follow) < 2:
+        return None
+    rows = probe.follow[-2]
+    sizes = {rows.name: _strip(probe, rows)}
+    overlap = probe.extents(sizes)
+    grown = _grow(probe, sizes, rows=rows.name)
+    if overlap is None or grown is None or any(r.kind != "applied" for r in grown.remarks):
+        return None
+    windows = {
+        s.array: [_number(e, probe.model.sizes) for e in s.extents]
+        for s in grown.plan.program.scratches
+        if s.at == grown.at
+    }
+    weighed = _cost(probe, sizes, overlap, windows)
+    if weighed is None or not _proven(grown.plan):
+        return None
+    return weighed[0] + SLIDING, grown, weighed[1]
+
+
+def _proven(plan: Plan) -> bool:
+    try:
+        plan.prove()
+    except PolyoptError:
+        return False
+    return True
+
+
+def _strip(probe: _Probe, rows: PlanLoop) -> int:
+    """Rows per strip: many, as long as all threads get several strips."""
+    least = 4 * probe.model.target.cores
+    fitting = (s for s in STRIPS if _iterations(probe, {rows.name: s}) >= least)
+    return next(fitting, STRIPS[-1])
+
+
 def _weigh(
     probe: _Probe, sizes: Mapping[str, int]
 ) -> tuple[float, dict[str, dict[str, float]]] | None:
-    """Relative cost of a tiling: repeated work, short runs, buffers against the caches."""
+    """Relative cost of a tiling, and the numbers behind it per producer."""
     extents = probe.extents(sizes)
-    if not extents:
-        return None
+    return _cost(probe, sizes, extents, extents) if extents else None
+
+
+def _cost(
+    probe: _Probe,
+    sizes: Mapping[str, int],
+    computed: Mapping[str, list[float]],
+    kept: Mapping[str, list[float]],
+) -> tuple[float, dict[str, dict[str, float]]] | None:
+    """Repeated work, short runs, buffers against the caches; ``None`` where out of bounds.
+
+    ``computed`` are the elements per tile of each producer, ``kept`` those that its buffer holds.
+    """
     scop, model = probe.plan.scop, probe.model
     iterations = _iterations(probe, sizes)
-    total, repeated, weight = 0.0, 0.0, 0.0
+    total, repeated, weight, fits = 0.0, 0.0, 0.0, True
     numbers: dict[str, dict[str, float]] = {}
-    for array, sides in extents.items():
+    for array, sides in computed.items():
         elements, once = prod(sides), prod(_whole(probe, array)) / iterations
         factor = max(1.0, elements / once) if once else 1.0
+        probe.least[array] = min(factor, probe.least.get(array, factor))
         if factor > MOST_REPEATED:
-            return None
+            fits = False
         ops = max(sum(work(s.value) for s in scop.statements if s.array == array), 1.0)
-        bytes_ = elements * scop.array(array).type.bytes
+        bytes_ = prod(kept.get(array, sides)) * scop.array(array).type.bytes
         total, repeated, weight = total + bytes_, repeated + (factor - 1.0) * ops, weight + ops
         numbers[array] = {"scratch bytes": bytes_, "recompute": round(factor, 3)}
-    if total > model.target.l2_bytes / 2:
+    if not fits or total > model.target.l2_bytes / 2:
         return None
     pressure = 0.15 * (total > model.target.l1_bytes) + 0.25 * total / model.target.l2_bytes
     short = 0.4 * max(0.0, 1.0 - _run(probe, sizes) / (4 * SHORTEST_RUN))

@@ -1,27 +1,31 @@
 """Which producers are computed where they are read, instead of being stored at all.
 
-A producer is inlined when repeating it costs less than storing and loading it: the work added
-per element is (evaluations / instances - 1) times its operations.
+From the outputs backwards, a producer is inlined when repeating it costs less than storing and
+loading it: the work added per element is (evaluations - 1) times its operations, where equal
+operands of one consumer instance count once, also through producers inlined before.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
+from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
-from polyopt.isl import Val, context, dim_type
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
-    from polyopt.ir.scop import Access, Scop, Statement
+    from collections.abc import Mapping
+
+    from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map
     from polyopt.transform.plan import Plan
 
 #: operations that one store and its loads are worth, of a vector's lane
 WORTH = 12.0
-#: size of every parameter where reuse is counted
+#: size of every parameter where evaluations are counted
 SAMPLE = 24
 #: no right-hand side grows beyond this many operations
 LARGEST = 160.0
@@ -31,18 +35,20 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with every producer inlined that is cheaper to repeat than to store."""
     scop = plan.scop
     remarks: list[Remark] = []
+    reading = _Reading(scop, assumed_sizes(scop, dict.fromkeys(scop.params, SAMPLE)))
     cost = {s.name: work(s.value) for s in scop.statements}
-    for statement in scop.statements:
+    for statement in reversed(scop.statements):
         if not _is_candidate(scop, statement):
             continue
-        uses = _uses(scop, statement)
-        if not uses:
+        hosts = reading.hosts(statement.array)
+        if not hosts:
             continue
-        added = (sum(uses) - 1) * cost[statement.name]
-        numbers = {"evaluations per element": sum(uses),
-                   "operations": cost[statement.name], "added": added}  # fmt: skip
-        largest = max(_grown(scop, statement, cost, name) for name in _readers(scop, statement))
-        if added > WORTH or largest > LARGEST:
+        own = cost[statement.name]
+        evaluations = reading.evaluations(hosts)
+        grown = {name: cost[name] + len(taps) * own for name, taps in hosts.items()}
+        added = (evaluations - 1) * own
+        numbers = {"evaluations per element": evaluations, "operations": own, "added": added}
+        if added > WORTH or max(grown.values()) > LARGEST:
             reason = "repeating it costs more than storing it"
             remarks.append(Remark("refused", "inline", statement.array, reason, numbers=numbers))
             continue
@@ -51,8 +57,8 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         except PolyoptError as error:
             remarks.append(_impossible(statement, error))
             continue
-        for reader in _readers(scop, statement):
-            cost[reader] = _grown(scop, statement, cost, reader)
+        reading.inlined.add(statement.array)
+        cost.update(grown)
         reason = "repeating it costs less than storing it"
         remarks.append(Remark("applied", "inline", statement.array, reason, numbers=numbers))
     return plan, tuple(remarks)
@@ -70,49 +76,46 @@ def _is_candidate(scop: Scop, statement: Statement) -> bool:
     return array.role == "temp" and len(writers) == 1 and not reads_itself
 
 
-def _readers(scop: Scop, statement: Statement) -> list[str]:
-    return [s.name for s in scop.statements if any(a.array == statement.array for a in s.reads)]
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """Who reads which elements, seen through the arrays that are inlined already."""
+
+    scop: Scop
+    sizes: Mapping[str, int]
+    inlined: set[str] = field(default_factory=set[str])
+
+    def hosts(self, array: str) -> dict[str, list[Map]]:
+        """Per statement that stays: its distinct operands ``{ S[i] -> A[x] }`` of an array."""
+        found = {
+            s.name: self._operands(s, array)
+            for s in self.scop.statements
+            if s.array not in self.inlined
+        }
+        return {name: operands for name, operands in found.items() if operands}
+
+    def _operands(self, statement: Statement, array: str) -> list[Map]:
+        result: list[Map] = []
+        for access in statement.reads:
+            if access.array == array:
+                _add(result, access.relation)
+            elif access.array in self.inlined:
+                producer = next(s for s in self.scop.statements if s.array == access.array)
+                link = access.relation.apply_range(producer.write.relation.reverse())
+                for onward in self._operands(producer, array):
+                    _add(result, link.apply_range(onward))
+        return result
+
+    def evaluations(self, hosts: Mapping[str, list[Map]]) -> float:
+        """How often each element that is read would be computed."""
+        operands = [operand for taps in hosts.values() for operand in taps]
+        events = sum(count(operand.domain(), self.sizes) for operand in operands)
+        elements = operands[0].range()
+        for operand in operands[1:]:
+            elements = elements.union(operand.range())
+        return events / max(count(elements.coalesce(), self.sizes), 1)
 
 
-def _grown(scop: Scop, statement: Statement, cost: dict[str, float], reader: str) -> float:
-    """The operations of a reader once the statement is inlined in it, equal operands shared."""
-    reads = [a for a in scop.statement(reader).reads if a.array == statement.array]
-    return cost[reader] + len(_distinct(reads)) * cost[statement.name]
-
-
-def _distinct(accesses: list[Access]) -> list[Access]:
-    result: list[Access] = []
-    for access in accesses:
-        if not any(access.relation.is_equal(o.relation) for o in result):
-            result.append(access)
-    return result
-
-
-def _uses(scop: Scop, statement: Statement) -> list[float]:
-    """Per reader: evaluations per element of the array, equal operands counted once."""
-    result: list[float] = []
-    for name in _readers(scop, statement):
-        reads = [a for a in scop.statement(name).reads if a.array == statement.array]
-        result.append(sum(_reuse(access) for access in _distinct(reads)))
-    return result
-
-
-def _reuse(access: Access) -> float:
-    """How many instances of the reader read one element through a reference: 1 for a stencil
-    tap, the trip count of loops that the subscript does not use otherwise."""
-    relation = access.relation
-    if relation.is_injective():
-        return 1.0
-    return _overlap(relation)
-
-
-def _overlap(relation: Map) -> float:
-    """The reuse of an element, counted on a domain of moderate size."""
-    domain = relation.domain()
-    sizes: dict[str, int] = {}
-    for position in range(domain.dim(dim_type.param)):
-        sizes[relation.get_dim_name(dim_type.param, position) or ""] = SAMPLE
-        relation = relation.fix_val(dim_type.param, position, Val.int_from_si(context(), SAMPLE))
-    elements = count(relation.range(), sizes)
-    events = count(relation.domain(), sizes)
-    return events / elements if elements else 1.0
+def _add(known: list[Map], operand: Map) -> None:
+    """Keep an operand unless an equal one is known."""
+    if not any(operand.is_equal(other) for other in known):
+        known.append(operand)

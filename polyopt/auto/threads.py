@@ -42,7 +42,7 @@ def _in_nest(
 ) -> tuple[Plan, list[Remark]]:
     """Mark the first loop, from the outside in, that is independent and long enough."""
     remarks: list[Remark] = []
-    fallback: Plan | None = None
+    fallback: tuple[float, Plan] | None = None
     level: Tree = (root,)
     while level:
         loop = level[0]
@@ -64,10 +64,11 @@ def _in_nest(
             reason = "its iterations are independent"
             done = Remark("applied", "parallelize", loop.name, reason, numbers=numbers)
             return marked, [*remarks, done]
-        fallback = fallback or marked
+        if fallback is None or numbers["iterations"] > fallback[0]:
+            fallback = (numbers["iterations"], marked)
         reason = "too few iterations to share evenly"
         remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
-    return fallback or plan, remarks
+    return (fallback[1] if fallback else plan), remarks
 
 
 def _in_each(

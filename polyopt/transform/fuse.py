@@ -299,7 +299,7 @@ def _graft(
         }
         for level, loop in enumerate(path_to(program, node.name))
     }
-    return replace(program, copies=copies, tree=with_values(tree, added), operands={})
+    return replace(program, copies=copies, tree=with_values(tree, added), operands={}, instances={})
 
 
 def _free(name: str, taken: set[str], at: str) -> str:
@@ -383,7 +383,9 @@ def _drop_originals(
         raise _lost(before, array, names)
     dropped = {*names, *unread_elsewhere(before, names, companions(before, names))}
     copies = {name: copy for name, copy in after.copies.items() if name not in dropped}
-    result = replace(after, copies=copies, tree=without(after.tree, dropped), operands={})
+    result = replace(
+        after, copies=copies, tree=without(after.tree, dropped), operands={}, instances={}
+    )
     return _original_names(without_lost_stores(result))
 
 

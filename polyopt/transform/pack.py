@@ -62,6 +62,7 @@ def pack(program: Program, array: str, at: str) -> Program:
         tree=with_values(tree, added),
         stores=(*program.stores, store),
         operands={},
+        instances={},
     )
 
 

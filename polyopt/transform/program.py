@@ -68,6 +68,7 @@ class Program:
     #: { P[j] -> [S[i] -> ref[x]] } : the source's flow, which says what to compute there
     flow: UnionMap | None = None
     operands: dict[tuple[str, str], Copy] = field(default_factory=dict[tuple[str, str], Copy])
+    instances: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
@@ -102,7 +103,7 @@ class Program:
         return tuple(
             (name, access)
             for name in self.places
-            for _, _, access in self._loads(self.copies[name], 0)
+            for _, _, access in self._loads(self.copies[name], 0, set())
         )
 
     def scratch(self, copy: str, array: str, *, reading: bool = True) -> Scratch | None:
@@ -175,7 +176,7 @@ class Program:
         return tuple(
             self._touch(copy, name, level, access)
             for name in self.places
-            for copy, level, access in self._loads(self.copies[name], 0)
+            for copy, level, access in self._loads(self.copies[name], 0, set())
         )
 
     def reads_of(self, array: str, hosts: Collection[str]) -> tuple[Touch, ...]:
@@ -186,7 +187,7 @@ class Program:
             self._touch(copy, name, level, access)
             for name in self.places
             if name in hosts
-            for copy, level, access in self._loads(self.copies[name], 0)
+            for copy, level, access in self._loads(self.copies[name], 0, set())
             if access.array == array
         )
 
@@ -204,13 +205,34 @@ class Program:
                     waiting.append(operand)
         return tuple(found)
 
-    def _loads(self, copy: Copy, level: int) -> Iterator[tuple[Copy, int, Access]]:
+    def _loads(
+        self, copy: Copy, level: int, seen: set[tuple[str, str]]
+    ) -> Iterator[tuple[Copy, int, Access]]:
+        """The loads of a copy and of its operands; equal operands of one host count once."""
         for access in copy.statement.reads:
             operand = self.operand(copy, access)
             if operand is None:
                 yield copy, level, access
-            else:
-                yield from self._loads(operand, level + 1)
+                continue
+            key = (operand.statement.name, self._instances(operand, access.ref, copy))
+            if key not in seen:
+                seen.add(key)
+                yield from self._loads(operand, level + 1, seen)
+
+    def _instances(self, operand: Copy, ref: str, reader: Copy) -> str:
+        """``{ H[d] -> P[j] }`` of an operand, as text."""
+        key = (reader.name, ref)
+        if key not in self.instances:
+            count = self._host_dims(reader)
+            last = operand.domain.dim(dim_type.set) - operand.outer
+            pairs = operand.domain.project_out(dim_type.set, count, operand.outer - count)
+            text = str(pairs.set_tuple_name("").coalesce())
+            self.instances[key] = f"{last} {text}"
+        return self.instances[key]
+
+    def _host_dims(self, copy: Copy) -> int:
+        """Dimensions of the copy in the tree that an operand is evaluated for."""
+        return self.copies[copy.name.split("/")[0]].domain.dim(dim_type.set)
 
     def _touch(self, copy: Copy, host: str, level: int, access: Access) -> Touch:
         tree_copy = self.copies[host]
