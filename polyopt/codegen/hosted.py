@@ -47,7 +47,8 @@ def hosted(program: Program, name: str) -> Hosted:
     index = tuple(_pulled(e, identity, copy) for e in copy.statement.index)
     buffer = scratch.name if scratch else copy.statement.array
     value = _value(program, copy, name, identity)
-    return Hosted(buffer, _stored(program, name, scratch, index), value)
+    place = _stored(program, name, scratch or copy.statement.array, index)
+    return Hosted(buffer, place, value)
 
 
 def _identity(copy: Copy) -> PwMultiAff:
@@ -83,7 +84,7 @@ def _over(
         return _value(program, operand, host, onward.pullback_pw_multi_aff(to_copy))
     scratch = program.scratch(host, expr.array)
     where = scratch.name if scratch else expr.array
-    return Load(expr.type, where, _stored(program, host, scratch, index), expr.span)
+    return Load(expr.type, where, _stored(program, host, scratch or expr.array, index), expr.span)
 
 
 def _pulled(expr: Expr, to_copy: PwMultiAff, copy: Copy) -> Expr:
@@ -102,11 +103,14 @@ def _onto_operand(copy: Copy, operand: Copy) -> PwMultiAff:
 
 
 def _stored(
-    program: Program, host: str, scratch: Scratch | None, index: tuple[Expr, ...]
+    program: Program, host: str, scratch: Scratch | str, index: tuple[Expr, ...]
 ) -> tuple[Expr, ...]:
-    """Subscripts of a buffer; a scalar buffer has none."""
-    if scratch is None:
-        return index
+    """Subscripts of a buffer, or of an array by its name: C's arrays start at 0, others may not."""
+    if isinstance(scratch, str):
+        lower = program.scop.array(scratch).lower
+        space = program.copies[host].domain.get_space()
+        firsts = [low.insert_domain(space) for low in lower]
+        return tuple(map(_minus, index, firsts)) if lower else index
     prefix = prefix_map(program.copies[host], program.places[host].loops[: scratch.depth])
     to_times = prefix.as_pw_multi_aff()
     result: list[Expr] = []
@@ -127,7 +131,8 @@ def _modulo(expr: Expr, fold: int, *, from_zero: bool) -> Expr:
     return binary("mod" if from_zero else "floormod", expr, const(I64, fold))
 
 
-def _minus(expr: Expr, offset: PwAff, stride: int) -> Expr:
+def _minus(expr: Expr, offset: PwAff, stride: int = 1) -> Expr:
     if isinstance(expr, Affine):
         return index_of(quotient(expr.form.sub(offset), stride))
-    return binary("floordiv", binary("sub", expr, index_of(offset)), const(I64, stride))
+    distance = binary("sub", expr, index_of(offset))
+    return distance if stride == 1 else binary("floordiv", distance, const(I64, stride))

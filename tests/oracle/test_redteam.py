@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.analysis.interpret import interpret
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.frontend.c import parse_c
@@ -217,3 +218,14 @@ def test_a_producer_fused_in_full_does_not_run_twice(tmp_path):
     plan = plan.fuse("bx", "out", storage="full")
     assert [p.copy for p in plan.program.places.values() if "bx" in p.copy] == ["bx@out.z_tile"]
     assert_same(plan, tmp_path, {"N": 5})
+
+
+def test_arrays_that_start_below_zero_start_at_zero_in_c(tmp_path):
+    image = po.input("image", po.i32, ["H", "W"])
+    near = po.clamped(image)
+    halo = po.stage("halo", [(-2, "H + 1"), (-1, "W")], lambda y, x: near[y, x] * 2)
+    out = po.stage("out", [(-1, "H"), "W"], lambda y, x: halo[y - 1, x - 1] + halo[y + 1, x])
+    plan = Plan(po.pipeline(out))
+    for made in (plan, plan.tile("out", y=4).fuse("halo", "out", storage="full")):
+        assert "[y - 1][x - 1]" not in made.emit().source
+        assert_same(made, tmp_path, {"H": 5, "W": 6}, {"H": 1, "W": 1})
