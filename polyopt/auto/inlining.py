@@ -14,6 +14,7 @@ from polyopt.analysis.count import count
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
+from polyopt.isl import dim_type
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 WORTH = 12.0
 #: size of every parameter where evaluations are counted
 SAMPLE = 24
+#: elements that a vector loop computes at once, against one in a serial sum
+LANES = 8
 #: no right-hand side grows beyond this many operations
 LARGEST = 160.0
 
@@ -47,6 +50,8 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         evaluations = reading.evaluations(hosts)
         grown = {name: cost[name] + len(taps) * own for name, taps in hosts.items()}
         added = (evaluations - 1) * own
+        if any(_is_serial(scop.statement(name), taps) for name, taps in hosts.items()):
+            added += (LANES - 1) * own  # there it would run an element at a time
         numbers = {"evaluations per element": evaluations, "operations": own, "added": added}
         if added > WORTH or max(grown.values()) > LARGEST:
             reason = "repeating it costs more than storing it"
@@ -67,6 +72,23 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
 def _impossible(statement: Statement, error: PolyoptError) -> Remark:
     reason = error.diagnostic.message
     return Remark("refused", "inline", statement.array, reason, code=error.code)
+
+
+def _is_serial(host: Statement, taps: list[Map]) -> bool:
+    """Whether a host accumulates along the contiguous dimension of what it reads."""
+    if host.reduction is None:
+        return False
+    count = len(host.iterators)
+    target = {
+        k for k in range(count) for i in host.index if i.form.involves_dims(dim_type.in_, k, 1)
+    }
+    for tap in taps:
+        line = tap.project_out(dim_type.out, 0, max(tap.dim(dim_type.out) - 1, 0))
+        line = line.gist_domain(host.domain)
+        walked = {k for k in range(count) if line.involves_dims(dim_type.in_, k, 1)}
+        if walked and not walked & target:
+            return True
+    return False
 
 
 def _is_candidate(scop: Scop, statement: Statement) -> bool:
