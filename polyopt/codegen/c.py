@@ -15,6 +15,14 @@ _THREADS = """#ifdef _OPENMP
 #else
 #define omp_get_thread_num() 0
 #endif"""
+#: a compiler that is not asked for OpenMP passes over its pragmas, and need not say so
+_UNKNOWN = """#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif"""
+#: clang warns of loops that it could have made vectors of, and did not
+_NOT_VECTORS = """#ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif"""
 #: large buffers start at a cache line
 _BUFFER = """static void *buffer(size_t bytes) {
     return aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -36,6 +44,10 @@ def print_c(function: Function) -> str:
         heads.append("#include <stdlib.h>")
     if "omp_get_thread_num(" in body:
         heads.append(_THREADS)
+    if "#pragma omp" in body:
+        heads.append(_UNKNOWN)
+    if "#pragma omp simd" in body:
+        heads.append(_NOT_VECTORS)
     if _MATH.search(body + support):
         heads.append("#include <math.h>")
     if "INFINITY" in body or "NAN" in body:

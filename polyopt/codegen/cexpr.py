@@ -123,7 +123,9 @@ class _Printer:
                 return CText(text, precedence_of(text), expr.type, I64, I64.range)
             case Inside():
                 text = self.inside(expr)
-                return CText(text, precedence_of(text), BOOL, I32, (0, 1))
+                # where unrolling leaves nothing to ask, the other side may not even exist
+                known = (int(text),) * 2 if text in {"0", "1"} else (0, 1)
+                return CText(text, precedence_of(text), BOOL, I32, known)
             case _:
                 return self._operation(expr)
 

@@ -18,6 +18,7 @@ from polyopt.codegen.program import (
     c_prototype,
     signature_of,
 )
+from polyopt.codegen.unused import without_unused
 from polyopt.errors import InternalError
 from polyopt.ir.expr import Affine, Expr, Inside, Load, walk
 from polyopt.isl import (
@@ -138,7 +139,7 @@ class _Generator:
             for s in self.program.scratches
             if self._home(s) and self.buffers[s.name].heap
         )
-        return Function(self.name, prototype, replace(block, buffers=local), heap, private)
+        return Function(self.name, prototype, without_unused(replace(block, buffers=local)), heap, private)
 
     # -- storage ----------------------------------------------------------------------------
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.program import CProgram
     from polyopt.ir.scop import Array, Scop
 
+#: what keeps little work on one thread: here it is shared, to see that it may be
+_SHARED = re.compile(r"    if \(.* < \d+\) \{\n        threads = 1;.*\n    \}\n")
 _WORKER = Path(__file__).with_name("worker.py")
 #: Locals hold garbage before they are written: gcc 12, clang 8.
 _POISON_LOCALS = "-ftrivial-auto-var-init=pattern"
@@ -79,7 +81,7 @@ def c_text(programs: Iterable[CProgram]) -> str:
         start = program.source.index(f"{program.prototype};")
         head = re.sub(r"\A/\*.*?\*/", "", program.source[:start], flags=re.DOTALL)
         heads.update(dict.fromkeys(part.strip() for part in head.split("\n\n")))
-        bodies.append(program.source[start:])
+        bodies.append(_SHARED.sub("", program.source[start:]))
     return "\n\n".join([*heads, *bodies])
 
 

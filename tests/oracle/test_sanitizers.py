@@ -1,0 +1,210 @@
+"""Generated C has no undefined behaviour, stays in its arrays, and compiles without a warning."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import polyopt as po
+from polyopt.analysis.points import parameter_value
+from polyopt.codegen.emit import emit
+from polyopt.frontend.c import parse_c
+from polyopt.library import kernel_names, load_kernel, recipe, recipe_names
+from polyopt.transform.initial import initial_program
+from polyopt.transform.plan import Plan
+from tests.property.builder import INPUT_RANGES
+from tests.property.plans import random_plan
+from tests.property.programs import random_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from polyopt.codegen.program import CProgram
+    from polyopt.ir.scop import Scop
+
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
+KERNELS = kernel_names()
+#: random plans: seeds, in groups of one test each
+GROUPS = [range(start, start + 8) for start in range(1000, 1040, 8)]
+
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror")
+SANITIZE = (
+    "-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A generated function and sizes to run it at."""
+
+    scop: Scop
+    program: CProgram
+    sizes: tuple[Mapping[str, int], ...]
+
+
+@cache
+def kernel_functions(name: str) -> tuple[Function, ...]:
+    kernel = load_kernel(name)
+    sizes = (kernel.sizes["tiny"], kernel.sizes["test"])
+    plans = {"auto": po.auto(kernel.scop)}
+    if name in recipe_names():
+        plans["expert"] = recipe(name)(kernel.scop)
+    unfused = emit(initial_program(kernel.scop), name=f"{name}_unfused")
+    made = [unfused, *(plan.emit(name=f"{name}_{kind}") for kind, plan in plans.items())]
+    return tuple(Function(kernel.scop, program, sizes) for program in made)
+
+
+@cache
+def random_functions(seeds: range) -> tuple[Function, ...]:
+    result = []
+    for seed in seeds:
+        program = random_program(seed)
+        scop = parse_c(program.text)
+        plan = random_plan(Plan(scop), random.Random(seed))
+        made = [
+            emit(initial_program(scop), name=f"unfused_{seed}"),
+            plan.emit(name=f"planned_{seed}"),
+            po.auto(scop).emit(name=f"auto_{seed}"),
+        ]
+        result += [Function(scop, p, (program.sizes,)) for p in made]
+    return tuple(result)
+
+
+# -- a program that calls a function on exact heap arrays ----------------------------------------
+
+
+def harness(function: Function) -> str:
+    """The function, and a ``main`` that runs it at each of its sizes on 1 and 2 threads."""
+    name = function.program.c_name
+    runs = [_run(function, sizes, f"run{n}") for n, sizes in enumerate(function.sizes)]
+    calls = "".join(
+        f"    run{n}({threads});\n" for n in range(len(function.sizes)) for threads in (1, 2)
+    )
+    head = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+    main = f'int main(void)\n{{\n{calls}    puts("{name} is clean");\n    return 0;\n}}\n'
+    return "\n".join([head, function.program.source, *runs, main])
+
+
+def _run(function: Function, sizes: Mapping[str, int], name: str) -> str:
+    lines = [f"static void {name}(int threads)", "{"]
+    passed: list[str] = []
+    arrays: list[str] = []
+    for argument in function.program.arguments:
+        if argument.kind == "size":
+            passed.append(str(sizes[argument.name]))
+            continue
+        low, high = INPUT_RANGES[argument.type.name]
+        if argument.kind == "scalar":
+            passed.append(str(high))
+            continue
+        count = 1
+        for extent in argument.extents:
+            count *= parameter_value(extent, sizes)
+        element, array = argument.type.c_name, f"array{len(arrays)}"
+        arrays.append(array)
+        lines.append(f"    {element} *{array} = malloc({count} * sizeof *{array});")
+        lines.append(f"    memset({array}, 0x5A, {count} * sizeof *{array});")
+        if argument.is_live_in:
+            value = f"(int)((i * 7 + {len(arrays)}) % {high - low + 1}) + ({low})"
+            lines.append(f"    for (long i = 0; i < {count}; i++)")
+            lines.append(f"        {array}[i] = ({element})({value});")
+        passed.append(f"(void *){array}")
+    call = ", ".join([*passed, "threads"])
+    lines.append(f"    if ({function.program.c_name}({call}))")
+    lines.append("        exit(3);")
+    lines += [f"    free({array});" for array in arrays]
+    return "\n".join([*lines, "}", ""])
+
+
+def compile_with(compiler: str, flags: tuple[str, ...], source: Path, output: Path) -> None:
+    libraries = [] if "-c" in flags else ["-lm"]
+    command = [compiler, *flags, str(source), "-o", str(output), *libraries]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+def assert_clean(compiler: str, function: Function, folder: Path) -> None:
+    source, binary = folder / f"{function.program.c_name}.c", folder / function.program.c_name
+    source.write_text(harness(function))
+    flags = ("-std=gnu11", *SANITIZE, *function.program.flags)
+    compile_with(compiler, flags, source, binary)
+    options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    done = run(binary, options)
+    assert done.returncode == 0, done.stderr[:4000]
+    assert done.stdout == f"{function.program.c_name} is clean\n"
+
+
+def run(binary: Path, options: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    environment: dict[str, Any] = {**os.environ, **options}
+    return subprocess.run(
+        [str(binary)], capture_output=True, text=True, check=False, env=environment
+    )
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_run_clean_under_sanitizers(name, compiler, tmp_path):
+    for function in kernel_functions(name):
+        assert_clean(compiler, function, tmp_path)
+
+
+@pytest.mark.parametrize("seeds", GROUPS, ids=lambda seeds: str(seeds.start))
+def test_random_plans_run_clean_under_sanitizers(seeds, tmp_path):
+    for function in random_functions(seeds):
+        assert_clean(COMPILERS[0], function, tmp_path)
+
+
+@pytest.mark.parametrize("openmp", [(), ("-fopenmp",)], ids=["serial", "openmp"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_compile_without_warnings(name, compiler, openmp, tmp_path):
+    for function in kernel_functions(name):
+        assert_no_warning(compiler, openmp, function, tmp_path)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("seeds", GROUPS, ids=lambda seeds: str(seeds.start))
+def test_random_plans_compile_without_warnings(seeds, compiler, tmp_path):
+    for function in random_functions(seeds):
+        assert_no_warning(compiler, ("-fopenmp",), function, tmp_path)
+
+
+def assert_no_warning(compiler, openmp, function, folder):
+    source, output = folder / "kernel.c", folder / "kernel.o"
+    source.write_text(function.program.source)
+    flags = (*STRICT, *openmp, "-O2", *function.program.flags, "-c")
+    compile_with(compiler, flags, source, output)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("out[i]", "out[i + N]", "AddressSanitizer: heap-buffer-overflow"),
+        ("in0[i + 1]", "2147483647", "signed integer overflow"),
+    ],
+)
+def test_the_sanitizers_would_notice(compiler, old, new, message, tmp_path):
+    text = """
+    void pair(int N, const int in0[restrict N + 1], int out[restrict N])
+    {
+        for (int i = 0; i < N; i++)
+            out[i] = in0[i + 1] + in0[i] * in0[i];
+    }
+    """
+    scop = parse_c(text)
+    program = emit(initial_program(scop), name="pair")
+    assert old in program.source
+    wrong = replace(program, source=program.source.replace(old, new), flags=())
+    function = Function(scop, wrong, ({"N": 4},))
+    with pytest.raises(AssertionError, match=message):
+        assert_clean(compiler, function, tmp_path)
