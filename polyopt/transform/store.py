@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.transform.program import Program
+    from polyopt.transform.tree import Place
 
 
 def store(
@@ -40,16 +41,20 @@ def store(
     check_name("array", array)
     if array not in [a.name for a in program.scop.arrays]:
         raise unknown("array", array, [a.name for a in program.scop.arrays])
-    present = [s for s in program.stores if s.array == array]
+    # what pack() made stays: it is filled from the array itself
+    packs = {copy.fills for copy in program.copies.values()}
+    present = [s for s in program.stores if s.array == array and s.name not in packs]
     if at == "full":
-        return replace(program, stores=tuple(s for s in program.stores if s.array != array))
+        return replace(program, stores=tuple(s for s in program.stores if s not in present))
     if at is None and not present:
         message = f"store({array!r}): {array} has no buffer yet, so a loop has to be named"
         raise InvalidOptionError(message, hint='write store("bx", at="out.y_tile")')
     loop = present[-1].at if at is None else (find_loop(program, at).name if at else "")
+    if loop:
+        _check_used(program, array, loop)
     old = present[-1] if present else Store(f"{array}@{loop}", array, loop)
     new = Store(
-        old.name,
+        old.name if old.at == loop else f"{array}@{loop}",
         array,
         loop,
         _per_dimension(program, array, fold, old.folds),
@@ -58,6 +63,20 @@ def store(
     )
     kept = tuple(s for s in program.stores if s is not old)
     return replace(program, stores=(*kept, new))
+
+
+def _check_used(program: Program, array: str, loop: str) -> None:
+    """Raise ``InvalidOptionError`` where nothing inside the loop touches the array."""
+    inside = {name for name, place in program.places.items() if loop in _names(place)}
+    touched = any(t.host in inside for t in (*program.writes, *program.reads)
+                  if t.access.array == array)  # fmt: skip
+    if not touched:
+        message = f"store({array!r}): nothing inside {loop} uses {array}"
+        raise InvalidOptionError(message, hint="name a loop around its writers and readers")
+
+
+def _names(place: Place) -> list[str]:
+    return [loop.name for loop in place.loops]
 
 
 def _per_dimension(
