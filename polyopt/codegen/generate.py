@@ -139,7 +139,7 @@ class _Generator:
             for s in self.program.scratches
             if self._home(s) and self.buffers[s.name].heap
         )
-        return Function(self.name, prototype, without_unused(replace(block, buffers=local)), heap, private)
+        return Function(self.name, prototype, without_unused(replace(block, buffers=(*local, *block.buffers))), heap, private)
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -268,10 +268,11 @@ class _Generator:
         )
 
     def _pragma(self, loop: PlanLoop) -> str:
-        """The mark that C shows: one level of threads, and no heap buffer shared by lanes."""
+        """The mark that C shows: one level of threads, none among lanes, and no heap buffer
+        shared by lanes."""
         if loop.mark == "parallel":
             around = path_to(self.program, loop.name)[:-1]
-            return "" if any(outer.mark == "parallel" for outer in around) else "parallel"
+            return "" if any(n.mark in {"parallel", "vector"} for n in around) else "parallel"
         if loop.mark != "vector":
             return ""
         inside = {loop.name, *(inner.name for inner in loops_of(loop.body))}
