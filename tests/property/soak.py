@@ -19,8 +19,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyopt.errors import CompilerFailedError
-
 from .plans import Tally
 from .shrink import shrunk
 from .trial import Failure, failures_of, make_trial
@@ -66,18 +64,8 @@ def batch(first: int, count: int) -> Outcome:
 
 
 def _failures(trials: Sequence[tuple[int, Trial]]) -> Iterator[tuple[int, Failure]]:
-    try:
-        found = failures_of([t for _, t in trials], timeout_s=_HANGS_S)
-    except CompilerFailedError as error:
-        if len(trials) > 1:
-            for one in trials:
-                yield from _failures([one])
-            return
-        seed, trial = trials[0]
-        yield seed, Failure("compiler", str(error), trial.example)
-        return
     seeds = {trial.example.text: seed for seed, trial in trials}
-    for failure in found:
+    for failure in failures_of([t for _, t in trials], timeout_s=_HANGS_S):
         yield seeds[failure.example.text], failure
 
 

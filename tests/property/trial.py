@@ -19,7 +19,7 @@ from .plans import Call, Defect, calls_of, random_plans, replayed
 from .programs import random_program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from polyopt.codegen.program import CProgram
@@ -156,11 +156,29 @@ def failures_of(trials: Iterable[Trial], *, timeout_s: float | None = None) -> t
     trials = list(trials)
     known = {name: (t.example, calls) for t in trials for name, calls in t.plans.items()}
     found = [failure for t in trials for failure in t.failures]
-    for wrong in differences([t.subject for t in trials], timeout_s=timeout_s):
-        example, calls = known[wrong.function]
-        failed = Example(example.text, example.sizes, calls)
-        found.append(Failure("wrong", wrong.text, failed))
+    for kind, function, text in _wrong([t.subject for t in trials], timeout_s):
+        example, calls = known[function]
+        found.append(Failure(kind, text, Example(example.text, example.sizes, calls)))
     return tuple(found)
+
+
+def _wrong(
+    subjects: Sequence[Subject], timeout_s: float | None
+) -> Iterator[tuple[str, str, str]]:
+    """Kind, function and text of what fails; functions that do not compile are found one by one."""
+    try:
+        for wrong in differences(subjects, timeout_s=timeout_s):
+            yield "wrong", wrong.function, wrong.text
+    except CompilerFailedError as error:
+        if len(subjects) == len(subjects[0].functions) == 1:
+            yield "compiler", subjects[0].functions[0].name, str(error)
+            return
+        parts = [[s] for s in subjects]
+        if len(subjects) == 1:
+            one = subjects[0]
+            parts = [[Subject(one.scop, one.runs, (f,))] for f in one.functions]
+        for part in parts:
+            yield from _wrong(part, timeout_s)
 
 
 def check(example: Example, *, seed: int = 0, timeout_s: float | None = None) -> Failure | None:
@@ -173,10 +191,7 @@ def check(example: Example, *, seed: int = 0, timeout_s: float | None = None) ->
     if plan is not None:
         function = _guarded(trial, lambda: plan.emit(name="planned"), example.calls)
         _add(trial, function, example.calls)
-    try:
-        found = failures_of([trial], timeout_s=timeout_s)
-    except CompilerFailedError as error:
-        return Failure("compiler", str(error), example)
+    found = failures_of([trial], timeout_s=timeout_s)
     return found[0] if found else None
 
 
