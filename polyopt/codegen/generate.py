@@ -139,7 +139,8 @@ class _Generator:
             for s in self.program.scratches
             if self._home(s) and self.buffers[s.name].heap
         )
-        return Function(self.name, prototype, without_unused(replace(block, buffers=(*local, *block.buffers))), heap, private)
+        block = without_unused(replace(block, buffers=(*local, *block.buffers)))
+        return Function(self.name, prototype, block, heap, private)
 
     # -- storage ----------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ def random_functions(seeds: range) -> tuple[Function, ...]:
     for seed in seeds:
         program = random_program(seed)
         scop = parse_c(program.text)
-        plan = random_plan(Plan(scop), random.Random(seed))
+        plan = random_plan(Plan(scop), random.Random(seed))  # noqa: S311
         made = [
             emit(initial_program(scop), name=f"unfused_{seed}"),
             plan.emit(name=f"planned_{seed}"),

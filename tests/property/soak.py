@@ -142,7 +142,9 @@ def _kept(seed: int, failure: Failure) -> str:
     """The name of the file that keeps a failure, made small."""
     small = shrunk(failure, timeout_s=_HANGS_S)
     CORPUS.mkdir(exist_ok=True)
-    words = re.findall(r"[a-z]+", small.example.calls[-1].name if small.example.calls else "unfused")
+    words = re.findall(
+        r"[a-z]+", small.example.calls[-1].name if small.example.calls else "unfused"
+    )
     path = CORPUS / f"seed_{seed}_{small.kind}_{'_'.join(words)}.c"
     small.example.save(path, f"{small.kind}: {small.text.splitlines()[0]}")
     return path.name

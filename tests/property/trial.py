@@ -162,9 +162,7 @@ def failures_of(trials: Iterable[Trial], *, timeout_s: float | None = None) -> t
     return tuple(found)
 
 
-def _wrong(
-    subjects: Sequence[Subject], timeout_s: float | None
-) -> Iterator[tuple[str, str, str]]:
+def _wrong(subjects: Sequence[Subject], timeout_s: float | None) -> Iterator[tuple[str, str, str]]:
     """Kind, function and text of what fails; functions that do not compile are found one by one."""
     try:
         for wrong in differences(subjects, timeout_s=timeout_s):
