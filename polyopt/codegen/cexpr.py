@@ -124,7 +124,7 @@ class _Printer:
             case Inside():
                 text = self.inside(expr)
                 # where unrolling leaves nothing to ask, the other side may not even exist
-                known = (int(text),) * 2 if text in {"0", "1"} else (0, 1)
+                known = (int(text), int(text)) if text in {"0", "1"} else (0, 1)
                 return CText(text, precedence_of(text), BOOL, I32, known)
             case _:
                 return self._operation(expr)
