@@ -15,13 +15,13 @@ from polyopt.errors import InternalError, PolyoptError
 from polyopt.transform import pack
 from polyopt.transform.find import loops_around
 from polyopt.transform.plan import MOVES, Plan
-from polyopt.transform.tree import PlanLoop, loops_of
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-    from polyopt.ir.scop import Scop
+    from polyopt.ir.scop import Array, Scop
 
 #: What no message to a user may hold.
 _LEAKS = re.compile(r"\bisl|Traceback|object at 0x|\bNone\b")
@@ -247,6 +247,10 @@ def _merge(plan: Plan, rng: random.Random) -> Call | None:
 
 
 def _distribute(plan: Plan, rng: random.Random) -> Call:
+    shared = [loop for loop in _loops(plan) if len(copies_in(loop)) > 1]
+    if shared and rng.random() < 0.8:
+        loop = rng.choice(shared)
+        return Call("distribute", (loop.name,), {"at": rng.choice(copies_in(loop)[1:])})
     return Call("distribute", (_loop(plan, rng),), {"at": _space(plan, rng)})
 
 
@@ -278,12 +282,17 @@ def _fuse(plan: Plan, rng: random.Random) -> Call:
 
 
 def _inline(plan: Plan, rng: random.Random) -> Call:
-    return Call("inline", (_space(plan, rng),))
+    local = [name for name in _spaces(plan) if name in {a.name for a in _temps(plan)}]
+    return Call("inline", (rng.choice(local if local and rng.random() < 0.8 else _spaces(plan)),))
+
+
+def _temps(plan: Plan) -> list[Array]:
+    return [a for a in plan.scop.arrays if a.role == "temp"]
 
 
 def _store(plan: Plan, rng: random.Random) -> Call:
     arrays = plan.scop.arrays
-    temps = [a for a in arrays if a.role == "temp" and a.rank]
+    temps = [a for a in _temps(plan) if a.rank]
     buffers = [plan.scop.array(s.array) for s in plan.program.stores]
     array = rng.choice(rng.choice([group for group in (temps, buffers, arrays) if group]))
     places = [*(loop.name for loop in _loops(plan)), "", None, None]
