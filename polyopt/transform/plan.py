@@ -437,7 +437,8 @@ class Plan:
     ) -> Plan:
         """The plan after a change, checked unless the caller proves a whole series at its end."""
         kept = tuple((k, v) for k, v in options.items() if v is not None)
-        program = change(self.program)
+        with budget(DEFAULT_BUDGET, f"the move {name}"):
+            program = change(self.program)
         plan = replace(
             self, program=program, moves=(*self.moves, Move(name, tuple(args), kept)), remarks=()
         )
