@@ -55,8 +55,8 @@ def candidates(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> dict[str,
             shown = ", ".join(f"{loop}={size}" for loop, size in change.items())
             found[f"tiles of {shown}"] = plan
     found["no fusion"] = Plan(scop)
-    distinct = {str(plan): name for name, plan in reversed(found.items())}
-    return {name: plan for name, plan in found.items() if distinct[str(plan)] == name}
+    distinct = {plan.script: name for name, plan in reversed(found.items())}
+    return {name: plan for name, plan in found.items() if distinct[plan.script] == name}
 
 
 def _changes(plan: Plan) -> Iterator[tuple[int, dict[str, int]]]:
