@@ -93,7 +93,11 @@ def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> _Leaf:
 
 def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | None:
     if isinstance(node, Affine):
-        return build.expr_from_pw_aff(node.form.pullback_pw_multi_aff(to_copy))
+        form = node.form.pullback_pw_multi_aff(to_copy)
+        if form.domain().is_empty():
+            # in a branch that is never taken, where a buffer has no element to name
+            form = affine_constant(form.get_space().domain(), 0)
+        return build.expr_from_pw_aff(form)
     if isinstance(node, Inside):
         return build.expr_from_set(node.where.preimage_pw_multi_aff(to_copy))
     return None
