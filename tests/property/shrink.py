@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .trial import Example
 
 #: Trials are bounded: what is small enough is found early.
-MOST_TRIALS = 400
+MOST_TRIALS = 150
 
 
 def shrunk(
