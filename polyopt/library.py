@@ -1,7 +1,9 @@
 """Programs and recipes by name: those in ``kernels/`` and ``schedules/``, and files of the user.
 
 Both folders are looked for inside the package, where a wheel carries them, and beside it, where
-a checkout has them.
+a checkout has them. A kernel is ``NAME.c``, its program, beside ``NAME.py``, its reference; or
+``NAME.py`` alone, whose function ``pipeline`` builds the program. Files whose names start with
+an underscore are shared by kernels, and none themselves.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class LibraryKernel:
 
     @cached_property
     def scop(self) -> Scop:
-        """The program, from its C file."""
+        """The program, from its C file or its function ``pipeline``."""
         return load_scop(self.name)
 
     @property
@@ -55,6 +57,9 @@ class LibraryKernel:
         """What the kernel computes, in NumPy: outputs by name, from arrays and sizes by name."""
         return self.module.reference(**arguments)
 
+
+#: The function that builds the program of a kernel without a C file.
+PIPELINE = "pipeline"
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -79,7 +84,9 @@ def _folder(name: str) -> Path:
 
 def kernel_names() -> tuple[str, ...]:
     """Names of the kernels that come with polyopt, sorted."""
-    return tuple(sorted(path.stem for path in kernels_dir().glob("*.c")))
+    folder = kernels_dir()
+    names = {path.stem for pattern in ("*.c", "*.py") for path in folder.glob(pattern)}
+    return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
 def recipe_names() -> tuple[str, ...]:
@@ -111,7 +118,8 @@ def load_scop(program: str) -> Scop:
 
     if program.endswith(".c") or "/" in program:
         return parse_c(_existing(program))
-    return parse_c(kernels_dir() / f"{kernel_name(program)}.c")
+    file = kernels_dir() / f"{kernel_name(program)}.c"
+    return parse_c(file) if file.is_file() else _python_scop(file.with_suffix(".py"), PIPELINE)
 
 
 def kernel_name(name: str) -> str:
@@ -128,7 +136,7 @@ def kernel_name(name: str) -> str:
 
 
 def kernel_module(name: str) -> ModuleType:
-    """The Python file of a kernel: ``reference``, ``SIZES`` and ``inputs``.
+    """The Python file of a kernel: ``reference``, ``SIZES``, ``inputs``, and maybe ``pipeline``.
 
     Raises ``UnknownNameError`` where there is no such kernel.
     """

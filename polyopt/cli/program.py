@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, PolyoptError
 from polyopt.library import (
+    PIPELINE,
     kernel_name,
     kernel_names,
     kernels_dir,
@@ -42,7 +43,7 @@ class Program:
 
 
 def load_program(name: str) -> Program:
-    """The program of that description; a kernel's own C file counts as the kernel.
+    """The program of that description; the file that holds a kernel's program counts as it.
 
     Raises what ``library.load_scop`` raises, and ``InvalidOptionError`` for a Python file that
     fails by itself.
@@ -72,8 +73,10 @@ def _line_in(file: str, trace: TracebackType | None) -> str:
 
 
 def _library_name(name: str) -> str:
-    path = Path(name)
-    if name.endswith(".c"):
+    file, _, function = name.rpartition(":")
+    is_pipeline = file.endswith(".py") and function == PIPELINE
+    if is_pipeline or name.endswith(".c"):
+        path = Path(file if is_pipeline else name)
         is_ours = path.stem in kernel_names() and path.resolve().parent == kernels_dir().resolve()
         return path.stem if is_ours else ""
     return "" if ":" in name or "/" in name else kernel_name(name)

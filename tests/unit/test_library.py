@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from polyopt import same_scop
+from polyopt.analysis.interpret import interpret
+from polyopt.cli.program import load_program
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, UnknownNameError
 from polyopt.library import (
     kernel_module,
@@ -40,6 +43,39 @@ number = 3
 """
 
 
+PIPELINE = """
+import polyopt as po
+
+SIZES = {"test": {"N": 5}}
+
+
+def inputs(rng, sizes):
+    return {"a": rng.random(sizes["N"], dtype="f4")}
+
+
+def reference(*, a, **_sizes):
+    return {"out": a + a}
+
+
+def pipeline():
+    a = po.input("a", po.f32, ["N"])
+    return po.pipeline(po.stage("out", ["N"], lambda i: a[i] + a[i]), name="twice")
+"""
+
+
+@pytest.fixture
+def kernels(monkeypatch, tmp_path):
+    """A folder of kernels with one whose program is stages, one in C, and a shared file."""
+    folder = tmp_path / "polyopt" / "kernels"
+    folder.mkdir(parents=True)
+    (folder / "twice.py").write_text(PIPELINE)
+    (folder / "once.c").write_text("void once(int n, float a[n]) { a[0] = 1; }")
+    (folder / "once.py").write_text("SIZES = {}")
+    (folder / "_shared.py").write_text("")
+    monkeypatch.setattr("polyopt.library._PACKAGE", tmp_path / "polyopt")
+    return folder
+
+
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "mine.py"
@@ -59,6 +95,48 @@ def test_a_name_and_its_file_are_the_same_program():
     by_path = load_scop(str(kernels_dir() / "blur.c"))
     assert same_scop(load_scop("blur"), by_path)
     assert same_scop(load_kernel("blur").scop, by_path)
+
+
+def test_a_kernel_without_a_c_file_is_a_pipeline(kernels):
+    assert kernel_names() == ("once", "twice")
+    kernel = load_kernel("twice")
+    assert kernel.scop.name == "twice"
+    assert kernel.scop.params == ("N",)
+    given = kernel.inputs({"N": 5}, np.random.default_rng(0))
+    found = interpret(kernel.scop, {"N": 5}, given)
+    np.testing.assert_array_equal(found["out"], kernel.reference(**given)["out"])
+    assert same_scop(load_scop(f"{kernels}/twice.py:pipeline"), kernel.scop)
+    assert load_scop("once").name == "once"
+
+
+def test_the_c_file_comes_first(kernels):
+    (kernels / "once.py").write_text(PIPELINE)
+    assert load_scop("once").name == "once"
+
+
+def test_a_file_with_an_underscore_is_no_kernel(kernels):
+    with pytest.raises(UnknownNameError, match="_shared") as caught:
+        load_scop("_shared")
+    assert "twice" in caught.value.diagnostic.hint
+
+
+def test_a_pipeline_is_found_by_a_name_that_comes_close(kernels):
+    with pytest.raises(UnknownNameError, match="twyce") as caught:
+        load_kernel("twyce")
+    assert "twice" in caught.value.diagnostic.hint
+
+
+def test_a_kernel_without_a_program(kernels):
+    (kernels / "none.py").write_text("SIZES = {}")
+    with pytest.raises(UnknownNameError, match=r"none.py has no 'pipeline'"):
+        load_scop("none")
+
+
+@pytest.mark.parametrize("given", ["twice", "{}/twice.py:pipeline", "{}/once.c"])
+def test_the_file_of_a_kernels_program_is_the_kernel(kernels, given):
+    program = load_program(given.format(kernels))
+    assert program.kernel is not None
+    assert program.name == program.kernel.name == program.scop.name
 
 
 def test_a_dash_in_a_name_is_an_underscore():
