@@ -39,6 +39,17 @@ STRIPS = (128, 64, 32, 16)
 SLIDING = 0.03
 
 
+#: fusions that a search may try, whatever the program: about ten seconds of isl
+MOST_TRIALS = 240
+
+
+@dataclass
+class Budget:
+    """Fusions that a search may still try."""
+
+    left: int = MOST_TRIALS
+
+
 @dataclass(frozen=True)
 class Model:
     """What the choices are weighed with."""
@@ -51,12 +62,17 @@ def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with producers fused into tiles of their consumers."""
     remarks: list[Remark] = []
     done: set[str] = set()
+    budget = Budget()
     while True:
         root = _next_root(plan.program, done)
         if root is None:
             return plan, tuple(remarks)
         done.add(root)
-        plan, said = _group_root(plan, model, root)
+        if budget.left <= 0:
+            reason = "the search's budget of tried fusions is spent"
+            remarks.append(Remark("not considered", "tile", root, reason))
+            continue
+        plan, said = _group_root(plan, model, root, budget)
         remarks += said
 
 
@@ -84,7 +100,7 @@ def producers_of(program: Program, spaces: set[str]) -> list[str]:
     return [a for a in wanted if program.scop.array(a).role == "temp"]
 
 
-def _group_root(plan: Plan, model: Model, root: str) -> tuple[Plan, list[Remark]]:
+def _group_root(plan: Plan, model: Model, root: str, budget: Budget) -> tuple[Plan, list[Remark]]:
     program = plan.program
     around = loops_around(program, root)
     candidates = [p for p in producers_of(program, {root}) if _apart(program, p, around)]
@@ -93,7 +109,7 @@ def _group_root(plan: Plan, model: Model, root: str) -> tuple[Plan, list[Remark]
     follow = _followed(program, candidates, around)
     if not follow:
         return plan, []
-    probe = _Probe(plan, model, root, around, tuple(follow))
+    probe = _Probe(plan, model, root, around, tuple(follow), budget)
     while True:
         found = _best(probe)
         if found is not None:
@@ -104,11 +120,13 @@ def _group_root(plan: Plan, model: Model, root: str) -> tuple[Plan, list[Remark]
             return plan, [Remark("refused", "fuse", p, reason, root) for p in candidates]
         probe.excluded.update({a: probe.least[a] for a in again})
         probe.built.clear()
+        probe.measured.clear()
 
 
 def _best(probe: _Probe) -> tuple[_Grown, dict[str, dict[str, float]]] | None:
     """The cheapest tiling, or strips of rows where these are cheaper."""
     best: tuple[float, dict[str, int], dict[str, dict[str, float]]] | None = None
+    _ = probe.grown(_base({loop.name: 0 for loop in probe.follow[-2:]}))  # says who has room
     for sizes in _tilings(list(probe.follow)):
         weighed = _weigh(probe, sizes)
         if weighed is not None and (best is None or weighed[0] < best[0]):
@@ -195,10 +213,17 @@ class _Probe:
     root: str
     around: tuple[PlanLoop, ...]
     follow: tuple[PlanLoop, ...]
+    budget: Budget
+    #: per way of growing ("" fills tiles, else slides along rows): producers that had no room
+    beyond: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     built: dict[tuple[tuple[str, int], ...], _Grown | None] = field(
         default_factory=dict[tuple[tuple[str, int], ...], "_Grown | None"]
     )
 
+    #: buffer extents per array of the tilings that were built
+    measured: dict[tuple[tuple[str, int], ...], dict[str, list[float]] | None] = field(
+        default_factory=dict[tuple[tuple[str, int], ...], "dict[str, list[float]] | None"]
+    )
     #: producers left out because every tiling computes them too often, and how often at least
     excluded: dict[str, float] = field(default_factory=dict[str, float])
     least: dict[str, float] = field(default_factory=dict[str, float])
@@ -213,7 +238,7 @@ class _Probe:
     def extents(self, sizes: Mapping[str, int]) -> dict[str, list[float]] | None:
         """Buffer extents per array under a tiling, extrapolated from tiles of 32 and 64 (rows),
         512 and 1024 (columns)."""
-        base = {name: (512 if len(sizes) > 1 and name == list(sizes)[-1] else 32) for name in sizes}
+        base = _base(sizes)
         start = self._measured(base)
         if start is None:
             return None
@@ -229,14 +254,38 @@ class _Probe:
         return result
 
     def _measured(self, sizes: Mapping[str, int]) -> dict[str, list[float]] | None:
-        grown = self.grown(sizes)
-        if grown is None:
-            return None
-        return {
-            s.array: [_number(e, self.model.sizes) for e in s.extents]
-            for s in grown.plan.program.scratches
-            if s.at == grown.at
-        }
+        key = tuple(sorted(sizes.items()))
+        if key not in self.measured:
+            grown = self.grown(sizes)
+            self.measured[key] = grown and _buffers(grown.plan.program, grown.at, self.model)
+        return self.measured[key]
+
+
+def _base(sizes: Mapping[str, int]) -> dict[str, int]:
+    """The tiling of the same loops that extents are extrapolated from."""
+    last = list(sizes)[-1]
+    return {name: 512 if len(sizes) > 1 and name == last else 32 for name in sizes}
+
+
+def _buffers(program: Program, at: str, model: Model) -> dict[str, list[float]]:
+    """Extents of the buffers at a loop, by array."""
+    return {
+        s.array: [_number(e, model.sizes) for e in s.extents]
+        for s in program.scratches
+        if s.at == at
+    }
+
+
+def _is_full(probe: _Probe, program: Program, at: str) -> bool:
+    """Whether the buffers at a loop take what a group may take of the cache."""
+    scop, model = probe.plan.scop, probe.model
+    buffers = _buffers(program, at, model)
+    return sum(prod(b) * scop.array(a).type.bytes for a, b in buffers.items()) > _room(model)
+
+
+def _room(model: Model) -> float:
+    """Bytes of the second-level cache that the buffers of a group may take."""
+    return model.target.l2_bytes / 2
 
 
 def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | None:
@@ -251,29 +300,40 @@ def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | N
         return None
     remarks: list[Remark] = []
     fused: list[str] = []
-    while True:
+    is_first = rows not in probe.beyond  # later tilings take the members of the first
+    beyond = probe.beyond.setdefault(rows, set())
+    left_out = {*probe.excluded, *beyond}
+    while probe.budget.left > 0:
         inside = {root, *fused}
-        said = {r.subject for r in remarks}
+        left_out |= {r.subject for r in remarks}
         waiting = [
             p
             for p in producers_of(tiled.program, inside)
-            if p not in said and p not in probe.excluded and _ready(tiled.program, p, inside)
+            if p not in left_out and _ready(tiled.program, p, inside)
         ]
         if not waiting:
             break
         producer = waiting[0]
+        probe.budget.left -= 1
         try:
             if rows:
-                tiled = tiled.fuse(producer, into=root, at=rows, storage="sliding")
+                larger = tiled.fuse(producer, into=root, at=rows, storage="sliding")
             else:
-                tiled = tiled.fuse(producer, into=root, at=at)
+                larger = tiled.fuse(producer, into=root, at=at)
         except PolyoptError as error:
             reason = error.diagnostic.message
             remarks.append(Remark("refused", "fuse", producer, reason, root, code=error.code))
             continue
+        if is_first and _is_full(probe, larger.program, at):
+            beyond.add(producer)
+            left_out.add(producer)
+            continue
+        tiled = larger
         fused.append(producer)
         reason = "computed row by row, in a window of its rows" if rows else "computed in its tiles"
         remarks.append(Remark("applied", "fuse", producer, reason, root))
+    reason = "the group's buffers would leave the cache"
+    remarks += [Remark("refused", "fuse", p, reason, root) for p in sorted(beyond)]
     return _Grown(tiled, at, tuple(remarks)) if fused else None
 
 
@@ -313,15 +373,12 @@ def _slide(probe: _Probe) -> tuple[float, _Grown, dict[str, dict[str, float]]] |
         return None
     rows = probe.follow[-2]
     sizes = {rows.name: _strip(probe, rows)}
-    overlap = probe.extents(sizes)
     grown = _grow(probe, sizes, rows=rows.name)
-    if overlap is None or grown is None or any(r.kind != "applied" for r in grown.remarks):
+    beyond = {"": probe.beyond.get(rows.name, set[str]())}
+    overlap = replace(probe, built={}, measured={}, beyond=beyond).extents(sizes)
+    if overlap is None or grown is None or any(r.code for r in grown.remarks):
         return None
-    windows = {
-        s.array: [_number(e, probe.model.sizes) for e in s.extents]
-        for s in grown.plan.program.scratches
-        if s.at == grown.at
-    }
+    windows = _buffers(grown.plan.program, grown.at, probe.model)
     weighed = _cost(probe, sizes, overlap, windows)
     if weighed is None or not _proven(grown.plan):
         return None
@@ -375,7 +432,7 @@ def _cost(
         bytes_ = prod(kept.get(array, sides)) * scop.array(array).type.bytes
         total, repeated, weight = total + bytes_, repeated + (factor - 1.0) * ops, weight + ops
         numbers[array] = {"scratch bytes": bytes_, "recompute": round(factor, 3)}
-    if not fits or total > model.target.l2_bytes / 2:
+    if not fits or total > _room(model):
         return None
     pressure = 0.15 * (total > model.target.l1_bytes) + 0.25 * total / model.target.l2_bytes
     short = 0.4 * max(0.0, 1.0 - _run(probe, sizes) / (4 * SHORTEST_RUN))

@@ -299,7 +299,7 @@ def _graft(
         }
         for level, loop in enumerate(path_to(program, node.name))
     }
-    return replace(program, copies=copies, tree=with_values(tree, added), operands={}, instances={})
+    return replace(program, copies=copies, tree=with_values(tree, added))
 
 
 def _free(name: str, taken: set[str], at: str) -> str:
@@ -344,12 +344,12 @@ def check_register(program: Program) -> None:
 
 def _window(program: Program, window: Store, outer: str) -> tuple[int, ...]:
     """The modulus per dimension: the extent per iteration where that is less than per sweep."""
-    inner = replace(program, stores=(*program.stores, window)).scratches[-1]
+    small = replace(program, stores=(*program.stores, window)).scratch_of(window)
     sweep = Store(window.name, window.array, outer, within=window.at)
-    wide = replace(program, stores=(*program.stores, sweep)).scratches[-1]
+    large = replace(program, stores=(*program.stores, sweep)).scratch_of(sweep)
     folds: list[int] = []
-    for small, large in zip(inner.extents, wide.extents, strict=True):
-        size, whole = constant_value(small), constant_value(large)
+    for inner, wide in zip(small.extents, large.extents, strict=True):
+        size, whole = constant_value(inner), constant_value(wide)
         slides = size is not None and (whole is None or size < whole)
         folds.append(size if slides and size is not None else 0)
     return tuple(folds)
@@ -383,9 +383,7 @@ def _drop_originals(
         raise _lost(before, array, names)
     dropped = {*names, *unread_elsewhere(before, names, companions(before, names))}
     copies = {name: copy for name, copy in after.copies.items() if name not in dropped}
-    result = replace(
-        after, copies=copies, tree=without(after.tree, dropped), operands={}, instances={}
-    )
+    result = replace(after, copies=copies, tree=without(after.tree, dropped))
     return _original_names(without_lost_stores(result))
 
 

@@ -42,8 +42,6 @@ def inline(program: Program, producer: str) -> Program:
         tree=without(program.tree, dropped),
         stores=tuple(s for s in program.stores if s.array != array),
         inlined=program.inlined | {array},
-        operands={},
-        instances={},
     )
     _ = result.loads  # every read has one source statement, or this raises
     return result

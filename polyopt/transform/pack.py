@@ -61,8 +61,6 @@ def pack(program: Program, array: str, at: str) -> Program:
         copies={**program.copies, copy.name: copy},
         tree=with_values(tree, added),
         stores=(*program.stores, store),
-        operands={},
-        instances={},
     )
 
 

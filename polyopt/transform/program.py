@@ -5,12 +5,11 @@ Both the proof and the code come from these: copies, their time, and the cells t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.errors import NotFusableError
-from polyopt.isl import Map, Set, dim_type, maps_of, tuple_name
+from polyopt.isl import dim_type, union_all
 from polyopt.transform.storage import (
     Scratch,
     Store,
@@ -20,39 +19,24 @@ from polyopt.transform.storage import (
     store_depth,
     store_for,
 )
-from polyopt.transform.tree import Copy, Place, places, prefix_map, time_map
+from polyopt.transform.touch import (
+    Touch,
+    elements_of,
+    fits_of,
+    instances_of,
+    known_prefix,
+    operand_of,
+    together,
+    touch_of,
+)
+from polyopt.transform.tree import places, time_map
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from polyopt.ir.scop import Access, Scop
-    from polyopt.isl import UnionMap
-    from polyopt.transform.tree import Tree
-
-
-@dataclass(frozen=True, eq=False)
-class Touch:
-    """One access of the transformed program: a set of events with their time and cell.
-
-    ``R[d, x]`` is the event that instance ``C[d]`` accesses element ``A[x]``.
-    """
-
-    #: the copy in the tree that does it, itself or through an inlined operand
-    host: str
-    access: Access
-    #: { R[d, x] -> [S[i] -> ref[x]] } : the event of the source program it stands for
-    to_source: Map
-    #: { R[d, x] -> A[x] }
-    element: Map
-    #: { R[d, x] -> H[d] } : the instance in the tree that does it
-    at_host: Map
-    #: how deep inside inlined operands it is: these run before their host
-    level: int
-    #: { R[d, x] -> [t] } : the values of the loops around the host
-    prefix: Map
-    scratch: Scratch | None = None
-    #: { R[d, x] -> cell }; an element that its scratch has no room for is missing here
-    cells: Map = field(default=None)  # type: ignore[assignment]
+    from polyopt.isl import Map, Set, UnionMap
+    from polyopt.transform.tree import Copy, Place, Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +51,6 @@ class Program:
     inlined: frozenset[str] = frozenset()
     #: { P[j] -> [S[i] -> ref[x]] } : the source's flow, which says what to compute there
     flow: UnionMap | None = None
-    operands: dict[tuple[str, str], Copy] = field(default_factory=dict[tuple[str, str], Copy])
-    instances: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
@@ -83,14 +65,12 @@ class Program:
     @cached_property
     def elements(self) -> Mapping[str, Set]:
         """``{ A[x] }`` per array."""
-        return {a.name: a.elements(self.scop.params) for a in self.scop.arrays}
+        return elements_of(self.scop)
 
     @cached_property
     def prefixes(self) -> Mapping[str, Map]:
         """``{ C[d] -> [t] }`` per copy in the tree: the values of all loops around it."""
-        return {
-            name: prefix_map(self.copies[name], place.loops) for name, place in self.places.items()
-        }
+        return {name: known_prefix(self.copies[name], place) for name, place in self.places.items()}
 
     def time(self, touch: Touch) -> Map:
         """``{ R[d, x] -> time }`` of an access."""
@@ -109,7 +89,7 @@ class Program:
     def scratch(self, copy: str, array: str, *, reading: bool = True) -> Scratch | None:
         """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
         store = self.store(copy, array, reading=reading)
-        return None if store is None else self.scratches[self.stores.index(store)]
+        return None if store is None else self.scratch_of(store)
 
     def store(self, copy: str, array: str, *, reading: bool = True) -> Store | None:
         """The wish that a copy's accesses to an array fall under."""
@@ -123,27 +103,36 @@ class Program:
         """
         if access.array not in self.inlined or self.flow is None:
             return None
-        key = (copy.name, access.ref)
-        if key not in self.operands:
-            self.operands[key] = _operand(self.scop, self.flow, copy, access)
-        return self.operands[key]
+        return operand_of(self.scop, self.flow, copy, access)
 
     @cached_property
     def scratches(self) -> tuple[Scratch, ...]:
         """The stores' buffers, sized by what the copies inside their loops touch."""
-        return tuple(self._scratch(store) for store in self.stores)
+        return tuple(self.scratch_of(store) for store in self.stores)
 
-    def _scratch(self, store: Store) -> Scratch:
+    def scratch_of(self, store: Store) -> Scratch:
         """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
         writers = [n for n in self.places if self.store(n, store.array, reading=False) is store]
         readers = [n for n in self.places if self.store(n, store.array) is store]
-        touched = [
-            *(t for t in self.write_events if t.host in writers and t.access.array == store.array),
+        touched = (
+            *(self._write(n) for n in writers if self._written(n) == store.array),
             *self.reads_of(store.array, readers),
-        ]
+        )
         depth = store_depth(store.at, self.places.values())
-        parts = [project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in touched]
-        return fit(store, depth, parts, self.scop, self.elements[store.array])
+        key = (store, depth, *map(id, touched))
+        known = fits_of(self.scop)
+        if key not in known:
+            parts = [
+                project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in touched
+            ]
+            known[key] = touched, fit(store, depth, parts, self.scop, self.elements[store.array])
+        return known[key][1]
+
+    def _written(self, name: str) -> str:
+        return self.copies[name].statement.array
+
+    def _write(self, name: str) -> Touch:
+        return self._touch(self.copies[name], name, 0, self.copies[name].statement.write)
 
     @cached_property
     def writes(self) -> tuple[Touch, ...]:
@@ -155,6 +144,28 @@ class Program:
         """The reads of all copies on the plan's storage, inlined operands' included."""
         return tuple(self._on_storage(touch, reading=True) for touch in self.read_events)
 
+    @cached_property
+    def reads_together(self) -> tuple[tuple[Touch, ...], UnionMap]:
+        """The reads with those of one copy and array as one, and the map back to each of them."""
+        groups: dict[tuple[str, str], list[Touch]] = {}
+        for touch in self.reads:
+            groups.setdefault((touch.copy, touch.access.array), []).append(touch)
+        merged: list[Touch] = []
+        back: list[UnionMap] = []
+        for touches in groups.values():
+            host = self.copies[touches[0].host]
+            one, split = together(self.scop, host, self.prefixes[host.name], touches)
+            merged.append(self._on_storage(one, reading=True))
+            back.append(split)
+        return tuple(merged), union_all(back)
+
+    def flat_cells(self, touch: Touch) -> Map:
+        """``{ R[d, x] -> cell }`` as if no window of a buffer ever wrapped around."""
+        if touch.scratch is None or not touch.scratch.is_folded:
+            return touch.cells
+        elements = self.elements[touch.access.array]
+        return cells(touch.prefix, touch.element, touch.scratch, elements, flat=True)
+
     def _on_storage(self, touch: Touch, *, reading: bool) -> Touch:
         scratch = self.scratch(touch.host, touch.access.array, reading=reading)
         elements = self.elements[touch.access.array]
@@ -165,10 +176,7 @@ class Program:
     @cached_property
     def write_events(self) -> tuple[Touch, ...]:
         """The writes of all copies in the tree, in textual order, before storage is chosen."""
-        return tuple(
-            self._touch(self.copies[name], name, 0, self.copies[name].statement.write)
-            for name in self.places
-        )
+        return tuple(map(self._write, self.places))
 
     @cached_property
     def read_events(self) -> tuple[Touch, ...]:
@@ -214,69 +222,15 @@ class Program:
             if operand is None:
                 yield copy, level, access
                 continue
-            key = (operand.statement.name, self._instances(operand, access.ref, copy))
+            key = (operand.statement.name, instances_of(operand, copy, self._host_dims(copy)))
             if key not in seen:
                 seen.add(key)
                 yield from self._loads(operand, level + 1, seen)
-
-    def _instances(self, operand: Copy, ref: str, reader: Copy) -> str:
-        """``{ H[d] -> P[j] }`` of an operand, as text."""
-        key = (reader.name, ref)
-        if key not in self.instances:
-            count = self._host_dims(reader)
-            last = operand.domain.dim(dim_type.set) - operand.outer
-            pairs = operand.domain.project_out(dim_type.set, count, operand.outer - count)
-            text = str(pairs.set_tuple_name("").coalesce())
-            self.instances[key] = f"{last} {text}"
-        return self.instances[key]
 
     def _host_dims(self, copy: Copy) -> int:
         """Dimensions of the copy in the tree that an operand is evaluated for."""
         return self.copies[copy.name.split("/")[0]].domain.dim(dim_type.set)
 
     def _touch(self, copy: Copy, host: str, level: int, access: Access) -> Touch:
-        tree_copy = self.copies[host]
-        accessed = access.relation.preimage_domain_pw_multi_aff(copy.to_instance)
-        accessed = accessed.intersect_domain(copy.domain)
-        events = accessed.wrap().flatten().set_tuple_name(f"{copy.name}:{access.ref}")
-        whose = _dims(events, 0, copy.domain)
-        element = _dims(events, copy.domain.dim(dim_type.set), self.elements[access.array])
-        at_host = _dims(events, 0, tree_copy.domain)
-        source = whose.apply_range(copy.to_instance.as_map())
-        to_source = source.range_product(element.set_tuple_name(dim_type.out, access.ref))
-        prefix = at_host.apply_range(self.prefixes[host])
-        return Touch(host, access, to_source, element, at_host, level, prefix)
-
-
-def _operand(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:
-    """The producer instances ``{ P'[C's dims, j] }`` that an inlined load evaluates."""
-    if not access.exact:
-        message = f"{access.array} cannot be inlined: this read finds its element in data"
-        hint = "fuse it instead: a buffer then holds every element that may be read"
-        raise NotFusableError(message, span=access.span, hint=hint)
-    tag = access.relation.get_space().domain().from_domain()
-    tag = tag.add_dims(dim_type.out, access.relation.dim(dim_type.out))
-    reference = Map.universe(tag.set_tuple_name(dim_type.out, access.ref)).wrap()
-    sources = maps_of(flow.intersect_range(reference.to_union_set()))
-    if len(sources) != 1:
-        found = ", ".join(tuple_name(m, dim_type.in_) for m in sources) or "nothing"
-        message = f"{access.array} cannot be inlined: this read gets values of {found}"
-        hint = "only an array written by one statement can be inlined"
-        raise NotFusableError(message, span=access.span, hint=hint)
-    producer = scop.statement(tuple_name(sources[0], dim_type.in_))
-    to_producer = sources[0].reverse().domain_factor_domain()  # { S[i] -> P[j] }
-    to_producer = to_producer.preimage_domain_pw_multi_aff(copy.to_instance)
-    pairs = to_producer.intersect_domain(copy.domain).wrap().flatten().coalesce()
-    name = f"{copy.name}/{access.ref}"
-    return Copy(name, producer, pairs.set_tuple_name(name), copy.domain.dim(dim_type.set))
-
-
-def _dims(events: Set, first: int, onto: Set) -> Map:
-    """``{ R[d, x] -> D[...] }``: consecutive dimensions of an event, in the space of ``onto``."""
-    total, count = events.dim(dim_type.set), onto.dim(dim_type.set)
-    result = events.identity()
-    result = result.project_out(dim_type.out, first + count, total - first - count)
-    result = result.project_out(dim_type.out, 0, first)
-    if onto.has_tuple_id():
-        result = result.set_tuple_id(dim_type.out, onto.get_tuple_id())
-    return result
+        place = self.places[host]
+        return touch_of(self.scop, copy, self.copies[host], place, level, access)

@@ -39,6 +39,8 @@ from polyopt.transform.show import describe
 from polyopt.transform.unrolled import check_unrolled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from polyopt.transform.program import Program, Touch
     from polyopt.transform.storage import Scratch
 
@@ -76,6 +78,8 @@ class Flow:
     seen: UnionMap
     #: { R[d, x] -> cell } reads whose cell nothing wrote
     no_source: UnionMap
+    #: { W[d] -> R[d', x] } the same where the reads of a copy and array are one event
+    together: UnionMap
     #: structures (see ``structure``) whose flow was shown to be this one, with a program of each
     shown: dict[Structure, Program] = field(default_factory=dict["Structure", "Program"])
 
@@ -111,6 +115,7 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
             flow = program_flow(program)
             check_flow(program, flow, expected_flow(program, original))
             check_live_in(program, flow)
+            check_windows(program, flow)
             original.shown[structure(program)] = program
         marks = check_marks(program)
         return Proof((*_obligations(program), *marks))
@@ -130,20 +135,28 @@ def _obligations(program: Program) -> list[Obligation]:
 
 
 def program_flow(program: Program) -> Flow:
-    """Exact value-based flow on the program's own storage."""
-    reads = [(t.cells, program.time(t)) for t in program.reads] + _final_reads(program)
+    """Exact value-based flow on the program's own storage, windows taken as unfolded.
+
+    ``check_windows`` shows that folding them changes nothing.
+    """
+    together, apart = program.reads_together
+    apart = union_all([apart, *(elements.identity() for elements in _final_events(program))])
+    reads = [(program.flat_cells(t), program.time(t)) for t in together]
+    reads += _final_reads(program)
     sinks = union_all(r[0] for r in reads)
     times = union_all([*(r[1] for r in reads), *map(program.time, program.writes)])
-    writes = union_all(w.cells for w in program.writes)
+    writes = union_all(map(program.flat_cells, program.writes))
     context = program.scop.context
     info = UnionAccessInfo.from_sink(sinks.intersect_params(context))
     info = info.set_must_source(writes.intersect_params(context)).set_schedule_map(times)
     result = info.compute_flow()
-    raw = through_packs(program, result.get_must_dependence())
+    found = result.get_must_dependence()
+    raw = through_packs(program, found.apply_range(apart))
     to_source = union_all([t.to_source for t in program.reads] + _final_names(program))
     writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
     seen = raw.apply_domain(writers).apply_range(to_source)
-    return Flow(raw, seen.coalesce(), result.get_must_no_source())
+    no_source = result.get_must_no_source().apply_domain(apart)
+    return Flow(raw, seen.coalesce(), no_source, found)
 
 
 def through_packs(program: Program, raw: UnionMap) -> UnionMap:
@@ -179,6 +192,11 @@ def _check_same_element(program: Program, out_of: UnionMap) -> None:
 
 def _live_out(program: Program) -> list[Set]:
     return [program.elements[a.name] for a in program.scop.arrays if a.is_live_out]
+
+
+def _final_events(program: Program) -> list[Set]:
+    """``{ end A[x] }``: a read of every live-out element after everything."""
+    return [e.set_tuple_name(f"end:{tuple_name(e)}") for e in _live_out(program)]
 
 
 def _final_reads(program: Program) -> list[tuple[Map, Map]]:
@@ -250,12 +268,58 @@ def _missing(program: Program, flow: Flow, missing: Map) -> IllegalScheduleError
         hint = "shift() the reader, or fuse() the producer: it then computes what is needed again"
         return OrderViolatedError(message, witnesses=(witness,), span=span, hint=hint)
     if not wrong.is_empty():
-        message = f"a value of {array} is overwritten in {touch.scratch.name} before it is read"
-        hint = "make the fold or the scratch larger, or place the buffer at an inner loop"
-        return StorageTooSmallError(message, witnesses=(witness,), span=span, hint=hint)
+        return _overwritten(touch, touch.scratch, witness)
     message = f"a read of {array} in {touch.scratch.name} has no producer instance before it"
     hint = "fuse the producer at this loop or at an outer one, before its consumer"
     return CoverageError(message, witnesses=(witness,), span=span, hint=hint)
+
+
+def check_windows(program: Program, flow: Flow) -> None:
+    """No value in a folded buffer is overwritten before its last read.
+
+    With the flow of the unfolded buffer known, that is all that folding can break: a write of
+    another element to the same cell, after the write that a read needs and before that read.
+    """
+    reads, apart = program.reads_together
+    for scratch in program.scratches:
+        if not scratch.is_folded:
+            continue
+        here = [t for t in reads if t.scratch is not None and t.scratch.name == scratch.name]
+        into = [
+            w for w in program.writes if w.scratch is not None and w.scratch.name == scratch.name
+        ]
+        if not here or not into:
+            continue
+        needed = flow.together.intersect_range(union_all(t.cells for t in here).domain())
+        written, read = (union_all(map(program.time, part)) for part in (into, here))
+        same_cell = _through(program, into, here, flat=False)
+        others = same_cell.subtract(_through(program, into, here, flat=True))
+        before = others.intersect(written.lex_lt_union_map(read)).coalesce()
+        after = written.lex_lt_union_map(written)
+        if needed.apply_range(before.reverse()).intersect(after).is_empty():
+            continue
+        lost = after.apply_range(before).intersect(needed).apply_range(apart)
+        writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
+        for part in maps_of(lost.apply_domain(writers)):
+            touch = _touch_of(program, tuple_name(part, dim_type.out))
+            raise _overwritten(touch, scratch, _witness(program, part, "flow"))
+
+
+def _through(
+    program: Program, into: Iterable[Touch], out_of: Iterable[Touch], *, flat: bool
+) -> UnionMap:
+    """``{ W[d] -> R[d, x] }``: accesses of the same cell."""
+    one, other = (
+        union_all(program.flat_cells(t) if flat else t.cells for t in part)
+        for part in (into, out_of)
+    )
+    return one.apply_range(other.reverse())
+
+
+def _overwritten(touch: Touch, scratch: Scratch, witness: Witness) -> StorageTooSmallError:
+    message = f"a value of {touch.access.array} is overwritten in {scratch.name} before it is read"
+    hint = "make the fold or the scratch larger, or place the buffer at an inner loop"
+    return StorageTooSmallError(message, witnesses=(witness,), span=touch.access.span, hint=hint)
 
 
 def check_operands(program: Program, original: Flow) -> None:

@@ -80,10 +80,11 @@ class Scratch:
         return any(self.folds)
 
 
-def layout(scratch: Scratch, array: Set) -> Map:
+def layout(scratch: Scratch, array: Set, *, flat: bool = False) -> Map:
     """``{ [[t] -> A[x]] -> scratch[t, index] : 0 <= index < extent }`` for an array's elements.
 
-    The loop values are part of the cell: each iteration of ``at`` has a buffer of its own.
+    The loop values are part of the cell: each iteration of ``at`` has a buffer of its own. A
+    ``flat`` layout never wraps around: folded dimensions have as much room as they need.
     """
     rank = array.dim(dim_type.set)
     params = [array.get_dim_name(dim_type.param, i) or "" for i in range(array.dim(dim_type.param))]
@@ -94,6 +95,9 @@ def layout(scratch: Scratch, array: Set) -> Map:
         result = result.flat_range_product(Map.from_pw_aff(affine_var(pairs, level)))
     for position in range(rank):
         index = affine_var(pairs, scratch.depth + position)
+        if scratch.fold(position) and flat:
+            result = result.flat_range_product(Map.from_pw_aff(index))
+            continue
         if scratch.fold(position):
             index = index.mod_val(Val.int_from_si(context(), scratch.fold(position)))
         else:
@@ -184,12 +188,14 @@ def _chosen(store: Store, rank: int) -> list[int]:
     return [fold or extent for fold, extent in zip(folds, extents, strict=True)]
 
 
-def cells(prefix: Map, accessed: Map, scratch: Scratch | None, array: Set) -> Map:
+def cells(
+    prefix: Map, accessed: Map, scratch: Scratch | None, array: Set, *, flat: bool = False
+) -> Map:
     """``{ C[d] -> cell }`` from ``{ C[d] -> [t] }`` (all loops) and ``{ C[d] -> A[x] }``.
 
-    Elements outside a scratch's extents have no cell.
+    Elements outside a scratch's extents have no cell. ``flat``: see ``layout``.
     """
     if scratch is None:
         return accessed
     prefix = project_tail(prefix, scratch.depth)
-    return prefix.range_product(accessed).apply_range(layout(scratch, array))
+    return prefix.range_product(accessed).apply_range(layout(scratch, array, flat=flat))

@@ -75,7 +75,7 @@ def dropped(plan: po.Plan) -> po.Plan:
     program = fused.program
     copies = {name: copy for name, copy in program.copies.items() if name != "bx"}
     tree = without(program.tree, {"bx"})
-    return replace(fused, program=replace(program, copies=copies, tree=tree, operands={}))
+    return replace(fused, program=replace(program, copies=copies, tree=tree))
 
 
 def sliding(plan: po.Plan) -> po.Plan:

@@ -21,7 +21,7 @@ from polyopt.codegen import hosted as hosting
 from polyopt.codegen import materialize as building
 from polyopt.errors import ArgumentError, IllegalScheduleError
 from polyopt.isl import Set, affine_constant, constant_value, dim_type
-from polyopt.transform import fuse, merge, parallel, program, prove, skew, storage
+from polyopt.transform import fuse, merge, parallel, program, prove, skew, storage, touch
 from polyopt.transform.tree import PlanLoop
 from tests.oracle.transformed import random_arrays, run_plan
 
@@ -333,8 +333,8 @@ def only_missing(right):
 def no_fold_in_cells(right):
     """The proof gives every row of a folded buffer a place of its own."""
 
-    def wrong(scratch, array):
-        found = right(scratch, array)
+    def wrong(scratch, array, *, flat=False):
+        found = right(scratch, array, flat=flat)
         if not scratch.is_folded:
             return found
         everything = Set.universe(found.get_space().domain())
@@ -346,9 +346,9 @@ def no_fold_in_cells(right):
 def no_upper_bound(right):
     """The proof gives elements beyond a buffer's end a place."""
 
-    def wrong(scratch, array):
+    def wrong(scratch, array, *, flat=False):
         wide = tuple(affine_constant(e.get_domain_space(), 1 << 20) for e in scratch.extents)
-        return right(replace(scratch, extents=wide), array)
+        return right(replace(scratch, extents=wide), array, flat=flat)
 
     return wrong
 
@@ -473,7 +473,7 @@ WRONG_PLANS = (
     ),
     Fault(
         "an inlined neighbour",
-        ((program, "_operand", operand_off_by_one),),
+        ((touch, "_operand", operand_off_by_one),),
         TWO_READERS,
         lambda p: p.inline("mid"),
     ),

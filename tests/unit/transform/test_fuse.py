@@ -232,8 +232,8 @@ def test_an_update_of_the_caller_s_array_cannot_be_repeated():
     (witness,) = caught.value.witnesses
     assert witness.source[0] == "A"
     assert "hint: pack()" in str(caught.value)
-    for storage in ("full", "sliding"):
-        with pytest.raises(OrderViolatedError) as caught:
+    for storage, error in (("full", OrderViolatedError), ("sliding", CoverageError)):
+        with pytest.raises(error) as caught:
             plan(IN_PLACE).tile("o", i=4).fuse("A", into="o", storage=storage)
         assert caught.value.witnesses
 
