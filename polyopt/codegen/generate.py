@@ -26,9 +26,11 @@ from polyopt.isl import (
     AstExpr,
     AstNode,
     Id,
+    IslError,
     Map,
     PwAff,
     PwMultiAff,
+    Schedule,
     Set,
     affine_constant,
     ast_node_type,
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 
 #: larger buffers, and those of parametric size, are allocated instead of put on the stack
 STACK_BYTES = 32 * 1024
+#: isl looks for the start of an unrolled loop among the constraints that all its pieces share
+_NO_START = "cannot find lower bound for unrolling"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +67,19 @@ class _Leaf:
 def generate(program: Program, name: str) -> Function:
     """The LoopAST of a program, as a C function called ``name``."""
     leaves: dict[str, _Leaf] = {}
+    try:
+        tree = _isl_tree(program, materialize(program), leaves)
+    except IslError as error:
+        if _NO_START not in str(error):
+            raise
+        leaves.clear()
+        tree = _isl_tree(program, materialize(program, spelled=True), leaves)
+    return _Generator(program, leaves, name).function(tree)
+
+
+def _isl_tree(program: Program, schedule: Schedule, leaves: dict[str, _Leaf]) -> AstNode:
+    """isl's AST of a schedule; ``leaves`` gets what its statements need."""
     assignments = {copy: hosted(program, copy) for copy in program.places}
-    schedule = materialize(program)
 
     def each(node: AstNode, build: AstBuild) -> AstNode:
         key = f"leaf{len(leaves)}"
@@ -74,8 +89,7 @@ def generate(program: Program, name: str) -> Function:
     with ast_options():
         # islpy hands back the callback's handle too: it has to outlive the generation
         build, _handle = AstBuild.from_context(program.scop.context).set_at_each_domain(each)
-        tree = build.node_from_schedule(schedule)
-    return _Generator(program, leaves, name).function(tree)
+        return build.node_from_schedule(schedule)
 
 
 def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> _Leaf:
