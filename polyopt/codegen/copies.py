@@ -36,9 +36,11 @@ def iterations(program: Program, loop: PlanLoop) -> tuple[UnionSet, ...]:
     found: dict[int, UnionSet] = {}
     for name in copies_in(loop):
         value = loop.values[name].intersect_domain(program.copies[name].domain)
-        if value.domain().is_empty():
+        numbers = value.as_map().range()
+        if numbers.is_empty():
             continue
-        for number in range(value.min_val().to_python(), value.max_val().to_python() + 1):
+        low, high = numbers.dim_min_val(0).to_python(), numbers.dim_max_val(0).to_python()
+        for number in range(low, high + 1):
             part = value.eq_set(affine_constant(value.get_space().domain(), number))
             if not part.is_empty():
                 found[number] = found.get(number, empty_set()).union(part.to_union_set())

@@ -23,6 +23,7 @@ PLANS = {
     "complete": lambda plan: plan.unroll("b.j"),
     "blocks": lambda plan: plan.unroll_and_jam("b.i", 4),
     "skewed": lambda plan: plan.skew("b.j", by="b.i").unroll("b.j"),
+    "twice": lambda plan: plan.unroll("b.i", 2).unroll("b.i_unrolled", 3),
     "both": lambda plan: plan.unroll("b.i", 3).unroll("b.j", 2),
 }
 
