@@ -139,12 +139,13 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
             kind = f"{node.type.c_name} " if node.declares and node.type else ""
             lines.append(f"{pad}{kind}{node.target} = {node.value};")
         case Block():
-            scoped = bool(node.buffers) or node.scoped
-            if scoped:
+            if node.buffers or node.scoped:
                 lines.append(f"{pad}{{")
-            _print_block(node, depth + scoped, lines)
-            if scoped:
+                _print_block(node, depth + 1, lines)
                 lines.append(f"{pad}}}")
+            else:
+                for child in node.body:
+                    _print(child, depth, lines)
         case If():
             lines.append(f"{pad}if ({node.condition}) {{")
             _print_block(node.then, depth + 1, lines)

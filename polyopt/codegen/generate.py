@@ -26,9 +26,11 @@ from polyopt.isl import (
     AstExpr,
     AstNode,
     Id,
+    IslError,
     Map,
     PwAff,
     PwMultiAff,
+    Schedule,
     Set,
     affine_constant,
     ast_node_type,
@@ -63,8 +65,20 @@ class _Leaf:
 def generate(program: Program, name: str) -> Function:
     """The LoopAST of a program, as a C function called ``name``."""
     leaves: dict[str, _Leaf] = {}
+    try:
+        tree = _isl_tree(program, materialize(program), leaves)
+    except IslError:
+        # what isl cannot do is find where an unrolled loop starts; its message may be lost
+        if not any(loop.mark == "unroll" for loop in loops_of(program.tree)):
+            raise
+        leaves.clear()
+        tree = _isl_tree(program, materialize(program, spelled=True), leaves)
+    return _Generator(program, leaves, name).function(tree)
+
+
+def _isl_tree(program: Program, schedule: Schedule, leaves: dict[str, _Leaf]) -> AstNode:
+    """isl's AST of a schedule; ``leaves`` gets what its statements need."""
     assignments = {copy: hosted(program, copy) for copy in program.places}
-    schedule = materialize(program)
 
     def each(node: AstNode, build: AstBuild) -> AstNode:
         key = f"leaf{len(leaves)}"
@@ -74,8 +88,7 @@ def generate(program: Program, name: str) -> Function:
     with ast_options():
         # islpy hands back the callback's handle too: it has to outlive the generation
         build, _handle = AstBuild.from_context(program.scop.context).set_at_each_domain(each)
-        tree = build.node_from_schedule(schedule)
-    return _Generator(program, leaves, name).function(tree)
+        return build.node_from_schedule(schedule)
 
 
 def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> _Leaf:

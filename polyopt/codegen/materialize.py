@@ -6,8 +6,10 @@ Fused producers have instances ``[tile, i]``, so an ordinary tree holds them (do
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.copies import from_zero, iterations
 from polyopt.codegen.isolate import isolate_option
 from polyopt.isl import (
     Id,
@@ -24,14 +26,22 @@ from polyopt.isl import (
 from polyopt.transform.tree import PlanLoop, Tree, copies_in
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from polyopt.transform.program import Program
 
 
-def materialize(program: Program) -> Schedule:
-    """The schedule tree of a program's copies."""
+def materialize(program: Program, *, spelled: bool = False) -> Schedule:
+    """The schedule tree of a program's copies.
+
+    ``spelled`` gives each iteration of an unrolled loop a node of its own, and leaves isl no
+    bounds to find; what isl unrolls itself has fewer tests.
+    """
+    if spelled:
+        program = from_zero(program)
     whole = _domain(program, tuple(program.places)).intersect_params(program.scop.context)
     root = Schedule.from_domain(whole).get_root()
-    return _fill(program, root.child(0), program.tree).get_schedule()
+    return _Filler(program, spelled).fill(root.child(0), program.tree).get_schedule()
 
 
 def _domain(program: Program, names: tuple[str, ...]) -> UnionSet:
@@ -41,32 +51,57 @@ def _domain(program: Program, names: tuple[str, ...]) -> UnionSet:
     return result
 
 
-def _fill(program: Program, node: ScheduleNode, tree: Tree) -> ScheduleNode:
-    """Put ``tree`` where ``node`` (a leaf) stands; returns the node at the same place."""
-    if len(tree) == 1:
-        return _fill_one(program, node, tree[0])
-    filters = UnionSetList.alloc(context(), len(tree))
-    for child in tree:
-        filters = filters.add(_domain(program, copies_in(child)))
-    node = node.insert_sequence(filters)
-    for position, child in enumerate(tree):
-        inner = _fill_one(program, node.child(position).child(0), child)
-        node = inner.parent().parent()
-    return node
+@dataclass(frozen=True)
+class _Filler:
+    """Puts a program's loops and bodies under nodes of a schedule tree."""
 
+    program: Program
+    spelled: bool
 
-def _fill_one(program: Program, node: ScheduleNode, child: PlanLoop | str) -> ScheduleNode:
-    if isinstance(child, str):
+    def fill(self, node: ScheduleNode, tree: Tree) -> ScheduleNode:
+        """Put ``tree`` where ``node`` (a leaf) stands; returns the node at the same place."""
+        if len(tree) == 1:
+            return self._child(node, tree[0])
+        node = _insert_sequence(node, [_domain(self.program, copies_in(c)) for c in tree])
+        for position, child in enumerate(tree):
+            inner = self._child(node.child(position).child(0), child)
+            node = inner.parent().parent()
         return node
-    node = node.insert_partial_schedule(_partial(program, child))
-    if child.mark == "unroll":
-        node = node.band_member_set_ast_loop_type(0, ast_loop_type.unroll)
-    elif child.separate:
-        option = isolate_option(program, child)
-        if option is not None:
-            node = node.band_set_ast_build_options(option)
-    node = _fill(program, node.child(0), child.body).parent()
-    return node.insert_mark(Id(child.name, context=context()))
+
+    def _child(self, node: ScheduleNode, child: PlanLoop | str) -> ScheduleNode:
+        if isinstance(child, str):
+            return node
+        if child.mark == "unroll" and self.spelled:
+            return self._iterations(node, child)
+        return self._loop(node, child)
+
+    def _loop(self, node: ScheduleNode, loop: PlanLoop) -> ScheduleNode:
+        node = node.insert_partial_schedule(_partial(self.program, loop))
+        if loop.mark == "unroll":
+            node = node.band_member_set_ast_loop_type(0, ast_loop_type.unroll)
+        elif loop.separate:
+            option = isolate_option(self.program, loop)
+            if option is not None:
+                node = node.band_set_ast_build_options(option)
+        node = self.fill(node.child(0), loop.body).parent()
+        return node.insert_mark(Id(loop.name, context=context()))
+
+    def _iterations(self, node: ScheduleNode, loop: PlanLoop) -> ScheduleNode:
+        """A loop whose iterations stand after each other, each a loop over one value."""
+        parts = iterations(self.program, loop)
+        if not parts:
+            return self._loop(node, loop)
+        node = _insert_sequence(node, parts)
+        for position in range(len(parts)):
+            node = self._loop(node.child(position).child(0), loop).parent().parent()
+        return node
+
+
+def _insert_sequence(node: ScheduleNode, parts: Sequence[UnionSet]) -> ScheduleNode:
+    filters = UnionSetList.alloc(context(), len(parts))
+    for part in parts:
+        filters = filters.add(part)
+    return node.insert_sequence(filters)
 
 
 def _partial(program: Program, loop: PlanLoop) -> MultiUnionPwAff:

@@ -40,6 +40,7 @@ from islpy import (
     dim_type,
     schedule_node_type,
 )
+from islpy import Error as IslError
 from islpy import ast_expr_op_type as ast_op_type
 
 from polyopt.errors import InternalError, InvalidOptionError, NotDecidedError
@@ -56,6 +57,7 @@ __all__ = [
     "Constraint",
     "Context",
     "Id",
+    "IslError",
     "Map",
     "MultiAff",
     "MultiPwAff",

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Array, Scop
 
-#: What no message to a user may hold.
-_LEAKS = re.compile(r"\bisl|Traceback|object at 0x|\bNone\b")
+#: What no message to a user may hold; budgets are given in isl operations, and say so.
+_LEAKS = re.compile(r"\bisl(?! operations\b)|Traceback|object at 0x|\bNone\b")
 
 MOST_MOVES = 6
 _MOST_TRIES = 24

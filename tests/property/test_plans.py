@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from polyopt.codegen.emit import emit
+from polyopt.errors import NotDecidedError
 from polyopt.frontend.c import parse_c
 from polyopt.transform.plan import Plan
 
 from .compile import Subject, awkward_sizes, differences, is_allowed, is_exact, runs_of
-from .plans import DRAWN, Call, Tally, random_plan
+from .plans import DRAWN, Call, Defect, Tally, check_refusal, random_plan
 from .programs import random_program
 from .trial import Example, check, failures_of, make_trial
 
@@ -59,6 +60,14 @@ def test_sizes_are_awkward_and_stay_exact():
         assert all(is_allowed(scop, sizes) and is_exact(scop, sizes) for sizes in found)
         several += len(found) > 2
     assert several > 5
+
+
+def test_a_spent_budget_is_a_refusal_and_an_error_of_isl_is_none():
+    with pytest.raises(NotDecidedError) as spent:
+        Plan(parse_c(CHAIN)).prove(operations=1)
+    check_refusal(spent.value, ())
+    with pytest.raises(Defect, match="isl_map"):
+        check_refusal(NotDecidedError("isl_map failed"), ())
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
