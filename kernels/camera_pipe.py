@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     #: rows down and columns to the right
     Step = tuple[int, int]
 
-#: pixels of the raw image above and left of the result, and lost on both sides together
+#: pixels of the raw image above and left of the result, and on both sides together
 TOP, LEFT = 12, 16
-LOST_ROWS, LOST_COLUMNS = 48, 32
+MORE_ROWS, MORE_COLUMNS = 48, 32
 
+#: the result's, both even
 SIZES = {
-    "bench": {"H": 1920 + LOST_ROWS, "W": 2560 + LOST_COLUMNS},
-    "demo": {"H": 1080 + LOST_ROWS, "W": 1920 + LOST_COLUMNS},
-    "test": {"H": 6 + LOST_ROWS, "W": 10 + LOST_COLUMNS},
-    "tiny": {"H": 2 + LOST_ROWS, "W": 2 + LOST_COLUMNS},
+    "bench": {"H": 1920, "W": 2560},
+    "demo": {"H": 1080, "W": 1920},
+    "test": {"H": 6, "W": 10},
+    "tiny": {"H": 2, "W": 2},
 }
 
 #: one row for each of R, G, B of the result: factors of R, G, B, and an offset
@@ -47,14 +48,15 @@ M7000 = (
 def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndarray | np.generic]:
     """A 10-bit image with random pixels, and how to develop it.
 
-    - ``raw`` u16 ``[H][W]``: a Bayer mosaic, rows G R G R ... and B G B G ... in turn
+    - ``raw`` u16 ``[H + 48][W + 32]``: a Bayer mosaic, rows G R G R ... and B G B G ... in turn
     - ``m3200``, ``m7000`` f32 ``[3][4]``: colour matrices for light of 3200 K and 7000 K
     - ``color_temp`` f32: colour temperature of the light, in K
     - ``black``, ``white`` i32: the raw values of black and white
     - ``gamma`` f32, ``contrast`` f32 (percent), ``sharpen`` f32 (a factor below 4)
     """
+    shape = sizes["H"] + MORE_ROWS, sizes["W"] + MORE_COLUMNS
     return {
-        "raw": rng.integers(0, 1024, (sizes["H"], sizes["W"]), dtype=np.uint16),
+        "raw": rng.integers(0, 1024, shape, dtype=np.uint16),
         "m3200": np.array(M3200, np.float32),
         "m7000": np.array(M7000, np.float32),
         "color_temp": np.float32(3700),
@@ -79,7 +81,7 @@ def reference(
     sharpen: float,
     **_sizes: int,
 ) -> dict[str, np.ndarray]:
-    """``out`` u8 ``[3][H - 48][W - 32]``, planes R, G, B; its (0, 0) belongs to pixel (12, 16)."""
+    """``out`` u8 ``[3][H][W]``, planes R, G, B; its (0, 0) belongs to raw pixel (12, 16)."""
     matrix = _reference_matrix(m3200, m7000, float(color_temp))
     curve = _reference_curve(int(black), int(white), float(gamma), float(contrast))
     colours = [colour.astype(np.int16).astype(np.int32) for colour in _reference_mosaic(raw)]
@@ -97,7 +99,7 @@ def reference(
 
 
 def _reference_mosaic(raw: np.ndarray) -> list[np.ndarray]:
-    """R, G, B, each u16 ``[H - 46][W - 30]``: the result's pixels and one more on each side."""
+    """R, G, B, each u16 ``[H + 2][W + 2]``: the result's pixels and one more on each side."""
     around = [raw[2:-2, :-4], raw[2:-2, 4:], raw[:-4, 2:-2], raw[4:, 2:-2]]
     den = np.minimum(raw[2:-2, 2:-2], np.max(around, axis=0))
     g_gr, r_r, b_b, g_gb = (den[y::2, x::2] for y in (0, 1) for x in (0, 1))
@@ -138,7 +140,7 @@ def _reference_mosaic(raw: np.ndarray) -> list[np.ndarray]:
         for k, part in enumerate(quads):
             pixels[k // 2 :: 2, k % 2 :: 2] = part
         # den has lost 2 pixels on each side of raw
-        height, width = raw.shape[0] - LOST_ROWS, raw.shape[1] - LOST_COLUMNS
+        height, width = raw.shape[0] - MORE_ROWS, raw.shape[1] - MORE_COLUMNS
         top, left = TOP - 3, LEFT - 3
         colours.append(pixels[top : top + height + 2, left : left + width + 2])
     return colours
@@ -176,12 +178,11 @@ def _reference_curve(black: int, white: int, gamma: float, contrast: float) -> n
 
 
 def pipeline() -> po.Scop:
-    """The program, as 23 stages; ``_quads`` are those of 2 x 2 pixels, G R and B G.
+    """The program, as 24 stages. The result has an even number of rows and of columns.
 
-    The result has an even number of rows and of columns, at least 2: so has the raw image, which
-    is larger by 48 and 32.
+    A quad is 2 x 2 pixels, G R above B G; most stages up to the whole colours are in quads.
     """
-    raw = po.input("raw", po.u16, ("H", "W"))
+    raw = po.input("raw", po.u16, (f"H + {MORE_ROWS}", f"W + {MORE_COLUMNS}"))
 
     def hot_pixels_suppressed(y: Term, x: Term) -> Term:
         y, x = y + TOP, x + LEFT
@@ -205,19 +206,19 @@ def pipeline() -> po.Scop:
     return po.pipeline(
         _sharpened(curved),
         name="camera_pipe",
-        context=["H >= 50", "W >= 34", "H % 2 == 0", "W % 2 == 0"],
+        context=["H >= 2", "W >= 2", "H % 2 == 0", "W % 2 == 0"],
     )
 
 
 def _pixel_range(margin: int) -> tuple[Range, Range]:
     """Rows and columns of the result, and a margin around it."""
-    height, width = po.size("H") - LOST_ROWS, po.size("W") - LOST_COLUMNS
+    height, width = po.size("H"), po.size("W")
     return (-margin, height + margin), (-margin, width + margin)
 
 
 def _quad_range(margin: int) -> tuple[Range, Range]:
     """The same in quads: quad (y, x) has its first pixel at (2y, 2x)."""
-    height, width = po.size("H") - LOST_ROWS, po.size("W") - LOST_COLUMNS
+    height, width = po.size("H"), po.size("W")
     return (-margin, height // 2 + margin), (-margin, width // 2 + margin)
 
 
