@@ -18,7 +18,7 @@ _TOLERANCE = {4: 1e-4, 8: 1e-10}
 def outliers(found: Array, expected: Array, step: int = 0) -> int:
     """How many elements differ by more than rounding does; all, where shapes differ.
 
-    Integers may differ by ``step``: zero but for those that another system makes of floats.
+    Integers may differ by ``step``.
     """
     if found.shape != expected.shape:
         return max(1, found.size)

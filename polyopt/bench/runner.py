@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Outliers that a fused multiply-add before a rounding to integers may explain.
 _FEW = 1e-3
+#: The same in peers, which may also reassociate.
+_SOME = 1e-2
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,13 @@ def _ours(variant: Variant, what: Subjects, inputs: Values, expected: Values) ->
 def _theirs(peer: PeerCall, threads: int, expected: Values) -> _Form:
     peer.set_threads(threads)
     peer.run()
-    share = share_of_outliers(peer.outputs, expected, peer.step)
+    share = share_of_outliers(peer.outputs, expected)
+    if 0 < share < _SOME and peer.exact is not None:
+        exact = peer.exact()
+        exact.run()
+        # exponentials and the like differ in their last bit from NumPy's: by one where floats
+        # become integers
+        share = share_of_outliers(exact.outputs, expected, step=1)
 
     def call(_threads: int) -> None:
         peer.run()

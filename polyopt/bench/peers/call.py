@@ -46,8 +46,8 @@ class PeerCall:
 
     ``variant`` names it in rows (``halide-expert``); several schedules of a variant differ in
     ``schedule``. ``set_threads`` holds for calls that follow. ``compile_s`` is all that it took
-    to make it. ``step`` is the largest difference, in integers made of floats, that another
-    order of rounding explains.
+    to make it. ``exact`` makes the same without the freedom to round floats differently: few
+    elements may differ only if they do not differ there.
     """
 
     variant: str
@@ -56,7 +56,7 @@ class PeerCall:
     set_threads: Callable[[int], object]
     outputs: Mapping[str, Array]
     compile_s: float = 0.0
-    step: int = 0
+    exact: Callable[[], PeerCall] | None = None
 
     @property
     def name(self) -> str:

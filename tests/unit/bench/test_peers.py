@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import polyopt as po
-from polyopt.bench import peers
-from polyopt.bench.agreement import outliers
+from polyopt.bench import peers, runner
 from polyopt.bench.machine import Machine
 from polyopt.bench.peers import LIBRARIES, check_peers, halide, numba, opencv, parse_peers, scipy
 from polyopt.bench.peers.call import Offer, PeerCall, Request, needed, nothing
@@ -172,9 +171,17 @@ def test_pipelines_and_their_schedules_have_names():
         assert callable(module.define)
 
 
-def test_integers_made_of_floats_may_differ_by_a_step():
-    one, other = np.array([1, 2, 3], np.uint8), np.array([2, 2, 1], np.uint8)
-    assert [outliers(one, other, step) for step in (0, 1, 2)] == [2, 1, 0]
+@pytest.mark.parametrize(("error", "agrees"), [(0, True), (1, True), (2, False)])
+def test_few_outliers_of_a_peer_count_only_if_they_stay_without_rounding(error, agrees):
+    expected = {"out": np.zeros((20, 20), np.uint16)}
+
+    def form(value, exact=None):
+        outputs = {"out": np.zeros((20, 20), np.uint16)}
+        outputs["out"][3, 3] = value
+        return PeerCall("halide-li", "", lambda: None, nothing, outputs, 0.0, exact)
+
+    assert runner._theirs(form(9, lambda: form(error)), 1, expected).agrees is agrees
+    assert not runner._theirs(form(9), 1, expected).agrees
 
 
 def test_suites_have_members_that_exist():

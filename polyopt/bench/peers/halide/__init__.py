@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,10 @@ PIPELINES = {
     "blur_f32": "blur",
     "harris": "harris",
     "unsharp": "unsharp",
+    "stencil_chain": "stencil_chain",
+    "interpolate": "interpolate",
+    "bilateral_grid": "bilateral_grid",
+    "local_laplacian": "local_laplacian",
 }
 AUTOSCHEDULERS = {
     "halide-mullapudi": "Mullapudi2016",
@@ -39,8 +44,8 @@ AUTOSCHEDULERS = {
     "halide-li": "Li2018",
 }
 EXPERT = "halide-expert"
-#: seconds for one form: some autoschedulers take minutes for long pipelines
-TIME_LIMIT = 60.0
+#: seconds for one form; some autoschedulers take minutes for long pipelines
+TIME_LIMIT, EXPERT_TIME_LIMIT = 60.0, 300.0
 #: Vectors and tiles of the schedules reach this far, and nothing checks bounds.
 LEAST_EXTENT = 256
 
@@ -59,7 +64,7 @@ def calls(request: Request) -> Offer:
     schedules += [(name, "") for name in AUTOSCHEDULERS]
     for variant, schedule in schedules:
         try:
-            offer.calls.append(_call(request, variant, schedule, getattr(module, "STEP", 0)))
+            offer.calls.append(_call(request, variant, schedule))
         except (_NotBuiltError, HalideError, CompilerFailedError) as error:
             shown = f"{variant} {schedule}".strip()
             offer.notes.append(f"{shown} of {request.kernel}: {error}")
@@ -70,40 +75,47 @@ class _NotBuiltError(Exception):
     """Halide gave up on a form."""
 
 
-def _call(request: Request, variant: str, schedule: str, step: int) -> PeerCall:
+def _call(request: Request, variant: str, schedule: str) -> PeerCall:
     """One form. Raises ``_NotBuiltError``, ``HalideError`` and ``CompilerFailedError``.
 
     Autoschedulers round stages up to whole vectors or tiles, beyond what is read of an input:
     where that leaves the input, its edge repeats.
     """
     try:
-        return _one_call(request, variant, schedule, step, repeating=False)
+        return _one_call(request, variant, schedule, repeating=False)
     except HalideError:
         if schedule:
             raise
-    return _one_call(request, variant, schedule, step, repeating=True)
+    return _one_call(request, variant, schedule, repeating=True)
 
 
 def _one_call(
-    request: Request, variant: str, schedule: str, step: int, *, repeating: bool
+    request: Request, variant: str, schedule: str, *, repeating: bool, strict: bool = False
 ) -> PeerCall:
     start = time.perf_counter()
     outputs = request.fresh_outputs()
     with tempfile.TemporaryDirectory(prefix="polyopt-halide-") as folder:
         path = Path(folder)
-        order = _build(request, variant, schedule, path, repeating=repeating)
+        order = _build(request, variant, schedule, path, repeating=repeating, strict=strict)
         library = path / "peer.so"
         linux = ("-Wl,--no-as-needed", "-ldl") if sys.platform == "linux" else ()
         find_toolchain(None).compile_library(path / "peer.o", library, ("-pthread", *linux))
         loaded = HalideLibrary(library, request.threads)
+    for name in order:
+        if name not in request.inputs:
+            msg = f"the kernel has no argument {name}"
+            raise _NotBuiltError(msg)
     taken = time.perf_counter() - start
     run = loaded.bind([*(request.inputs[name] for name in order), *outputs.values()])
     run()
-    return PeerCall(variant, schedule, run, loaded.set_threads, outputs, taken, step)
+    exact = None
+    if not strict:
+        exact = partial(_one_call, request, variant, schedule, repeating=repeating, strict=True)
+    return PeerCall(variant, schedule, run, loaded.set_threads, outputs, taken, exact)
 
 
 def _build(
-    request: Request, variant: str, schedule: str, folder: Path, *, repeating: bool
+    request: Request, variant: str, schedule: str, folder: Path, *, repeating: bool, strict: bool
 ) -> list[str]:
     """Compile to ``peer.o`` in the folder; the names of the inputs, in the order of arguments.
 
@@ -116,6 +128,7 @@ def _build(
         "schedule": schedule,
         "autoscheduler": AUTOSCHEDULERS.get(variant, ""),
         "repeating": repeating,
+        "strict": strict,
         "parallelism": max(request.threads),
         "last_level_cache": native_target().l2_bytes,
         "inputs": {n: list(np.shape(v)) for n, v in request.inputs.items()},
@@ -124,18 +137,19 @@ def _build(
         "order": str(order),
     }
     command = [sys.executable, "-m", f"{__name__}.build", json.dumps(asked)]
+    limit = EXPERT_TIME_LIMIT if schedule else TIME_LIMIT
     try:
         done = subprocess.run(
             command,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=TIME_LIMIT,
+            timeout=limit,
             check=False,
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        msg = f"not ready after {TIME_LIMIT:g} s"
+        msg = f"not ready after {limit:g} s"
         raise _NotBuiltError(msg) from None
     if done.returncode != 0:
         said = [line for line in done.stderr.splitlines() if line.strip()]

@@ -29,7 +29,7 @@ def main(text: str) -> None:
 
     ``pipeline`` and ``kernel`` say what, ``schedule`` or ``autoscheduler`` how; ``inputs`` and
     ``output`` are shapes, which only the autoschedulers are told; ``repeating`` lets stages be
-    computed beyond the inputs.
+    computed beyond the inputs; ``strict`` forbids what changes the rounding of floats.
     """
     asked = json.loads(text)
     _limit_memory()
@@ -41,6 +41,8 @@ def main(text: str) -> None:
     # Assertions stay: they are a handful at the start of a call, and an autoscheduler's stages,
     # rounded up to whole vectors, may reach beyond an input.
     target = target.with_feature(hl.TargetFeature.NoBoundsQuery)
+    if asked["strict"]:
+        target = target.with_feature(hl.TargetFeature.StrictFloat)
     for image in definition.inputs:
         if hasattr(image, "dim"):
             for d in range(image.dimensions()):
