@@ -37,6 +37,7 @@ PIPELINES = {
     "interpolate": "interpolate",
     "bilateral_grid": "bilateral_grid",
     "local_laplacian": "local_laplacian",
+    "camera_pipe": "camera_pipe",
 }
 AUTOSCHEDULERS = {
     "halide-mullapudi": "Mullapudi2016",
