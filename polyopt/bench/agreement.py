@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 _TOLERANCE = {4: 1e-4, 8: 1e-10}
 
 
-def outliers(found: Array, expected: Array) -> int:
-    """How many elements differ by more than rounding does; all, where shapes differ."""
+def outliers(found: Array, expected: Array, step: int = 0) -> int:
+    """How many elements differ by more than rounding does; all, where shapes differ.
+
+    Integers may differ by ``step``.
+    """
     if found.shape != expected.shape:
         return max(1, found.size)
     if expected.dtype.kind != "f":
-        return int(np.count_nonzero(found != expected))
+        if not step:
+            return int(np.count_nonzero(found != expected))
+        distance = np.abs(found.astype(np.int64) - expected.astype(np.int64))
+        return int(np.count_nonzero(distance > step))
     finite = np.isfinite(expected)
     scale = float(np.abs(expected, where=finite, out=np.zeros_like(expected)).max(initial=0.0))
     close = np.isclose(
@@ -29,10 +35,12 @@ def outliers(found: Array, expected: Array) -> int:
     return int(np.count_nonzero(~close))
 
 
-def share_of_outliers(found: Mapping[str, Array], expected: Mapping[str, Array]) -> float:
+def share_of_outliers(
+    found: Mapping[str, Array], expected: Mapping[str, Array], step: int = 0
+) -> float:
     """The largest share, over the expected arrays, of elements that differ."""
     shares = [
-        outliers(found[name], np.asarray(values)) / max(1, np.asarray(values).size)
+        outliers(found[name], np.asarray(values), step) / max(1, np.asarray(values).size)
         if name in found
         else 1.0
         for name, values in expected.items()

@@ -16,6 +16,8 @@ _ATTEMPTS = 3
 _LEAST_ROUNDS, _MOST_ROUNDS = 7, 200
 #: calls shorter than this are timed several at once
 _SAMPLE_S = 1e-3
+#: for as long the threads of the call before may spin, waiting for more work
+_SETTLING_S = 2e-3
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Subject:
-    """A call to time, and what has to be put back before it."""
+    """A call to time, and what has to be put back before it.
+
+    ``settled`` lets other systems' threads go to sleep, and calls once untimed, before each sample:
+    several of them in one process would otherwise wait at each other's expense.
+    """
 
     call: Callable[[], object]
     restore: Callable[[], object] | None = None
+    settled: bool = False
 
 
 def alternate(
@@ -77,6 +84,9 @@ def _repeats(subject: Subject) -> int:
 
 def _timed(subject: Subject, repeats: int) -> float:
     """Seconds a call."""
+    if subject.settled:
+        time.sleep(_SETTLING_S)
+        subject.call()
     if subject.restore is not None:
         subject.restore()
     call = subject.call

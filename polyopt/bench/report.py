@@ -26,9 +26,14 @@ def as_json(machine: Machine, rows: Iterable[Row]) -> dict[str, object]:
 
 
 def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
-    """The cells of ``COLUMNS``, a row each; a wide spread is marked by ``~``."""
+    """The cells of ``COLUMNS``, a row each; a wide spread is marked by ``~``.
+
+    Of a peer's schedules only the fastest is shown.
+    """
     previous = ""
     for row in rows:
+        if row.schedule and row.variant.endswith(f"/{row.schedule}"):
+            continue
         ratio = _ratio(row, rows)
         yield (
             _short(row.kernel) if row.kernel != previous else "",
@@ -62,6 +67,38 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
         ratio = _ratio(row, rows)
         if row.variant == OURS and ratio is not None:
             yield (
-                f"{row.kernel}, {row.threads} thread{'s' * (row.threads > 1)}: "
+                f"{row.kernel}, {_threads(row)}: "
                 f"{ratio:.2f}x the speed of unfused, {row.fraction:.0%} of the limit"
             )
+
+
+def against(rows: Sequence[Row], peer: str = "halide") -> Iterator[str]:
+    """One line per kernel and number of threads: the peer's fastest form against our plan.
+
+    The range is what the middle halves of both allow.
+    """
+    for ours in rows:
+        theirs = [
+            r for r in rows
+            if (r.kernel, r.threads) == (ours.kernel, ours.threads) and r.agrees
+            and r.variant.startswith(peer)
+        ]  # fmt: skip
+        if ours.variant != OURS or not theirs:
+            continue
+        best = min(theirs, key=lambda r: r.median_ms)
+        low, ratio, high = speed_ratio(ours, best)
+        of = f" {best.schedule}" if best.schedule else ""
+        yield (
+            f"{ours.kernel}, {_threads(ours)}: {ratio:.2f}x ({low:.2f}-{high:.2f}) "
+            f"the speed of {best.variant}{of}"
+        )
+
+
+def speed_ratio(ours: Row, theirs: Row) -> tuple[float, float, float]:
+    """Their time over ours: at least, of the medians, at most, by half the middle halves."""
+    a, b, c, d = ours.median_ms, ours.iqr_ms / 2, theirs.median_ms, theirs.iqr_ms / 2
+    return max(c - d, 0.0) / (a + b), c / a, (c + d) / max(a - b, a / 2)
+
+
+def _threads(row: Row) -> str:
+    return f"{row.threads} thread{'s' * (row.threads > 1)}"

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.bench.agreement import share_of_outliers
 from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.measure import Sample, Subject, alternate
+from polyopt.bench.peers import LIBRARIES, offers
+from polyopt.bench.peers.call import Request
 from polyopt.bench.variants import UNFUSED, compile_fresh, variants_of
 from polyopt.bench.work import work_of
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.bench.arguments import Values
     from polyopt.bench.machine import Machine
+    from polyopt.bench.peers.call import PeerCall
     from polyopt.bench.variants import Variant
     from polyopt.ir.scop import Scop
     from polyopt.library import LibraryKernel
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Outliers that a fused multiply-add before a rounding to integers may explain.
 _FEW = 1e-3
+#: The same in peers, which may also reassociate.
+_SOME = 1e-2
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class Row:
     schedule_s: float
     proof_s: float
     noisy: bool
+    #: which of a peer's schedules; a variant is the fastest, ``variant/schedule`` another
+    schedule: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,40 +79,104 @@ def bench(
     peers: tuple[str, ...] = (),
     rounds: int | None = None,
     seconds: float = 1.0,
+    note: Callable[[str], object] | None = None,
 ) -> Iterator[Row]:
     """Rows of one kernel, number of threads by number of threads.
 
-    Raises what planning, proving and compiling raise.
+    ``note`` is told which forms of peers there are not, and why. Raises what planning, proving
+    and compiling raise, and what ``check_peers`` does.
     """
     variants = variants_of(what.scop, what.name, what.sizes, peers)
     inputs = inputs_for(variants[0].kernel, what.sizes, library=what.library)
     expected = expected_results(what, variants, inputs)
-    agreed = {v.name: agrees(v.plan, v.kernel, inputs, what.sizes, expected) for v in variants}
-    arguments = {v.name: CallArguments.make(v.kernel, inputs, what.sizes) for v in variants}
+    forms = [_ours(v, what, inputs, expected) for v in variants]
+    if any(peer in LIBRARIES for peer in peers):
+        request = Request(what.name, what.sizes, inputs, expected, tuple(threads))
+        offer = offers(peers, request)
+        if note is not None:
+            for said in offer.notes:
+                note(said)
+        forms = [replace(f, settled=True) for f in forms]
+        forms += [_theirs(c, min(threads), expected) for c in offer.calls]
     work = work_of(what.scop, what.sizes)
     for count in threads:
-        subjects = {v.name: _subject(v, arguments[v.name], count) for v in variants}
+        subjects = {f.name: f.subject(count) for f in forms}
         samples = alternate(subjects, seconds=seconds, rounds=rounds)
         limit = machine.limit_ms(work.bytes, work.operations, count)
-        for variant in variants:
-            sample = samples[variant.name]
-            yield _row(what, variant, count, sample, limit, agree=agreed[variant.name])
+        yield from _rows(what, forms, count, samples, limit)
 
 
-def _subject(variant: Variant, arguments: CallArguments, threads: int) -> Subject:
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """Anything that is timed: a variant of ours or of a peer's, ready to be called."""
+
+    variant: str
+    schedule: str
+    call: Callable[[int], object]
+    restore: Callable[[], object] | None
+    agrees: bool
+    #: seconds: all of it, choosing the plan, proving it
+    taken: tuple[float, float, float]
+    set_threads: Callable[[int], object] | None = None
+    settled: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.variant}/{self.schedule}" if self.schedule else self.variant
+
+    def subject(self, threads: int) -> Subject:
+        if self.set_threads is not None:
+            self.set_threads(threads)
+        return Subject(partial(self.call, threads), self.restore, self.settled)
+
+
+def _ours(variant: Variant, what: Subjects, inputs: Values, expected: Values) -> _Form:
+    agree = agrees(variant.plan, variant.kernel, inputs, what.sizes, expected)
+    arguments = CallArguments.make(variant.kernel, inputs, what.sizes)
     restore = arguments.restore if arguments.changes_inputs else None
-    return Subject(partial(arguments.call, variant.kernel, threads), restore)
+    call = partial(arguments.call, variant.kernel)
+    taken = (variant.compile_s, variant.schedule_s, variant.proof_s)
+    return _Form(variant.name, "", call, restore, agree, taken)
 
 
-def _row(
-    what: Subjects, variant: Variant, threads: int, sample: Sample, limit: float, *, agree: bool
-) -> Row:
-    return Row(
-        what.suite, what.name, dict(what.sizes), variant.name, threads,
-        sample.median_ms, sample.min_ms, sample.iqr_ms, sample.runs,
-        limit, limit / sample.median_ms, agree,
-        variant.compile_s, variant.schedule_s, variant.proof_s, sample.noisy,
-    )  # fmt: skip
+def _theirs(peer: PeerCall, threads: int, expected: Values) -> _Form:
+    peer.set_threads(threads)
+    peer.run()
+    share = share_of_outliers(peer.outputs, expected)
+    if 0 < share < _SOME and peer.exact is not None:
+        exact = peer.exact()
+        exact.run()
+        # exponentials and the like differ in their last bit from NumPy's: by one where floats
+        # become integers
+        share = share_of_outliers(exact.outputs, expected, step=1)
+
+    def call(_threads: int) -> None:
+        peer.run()
+
+    taken = (peer.compile_s, 0.0, 0.0)
+    return _Form(peer.variant, peer.schedule, call, None, share == 0, taken, peer.set_threads)
+
+
+def _rows(
+    what: Subjects,
+    forms: Sequence[_Form],
+    threads: int,
+    samples: Mapping[str, Sample],
+    limit: float,
+) -> Iterator[Row]:
+    """A row a form; of a variant's several schedules the fastest has the variant's name."""
+    fastest: dict[str, str] = {}
+    for form in sorted(forms, key=lambda f: (not f.agrees, samples[f.name].median_ms)):
+        fastest.setdefault(form.variant, form.name)
+    for form in forms:
+        sample = samples[form.name]
+        name = form.variant if fastest[form.variant] == form.name else form.name
+        yield Row(
+            what.suite, what.name, dict(what.sizes), name, threads,
+            sample.median_ms, sample.min_ms, sample.iqr_ms, sample.runs,
+            limit, limit / sample.median_ms, form.agrees, *form.taken, sample.noisy,
+            form.schedule,
+        )  # fmt: skip
 
 
 def expected_results(what: Subjects, variants: Sequence[Variant], inputs: Values) -> Values:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.auto import auto
-from polyopt.errors import InvalidOptionError
+from polyopt.bench.peers import COMPILERS, check_peers
 from polyopt.library import recipe, recipe_names
 from polyopt.runtime.toolchain import find_toolchain
 from polyopt.transform.plan import Plan
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from polyopt.runtime.kernel import Kernel
 
 OURS, UNFUSED, EXPERT = "polyopt", "polyopt-unfused", "polyopt-expert"
-#: other compilers of the unfused form
-PEERS = ("clang", "gcc")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +37,10 @@ class Variant:
 def variants_of(
     scop: Scop, name: str, sizes: Mapping[str, int], peers: tuple[str, ...] = ()
 ) -> list[Variant]:
-    """The automatic plan for ``sizes``, the unfused form, the recipe if there is one, and peers.
+    """The automatic plan for ``sizes``, the unfused form, the recipe if any, and compilers.
 
-    Raises ``InvalidOptionError`` for a peer that is not known.
+    Raises ``InvalidOptionError`` for a peer that is not known, ``MissingExtraError`` for one that
+    is not installed; peers that are libraries are left out.
     """
     check_peers(peers)
     makers: dict[str, Callable[[Scop], Plan]] = {
@@ -51,15 +50,9 @@ def variants_of(
     if name in recipe_names():
         makers[EXPERT] = recipe(name)
     found = [make_variant(variant, scop, maker) for variant, maker in makers.items()]
-    return found + [make_variant(peer, scop, unfused, cc=peer) for peer in peers]
-
-
-def check_peers(peers: tuple[str, ...]) -> None:
-    """Refuse peers that are not known. Raises ``InvalidOptionError``."""
-    for peer in peers:
-        if peer not in PEERS:
-            msg = f"no peer is called {peer!r}"
-            raise InvalidOptionError(msg, hint="there are: " + ", ".join(PEERS))
+    return found + [
+        make_variant(peer, scop, unfused, cc=peer) for peer in peers if peer in COMPILERS
+    ]
 
 
 def unfused(scop: Scop) -> Plan:

@@ -32,7 +32,17 @@ threads_option = click.option(
 @size_option
 @threads_option
 @click.option(
-    "--peers", metavar="NAMES", default="", help="Also measure these: clang, gcc (unfused form)."
+    "--peers",
+    metavar="NAMES",
+    default="",
+    help="Also measure halide, numba, opencv, scipy; clang, gcc (unfused form).",
+)
+@click.option(
+    "--suite",
+    type=click.Choice(["kernels", "images"]),
+    default="kernels",
+    show_default=True,
+    help="What to measure without PROGRAMS: all kernels, or pipelines of images.",
 )
 @click.option("--repeat", "-n", type=click.IntRange(min=1), help="Rounds; default: as time allows.")
 @click.option(
@@ -48,6 +58,7 @@ def bench(
     sizes: tuple[str, ...],
     threads: str | None,
     peers: str,
+    suite: str,
     repeat: int | None,
     seconds: float,
     *,
@@ -58,15 +69,15 @@ def bench(
     Variants take turns within one run. The limit is what measured bandwidth and peak allow.
     """
     from polyopt.bench.machine import machine
-    from polyopt.bench.report import COLUMNS, summary, table
+    from polyopt.bench.peers import LIBRARIES, check_peers, parse_peers
+    from polyopt.bench.report import COLUMNS, against, summary, table
     from polyopt.bench.report import as_json as document
-    from polyopt.bench.variants import check_peers
-    from polyopt.library import kernel_names
+    from polyopt.bench.suites import members
 
     counts = parse_threads(threads)
-    subjects = [_subjects(name, sizes) for name in programs or kernel_names()]
-    others = tuple(p.strip() for p in peers.split(",") if p.strip())
+    others = parse_peers(peers)
     check_peers(others)
+    subjects = [_subjects(name, sizes, suite) for name in programs or members(suite)]
     limits = machine()
     rows = _measured(subjects, limits, counts, others, repeat, seconds, quiet=as_json)
     if as_json:
@@ -76,20 +87,24 @@ def bench(
         print_table(COLUMNS, list(table(rows)))
         if any(row.noisy for row in rows):
             text("~ the spread stayed wide although measured again: read ratios with care")
-        for line in summary(rows):
+        for line in (*summary(rows), *against(rows)):
             text(line)
-    wrong = [f"{row.variant} of {row.kernel}" for row in rows if not row.agrees]
+    wrong = [
+        f"{row.variant} of {row.kernel}"
+        for row in rows
+        if not row.agrees and row.variant.partition("-")[0] not in LIBRARIES
+    ]
     if wrong:
         msg = f"results differ from the reference's: {', '.join(dict.fromkeys(wrong))}"
         raise InternalError(msg)
 
 
-def _subjects(name: str, sizes: tuple[str, ...]) -> Subjects:
+def _subjects(name: str, sizes: tuple[str, ...], suite: str) -> Subjects:
     from polyopt.bench.runner import Subjects
 
     program = load_program(name)
     known = complete_sizes(parse_sizes(sizes, program), program)
-    return Subjects(program.name, program.scop, program.kernel, known)
+    return Subjects(program.name, program.scop, program.kernel, known, suite)
 
 
 def _measured(
@@ -110,7 +125,10 @@ def _measured(
     for what in subjects:
         if out.is_terminal and not quiet:
             click.echo(f"\r{what.name:<40}", nl=False, err=True)
-        rows += measure(what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds)
+        rows += measure(
+            what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds,
+            note=lambda said: click.echo(f"note: {said}", err=True),
+        )  # fmt: skip
     if out.is_terminal and not quiet:
         click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
     return rows

@@ -1,0 +1,54 @@
+"""Peers: the same kernels in other people's systems, measured beside ours in one run.
+
+Each module of this package has ``calls``, which makes the forms that one peer offers of a kernel.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from polyopt.bench.peers.call import Offer, Request, needed
+from polyopt.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: peers that are libraries: the module of this package, and what it imports
+LIBRARIES = {"halide": "halide", "numba": "numba", "opencv": "cv2", "scipy": "scipy.ndimage"}
+#: other compilers of the unfused form
+COMPILERS = ("clang", "gcc")
+KNOWN = (*COMPILERS, *LIBRARIES)
+
+
+def parse_peers(text: str) -> tuple[str, ...]:
+    """Names between commas, each once, as ``--peers`` takes them."""
+    return tuple(dict.fromkeys(p.strip() for p in text.split(",") if p.strip()))
+
+
+def check_peers(peers: Iterable[str]) -> None:
+    """Refuse peers that are not known or not installed.
+
+    Raises ``InvalidOptionError`` and ``MissingExtraError``.
+    """
+    for peer in peers:
+        if peer not in KNOWN:
+            msg = f"no peer is called {peer!r}"
+            raise InvalidOptionError(msg, hint="there are: " + ", ".join(KNOWN))
+        if peer in LIBRARIES:
+            needed(LIBRARIES[peer], peer)
+
+
+def offers(peers: Iterable[str], request: Request) -> Offer:
+    """All forms of a kernel that the libraries among ``peers`` offer, and what they lack."""
+    result = Offer()
+    for peer in peers:
+        if peer not in LIBRARIES:
+            continue
+        module: Any = importlib.import_module(f"{__name__}.{peer}")
+        found: Offer = module.calls(request)
+        if not found.calls and not found.notes:
+            result.notes.append(f"{peer} has no form of {request.kernel}")
+        result.calls += found.calls
+        result.notes += found.notes
+    return result

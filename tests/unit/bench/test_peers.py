@@ -1,0 +1,195 @@
+"""Peers without their packages: names, messages, rows, the fastest schedule, ratios."""
+
+import importlib
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import polyopt as po
+from polyopt.bench import peers, runner
+from polyopt.bench.machine import Machine
+from polyopt.bench.peers import LIBRARIES, check_peers, halide, numba, opencv, parse_peers, scipy
+from polyopt.bench.peers.call import Offer, PeerCall, Request, needed, nothing
+from polyopt.bench.peers.halide.library import _described, _scalar
+from polyopt.bench.report import against, table
+from polyopt.bench.runner import Subjects, bench
+from polyopt.bench.suites import IMAGES, SUITES, members
+from polyopt.cli import cli
+from polyopt.errors import InvalidOptionError, MissingExtraError
+
+MACHINE = Machine("a cpu", 2, "a cc", {1: 10.0, 2: 20.0}, {1: 100.0, 2: 200.0})
+
+
+def subjects(name="blur"):
+    kernel = po.load_kernel(name)
+    return Subjects(name, kernel.scop, kernel, kernel.sizes["test"], "images")
+
+
+def test_names_of_peers_are_parsed_once_each():
+    assert parse_peers(" gcc, halide ,,gcc") == ("gcc", "halide")
+    assert parse_peers("") == ()
+
+
+@pytest.mark.parametrize("peer", LIBRARIES)
+def test_a_peer_that_is_not_installed_says_how_to_install_it(peer, monkeypatch):
+    monkeypatch.setitem(sys.modules, LIBRARIES[peer].partition(".")[0], None)
+    monkeypatch.setitem(sys.modules, LIBRARIES[peer], None)
+    with pytest.raises(MissingExtraError, match=f"the peer {peer} is not installed") as caught:
+        check_peers((peer,))
+    assert "pip install 'polyopt[peers]'" in str(caught.value)
+    shown = CliRunner().invoke(cli, ["bench", "blur", "--peers", peer])
+    assert shown.exit_code == 2
+    assert "polyopt[peers]" in shown.stderr
+    assert "Traceback" not in shown.output
+
+
+def test_a_peer_that_is_not_known_is_a_mistake():
+    with pytest.raises(InvalidOptionError, match="no peer is called 'fortran'"):
+        check_peers(("gcc", "fortran"))
+    shown = CliRunner().invoke(cli, ["bench", "blur", "--peers", "fortran"])
+    assert shown.exit_code == 2
+
+
+class FakePeer:
+    """Stands for halide: two schedules of one variant, a wrong one, and one that was not made."""
+
+    def __init__(self):
+        self.asked = []
+
+    def calls(self, request):
+        library = po.load_kernel(request.kernel)
+        self.asked.append(request)
+
+        def make(variant, schedule, seconds, error=0):
+            outputs = request.fresh_outputs()
+
+            def run():
+                for name, values in library.reference(**request.inputs, **request.sizes).items():
+                    outputs[name][...] = values + values.dtype.type(error)
+                for _ in range(round(seconds * 1e5)):
+                    pass
+
+            return PeerCall(variant, schedule, run, self.threads.append, outputs, 0.25)
+
+        return Offer(
+            [
+                make("halide-expert", "slow", 0.2), make("halide-expert", "fast", 0.0),
+                make("halide-li", "", 0.0, error=1),
+            ],
+            ["halide-adams of blur: not ready after 60 s"],
+        )  # fmt: skip
+
+    threads = ()
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    found = FakePeer()
+    found.threads = []
+    installed(monkeypatch, found)
+    return found
+
+
+def installed(monkeypatch, module):
+    """The module takes the place of every peer's, whose package is not asked for."""
+    importing = SimpleNamespace(import_module=lambda _name: module)
+    monkeypatch.setattr(peers, "importlib", importing)
+    monkeypatch.setattr(peers, "needed", lambda *_names: None)
+
+
+def test_rows_of_peers_stand_beside_ours(fake):
+    notes = []
+    rows = list(
+        bench(subjects(), MACHINE, threads=(1, 2), peers=("halide",), rounds=2, note=notes.append)
+    )
+    assert notes == ["halide-adams of blur: not ready after 60 s"]
+    assert fake.asked[0].threads == (1, 2)
+    assert {1, 2} <= set(fake.threads)
+    for count in (1, 2):
+        found = {r.variant: r for r in rows if r.threads == count}
+        assert len(found) == len([r for r in rows if r.threads == count])
+        assert "polyopt" in found
+        assert found["halide-expert"].schedule == "fast"
+        assert found["halide-expert/slow"].agrees
+        assert not found["halide-li"].agrees
+        assert found["halide-expert"].compile_s == 0.25
+    assert {r.suite for r in rows} == {"images"}
+    shown = [cells[1] for cells in table(rows)]
+    assert "halide-expert" in shown
+    assert "halide-expert/slow" not in shown
+    lines = list(against(rows))
+    assert len(lines) == 2
+    assert lines[0].startswith("blur, 1 thread: ")
+    assert lines[0].endswith("the speed of halide-expert fast")
+
+
+def test_the_command_reports_peers_and_forgives_their_mistakes(fake, monkeypatch):
+    monkeypatch.setattr("polyopt.bench.machine.machine", lambda: MACHINE)
+    options = ["-s", "test", "-n", "2", "-t", "1", "--peers", "halide", "--suite", "images"]
+    shown = CliRunner().invoke(cli, ["bench", "blur", "--json", *options])
+    assert shown.exit_code == 0, shown.output
+    rows = json.loads(shown.stdout)["rows"]
+    assert {"halide-expert", "halide-expert/slow", "halide-li"} <= {r["variant"] for r in rows}
+    assert "note: halide-adams of blur" in shown.stderr
+
+
+@pytest.mark.parametrize("peer", [halide, numba, opencv, scipy])
+def test_a_peer_without_a_form_of_a_kernel_offers_nothing(peer):
+    assert peer.calls(Request("gemm", {}, {}, {})).calls == []
+
+
+def test_a_peer_that_offers_nothing_says_so(monkeypatch):
+    installed(monkeypatch, SimpleNamespace(calls=lambda _request: Offer()))
+    offer = peers.offers(("gcc", "scipy"), Request("gemm", {}, {}, {}))
+    assert offer.notes == ["scipy has no form of gemm"]
+
+
+def test_halide_refuses_images_smaller_than_its_tiles():
+    small = np.zeros((13, 19), np.uint16)
+    offer = halide.calls(Request("blur", {}, {}, {"out": small}))
+    assert offer.calls == []
+    assert "need 256 x 256 at least" in offer.notes[0]
+
+
+def test_halide_sees_the_innermost_dimension_first():
+    array = np.zeros((3, 5, 7), np.uint16)[:, :, :6]
+    seen = _described(array)
+    assert [(seen.dim[d].extent, seen.dim[d].stride) for d in range(3)] == [(6, 1), (5, 7), (3, 35)]
+    assert (seen.code, seen.bits, seen.dimensions) == (1, 16, 3)
+    assert seen.host == array.ctypes.data
+    assert _scalar(np.float32(0.5)).value == 0.5
+
+
+def test_pipelines_and_their_schedules_have_names():
+    for name in set(halide.PIPELINES.values()):
+        module = importlib.import_module(f"polyopt.bench.peers.halide.{name}")
+        assert len(module.SCHEDULES) >= 2
+        assert callable(module.define)
+
+
+@pytest.mark.parametrize(("error", "agrees"), [(0, True), (1, True), (2, False)])
+def test_few_outliers_of_a_peer_count_only_if_they_stay_without_rounding(error, agrees):
+    expected = {"out": np.zeros((20, 20), np.uint16)}
+
+    def form(value, exact=None):
+        outputs = {"out": np.zeros((20, 20), np.uint16)}
+        outputs["out"][3, 3] = value
+        return PeerCall("halide-li", "", lambda: None, nothing, outputs, 0.0, exact)
+
+    assert runner._theirs(form(9, lambda: form(error)), 1, expected).agrees is agrees
+    assert not runner._theirs(form(9), 1, expected).agrees
+
+
+def test_suites_have_members_that_exist():
+    assert set(members(IMAGES)) >= {"blur", "blur_f32", "harris", "unsharp"}
+    assert set(members(IMAGES)) < set(members("kernels"))
+    assert {"kernels", IMAGES} == set(SUITES)
+
+
+def test_what_is_installed_is_imported_and_serial_peers_ignore_threads():
+    assert needed("json", "json") is json
+    assert nothing(2) is None
