@@ -26,6 +26,7 @@ from polyopt.transform.touch import (
     instances_of,
     known_prefix,
     operand_of,
+    stored_of,
     together,
     touch_of,
 )
@@ -89,7 +90,15 @@ class Program:
     def scratch(self, copy: str, array: str, *, reading: bool = True) -> Scratch | None:
         """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
         store = self.store(copy, array, reading=reading)
-        return None if store is None else self.scratch_of(store)
+        if store is None:
+            return None
+        if store not in self._found:
+            self._found[store] = self.scratch_of(store)
+        return self._found[store]
+
+    @cached_property
+    def _found(self) -> dict[Store, Scratch]:
+        return {}
 
     def store(self, copy: str, array: str, *, reading: bool = True) -> Store | None:
         """The wish that a copy's accesses to an array fall under."""
@@ -168,10 +177,13 @@ class Program:
 
     def _on_storage(self, touch: Touch, *, reading: bool) -> Touch:
         scratch = self.scratch(touch.host, touch.access.array, reading=reading)
-        elements = self.elements[touch.access.array]
-        return replace(
-            touch, scratch=scratch, cells=cells(touch.prefix, touch.element, scratch, elements)
-        )
+        known = stored_of(self.scop)
+        key = (id(touch), id(scratch))
+        if key not in known:
+            elements = self.elements[touch.access.array]
+            place = cells(touch.prefix, touch.element, scratch, elements)
+            known[key] = (touch, scratch, replace(touch, scratch=scratch, cells=place))
+        return known[key][2]
 
     @cached_property
     def write_events(self) -> tuple[Touch, ...]:

@@ -78,14 +78,25 @@ _SOURCES: WeakKeyDictionary[Scop, tuple[UnionMap, Mapping[str, list[Map]]]] = We
 #: buffers by store, depth and the identities of the accesses that they hold
 Fits = dict[tuple[object, ...], "tuple[tuple[Touch, ...], Scratch]"]
 _FITS: WeakKeyDictionary[Scop, Fits] = WeakKeyDictionary()
-#: buffers remembered per program; beyond, all are forgotten
-_MOST_FITS = 20_000
+#: accesses on their storage, by the identities of access and buffer
+Stored = dict[tuple[int, int], "tuple[Touch, Scratch | None, Touch]"]
+_STORED: WeakKeyDictionary[Scop, Stored] = WeakKeyDictionary()
+#: buffers and accesses remembered per program; beyond, all are forgotten
+_MOST_KNOWN = 20_000
 
 
 def fits_of(scop: Scop) -> Fits:
     """The buffers found for a program so far."""
     known = _FITS.setdefault(scop, {})
-    if len(known) > _MOST_FITS:
+    if len(known) > _MOST_KNOWN:
+        known.clear()
+    return known
+
+
+def stored_of(scop: Scop) -> Stored:
+    """The accesses of a program, placed on buffers so far."""
+    known = _STORED.setdefault(scop, {})
+    if len(known) > _MOST_KNOWN:
         known.clear()
     return known
 
