@@ -26,6 +26,8 @@ TOLERANCE = 1e-4
 #: elements of all arrays together, beyond which a size is left to the benchmarks
 MOST_ELEMENTS = 9_000_000
 MOST_SIZES = 12
+#: elements at all sizes of a kernel together
+MOST_IN_ALL = 30_000_000
 
 
 @cache
@@ -87,7 +89,18 @@ def odd_sizes(name, plan):
         fits = is_allowed(scop, sizes) and min(sizes.values()) > 0
         if fits and sizes not in kept and elements(kernel, sizes) <= MOST_ELEMENTS:
             kept.append(sizes)
-    return spread(kept)
+    return affordable(kernel, spread(kept))
+
+
+def affordable(kernel, sizes):
+    """The first four, and as many more as ``MOST_IN_ALL`` allows."""
+    total, kept = 0, []
+    for each in sizes:
+        total += elements(kernel, each)
+        if len(kept) >= 4 and total > MOST_IN_ALL:
+            break
+        kept.append(each)
+    return kept
 
 
 def spread(sizes):
