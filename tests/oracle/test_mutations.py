@@ -599,7 +599,7 @@ WRONG_CODE = (
         lambda p: p.tile("b", i=3),
     ),
     Fault("a fold's size", ((hosting, "_modulo", folds_unprinted),), THREE, sliding),
-    Fault("a sequence's order", ((building, "_fill", bodies_turned),), THREE, fused),
+    Fault("a sequence's order", ((building._Filler, "fill", bodies_turned),), THREE, fused),
 )
 
 
