@@ -6,6 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
+from polyopt.codegen.borders import interior
 from polyopt.errors import PolyoptError
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.transform.find import find_loop, path_to
@@ -268,7 +269,12 @@ def _mark(plan: Plan, copy: str) -> tuple[Plan, list[Remark]]:
     except PolyoptError as error:
         return plan, [refusal("vectorize", loop.name, error)]
     reason = "its iterations are independent and contiguous"
-    return marked, [Remark("applied", "vectorize", loop.name, reason)]
+    remarks = [Remark("applied", "vectorize", loop.name, reason)]
+    if interior(marked.program, find_loop(marked.program, loop.name)) is not None:
+        marked = marked.separate(loop.name)
+        reason = "borders are near in few of its iterations: the others need no tests"
+        remarks.append(Remark("applied", "separate", loop.name, reason))
+    return marked, remarks
 
 
 def refusal(move: str, subject: str, error: PolyoptError) -> Remark:

@@ -1,4 +1,5 @@
-"""Which iterations of a loop have no tests inside: all of the unrolled loops below run in full.
+"""Which iterations of a loop have no tests inside: all of the unrolled loops below run in full,
+and no border is near.
 
 isl generates these apart (its ``isolate`` option), so that conditions of borders and partial
 blocks stay in loops of their own.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
+from polyopt.codegen.borders import interior
 from polyopt.isl import Map, Set, UnionSet, affine_constant, affine_var, dim_type
 from polyopt.transform.tree import copies_in
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 def isolate_option(program: Program, loop: PlanLoop) -> UnionSet | None:
     """``{ isolate[[outer] -> [v]] : ... }`` for a loop, or ``None`` where nothing is to gain."""
-    full: Set | None = None
+    full = interior(program, loop)
     everything: Set | None = None
     for name in copies_in(loop):
         path = program.places[name].loops
