@@ -12,6 +12,7 @@ from polyopt.isl import (
     UnionMap,
     Val,
     affine_constant,
+    affine_var,
     compose,
     constant_value,
     context,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from polyopt.analysis.dependences import Dependences
-    from polyopt.isl import Constraint, Set
+    from polyopt.isl import Constraint, Set, Space
 
 
 def footprint(tile_to_instances: UnionMap, accesses: UnionMap) -> UnionMap:
@@ -100,6 +101,23 @@ def bounding_box(touched: Map, sizes: Set) -> Box | None:
         tuple(side.extent for side in known),
         tuple(side.stride for side in known),
     )
+
+
+def box_map(space: Space, box: Box) -> Map:
+    """``{ [t] -> A[x] : offset(t) <= x < offset(t) + extent }`` of a box without strides."""
+    to_times = Map.universe(space).domain_map().as_pw_multi_aff()
+    pairs = Map.universe(space).wrap()
+    first = space.dim(dim_type.in_)
+    for position, (offset, extent) in enumerate(zip(box.offsets, box.extents, strict=True)):
+        index = affine_var(pairs.get_space(), first + position)
+        low = offset.pullback_pw_multi_aff(to_times)
+        size = (
+            affine_constant(pairs.get_space(), extent)
+            if isinstance(extent, int)
+            else extent.insert_domain(pairs.get_space())
+        )
+        pairs = pairs.intersect(index.ge_set(low)).intersect(index.lt_set(low.add(size)))
+    return pairs.unwrap()
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt.auto.grouping import Model, group
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
+from polyopt.auto.rows import pipelines
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
@@ -57,6 +58,7 @@ def auto(
     steps: list[Step] = [
         inline_cheap,
         lambda p: join_spaces(p, _is_legal),
+        lambda p: pipelines(p, model),
         lambda p: group(p, model),
         lambda p: arrange(p, _is_legal),
         lambda p: parallelize_outer(p, numbers, machine.cores),

@@ -61,10 +61,10 @@ class Model:
 def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with producers fused into tiles of their consumers."""
     remarks: list[Remark] = []
-    done: set[str] = set()
+    done = _grouped(plan.program)
     budget = Budget()
     while True:
-        root = _next_root(plan.program, done)
+        root = next_root(plan.program, done)
         if root is None:
             return plan, tuple(remarks)
         done.add(root)
@@ -76,7 +76,17 @@ def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
         remarks += said
 
 
-def _next_root(program: Program, done: set[str]) -> str | None:
+def _grouped(program: Program) -> set[str]:
+    """The spaces that have producers in their loops already."""
+    return {
+        program.copies[name].statement.array
+        for name, place in program.places.items()
+        if not program.copies[name].outer
+        and any(program.copies[c].outer for n in place.loops[:1] for c in copies_in(n))
+    }
+
+
+def next_root(program: Program, done: set[str]) -> str | None:
     """The last space in textual order that is a root still: not fused into another."""
     spaces = [program.copies[name].statement.array for name in program.places
               if not program.copies[name].outer]  # fmt: skip
@@ -309,7 +319,7 @@ def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | N
         waiting = [
             p
             for p in producers_of(tiled.program, inside)
-            if p not in left_out and _ready(tiled.program, p, inside)
+            if p not in left_out and is_ready(tiled.program, p, inside)
         ]
         if not waiting:
             break
@@ -337,7 +347,7 @@ def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | N
     return _Grown(tiled, at, tuple(remarks)) if fused else None
 
 
-def _ready(program: Program, producer: str, inside: set[str]) -> bool:
+def is_ready(program: Program, producer: str, inside: set[str]) -> bool:
     """Whether every reader of the producer is in the group already."""
     readers = {
         program.copies[host].statement.array

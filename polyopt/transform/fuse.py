@@ -19,12 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.footprint import bounding_box
+from polyopt.analysis.footprint import bounding_box, box_map
 from polyopt.errors import InvalidOptionError, LiveOutError, NotFusableError, Witness
 from polyopt.isl import (
     Map,
     Set,
-    affine_constant,
     affine_var,
     constant_value,
     dim_type,
@@ -40,6 +39,7 @@ from polyopt.transform.locals import (
     without_lost_stores,
 )
 from polyopt.transform.show import describe
+from polyopt.transform.slide import new_instances
 from polyopt.transform.storage import Store, project_tail, store_for
 from polyopt.transform.tree import (
     Copy,
@@ -57,7 +57,6 @@ from polyopt.transform.tree import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.analysis.footprint import Box
     from polyopt.isl import PwAff, PwMultiAff
     from polyopt.transform.program import Program, Touch
 
@@ -103,7 +102,7 @@ def fuse(
     found = extension(program, array, names, loop)
     instances = found.instances
     if storage == "sliding":
-        instances = {name: _only_new(part) for name, part in instances.items()}
+        instances = {name: new_instances(part) for name, part in instances.items()}
     others = companions(program, names)
     instances = local_instances(program, others, instances)
     result = _graft(program, node, array, tuple(instances), instances)
@@ -192,7 +191,7 @@ def _simple(footprint: Map, context: Set) -> Map:
     if box is None or any(stride != 1 for stride in box.strides):
         hull = Map.from_basic_map(footprint.simple_hull())
         return hull.coalesce()
-    simple = _box_map(footprint, box).coalesce()
+    simple = box_map(footprint.get_space(), box).coalesce()
     if simple.n_basic_map() <= MAX_PIECES:
         return simple
     # the box's own corners depend on remainders of the sizes: what is true of all of them
@@ -201,24 +200,6 @@ def _simple(footprint: Map, context: Set) -> Map:
 
 def _has_divisions(footprint: Map) -> bool:
     return any(piece.dim(dim_type.div) > 0 for piece in footprint.compute_divs().get_basic_maps())
-
-
-def _box_map(footprint: Map, box: Box) -> Map:
-    """``{ [t] -> A[x] : offset(t) <= x < offset(t) + extent }``."""
-    space = footprint.get_space()
-    to_times = Map.universe(space).domain_map().as_pw_multi_aff()
-    pairs = Map.universe(space).wrap()
-    first = space.dim(dim_type.in_)
-    for position, (offset, extent) in enumerate(zip(box.offsets, box.extents, strict=True)):
-        index = affine_var(pairs.get_space(), first + position)
-        low = offset.pullback_pw_multi_aff(to_times)
-        size = (
-            affine_constant(pairs.get_space(), extent)
-            if isinstance(extent, int)
-            else extent.insert_domain(pairs.get_space())
-        )
-        pairs = pairs.intersect(index.ge_set(low)).intersect(index.lt_set(low.add(size)))
-    return pairs.unwrap()
 
 
 def _instances(program: Program, name: str, needed: Map) -> Map:
@@ -247,18 +228,6 @@ def _own_reads(program: Program, name: str, instances: Map) -> Map:
         if not empty.is_empty()
         else empty
     )
-
-
-def _only_new(instances: Map) -> Map:
-    """``{ [t] -> P[j] }`` less what earlier iterations of the same innermost loop ran."""
-    times = instances.domain()
-    depth = times.dim(dim_type.set)
-    earlier = Map.universe(times.get_space().map_from_set())
-    for level in range(depth - 1):
-        earlier = earlier.equate(dim_type.in_, level, dim_type.out, level)
-    earlier = earlier.order_gt(dim_type.in_, depth - 1, dim_type.out, depth - 1)
-    done = earlier.intersect_domain(times).intersect_range(times).apply_range(instances)
-    return instances.subtract(done).coalesce()
 
 
 def _graft(

@@ -1,0 +1,270 @@
+"""Row pipelines: strips of a result's rows, down which its producers run row by row.
+
+Each producer keeps a window of the rows that are still read, so its values stay in the cache and
+are computed once, except in the rows where strips meet. Producers join backwards from the
+result, each if what is computed twice costs less than storing and loading all of it, while the
+windows leave room in the second-level cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.count import count
+from polyopt.analysis.points import parameter_value
+from polyopt.auto.cost import instances_of, trips
+from polyopt.auto.grouping import Budget, is_ready, next_root, producers_of
+from polyopt.auto.work import work
+from polyopt.errors import PolyoptError
+from polyopt.isl import dim_type
+from polyopt.transform.find import copies_of, find_loop, loops_around
+from polyopt.transform.interchange import perfect_chain
+from polyopt.transform.remark import Remark
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.auto.grouping import Model
+    from polyopt.isl import Map
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.program import Program
+    from polyopt.transform.touch import Touch
+    from polyopt.transform.tree import PlanLoop
+
+#: rows per strip that are tried, the first that leaves threads enough strips first
+STRIPS = (128, 512)
+#: strips per thread below which some threads wait for others
+PER_THREAD = 4
+#: share of the second-level cache for all windows of a thread
+ROOM = 0.75
+#: operations of a lane for which a byte can be stored and loaded again: beyond L2, and within
+FAR, NEAR = 6.0, 1.5
+#: nothing is computed more often than this
+MOST_REPEATED = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Strips:
+    """A result in strips of rows, with the producers that have joined."""
+
+    plan: Plan
+    root: str
+    #: the loop over strips, and that over the rows of one
+    at: str
+    rows: str
+    size: int
+    remarks: tuple[Remark, ...] = ()
+    fused: tuple[str, ...] = ()
+    #: operations of all that have joined, and how many of them are repeated
+    operations: float = 0.0
+    repeated: float = 0.0
+
+
+def pipelines(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with row pipelines for every result, then for every array that stayed."""
+    remarks: list[Remark] = []
+    done: set[str] = set()
+    budget = Budget()
+    while (root := next_root(plan.program, done)) is not None:
+        done.add(root)
+        found = group_rows(plan, model, root, budget)
+        if found is not None:
+            plan, said = found
+            remarks += said
+    return plan, tuple(remarks)
+
+
+def group_rows(
+    plan: Plan, model: Model, root: str, budget: Budget
+) -> tuple[Plan, tuple[Remark, ...]] | None:
+    """The plan with producers of ``root`` running down strips of its rows; ``None`` if none can."""
+    around = loops_around(plan.program, root)
+    order = _order(plan.program, root, around)
+    if order is None:
+        return None
+    names, rows, moving = order
+    best: tuple[float, _Strips] | None = None
+    for size in STRIPS:
+        try:
+            strips = _cut(plan, root, names, rows, size)
+        except PolyoptError:
+            return None
+        grown = _grow(strips, model, moving, budget)
+        if not grown.fused:
+            return None
+        few = max(0.0, 1 - _strips_of(grown, model) / (PER_THREAD * model.target.cores))
+        cost = grown.repeated / max(grown.operations, 1.0) + 0.2 * few
+        if best is None or cost < best[0]:
+            best = cost, grown
+        if grown.repeated < 0.1 * grown.operations:
+            break
+    return (best[1].plan, best[1].remarks) if best is not None else None
+
+
+def _order(
+    program: Program, root: str, around: tuple[PlanLoop, ...]
+) -> tuple[list[str], str, dict[str, frozenset[str]]] | None:
+    """The root's loops from the outside in, the loop over rows, and what moves with each producer.
+
+    Loops that all producers move with go outside; the last but one of these goes over rows.
+    ``None`` where no two loops move with a producer.
+    """
+    moving = moves_with(program, root, around)
+    followers = {n.name: sum(n.name in loops for loops in moving.values()) for n in around}
+    most = max(followers.values(), default=0)
+    outer = [n.name for n in around if followers[n.name] == most]
+    if not most or len(outer) < 2:
+        return None
+    others = [n.name for n in around if n.name not in outer]
+    last = around[-1].name
+    inner = [*others, outer[-1]] if outer[-1] == last else [outer[-1], *others]
+    return [*outer[:-1], *inner], outer[-2], moving
+
+
+def moves_with(
+    program: Program, root: str, around: Sequence[PlanLoop]
+) -> dict[str, frozenset[str]]:
+    """Per temporary array that ``root`` depends on: the loops around ``root`` with which the part
+    of the array that an iteration needs moves on."""
+    #: copy -> the loops of the root that each of its dimensions moves with
+    dims: dict[str, list[frozenset[str]]] = {}
+    for host in copies_of(program, root):
+        dims[host] = [
+            frozenset(n.name for n in around if n.values[host].involves_dims(dim_type.in_, d, 1))
+            for d in range(program.copies[host].domain.dim(dim_type.set))
+        ]
+    reads: dict[str, list[Touch]] = {}
+    for touch in program.read_events:
+        reads.setdefault(touch.host, []).append(touch)
+    #: array -> the same for its subscripts
+    subscripts: dict[str, list[frozenset[str]]] = {}
+    for host in reversed(list(program.places)):
+        copy = program.copies[host]
+        if copy.statement.array in subscripts and not copy.outer:
+            known = subscripts[copy.statement.array]
+            dims[host] = _united(_linked(copy.statement.write.relation.reverse()), known)
+        for touch in reads.get(host, []) if host in dims else []:
+            array = program.scop.array(touch.access.array)
+            if array.role == "temp" and array.name != copy.statement.array:
+                element = touch.at_host.reverse().apply_range(touch.element)
+                found = _united(_linked(element), dims[host])
+                known = subscripts.setdefault(array.name, [frozenset()] * array.rank)
+                subscripts[array.name] = [a | b for a, b in zip(known, found, strict=True)]
+    return {array: frozenset().union(*known) for array, known in subscripts.items()}
+
+
+def _linked(relation: Map) -> list[list[int]]:
+    """Per dimension of the range: those of the domain that it moves with."""
+    result: list[list[int]] = []
+    rank = relation.dim(dim_type.out)
+    for position in range(rank):
+        line = relation.project_out(dim_type.out, position + 1, rank - position - 1)
+        line = line.project_out(dim_type.out, 0, position)
+        free = line.gist_domain(line.domain())
+        count = range(relation.dim(dim_type.in_))
+        result.append([d for d in count if free.involves_dims(dim_type.in_, d, 1)])
+    return result
+
+
+def _united(links: list[list[int]], known: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    return [frozenset().union(*(known[d] for d in dims)) for dims in links]
+
+
+def _cut(plan: Plan, root: str, names: list[str], rows: str, size: int) -> _Strips:
+    """The root's loops in an order, those over rows in strips of ``size``."""
+    if len(names) > 1 and [n.name for n in perfect_chain(plan.program, names)] != names:
+        plan = plan.reorder(*names)
+    before = {loop.name for loop in loops_around(plan.program, root)}
+    plan = plan.tile(root, **{rows.rpartition(".")[2]: size})
+    (strips,) = (n.name for n in loops_around(plan.program, root) if n.name not in before)
+    return _Strips(plan, root, strips, rows, size)
+
+
+def _grow(
+    strips: _Strips, model: Model, moving: Mapping[str, frozenset[str]], budget: Budget
+) -> _Strips:
+    """The strips with every producer that can join."""
+    refused: set[str] = set()
+    while budget.left > 0:
+        inside = {strips.root, *strips.fused}
+        program = strips.plan.program
+        waiting = [
+            p
+            for p in producers_of(program, inside)
+            if p not in refused and is_ready(program, p, inside)
+        ]
+        if not waiting:
+            break
+        producer = waiting[0]
+        joined = _join(strips, producer, model, moving, budget)
+        if isinstance(joined, Remark):
+            refused.add(producer)
+            strips = replace(strips, remarks=(*strips.remarks, joined))
+        else:
+            strips = joined
+    return strips
+
+
+def _join(
+    strips: _Strips,
+    producer: str,
+    model: Model,
+    moving: Mapping[str, frozenset[str]],
+    budget: Budget,
+) -> _Strips | Remark:
+    """The strips with a producer running down them, or why not."""
+    plan, scop = strips.plan, strips.plan.scop
+    array = scop.array(producer)
+    size = array.type.bytes * prod(parameter_value(e, model.sizes) for e in array.extents)
+    numbers: dict[str, float] = {"bytes": size}
+
+    def refused(reason: str, code: str = "") -> Remark:
+        return Remark("refused", "fuse", producer, reason, strips.root, numbers=numbers, code=code)
+
+    if strips.rows not in moving.get(producer, frozenset()):
+        return refused("each row needs all of it")
+    if size <= model.target.l1_bytes:
+        return refused("it stays in the cache anyway")
+    budget.left -= 1
+    try:
+        larger = plan.fuse(producer, into=strips.root, at=strips.rows, storage="sliding")
+    except PolyoptError as error:
+        return refused(error.diagnostic.message, error.code)
+    made = [c for c in larger.program.copies.values() if c.statement.array == producer]
+    runs = sum(instances_of(c, model.sizes) for c in made)
+    once = sum(count(s.domain, model.sizes) for s in scop.statements if s.array == producer)
+    each = sum(work(s.value) for s in scop.statements if s.array == producer)
+    numbers["recompute"] = round(runs / max(once, 1), 3)
+    worth = array.type.bytes * (FAR if size > model.target.l2_bytes else NEAR)
+    if numbers["recompute"] > MOST_REPEATED or (numbers["recompute"] - 1) * each > worth:
+        return refused("too much of it would be computed again")
+    windows = window_bytes(larger.program, strips.at, model)
+    if windows > ROOM * model.target.l2_bytes:
+        return refused("the group's buffers would leave the cache")
+    reason = "computed row by row, in a window of its rows"
+    done = Remark("applied", "fuse", producer, reason, strips.root, numbers=numbers)
+    return replace(
+        strips,
+        plan=larger,
+        remarks=(*strips.remarks, done),
+        fused=(*strips.fused, producer),
+        operations=strips.operations + once * each,
+        repeated=strips.repeated + max(0, runs - once) * each,
+    )
+
+
+def window_bytes(program: Program, at: str, model: Model) -> float:
+    """Bytes of all buffers private to an iteration of a loop."""
+    return sum(
+        program.scop.array(s.array).type.bytes * prod(parameter_value(e, model.sizes) for e in s.extents)
+        for s in program.scratches
+        if s.at == at
+    )
+
+
+def _strips_of(strips: _Strips, model: Model) -> float:
+    """How many strips there are in all."""
+    loop = find_loop(strips.plan.program, strips.at)
+    return trips(strips.plan.program, loop, model.sizes)
