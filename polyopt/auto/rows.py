@@ -258,7 +258,8 @@ def _join(
 def window_bytes(program: Program, at: str, model: Model) -> float:
     """Bytes of all buffers private to an iteration of a loop."""
     return sum(
-        program.scop.array(s.array).type.bytes * prod(parameter_value(e, model.sizes) for e in s.extents)
+        program.scop.array(s.array).type.bytes
+        * prod(parameter_value(e, model.sizes) for e in s.extents)
         for s in program.scratches
         if s.at == at
     )

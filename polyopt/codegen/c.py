@@ -137,6 +137,7 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
     match node:
         case Assign():
             kind = f"{node.type.c_name} " if node.declares and node.type else ""
+            kind = f"const {kind}" if node.constant else kind
             lines.append(f"{pad}{kind}{node.target} = {node.value};")
         case Block():
             if node.buffers or node.scoped:

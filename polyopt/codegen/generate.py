@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.cexpr import c_expression
+from polyopt.codegen.hoist import hoist
 from polyopt.codegen.hosted import Hosted, hosted
-from polyopt.codegen.loops import Assign, Block, Buffer, For, Function, If, Node
+from polyopt.codegen.loops import Assign, Block, Buffer, For, Form, Function, If, Node
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import c_name, c_names
 from polyopt.codegen.program import (
@@ -150,7 +151,9 @@ class _Generator:
         local = tuple(b for b in (*temps, *top) if not b.heap)
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
-        block = accumulate(block, {*self.buffer_names.values(), *self.params.values()})
+        taken = {*self.buffer_names.values(), *self.params.values()}
+        taken |= {buffer.pool for buffer in self.buffers.values()}
+        block = accumulate(hoist(block, taken), taken)
         private = tuple(
             self.buffers[s.name]
             for s in self.program.scratches
@@ -300,9 +303,12 @@ class _Generator:
     def _user(self, node: AstNode, names: dict[str, str]) -> Assign:
         leaf = self.leaves[node.get_annotation().get_name()]
         loaded: list[tuple[str, str]] = []
+        forms: dict[str, Form] = {}
 
         def affine(expr: Affine | Inside) -> str:
-            return c_affine(leaf.affine[id(expr)], names)[0]
+            text = c_affine(leaf.affine[id(expr)], names)[0]
+            forms.setdefault(text, Form("inside" if isinstance(expr, Inside) else "index", text))
+            return text
 
         def load(expr: Load) -> str:
             text = self._element(expr.array, expr.index, printer)
@@ -316,7 +322,9 @@ class _Generator:
         target = self._element(assignment.buffer, assignment.index, printer)
         value = c_expression(assignment.value, load, affine, affine, stored=True).text
         buffer = self.buffer_names[assignment.buffer]
-        return Assign(target, value, buffer, assignment.type, tuple(loaded))
+        return Assign(
+            target, value, buffer, assignment.type, tuple(loaded), forms=tuple(forms.values())
+        )
 
     def _element(self, buffer: str, index: tuple[Expr, ...], printer: object) -> str:
         text = self.buffer_names[buffer]

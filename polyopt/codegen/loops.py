@@ -10,6 +10,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Form:
+    """The text of a subscript or a test, and a name for its value."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Assign:
     """``target = value;``, or ``type target = value;`` where it declares a local."""
 
@@ -21,6 +29,10 @@ class Assign:
     #: (buffer, text) of every load in the value
     loads: tuple[tuple[str, str], ...] = ()
     declares: bool = False
+    #: whether the local that it declares never changes
+    constant: bool = False
+    #: the affine subscripts and tests in it
+    forms: tuple[Form, ...] = ()
 
 
 @dataclass(frozen=True)
