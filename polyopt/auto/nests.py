@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.codegen.borders import interior
+from polyopt.codegen.periods import period
 from polyopt.errors import PolyoptError
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.transform.find import find_loop, path_to
@@ -26,6 +27,8 @@ SHORT = 32
 #: iterations of a reduction done per pass over a row: at most, and of a long one
 LONGEST_JAM = 16
 JAM = 8
+#: remainders of at most so many iterations get statements of their own
+LONGEST_PERIOD = 4
 
 
 def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Remark, ...]]:
@@ -263,17 +266,26 @@ def _mark(plan: Plan, copy: str) -> tuple[Plan, list[Remark]]:
     loop = contiguous_loop(plan.program, copy)
     if loop is None or loop.mark:
         return plan, []
+    remarks: list[Remark] = []
+    whole, name = plan, loop.name
+    times = period(plan.program, loop)
+    if 1 < times <= LONGEST_PERIOD:
+        plan = plan.split(name, times)
+        blocks = path_to(plan.program, name)[-2].name
+        plan, name = plan.unroll(name).separate(blocks), blocks
+        reason = f"remainders repeat after {times} iterations: each gets a statement of its own"
+        remarks.append(Remark("applied", "unroll", loop.name, reason))
     try:
-        marked = plan.vectorize(loop.name)
-        check_loop(marked.program, find_loop(marked.program, loop.name))
+        marked = plan.vectorize(name)
+        check_loop(marked.program, find_loop(marked.program, name))
     except PolyoptError as error:
-        return plan, [refusal("vectorize", loop.name, error)]
+        return whole, [refusal("vectorize", loop.name, error)]
     reason = "its iterations are independent and contiguous"
-    remarks = [Remark("applied", "vectorize", loop.name, reason)]
-    if interior(marked.program, find_loop(marked.program, loop.name)) is not None:
-        marked = marked.separate(loop.name)
+    remarks.append(Remark("applied", "vectorize", name, reason))
+    if times == 1 and interior(marked.program, find_loop(marked.program, name)) is not None:
+        marked = marked.separate(name)
         reason = "borders are near in few of its iterations: the others need no tests"
-        remarks.append(Remark("applied", "separate", loop.name, reason))
+        remarks.append(Remark("applied", "separate", name, reason))
     return marked, remarks
 
 
