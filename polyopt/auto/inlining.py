@@ -1,8 +1,9 @@
 """Which producers are computed where they are read, instead of being stored at all.
 
 From the outputs backwards, a producer is inlined when repeating it costs less than storing and
-loading it: the work added per element is (evaluations - 1) times its operations, where equal
-operands of one consumer instance count once, also through producers inlined before.
+loading it: the work added per element is (evaluations - 1) times its operations, less a store and
+as many loads, where equal operands of one consumer instance count once, also through producers
+inlined before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.auto.sizes import assumed_sizes
-from polyopt.auto.work import work
+from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
 from polyopt.isl import dim_type
 from polyopt.transform.remark import Remark
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from polyopt.isl import Map
     from polyopt.transform.plan import Plan
 
-#: operations that one store and its loads are worth, of a vector's lane
-WORTH = 12.0
+#: operations of a lane that a buffer is worth, with a loop of its own
+WORTH = 4.0
+#: operations that a store takes
+STORE = 3.0
 #: size of every parameter where evaluations are counted
 SAMPLE = 24
 #: elements that a vector loop computes at once, against one in a serial sum
@@ -49,7 +52,7 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         own = cost[statement.name]
         evaluations = reading.evaluations(hosts)
         grown = {name: cost[name] + len(taps) * own for name, taps in hosts.items()}
-        added = (evaluations - 1) * own
+        added = (evaluations - 1) * own - evaluations * LOAD - STORE
         if any(_is_serial(scop.statement(name), taps) for name, taps in hosts.items()):
             added += (LANES - 1) * own  # there it would run an element at a time
         numbers = {"evaluations per element": evaluations, "operations": own, "added": added}

@@ -11,15 +11,20 @@ _DIVIDE_CONSTANT = 3.0
 _CALL = 12.0
 #: a boundary test per element: comparisons and a masked load
 _BOUNDARY = 4.0
+#: a load takes part of a cache line, or of two; one that data decide is done lane by lane
+LOAD = 1.5
+_GATHER = 10.0
 _CHEAP_CALLS = {"fabs", "abs", "sqrt", "floor", "ceil", "trunc"}
 
 
 def work(expr: Expr) -> float:
-    """The operations of one evaluation, subscripts not counted; loads are free."""
-    if isinstance(expr, (Load, Affine, Const, Inside)):
+    """The operations of one evaluation; affine subscripts are free."""
+    if isinstance(expr, (Affine, Const, Inside)):
         return 0.0
     inner = sum(work(child) for child in expr.children)
     match expr:
+        case Load():
+            return inner + (LOAD if all(isinstance(i, Affine) for i in expr.index) else _GATHER)
         case Binary(op="div" | "mod" | "floordiv" | "floormod"):
             constant = isinstance(expr.right, Const) and expr.type.is_integer
             return inner + (_DIVIDE_CONSTANT if constant else _DIVIDE)
