@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.cases import cases
 from polyopt.codegen.copies import from_zero, iterations
 from polyopt.codegen.isolate import isolate_option
 from polyopt.isl import (
@@ -72,7 +73,9 @@ class _Filler:
         if isinstance(child, str):
             return node
         if child.mark == "unroll" and self.spelled:
-            return self._iterations(node, child)
+            return self._each(node, child, iterations(self.program, child))
+        if child.mark == "vector":
+            return self._each(node, child, cases(self.program, child))
         return self._loop(node, child)
 
     def _loop(self, node: ScheduleNode, loop: PlanLoop) -> ScheduleNode:
@@ -86,9 +89,10 @@ class _Filler:
         node = self.fill(node.child(0), loop.body).parent()
         return node.insert_mark(Id(loop.name, context=context()))
 
-    def _iterations(self, node: ScheduleNode, loop: PlanLoop) -> ScheduleNode:
-        """A loop whose iterations stand after each other, each a loop over one value."""
-        parts = iterations(self.program, loop)
+    def _each(
+        self, node: ScheduleNode, loop: PlanLoop, parts: tuple[UnionSet, ...]
+    ) -> ScheduleNode:
+        """A loop of its own for each part of a loop's instances, after each other."""
         if not parts:
             return self._loop(node, loop)
         node = _insert_sequence(node, parts)

@@ -1,0 +1,85 @@
+"""A vector loop for each case of what its iterations are all alike in.
+
+rewrite: ``for (x) a[x] = y % 2 == 0 ? f(x) : g(x);`` ->
+``if (y % 2 == 0) for (x) a[x] = f(x); else for (x) a[x] = g(x);``
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.hosted import hosted
+from polyopt.ir.expr import Inside, walk
+from polyopt.isl import dim_type, empty_set
+from polyopt.transform.tree import copies_in
+
+if TYPE_CHECKING:
+    from polyopt.isl import Set, UnionSet
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import PlanLoop
+
+#: tests that a loop is written out for, both ways
+MOST_TESTS = 2
+
+
+def cases(program: Program, loop: PlanLoop) -> tuple[UnionSet, ...]:
+    """``{ C[d] }`` of a loop's instances by the outcome of tests that the loop does not change.
+
+    Empty where there is no such test.
+    """
+    names = copies_in(loop)
+    path = program.places[names[0]].loops
+    depth = next(i for i, node in enumerate(path) if node.name == loop.name)
+    tests: list[Set] = []
+    for name in names:
+        for test in _tests(program, name, depth):
+            if len(tests) < MOST_TESTS and not any(test.is_equal(other) for other in tests):
+                tests.append(test)
+    everything = _times(program, names[0], depth)
+    for name in names[1:]:
+        everything = everything.union(_times(program, name, depth))
+    parts = [everything.coalesce()]
+    for test in tests:
+        parts = [p for whole in parts for p in (whole.intersect(test), whole.subtract(test))]
+    parts = [part for part in parts if not part.is_empty()]
+    return tuple(_at(program, names, part) for part in parts) if len(parts) > 1 else ()
+
+
+def _tests(program: Program, name: str, depth: int) -> list[Set]:
+    """``{ [t] }``: when the tests of a copy hold that the outer ``depth`` loops decide."""
+    copy, assignment = program.copies[name], hosted(program, name)
+    domain = copy.domain.intersect_params(program.scop.context)
+    found: list[Set] = []
+    for expr in (*assignment.index, assignment.value):
+        for node in walk(expr):
+            if not isinstance(node, Inside):
+                continue
+            true, false = domain.intersect(node.where), domain.subtract(node.where)
+            if true.is_empty() or false.is_empty():
+                continue
+            when, otherwise = (_outer(program, name, part, depth) for part in (true, false))
+            if when.is_disjoint(otherwise):
+                found.append(when)
+    return found
+
+
+def _times(program: Program, name: str, depth: int) -> Set:
+    domain = program.copies[name].domain.intersect_params(program.scop.context)
+    return _outer(program, name, domain, depth)
+
+
+def _outer(program: Program, name: str, domain: Set, depth: int) -> Set:
+    """``{ [t] }``: the values of the outer ``depth`` loops at some instances of a copy."""
+    values = program.prefixes[name].intersect_domain(domain).range()
+    return values.project_out(dim_type.set, depth, values.dim(dim_type.set) - depth).coalesce()
+
+
+def _at(program: Program, names: tuple[str, ...], times: Set) -> UnionSet:
+    """The instances of copies when the outer loops have given values."""
+    result = empty_set()
+    for name in names:
+        prefix = program.prefixes[name]
+        inner = prefix.dim(dim_type.out) - times.dim(dim_type.set)
+        outer = prefix.project_out(dim_type.out, times.dim(dim_type.set), inner)
+        result = result.union(outer.intersect_range(times).domain().to_union_set())
+    return result
