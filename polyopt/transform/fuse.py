@@ -189,8 +189,10 @@ def _simple(footprint: Map, context: Set) -> Map:
         return footprint
     box = bounding_box(footprint, context)
     if box is None or any(stride != 1 for stride in box.strides):
-        hull = Map.from_basic_map(footprint.simple_hull())
-        return hull.coalesce()
+        footprint = Map.from_basic_map(footprint.remove_divs().simple_hull()).coalesce()
+        box = bounding_box(footprint, context)
+    if box is None:
+        return footprint
     simple = box_map(footprint.get_space(), box).coalesce()
     if simple.n_basic_map() <= MAX_PIECES:
         return simple
