@@ -41,7 +41,7 @@ from polyopt.ir.expr import (
     Unary,
     loads,
 )
-from polyopt.ir.types import BOOL, ScalarType
+from polyopt.ir.types import BOOL, I32, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -114,10 +114,12 @@ def _local_name(array: str | None, used: set[str]) -> str:
 
 
 def _local_type(text: CText) -> ScalarType:
-    """The IR's type, which makes the value exact; C's own where that is narrower and holds it."""
-    if text.type.is_float or text.type == BOOL or text.type.bits <= text.ctype.bits:
-        return text.type
-    return text.ctype
+    """What C computes anyway, so that signed sums of it overflow no sooner than without a local.
+
+    A short integer is cut to its IR type: C widens it again where it is used.
+    """
+    short = text.type.bits < I32.bits and text.type.bits <= text.ctype.bits
+    return text.type if text.type.is_float or short else text.ctype
 
 
 def _read(local: Local, text: CText) -> CText:

@@ -13,8 +13,9 @@ import polyopt as po
 from polyopt.analysis.evaluate import Environment, evaluate
 from polyopt.codegen import shared as module
 from polyopt.codegen.accumulate import accumulate
-from polyopt.codegen.cexpr import c_expression
+from polyopt.codegen.cexpr import c_expression, needs_wrapv
 from polyopt.codegen.chelpers import helpers
+from polyopt.codegen.ctext import c_constant
 from polyopt.codegen.loops import Assign, Block, Buffer, Local
 from polyopt.codegen.shared import shared
 from polyopt.codegen.unused import without_unused
@@ -377,14 +378,17 @@ def functions(exprs):
         )
 
 
+def drawn(draw, number):
+    for _ in range(number):
+        draw.drawn.clear()
+        yield draw.expr(draw.random.choice(list(TYPES.values())), 5)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_expressions_mean_the_same_with_locals(tmp_path, compiler, seed):
     draw = DrawAgain(seed)
-    exprs = []
-    for _ in range(150):
-        draw.drawn.clear()
-        exprs.append(draw.expr(draw.random.choice(list(TYPES.values())), 5))
+    exprs = list(drawn(draw, 150))
     made, texts = zip(*functions(exprs), strict=True)
     assert sum(made) > 75
     body = "\n".join(texts)
@@ -405,3 +409,34 @@ def test_random_expressions_mean_the_same_with_locals(tmp_path, compiler, seed):
             typed = {n: value_of(TYPES[n[2:]], v) for n, v in inputs.items()}
             expected = evaluate(expr, Environment(read=lambda name, _, typed=typed: typed[name]))
             assert same(expected, out.value), (c(expr), inputs)
+
+
+def test_locals_overflow_no_sooner(tmp_path):
+    draw = DrawAgain(7)
+    exprs = [e for e in drawn(draw, 900) if not needs_wrapv(e)]
+    made, texts = zip(*functions(exprs), strict=True)
+    assert sum(made) > 75
+    calls = []
+    for number, expr in enumerate(exprs):
+        for _ in range(4):
+            inputs = ", ".join(c_constant(t, sample(draw, t)).text for t in TYPES.values())
+            calls.append(f"    {{ {expr.type.c_name} out; e{number}({inputs}, &out); }}\n")
+    body = "\n".join(texts)
+    main = "int main(void) {\n" + "".join(calls) + "    return 0;\n}\n"
+    path, program = tmp_path / "e.c", tmp_path / "e"
+    path.write_text(f"#include <math.h>\n#include <stdint.h>\n\n{helpers(body)}\n{body}{main}")
+    checks = "-fsanitize=undefined,float-cast-overflow"
+    subprocess.run(
+        [COMPILERS[0], "-O0", checks, "-fno-sanitize-recover=all", str(path), "-o", str(program), "-lm"],
+        check=True,
+    )  # fmt: skip
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_c_computes_wider_stays_wide():
+    """``i * 16`` is done unsigned, where it cannot overflow; so is a sum with it."""
+    shifted = build.binary("shl", i, build.const(I32, 4))
+    value = build.binary("xor", add(shifted, j), add(shifted, i))
+    assert not needs_wrapv(value)
+    assert c(value)[0] == "u32 v1 = (uint32_t)i << 4"
