@@ -133,7 +133,10 @@ def _renamed(node: Node, target: str, local: str) -> Node:
     match node:
         case Assign():
             pattern = rf"(?<![\w.]){re.escape(target)}"
-            return replace(node, target=local, value=re.sub(pattern, local, node.value))
+            *before, value = (re.sub(pattern, local, text) for text in node.values)
+            kept = zip(node.locals, before, strict=True)
+            shared = tuple(replace(one, value=text) for one, text in kept)
+            return replace(node, target=local, value=value, locals=shared)
         case Block():
             return replace(node, body=tuple(_renamed(n, target, local) for n in node.body))
         case If():

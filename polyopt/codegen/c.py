@@ -136,6 +136,7 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
     pad = _INDENT * depth
     match node:
         case Assign():
+            lines += [f"{pad}const {v.type.c_name} {v.name} = {v.value};" for v in node.locals]
             kind = f"{node.type.c_name} " if node.declares and node.type else ""
             kind = f"const {kind}" if node.constant else kind
             lines.append(f"{pad}{kind}{node.target} = {node.value};")

@@ -62,7 +62,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.types import BOOL, F32, F64, I32, I64, U32, U64, ScalarType, promote_c
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _OPERATORS = {
     "add": ("+", ADD), "sub": ("-", ADD), "mul": ("*", MUL), "div": ("/", MUL),
@@ -79,13 +79,15 @@ def c_expression(
     inside: Callable[[Inside], str],
     *,
     stored: bool = False,
+    known: Mapping[int, CText] | None = None,
 ) -> CText:
     """Print ``expr``; the callbacks print loads, affine values (as ``int64_t``) and conditions.
 
+    ``known`` has the texts of nodes, by their id, that are not to be printed: names of locals.
     With ``stored`` the text is for the right-hand side of an assignment to an object of
     ``expr.type``: conversions that the assignment makes by itself are left to it.
     """
-    printer = _Printer(load, affine, inside)
+    printer = _Printer(load, affine, inside, known or {})
     if not stored:
         return exact(printer.print(expr))
     narrowed = isinstance(expr, Cast) and expr.type == F32 and expr.operand.type == F64
@@ -107,11 +109,15 @@ class _Printer:
         load: Callable[[Load], str],
         affine: Callable[[Affine], str],
         inside: Callable[[Inside], str],
+        known: Mapping[int, CText],
     ) -> None:
         self.load, self.affine, self.inside = load, affine, inside
+        self.known = known
 
     def print(self, expr: Expr) -> CText:
         """The expression's text; ``wraps`` is that of any part of it."""
+        if id(expr) in self.known:
+            return self.known[id(expr)]
         match expr:
             case Const():
                 return c_constant(expr.type, expr.value)

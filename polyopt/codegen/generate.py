@@ -12,13 +12,14 @@ from polyopt.codegen.hoist import hoist
 from polyopt.codegen.hosted import Hosted, hosted
 from polyopt.codegen.loops import Assign, Block, Buffer, For, Form, Function, If, Node
 from polyopt.codegen.materialize import materialize
-from polyopt.codegen.names import c_name, c_names
+from polyopt.codegen.names import c_name, c_names, fresh
 from polyopt.codegen.program import (
     c_affine,
     c_extent,
     c_prototype,
     signature_of,
 )
+from polyopt.codegen.shared import shared
 from polyopt.codegen.unused import without_unused
 from polyopt.errors import InternalError
 from polyopt.ir.expr import Affine, Expr, Inside, Load, walk
@@ -44,8 +45,9 @@ from polyopt.transform.find import path_to
 from polyopt.transform.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from polyopt.codegen.ctext import CText
     from polyopt.ir.scop import Array
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
@@ -141,6 +143,9 @@ class _Generator:
             self.buffer_names[scratch] = own[key]
         self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
         self.buffers = {s.name: self._buffer(s) for s in program.scratches}
+        #: names of locals declared so far around a place, and anywhere
+        self.locals: set[str] = set()
+        self.all_locals: set[str] = set()
 
     def function(self, tree: AstNode) -> Function:
         """The whole kernel."""
@@ -151,7 +156,7 @@ class _Generator:
         local = tuple(b for b in (*temps, *top) if not b.heap)
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
-        taken = {*self.buffer_names.values(), *self.params.values()}
+        taken = {*self.buffer_names.values(), *self.params.values(), *self.all_locals}
         taken |= {buffer.pool for buffer in self.buffers.values()}
         block = accumulate(hoist(block, taken), taken)
         private = tuple(
@@ -269,11 +274,12 @@ class _Generator:
             inner = {**names, isl_name: _operand(start)}
             body = _block(self._node(node.for_get_body(), inner, ()))
             return replace(body, buffers=(*body.buffers, *self._declared_at(loop.name)))
-        pools = {buffer.pool for buffer in self.buffers.values()}
-        taken = {*names.values(), *self.buffer_names.values(), *pools}
-        iterator = _fresh(c_name(loop.iterator), taken)
+        taken = self._taken(names)
+        iterator = fresh(c_name(loop.iterator), taken)
         inner = {**names, isl_name: iterator}
+        around = set(self.locals)
         body = _block(self._node(node.for_get_body(), inner, ()))
+        self.locals = around
         mark = self._pragma(loop)
         step = int(c_affine(node.for_get_inc(), inner)[0])
         return For(
@@ -302,7 +308,7 @@ class _Generator:
 
     def _user(self, node: AstNode, names: dict[str, str]) -> Assign:
         leaf = self.leaves[node.get_annotation().get_name()]
-        loaded: list[tuple[str, str]] = []
+        loaded: dict[tuple[str, str], None] = {}
         forms: dict[str, Form] = {}
 
         def affine(expr: Affine | Inside) -> str:
@@ -310,30 +316,45 @@ class _Generator:
             forms.setdefault(text, Form("inside" if isinstance(expr, Inside) else "index", text))
             return text
 
-        def load(expr: Load) -> str:
-            text = self._element(expr.array, expr.index, printer)
-            loaded.append((self.buffer_names[expr.array], text))
-            return text
+        def printed(expr: Expr, known: Mapping[int, CText], *, stored: bool = False) -> CText:
+            def load(expr: Load) -> str:
+                text = self._element(expr.array, expr.index, lambda e: printed(e, known).text)
+                loaded[self.buffer_names[expr.array], text] = None
+                return text
 
-        def printer(expr: Expr) -> str:
-            return c_expression(expr, load, affine, affine).text
+            return c_expression(expr, load, affine, affine, stored=stored, known=known)
 
         assignment = leaf.assignment
-        target = self._element(assignment.buffer, assignment.index, printer)
-        value = c_expression(assignment.value, load, affine, affine, stored=True).text
+        # a target without locals, so that updates of one element look alike
+        target = self._element(assignment.buffer, assignment.index, lambda e: printed(e, {}).text)
+        value, locals_ = shared(assignment.value, printed, assignment.inlined, self._taken(names))
+        self.locals.update(local.name for local in locals_)
+        self.all_locals |= self.locals
         buffer = self.buffer_names[assignment.buffer]
         return Assign(
-            target, value, buffer, assignment.type, tuple(loaded), forms=tuple(forms.values())
+            target,
+            value,
+            buffer,
+            assignment.type,
+            tuple(loaded),
+            locals=locals_,
+            forms=tuple(forms.values()),
         )
 
-    def _element(self, buffer: str, index: tuple[Expr, ...], printer: object) -> str:
+    def _taken(self, names: Mapping[str, str]) -> set[str]:
+        """What a new iterator or local cannot be called, under the iterators ``names``."""
+        pools = {buffer.pool for buffer in self.buffers.values()}
+        arguments = {*self.buffer_names.values(), *self.params.values()}
+        return {*names.values(), *arguments, *pools, *self.locals, c_name(self.name)}
+
+    def _element(self, buffer: str, index: tuple[Expr, ...], printer: Callable[[Expr], str]) -> str:
         text = self.buffer_names[buffer]
         if buffer in self.buffers and self.buffers[buffer].is_scalar:
             return text
         array = self.arrays.get(buffer)
         if array is not None and array.rank == 0:
             return f"*{text}" if array.is_live_out else text
-        return text + "".join(f"[{printer(e)}]" for e in index)  # type: ignore[operator]
+        return text + "".join(f"[{printer(e)}]" for e in index)
 
 
 def _children(node: AstNode) -> list[AstNode]:
@@ -372,14 +393,6 @@ def _block(node: Node) -> Block:
 
 def _operand(text: str) -> str:
     return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    result, number = name, 1
-    while result in taken:
-        number += 1
-        result = f"{name}{number}"
-    return result
 
 
 def _buffer_names(scratches: Mapping[str, str]) -> list[str]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.loops import Assign, Block, For, If, Node
+from polyopt.codegen.names import fresh
 from polyopt.ir.types import BOOL, I64
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _block(block: Block, known: Mapping[str, str], taken: set[str]) -> Block:
     for node in block.body:
         for form in _invariant(node):
             if form.text not in known:
-                known[form.text] = _fresh(form.name, taken)
+                known[form.text] = _named(form.name, taken)
                 type_ = BOOL if form.name == "inside" else I64
                 name = known[form.text]
                 body.append(Assign(name, form.text, type=type_, declares=True, constant=True))
@@ -62,14 +63,21 @@ def _node(node: Node, known: Mapping[str, str], taken: set[str]) -> Node:
 
 
 def _renamed(assign: Assign, known: Mapping[str, str]) -> Assign:
-    """The assignment with known forms by their names, longer texts first."""
-    texts = {form.text for form in assign.forms} & known.keys()
-    target, value = assign.target, assign.value
-    loads = assign.loads
-    for text in sorted(texts, key=lambda t: (-len(t), t)):
-        target, value = (t.replace(text, known[text]) for t in (target, value))
-        loads = tuple((buffer, t.replace(text, known[text])) for buffer, t in loads)
-    return replace(assign, target=target, value=value, loads=loads)
+    """The assignment with known forms by their names."""
+    texts = sorted({f.text for f in assign.forms} & known.keys(), key=lambda t: (-len(t), t))
+
+    def again(text: str) -> str:
+        for form in texts:  # longer ones first: they may hold others
+            text = text.replace(form, known[form])
+        return text
+
+    return replace(
+        assign,
+        target=again(assign.target),
+        value=again(assign.value),
+        loads=tuple((buffer, again(text)) for buffer, text in assign.loads),
+        locals=tuple(replace(local, value=again(local.value)) for local in assign.locals),
+    )
 
 
 def _invariant(node: Node) -> Iterator[Form]:
@@ -109,10 +117,7 @@ def _children(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    result, number = name, 1
-    while result in taken:
-        number += 1
-        result = f"{name}{number}"
-    taken.add(result)
-    return result
+def _named(name: str, taken: set[str]) -> str:
+    found = fresh(name, taken)
+    taken.add(found)
+    return found

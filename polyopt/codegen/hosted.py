@@ -1,7 +1,7 @@
 """A copy's right-hand side over the copy's own dimensions, on the plan's storage.
 
 Inlined operands are put in place of their loads; subscripts of buffers become
-``x - offset(t)`` or ``x mod fold``.
+``x - offset(t)`` or ``(x - lower) mod fold``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
+from polyopt.isl import constant_value
 from polyopt.transform.storage import quotient
 from polyopt.transform.tree import prefix_map
 
@@ -32,6 +33,8 @@ class Hosted:
     buffer: str
     index: tuple[Expr, ...]
     value: Expr
+    #: parts of the value that took the place of a load, and the array that was loaded from
+    inlined: tuple[tuple[Expr, str], ...]
 
     @property
     def type(self) -> ScalarType:
@@ -46,19 +49,29 @@ def hosted(program: Program, name: str) -> Hosted:
     scratch = program.scratch(name, copy.statement.array, reading=False)
     index = tuple(_pulled(e, identity, copy) for e in copy.statement.index)
     buffer = scratch.name if scratch else copy.statement.array
-    value = _value(program, copy, name, identity)
+    inlined: list[tuple[Expr, str]] = []
+    value = _value(program, copy, name, identity, inlined)
     place = _stored(program, name, scratch or copy.statement.array, index)
-    return Hosted(buffer, place, value)
+    return Hosted(buffer, place, value, tuple(inlined))
 
 
 def _identity(copy: Copy) -> PwMultiAff:
     return copy.domain.identity().as_pw_multi_aff()
 
 
-def _value(program: Program, copy: Copy, host: str, to_copy: PwMultiAff) -> Expr:
-    """The copy's value over its host; ``to_copy`` is ``{ H[d] -> C[d'] }``."""
+def _value(
+    program: Program,
+    copy: Copy,
+    host: str,
+    to_copy: PwMultiAff,
+    inlined: list[tuple[Expr, str]],
+) -> Expr:
+    """The copy's value over its host; ``to_copy`` is ``{ H[d] -> C[d'] }``.
+
+    ``inlined`` gets the operands put in place, and their arrays.
+    """
     references = iter(copy.statement.reads)
-    return _over(program, copy, host, to_copy, copy.statement.value, references)
+    return _over(program, copy, host, to_copy, copy.statement.value, references, inlined)
 
 
 def _over(
@@ -68,20 +81,24 @@ def _over(
     to_copy: PwMultiAff,
     expr: Expr,
     references: Iterator[object],
+    inlined: list[tuple[Expr, str]],
 ) -> Expr:
+    def over(part: Expr) -> Expr:
+        return _over(program, copy, host, to_copy, part, references, inlined)
+
     if isinstance(expr, (Affine, Inside)):
         return _pulled(expr, to_copy, copy)
     if not isinstance(expr, Load):
-        children = tuple(
-            _over(program, copy, host, to_copy, child, references) for child in expr.children
-        )
+        children = tuple(map(over, expr.children))
         return expr.with_children(children) if children else expr
     access = next(references)
-    index = tuple(_over(program, copy, host, to_copy, child, references) for child in expr.index)
+    index = tuple(map(over, expr.index))
     operand = program.operand(copy, access)  # type: ignore[arg-type]
     if operand is not None:
         onward = _onto_operand(copy, operand)
-        return _value(program, operand, host, onward.pullback_pw_multi_aff(to_copy))
+        value = _value(program, operand, host, onward.pullback_pw_multi_aff(to_copy), inlined)
+        inlined.append((value, expr.array))
+        return value
     scratch = program.scratch(host, expr.array)
     where = scratch.name if scratch else expr.array
     return Load(expr.type, where, _stored(program, host, scratch or expr.array, index), expr.span)
@@ -106,33 +123,41 @@ def _stored(
     program: Program, host: str, scratch: Scratch | str, index: tuple[Expr, ...]
 ) -> tuple[Expr, ...]:
     """Subscripts of a buffer, or of an array by its name: C's arrays start at 0, others may not."""
+    array = program.scop.array(scratch if isinstance(scratch, str) else scratch.array)
+    space = program.copies[host].domain.get_space()
+    firsts = [low.insert_domain(space) for low in array.lower]
+    from_zero = tuple(map(_minus, index, firsts)) if firsts else index
     if isinstance(scratch, str):
-        lower = program.scop.array(scratch).lower
-        space = program.copies[host].domain.get_space()
-        firsts = [low.insert_domain(space) for low in lower]
-        return tuple(map(_minus, index, firsts)) if lower else index
+        return from_zero
     prefix = prefix_map(program.copies[host], program.places[host].loops[: scratch.depth])
     to_times = prefix.as_pw_multi_aff()
     result: list[Expr] = []
     for dimension, expr in enumerate(index):
         fold = scratch.fold(dimension)
         if fold:
-            result.append(
-                _modulo(expr, fold, from_zero=not program.scop.array(scratch.array).lower)
-            )
+            result.append(_modulo(from_zero[dimension], fold))
             continue
         offset = scratch.offsets[dimension].pullback_pw_multi_aff(to_times)
         result.append(_minus(expr, offset, scratch.stride(dimension)))
     return tuple(result)
 
 
-def _modulo(expr: Expr, fold: int, *, from_zero: bool) -> Expr:
-    """``x mod fold``. Elements of an array from index 0 are not negative: C's ``%`` will do."""
-    return binary("mod" if from_zero else "floormod", expr, const(I64, fold))
+def _modulo(expr: Expr, fold: int) -> Expr:
+    """``x mod fold``. No element is before the first: C's ``%`` never sees a negative number."""
+    return binary("mod", expr, const(I64, fold))
 
 
 def _minus(expr: Expr, offset: PwAff, stride: int = 1) -> Expr:
     if isinstance(expr, Affine):
         return index_of(quotient(expr.form.sub(offset), stride))
-    distance = binary("sub", expr, index_of(offset))
+    distance = _less(expr, offset)
     return distance if stride == 1 else binary("floordiv", distance, const(I64, stride))
+
+
+def _less(expr: Expr, offset: PwAff) -> Expr:
+    number = constant_value(offset.gist(offset.domain()))
+    if number is None:
+        return binary("sub", expr, index_of(offset))
+    if number == 0:
+        return expr
+    return binary("sub" if number > 0 else "add", expr, const(I64, abs(number)))

@@ -18,6 +18,15 @@ class Form:
 
 
 @dataclass(frozen=True)
+class Local:
+    """``const type name = value;``: a value that the statement after it reads several times."""
+
+    name: str
+    type: ScalarType
+    value: str
+
+
+@dataclass(frozen=True)
 class Assign:
     """``target = value;``, or ``type target = value;`` where it declares a local."""
 
@@ -26,13 +35,20 @@ class Assign:
     #: the buffer that the target is an element of
     buffer: str = ""
     type: ScalarType | None = None
-    #: (buffer, text) of every load in the value
+    #: (buffer, text) of every load in the value and in ``locals``
     loads: tuple[tuple[str, str], ...] = ()
     declares: bool = False
     #: whether the local that it declares never changes
     constant: bool = False
     #: the affine subscripts and tests in it
     forms: tuple[Form, ...] = ()
+    #: what the value reads, declared before it; no other statement does
+    locals: tuple[Local, ...] = ()
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Every text that it computes, in order."""
+        return (*(local.value for local in self.locals), self.value)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from polyopt.codegen.chelpers import HELPER
 from polyopt.ir.expr import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
 
 def _words(text: str) -> list[str]:
@@ -50,6 +50,15 @@ def c_name(name: str) -> str:
         text = f"_{text}"
     taken = text in _RESERVED or HELPER.fullmatch(text) or text.startswith(("__", "omp_"))
     return f"{text}_" if taken else text
+
+
+def fresh(name: str, taken: Container[str]) -> str:
+    """The name, with a number where it is taken."""
+    result, number = name, 1
+    while result in taken:
+        number += 1
+        result = f"{name}{number}"
+    return result
 
 
 def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

@@ -78,5 +78,6 @@ def _assigns(node: Node) -> Iterator[Assign]:
 
 def _read(assign: Assign) -> Iterator[str]:
     """The names that an assignment needs the values of: not that of a variable it sets."""
-    yield from _NAME.findall(assign.value)
+    for value in assign.values:
+        yield from _NAME.findall(value)
     yield from _NAME.findall(assign.target)[1 if assign.buffer else 0 :]

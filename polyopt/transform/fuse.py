@@ -102,7 +102,10 @@ def fuse(
     found = extension(program, array, names, loop)
     instances = found.instances
     if storage == "sliding":
-        instances = {name: new_instances(part) for name, part in instances.items()}
+        instances = {
+            name: new_instances(part, program.copies[name].domain)
+            for name, part in instances.items()
+        }
     others = companions(program, names)
     instances = local_instances(program, others, instances)
     result = _graft(program, node, array, tuple(instances), instances)
@@ -189,6 +192,8 @@ def _simple(footprint: Map, context: Set) -> Map:
         return footprint
     box = bounding_box(footprint, context)
     if box is None or any(stride != 1 for stride in box.strides):
+        if footprint.n_basic_map() == 1:
+            return Map.from_basic_map(footprint.simple_hull()).coalesce()
         footprint = Map.from_basic_map(footprint.remove_divs().simple_hull()).coalesce()
         box = bounding_box(footprint, context)
     if box is None:

@@ -1,96 +1,94 @@
 """slide: what a producer computes in each iteration of a loop along which its window moves.
 
-relation: ``instances = { [t, v] -> P[j] }`` is what iteration ``v`` reads of; of it, ``v`` runs
-what no earlier iteration ran. The first would run the rows of a whole window at once, for which
-the windows that it reads have to be longer, and so on. Where needs move on by as many rows in
-each iteration, these rows are spread over iterations before the first, in which nothing runs but
-what they need in turn: each window then is as long as its readers' stencil.
+relation: ``instances = { [t, v] -> P[j] }`` is what iteration ``v`` of the last loop reads of; of
+it, ``v`` runs what no earlier iteration ran. The first one then runs the rows of a whole window at
+once, for which the windows that it reads have to be longer, and so on. Where needs move on by
+``p`` rows in ``q`` iterations, row ``r`` runs in iteration ``floor((q * r - c) / p)`` instead: the
+last that is early enough for all who read it, and before the first iteration for the first rows.
+Nothing else runs there but what these need in turn, and each window is as long as its readers'
+stencil.
 """
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.footprint import bounding_box, box_map
-from polyopt.isl import Map, dim_type
+from polyopt.isl import (
+    Map,
+    Val,
+    affine_constant,
+    affine_var,
+    context,
+    dim_type,
+)
 
 if TYPE_CHECKING:
-    from polyopt.isl import Set
+    from polyopt.isl import PwAff, Set, Space
 
 
-def new_instances(instances: Map) -> Map:
-    """``{ [t, v] -> P[j] }`` that each iteration ``v`` of the last loop has to run itself."""
-    fresh = _not_earlier(instances)
-    return _evenly(instances, fresh) or fresh
+def new_instances(instances: Map, domain: Set) -> Map:
+    """``{ [t, v] -> P[j] }`` that each iteration ``v`` of the last loop has to run itself.
+
+    ``domain`` holds all instances ``P[j]`` that there are.
+    """
+    for row in range(instances.dim(dim_type.out)):
+        steps = _steps(instances, row)
+        if steps is not None:
+            last = instances.dim(dim_type.in_) - 1
+            ever = instances.project_out(dim_type.in_, last, 1).insert_dims(dim_type.in_, last, 1)
+            # one piece without divisions: through long chains, more would take for ever
+            hull = Map.from_basic_map(ever.remove_divs().simple_hull())
+            return hull.intersect_range(domain).intersect(steps).coalesce()
+    return _not_earlier(instances)
 
 
 def _not_earlier(instances: Map) -> Map:
     """Less what earlier iterations of the same innermost loop ran."""
     times, last = instances.domain(), instances.dim(dim_type.in_) - 1
-    earlier = _along(times, last).order_gt(dim_type.in_, last, dim_type.out, last)
+    earlier = Map.universe(times.get_space().map_from_set())
+    for level in range(last):
+        earlier = earlier.equate(dim_type.in_, level, dim_type.out, level)
+    earlier = earlier.order_gt(dim_type.in_, last, dim_type.out, last)
     done = earlier.intersect_domain(times).intersect_range(times).apply_range(instances)
     return instances.subtract(done).coalesce()
 
 
-def _along(times: Set, last: int) -> Map:
-    """``{ [t, v] -> [t, w] }``."""
-    result = Map.universe(times.get_space().map_from_set())
-    for level in range(last):
-        result = result.equate(dim_type.in_, level, dim_type.out, level)
-    return result
-
-
-def _evenly(instances: Map, fresh: Map) -> Map | None:
-    """As many rows in each iteration, from before the first on; ``None`` where needs do not move
-    on evenly."""
-    times, last = instances.domain(), instances.dim(dim_type.in_) - 1
-    along = _along(times, last)
-    others = times.apply(along.order_lt(dim_type.in_, last, dim_type.out, last))
-    after = fresh.intersect_domain(others)
-    if after.is_empty():
-        return None
-    ever = instances.project_out(dim_type.in_, last, 1).insert_dims(dim_type.in_, last, 1)
-    so_far = along.order_ge(dim_type.in_, last, dim_type.out, last)
-    for row in range(instances.dim(dim_type.out)):
-        steps = _steps(after, row)
-        if steps is None:
-            continue
-        spread = ever.intersect(steps)
-        if instances.is_subset(so_far.apply_range(spread)):
-            return spread.coalesce()
-    return None
-
-
-def _steps(fresh: Map, row: int) -> Map | None:
-    """``{ [t, v] -> P[j] }``: the rows ``j_row`` that are new at ``v``, if it went on for ever."""
-    rank = fresh.dim(dim_type.out)
-    to_row = Map.identity(fresh.get_space().range().map_from_set())
+def _steps(instances: Map, row: int) -> Map | None:
+    """``{ [t, v] -> P[j] : v = floor((q * j_row - c) / p) }``, or ``None`` where rows do not move
+    with the loop."""
+    rank = instances.dim(dim_type.out)
+    to_row = Map.identity(instances.get_space().range().map_from_set())
     to_row = to_row.project_out(dim_type.out, row + 1, rank - row - 1)
     to_row = to_row.project_out(dim_type.out, 0, row)
-    line = fresh.apply_range(to_row).coalesce()
-    steps = _several_in_each(line) or _one_in_several(line)
-    return steps.apply_range(to_row.reverse()) if steps is not None else None
-
-
-def _several_in_each(line: Map) -> Map | None:
-    """``{ [t, v] -> [r] : c(t) + k * v <= r < c(t) + k * (v + 1) }``."""
-    box = bounding_box(line, line.params())
-    sides = box.constant_extents if box is not None else None
-    if box is None or sides is None or box.strides != (1,) or box.offsets[0].n_piece() != 1:
-        return None
-    (_, low), *_ = box.offsets[0].get_pieces()
-    moves = low.get_coefficient_val(dim_type.in_, line.dim(dim_type.in_) - 1)
-    if low.dim(dim_type.div) or moves.to_python() != sides[0]:
-        return None
-    return box_map(line.get_space(), box)
-
-
-def _one_in_several(line: Map) -> Map | None:
-    """``{ [t, v] -> [r] : a * r = v + c(t) }``."""
-    last = line.dim(dim_type.in_) - 1
-    for constraint in line.affine_hull().get_constraints():
-        by_loop = constraint.get_coefficient_val(dim_type.in_, last).to_python()
-        moves = constraint.involves_dims(dim_type.out, 0, 1)
-        if constraint.is_equality() and moves and abs(by_loop) == 1:
-            return Map.universe(line.get_space()).add_constraint(constraint)
+    line = instances.apply_range(to_row).coalesce()
+    pairs = line.wrap()
+    for p, q in _ratios(line):
+        distance = _distance(pairs.get_space(), p, q)
+        most = pairs.max_val(distance.as_aff())
+        if not most.is_int():
+            continue
+        left = distance.sub(affine_constant(pairs.get_space(), most.to_python() - p + 1))
+        steps = left.nonneg_set().intersect(left.lt_set(affine_constant(pairs.get_space(), p)))
+        return steps.unwrap().apply_range(to_row.reverse())
     return None
+
+
+def _ratios(line: Map) -> list[tuple[int, int]]:
+    """``(p, q)`` such that ``q * r - p * v`` may have bounds in ``{ [t, v] -> [r] }``."""
+    last = line.dim(dim_type.in_) - 1
+    found: list[tuple[int, int]] = []
+    for constraint in line.remove_divs().simple_hull().get_constraints():
+        by_loop = constraint.get_coefficient_val(dim_type.in_, last).to_python()
+        by_row = constraint.get_coefficient_val(dim_type.out, 0).to_python()
+        if by_loop * by_row < 0:
+            p, q = abs(by_loop), abs(by_row)
+            found.append((p // gcd(p, q), q // gcd(p, q)))
+    return list(dict.fromkeys(found))
+
+
+def _distance(pairs: Space, p: int, q: int) -> PwAff:
+    """``{ [[t, v] -> [r]] -> [q * r - p * v] }``."""
+    last = pairs.dim(dim_type.set) - 1
+    row = affine_var(pairs, last).scale_val(Val.int_from_si(context(), q))
+    return row.sub(affine_var(pairs, last - 1).scale_val(Val.int_from_si(context(), p)))

@@ -222,8 +222,8 @@ def smaller_fold(right):
 def nothing_new(right):
     """Of a sliding window's first position, nothing is computed."""
 
-    def wrong(instances):
-        found = right(instances)
+    def wrong(instances, domain):
+        found = right(instances, domain)
         return found.subtract_domain(found.domain().lexmin())
 
     return wrong
@@ -408,7 +408,7 @@ def instance_dropped(right):
 
 def folds_unprinted(right):
     """Generated subscripts of a folded dimension wrap one too early."""
-    return lambda expr, fold, **more: right(expr, fold - 1, **more)
+    return lambda expr, fold: right(expr, fold - 1)
 
 
 def bodies_turned(right):
@@ -445,7 +445,7 @@ WRONG_PLANS = (
     Fault("a column of a scratch", ((program, "fit", one_shorter(1)),), THREE, fused),
     Fault("a scratch starts one later", ((program, "fit", starts_later),), THREE, fused),
     Fault("a window one row too small", ((fuse, "_window", smaller_fold),), THREE, sliding),
-    Fault("the window's first filling", ((fuse, "_only_new", nothing_new),), THREE, sliding),
+    Fault("the window's first filling", ((fuse, "new_instances", nothing_new),), THREE, sliding),
     Fault("producer after consumer", ((fuse, "_graft", producers_last),), THREE, fused),
     Fault(
         "a producer that others read",

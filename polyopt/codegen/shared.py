@@ -1,0 +1,223 @@
+"""Values that a statement needs more than once are computed once, in a local with a name.
+
+Inlining puts a producer's expression in place of every load, so a value may occur dozens of
+times. People read it once, and compilers do not find all of them again: to them a choice is
+control flow.
+
+rewrite: ``b[i] = sqrtf(a[i] + c) / (a[i] + c);`` -> ``const float v1 = a[i] + c;
+b[i] = sqrtf(v1) / v1;``
+
+A local is called after the array whose inlined element it is. Leaves and loads at affine places
+are as short as a name, and stay.
+
+*Requires* that the statement computes the value whatever its conditions say: what only a branch
+of a choice asks for may load outside of an array there, or divide by zero. The right operand of
+``&&`` and ``||`` is such a branch.
+
+*Does not handle* values that occur in one branch only, or in several statements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+from polyopt.codegen.ctext import PRIMARY, CText, is_inside, is_simple, whole
+from polyopt.codegen.loops import Local
+from polyopt.codegen.names import c_name, fresh
+from polyopt.ir.expr import (
+    Affine,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Inside,
+    Load,
+    Select,
+    Unary,
+    loads,
+)
+from polyopt.ir.types import BOOL, I32, ScalarType
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+#: a neighbour of something named says more than a name of its own
+_STEP = re.compile(r"\w+ [+-] \d+")
+
+
+class Printed(Protocol):
+    """An expression as C, where ``known`` holds texts for some nodes by their id."""
+
+    def __call__(self, expr: Expr, known: Mapping[int, CText], *, stored: bool) -> CText:
+        """``stored`` as for ``c_expression``."""
+        ...
+
+
+def shared(
+    value: Expr, printed: Printed, inlined: Iterable[tuple[Expr, str]], taken: Collection[str]
+) -> tuple[str, tuple[Local, ...]]:
+    """C of a value to be stored, and the locals that it reads, in order.
+
+    ``inlined`` are parts of the value and the arrays that they are elements of; ``taken`` are
+    names that locals cannot have.
+    """
+    merged = _Merged(printed, {id(part): array for part, array in inlined})
+    root = merged.of(value)
+    nodes = _repeated(root)
+    while True:
+        text, made = _print(root, nodes, printed, merged.arrays, taken)
+        words = Counter(_words([text, *(local.value for local in made.values())]))
+        # printing left an operand out where bounds decide; what is read once needs no name
+        kept = [n for n in nodes if id(n) in made and words[made[id(n)].name] > 1]
+        if len(kept) == len(made):
+            return text, tuple(made.values())
+        nodes = kept
+
+
+def _words(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from _NAME.findall(text)
+
+
+def _print(
+    root: Expr,
+    nodes: Iterable[Expr],
+    printed: Printed,
+    arrays: Mapping[int, str],
+    taken: Collection[str],
+) -> tuple[str, dict[int, Local]]:
+    """The text of the root, and locals by the id of their node."""
+    known: dict[int, CText] = {}
+    made: dict[int, Local] = {}
+    used = set(taken)
+    for node in nodes:
+        text = printed(node, known, stored=True)
+        if is_simple(text) or (text.type.is_integer and _STEP.fullmatch(text.text)):
+            continue
+        local = Local(_local_name(arrays.get(id(node)), used), _local_type(text), text.text)
+        used.add(local.name)
+        made[id(node)] = local
+        known[id(node)] = _read(local, text)
+    return printed(root, known, stored=True).text, made
+
+
+def _local_name(array: str | None, used: set[str]) -> str:
+    if array is not None:
+        return fresh(c_name(array), used)
+    return next(name for name in (f"v{n}" for n in count(1)) if name not in used)
+
+
+def _local_type(text: CText) -> ScalarType:
+    """What C computes anyway, so that signed sums of it overflow no sooner than without a local.
+
+    A short integer is cut to its IR type: C widens it again where it is used.
+    """
+    short = text.type.bits < I32.bits and text.type.bits <= text.ctype.bits
+    return text.type if text.type.is_float or short else text.ctype
+
+
+def _read(local: Local, text: CText) -> CText:
+    bounds = text.bounds if is_inside(text.bounds, local.type) else whole(local.type)
+    return CText(local.name, PRIMARY, text.type, local.type, bounds, text.wraps)
+
+
+class _Merged:
+    """One object per distinct value, without branches that are never taken."""
+
+    def __init__(self, printed: Printed, inlined: Mapping[int, str]) -> None:
+        self.printed = printed
+        self.inlined = inlined
+        self.nodes: dict[tuple[object, ...], Expr] = {}
+        #: the array whose element a value is, by the value's id
+        self.arrays: dict[int, str] = {}
+
+    def of(self, expr: Expr) -> Expr:
+        """The one object with the value of ``expr``."""
+        node = self._branch(expr) or self._operation(expr)
+        array = self.inlined.get(id(expr))
+        if array is not None:
+            self.arrays.setdefault(id(node), array)
+        return node
+
+    def _branch(self, expr: Expr) -> Expr | None:
+        """The branch that a choice always takes in these loops."""
+        if not isinstance(expr, Select):
+            return None
+        low, high = self.printed(expr.cond, {}, stored=False).bounds
+        return self.of(expr.then if low else expr.other) if low == high else None
+
+    def _operation(self, expr: Expr) -> Expr:
+        children = tuple(map(self.of, expr.children))
+        key = (type(expr), expr.type, self._content(expr), *map(id, children))
+        if key not in self.nodes:
+            self.nodes[key] = expr.with_children(children) if children else expr
+        node = self.nodes[key]
+        if isinstance(expr, Cast) and id(children[0]) in self.arrays:
+            self.arrays.setdefault(id(node), self.arrays[id(children[0])])
+        return node
+
+    def _content(self, expr: Expr) -> str:
+        """What tells a node from others of its kind over the same operands."""
+        match expr:
+            case Const():
+                return repr(expr.value)
+            case Affine() | Inside():
+                return self.printed(expr, {}, stored=False).text
+            case Load():
+                return expr.array
+            case Unary() | Binary() | Compare():
+                return expr.op
+            case Call():
+                return expr.function
+            case _:
+                return ""
+
+
+def _repeated(root: Expr) -> list[Expr]:
+    """Values worth a name: used at several places, and always computed. Operands come first."""
+    uses: Counter[int] = Counter()
+    order: dict[int, Expr] = {}
+
+    def visit(node: Expr) -> None:
+        if id(node) in order:
+            return
+        for child in node.children:
+            uses[id(child)] += 1
+            visit(child)
+        order[id(node)] = node
+
+    visit(root)
+    always = _always(root, set())
+    return [n for n in order.values() if uses[id(n)] > 1 and id(n) in always and not _is_plain(n)]
+
+
+def _always(expr: Expr, found: set[int]) -> set[int]:
+    """Ids of what is computed whatever the conditions in ``expr`` say, added to ``found``."""
+    if id(expr) not in found:
+        found.add(id(expr))
+        lazy = isinstance(expr, Select) or (isinstance(expr, Binary) and expr.type == BOOL)
+        for child in expr.children[:1] if lazy else expr.children:
+            _always(child, found)
+    return found
+
+
+def _is_plain(expr: Expr) -> bool:
+    """Whether it reads as well as a name: a leaf or an element, and one step of a subscript."""
+    match expr:
+        case Const() | Affine() | Inside():
+            return True
+        case Load():
+            return not any(map(loads, expr.index))
+        case Cast() | Unary():
+            return _is_plain(expr.operand)
+        case Binary():
+            operands = all(isinstance(child, (Affine, Const)) for child in expr.children)
+            return expr.type.is_integer and operands
+        case _:
+            return False
