@@ -24,7 +24,7 @@ from polyopt.transform.interchange import perfect_chain
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.auto.grouping import Model
     from polyopt.isl import Map
@@ -40,9 +40,16 @@ PER_THREAD = 4
 #: share of the second-level cache for all windows of a thread
 ROOM = 0.75
 #: operations of a lane for which a byte can be stored and loaded again: beyond L2, and within
-FAR, NEAR = 6.0, 1.5
+FAR, NEAR = 12.0, 1.5
 #: nothing is computed more often than this
-MOST_REPEATED = 2.0
+MOST_REPEATED = 3.0
+#: share of what storing costs for which a group computes what others compute too
+AGAIN = 0.5
+#: repeated work that no other strip is looked for
+SMALL = 0.1
+#: what too few strips for the threads cost
+FEW = 0.2
+WASTE = "too much of it would be computed again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +64,10 @@ class _Strips:
     size: int
     remarks: tuple[Remark, ...] = ()
     fused: tuple[str, ...] = ()
-    #: operations of all that have joined, and how many of them are repeated
-    operations: float = 0.0
-    repeated: float = 0.0
+    #: operations that stores and loads would have cost, less those that are repeated
+    gain: float = 0.0
+    #: whether another strip may repeat less
+    wasteful: bool = False
 
 
 def pipelines(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
@@ -81,46 +89,44 @@ def group_rows(
 ) -> tuple[Plan, tuple[Remark, ...]] | None:
     """The plan with producers of ``root`` running down strips of its rows; ``None`` if none can."""
     around = loops_around(plan.program, root)
-    order = _order(plan.program, root, around)
-    if order is None:
-        return None
-    names, rows, moving = order
-    best: tuple[float, _Strips] | None = None
-    for size in STRIPS:
-        try:
-            strips = _cut(plan, root, names, rows, size)
-        except PolyoptError:
-            return None
-        grown = _grow(strips, model, moving, budget)
-        if not grown.fused:
-            return None
-        few = max(0.0, 1 - _strips_of(grown, model) / (PER_THREAD * model.target.cores))
-        cost = grown.repeated / max(grown.operations, 1.0) + 0.2 * few
-        if best is None or cost < best[0]:
-            best = cost, grown
-        if grown.repeated < 0.1 * grown.operations:
+    moving = moves_with(plan.program, root, around)
+    best: _Strips | None = None
+    for names, rows in _orders(around, moving):
+        for size in STRIPS:
+            try:
+                strips = _cut(plan, root, names, rows, size)
+            except PolyoptError:
+                break
+            grown = _grow(strips, model, moving, budget)
+            if grown.fused and (best is None or grown.gain > best.gain):
+                best = grown
+            if not grown.wasteful:
+                break
+        if best is not None and not best.wasteful:
             break
-    return (best[1].plan, best[1].remarks) if best is not None else None
+    return (best.plan, best.remarks) if best is not None else None
 
 
-def _order(
-    program: Program, root: str, around: tuple[PlanLoop, ...]
-) -> tuple[list[str], str, dict[str, frozenset[str]]] | None:
-    """The root's loops from the outside in, the loop over rows, and what moves with each producer.
+def _orders(
+    around: tuple[PlanLoop, ...], moving: Mapping[str, frozenset[str]]
+) -> Iterator[tuple[list[str], str]]:
+    """Orders of the root's loops, from the outside in, each with its loop over rows.
 
-    Loops that all producers move with go outside; the last but one of these goes over rows.
-    ``None`` where no two loops move with a producer.
+    Loops that all producers move with go outside; the last but one of these goes over rows. Where
+    others go outside of it, such as one over channels, they may go inside too: windows are longer
+    then, and what all channels need is computed once.
     """
-    moving = moves_with(program, root, around)
     followers = {n.name: sum(n.name in loops for loops in moving.values()) for n in around}
     most = max(followers.values(), default=0)
     outer = [n.name for n in around if followers[n.name] == most]
     if not most or len(outer) < 2:
-        return None
+        return
     others = [n.name for n in around if n.name not in outer]
-    last = around[-1].name
-    inner = [*others, outer[-1]] if outer[-1] == last else [outer[-1], *others]
-    return [*outer[:-1], *inner], outer[-2], moving
+    *batch, rows, columns = outer
+    inner = [*others, columns] if columns == around[-1].name else [columns, *others]
+    yield [*batch, rows, *inner], rows
+    if batch:
+        yield [rows, *batch, *inner], rows
 
 
 def moves_with(
@@ -193,7 +199,7 @@ def _grow(
         waiting = [
             p
             for p in producers_of(program, inside)
-            if p not in refused and is_ready(program, p, inside)
+            if p not in refused and (is_ready(program, p, inside) or _is_cheap(program, p))
         ]
         if not waiting:
             break
@@ -202,9 +208,17 @@ def _grow(
         if isinstance(joined, Remark):
             refused.add(producer)
             strips = replace(strips, remarks=(*strips.remarks, joined))
+            strips = replace(strips, wasteful=strips.wasteful or joined.reason == WASTE)
         else:
             strips = joined
-    return strips
+    few = max(0.0, 1 - _strips_of(strips, model) / (PER_THREAD * model.target.cores))
+    return replace(strips, gain=strips.gain * (1 - FEW * few))
+
+
+def _is_cheap(program: Program, array: str) -> bool:
+    """Whether an array is worth computing once more for each group that reads it."""
+    each = sum(work(s.value) for s in program.scop.statements if s.array == array)
+    return each <= AGAIN * FAR * program.scop.array(array).type.bytes
 
 
 def _join(
@@ -232,14 +246,16 @@ def _join(
         larger = plan.fuse(producer, into=strips.root, at=strips.rows, storage="sliding")
     except PolyoptError as error:
         return refused(error.diagnostic.message, error.code)
-    made = [c for c in larger.program.copies.values() if c.statement.array == producer]
+    made = [c for name, c in larger.program.copies.items() if name not in plan.program.copies]
     runs = sum(instances_of(c, model.sizes) for c in made)
     once = sum(count(s.domain, model.sizes) for s in scop.statements if s.array == producer)
     each = sum(work(s.value) for s in scop.statements if s.array == producer)
-    numbers["recompute"] = round(runs / max(once, 1), 3)
+    stays = any(name in larger.program.copies for name in copies_of(plan.program, producer))
+    numbers["recompute"] = round(runs / max(once, 1) + stays, 3)
     worth = array.type.bytes * (FAR if size > model.target.l2_bytes else NEAR)
-    if numbers["recompute"] > MOST_REPEATED or (numbers["recompute"] - 1) * each > worth:
-        return refused("too much of it would be computed again")
+    repeated = (numbers["recompute"] - 1) * each
+    if numbers["recompute"] > MOST_REPEATED or repeated > worth:
+        return refused(WASTE)
     windows = window_bytes(larger.program, strips.at, model)
     if windows > ROOM * model.target.l2_bytes:
         return refused("the group's buffers would leave the cache")
@@ -250,8 +266,8 @@ def _join(
         plan=larger,
         remarks=(*strips.remarks, done),
         fused=(*strips.fused, producer),
-        operations=strips.operations + once * each,
-        repeated=strips.repeated + max(0, runs - once) * each,
+        gain=strips.gain + once * (worth - repeated),
+        wasteful=strips.wasteful or (not stays and numbers["recompute"] > 1 + SMALL),
     )
 
 

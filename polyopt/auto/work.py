@@ -13,7 +13,7 @@ _CALL = 12.0
 _BOUNDARY = 4.0
 #: a load takes part of a cache line, or of two; one that data decide is done lane by lane
 LOAD = 1.5
-_GATHER = 10.0
+_GATHER = 20.0
 _CHEAP_CALLS = {"fabs", "abs", "sqrt", "floor", "ceil", "trunc"}
 
 
