@@ -15,6 +15,7 @@ from polyopt.analysis.count import count
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
+from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.transform.remark import Remark
 
@@ -33,6 +34,8 @@ STORE = 3.0
 SAMPLE = 24
 #: elements that a vector loop computes at once, against one in a serial sum
 LANES = 8
+#: bytes of the narrowest elements that vectors gather
+NARROWEST = 4
 #: no right-hand side grows beyond this many operations
 LARGEST = 160.0
 
@@ -78,7 +81,10 @@ def _impossible(statement: Statement, error: PolyoptError) -> Remark:
 
 
 def _is_serial(host: Statement, taps: list[Map]) -> bool:
-    """Whether a host accumulates along the contiguous dimension of what it reads."""
+    """Whether a host accumulates along the contiguous dimension of what it reads, or looks up
+    elements that vectors cannot gather."""
+    if _looks_up_narrow(host):
+        return True
     if host.reduction is None:
         return False
     count = len(host.iterators)
@@ -92,6 +98,15 @@ def _is_serial(host: Statement, taps: list[Map]) -> bool:
         if walked and not walked & target:
             return True
     return False
+
+
+def _looks_up_narrow(host: Statement) -> bool:
+    """Whether data decide on elements to load of less than 32 bits: no instruction set gathers
+    these."""
+    return any(
+        load.type.bytes < NARROWEST and not all(isinstance(i, Affine) for i in load.index)
+        for load in loads(host.value)
+    )
 
 
 def _is_candidate(scop: Scop, statement: Statement) -> bool:

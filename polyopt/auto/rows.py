@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.auto.grouping import Model
+    from polyopt.ir.scop import Array
     from polyopt.isl import Map
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
@@ -44,7 +45,7 @@ FAR, NEAR = 12.0, 1.5
 #: nothing is computed more often than this
 MOST_REPEATED = 3.0
 #: share of what storing costs for which a group computes what others compute too
-AGAIN = 0.5
+AGAIN = 0.9
 #: repeated work that no other strip is looked for
 SMALL = 0.1
 #: what too few strips for the threads cost
@@ -199,7 +200,7 @@ def _grow(
         waiting = [
             p
             for p in producers_of(program, inside)
-            if p not in refused and (is_ready(program, p, inside) or _is_cheap(program, p))
+            if p not in refused and (is_ready(program, p, inside) or _is_cheap(program, p, model))
         ]
         if not waiting:
             break
@@ -215,10 +216,20 @@ def _grow(
     return replace(strips, gain=strips.gain * (1 - FEW * few))
 
 
-def _is_cheap(program: Program, array: str) -> bool:
-    """Whether an array is worth computing once more for each group that reads it."""
-    each = sum(work(s.value) for s in program.scop.statements if s.array == array)
-    return each <= AGAIN * FAR * program.scop.array(array).type.bytes
+def _is_cheap(program: Program, array: str, model: Model) -> bool:
+    """Whether an array is worth computing once more for each group that reads it: from less than
+    it takes itself."""
+    scop = program.scop
+    statements = [s for s in scop.statements if s.array == array]
+    read = {a.array for s in statements for a in s.reads if a.array != array}
+    bytes_ = _bytes(scop.array(array), model)
+    if bytes_ <= model.target.l2_bytes or sum(_bytes(scop.array(a), model) for a in read) > bytes_:
+        return False
+    return sum(work(s.value) for s in statements) <= AGAIN * FAR * scop.array(array).type.bytes
+
+
+def _bytes(array: Array, model: Model) -> int:
+    return array.type.bytes * prod(parameter_value(e, model.sizes) for e in array.extents)
 
 
 def _join(
@@ -231,7 +242,7 @@ def _join(
     """The strips with a producer running down them, or why not."""
     plan, scop = strips.plan, strips.plan.scop
     array = scop.array(producer)
-    size = array.type.bytes * prod(parameter_value(e, model.sizes) for e in array.extents)
+    size = _bytes(array, model)
     numbers: dict[str, float] = {"bytes": size}
 
     def refused(reason: str, code: str = "") -> Remark:
