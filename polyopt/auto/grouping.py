@@ -56,10 +56,23 @@ class Model:
 
     target: Target
     sizes: Mapping[str, int]
+    #: prove each sliding group before it is chosen
+    cautious: bool = False
 
 
 def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with producers fused into tiles of their consumers."""
+    """The plan with producers fused into tiles of their consumers.
+
+    Sliding groups are taken to be legal, and all groups proven at once. Only where that fails,
+    the search is done again with a proof for each: proofs take longer than all else.
+    """
+    found = _grouped(plan, model)
+    if found[0] is plan or is_proven(found[0]):
+        return found
+    return _grouped(plan, replace(model, cautious=True))
+
+
+def _grouped(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     remarks: list[Remark] = []
     done: set[str] = set()
     budget = Budget()
@@ -270,8 +283,8 @@ def _base(sizes: Mapping[str, int]) -> dict[str, int]:
 def _buffers(program: Program, at: str, model: Model) -> dict[str, list[float]]:
     """Extents of the buffers at a loop, by array."""
     return {
-        s.array: [_number(e, model.sizes) for e in s.extents]
-        for s in program.scratches
+        s.array: [_number(e, model.sizes) for e in program.scratch_of(s).extents]
+        for s in program.stores
         if s.at == at
     }
 
@@ -374,18 +387,22 @@ def _slide(probe: _Probe) -> tuple[float, _Grown, dict[str, dict[str, float]]] |
     rows = probe.follow[-2]
     sizes = {rows.name: _strip(probe, rows)}
     grown = _grow(probe, sizes, rows=rows.name)
-    beyond = {"": probe.beyond.get(rows.name, set[str]())}
-    overlap = replace(probe, built={}, measured={}, beyond=beyond).extents(sizes)
+    beyond = probe.beyond.get(rows.name, set[str]())
+    if beyond == probe.beyond.get(""):
+        overlap = probe.extents(sizes)  # the same members fill tiles
+    else:
+        overlap = replace(probe, built={}, measured={}, beyond={"": beyond}).extents(sizes)
     if overlap is None or grown is None or any(r.code for r in grown.remarks):
         return None
     windows = _buffers(grown.plan.program, grown.at, probe.model)
     weighed = _cost(probe, sizes, overlap, windows)
-    if weighed is None or not _proven(grown.plan):
+    if weighed is None or (probe.model.cautious and not is_proven(grown.plan)):
         return None
     return weighed[0] + SLIDING, grown, weighed[1]
 
 
-def _proven(plan: Plan) -> bool:
+def is_proven(plan: Plan) -> bool:
+    """Whether the proof accepts a plan."""
     try:
         plan.prove()
     except PolyoptError:

@@ -50,12 +50,13 @@ def check_marks(program: Program) -> tuple[Obligation, ...]:
 
 def check_loop(program: Program, loop: PlanLoop) -> None:
     """Raise if two iterations of ``loop`` that would run together clash."""
-    inside = set(copies_in(loop))
+    writes, reads = program.touches_in(set(copies_in(loop)))
     depth = _depth(program, loop)
-    touches = [t for t in (*program.writes, *program.reads) if t.host in inside]
-    writes = [t for t in program.writes if t.host in inside]
+    on_cell: dict[str, list[Touch]] = {}
+    for touch in (*writes, *reads):
+        on_cell.setdefault(tuple_name(touch.cells, dim_type.out), []).append(touch)
     for write in writes:
-        for touch in touches:
+        for touch in on_cell[tuple_name(write.cells, dim_type.out)]:
             clash = _clash(write, touch, depth, loop)
             if clash is not None:
                 raise _refusal(loop, write, touch, clash)
@@ -71,8 +72,6 @@ def _depth(program: Program, loop: PlanLoop) -> int:
 
 def _clash(write: Touch, other: Touch, depth: int, loop: PlanLoop) -> Map | None:
     """``{ W[..] -> R[..] }`` on one cell, in different iterations of the loop that run together."""
-    if tuple_name(write.cells, dim_type.out) != tuple_name(other.cells, dim_type.out):
-        return None
     same_cell = write.cells.apply_range(other.cells.reverse())
     if same_cell.plain_is_empty():
         return None

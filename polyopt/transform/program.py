@@ -25,6 +25,7 @@ from polyopt.transform.touch import (
     fits_of,
     instances_of,
     known_prefix,
+    loads_of,
     operand_of,
     stored_of,
     together,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Access, Scop
     from polyopt.isl import Map, Set, UnionMap
+    from polyopt.transform.touch import Load as _Load
     from polyopt.transform.tree import Copy, Place, Tree
 
 
@@ -84,8 +86,25 @@ class Program:
         return tuple(
             (name, access)
             for name in self.places
-            for _, _, access in self._loads(self.copies[name], 0, set())
+            for _, _, access in self._loads(self.copies[name])
         )
+
+    @cached_property
+    def _readers(self) -> Mapping[str, Mapping[str, list[_Load]]]:
+        """The loads from storage by array and copy in the tree."""
+        result: dict[str, dict[str, list[_Load]]] = {}
+        for name in self.places:
+            for load in self._loads(self.copies[name]):
+                result.setdefault(load[2].array, {}).setdefault(name, []).append(load)
+        return result
+
+    @cached_property
+    def _writers(self) -> Mapping[str, list[str]]:
+        """The copies in the tree by the array that they write."""
+        result: dict[str, list[str]] = {}
+        for name in self.places:
+            result.setdefault(self.copies[name].statement.array, []).append(name)
+        return result
 
     def scratch(self, copy: str, array: str, *, reading: bool = True) -> Scratch | None:
         """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
@@ -121,11 +140,12 @@ class Program:
 
     def scratch_of(self, store: Store) -> Scratch:
         """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
-        writers = [n for n in self.places if self.store(n, store.array, reading=False) is store]
-        readers = [n for n in self.places if self.store(n, store.array) is store]
+        array = store.array
+        writers = self._writers.get(array, ())
+        readers = [n for n in self._readers.get(array, ()) if self.store(n, array) is store]
         touched = (
-            *(self._write(n) for n in writers if self._written(n) == store.array),
-            *self.reads_of(store.array, readers),
+            *(self._write(n) for n in writers if self.store(n, array, reading=False) is store),
+            *self.reads_of(array, readers),
         )
         depth = store_depth(store.at, self.places.values())
         key = (store, depth, *map(id, touched))
@@ -136,9 +156,6 @@ class Program:
             ]
             known[key] = touched, fit(store, depth, parts, self.scop, self.elements[store.array])
         return known[key][1]
-
-    def _written(self, name: str) -> str:
-        return self.copies[name].statement.array
 
     def _write(self, name: str) -> Touch:
         return self._touch(self.copies[name], name, 0, self.copies[name].statement.write)
@@ -196,19 +213,27 @@ class Program:
         return tuple(
             self._touch(copy, name, level, access)
             for name in self.places
-            for copy, level, access in self._loads(self.copies[name], 0, set())
+            for copy, level, access in self._loads(self.copies[name])
         )
+
+    def touches_in(self, hosts: Collection[str]) -> tuple[list[Touch], list[Touch]]:
+        """The writes and the reads of some copies in the tree, on the plan's storage."""
+        names = [name for name in self.places if name in hosts]
+        writes = [self._on_storage(self._write(name), reading=False) for name in names]
+        reads = [
+            self._on_storage(self._touch(copy, name, level, access), reading=True)
+            for name in names
+            for copy, level, access in self._loads(self.copies[name])
+        ]
+        return writes, reads
 
     def reads_of(self, array: str, hosts: Collection[str]) -> tuple[Touch, ...]:
         """The reads of one array by some copies in the tree."""
-        if "read_events" in self.__dict__:
-            return tuple(t for t in self.read_events if t.access.array == array and t.host in hosts)
         return tuple(
             self._touch(copy, name, level, access)
-            for name in self.places
+            for name, loads in self._readers.get(array, {}).items()
             if name in hosts
-            for copy, level, access in self._loads(self.copies[name], 0, set())
-            if access.array == array
+            for copy, level, access in loads
         )
 
     @cached_property
@@ -225,10 +250,19 @@ class Program:
                     waiting.append(operand)
         return tuple(found)
 
-    def _loads(
-        self, copy: Copy, level: int, seen: set[tuple[str, str]]
-    ) -> Iterator[tuple[Copy, int, Access]]:
+    def _loads(self, copy: Copy) -> tuple[_Load, ...]:
         """The loads of a copy and of its operands; equal operands of one host count once."""
+        if not self.inlined:
+            return tuple((copy, 0, access) for access in copy.statement.reads)
+        known = loads_of(copy)
+        key = (self.inlined, id(self.flow))
+        if key not in known:
+            found = self._loads_at(copy, 0, set())
+            # what is remembered of a copy must not keep it
+            known[key] = self.flow, tuple((c if c is not copy else None, *n) for c, *n in found)
+        return tuple((copy if c is None else c, level, a) for c, level, a in known[key][1])
+
+    def _loads_at(self, copy: Copy, level: int, seen: set[tuple[str, str]]) -> Iterator[_Load]:
         for access in copy.statement.reads:
             operand = self.operand(copy, access)
             if operand is None:
@@ -237,7 +271,7 @@ class Program:
             key = (operand.statement.name, instances_of(operand, copy, self._host_dims(copy)))
             if key not in seen:
                 seen.add(key)
-                yield from self._loads(operand, level + 1, seen)
+                yield from self._loads_at(operand, level + 1, seen)
 
     def _host_dims(self, copy: Copy) -> int:
         """Dimensions of the copy in the tree that an operand is evaluated for."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakSet
 
 from polyopt.errors import (
     CoverageError,
@@ -43,8 +44,11 @@ if TYPE_CHECKING:
 
     from polyopt.transform.program import Program, Touch
     from polyopt.transform.storage import Scratch
+    from polyopt.transform.tree import Copy
 
 Structure = tuple[object, ...]
+#: accesses on their storage that were shown to stay within it: it is part of them
+_WITH_ROOM: WeakSet[Touch] = WeakSet()
 #: isl operations that a proof may take before it answers 'not decided': about ten seconds, where
 #: the proof of a dozen stages takes one in twenty of them
 DEFAULT_BUDGET = 20_000_000
@@ -82,6 +86,10 @@ class Flow:
     together: UnionMap
     #: structures (see ``structure``) whose flow was shown to be this one, with a program of each
     shown: dict[Structure, Program] = field(default_factory=dict["Structure", "Program"])
+    #: inlined operands that were shown to be what the source has there, with their readers
+    operands: WeakKeyDictionary[Copy, Copy] = field(
+        default_factory=WeakKeyDictionary["Copy", "Copy"]
+    )
 
 
 def structure(program: Program) -> Structure:
@@ -325,6 +333,8 @@ def _overwritten(touch: Touch, scratch: Scratch, witness: Witness) -> StorageToo
 def check_operands(program: Program, original: Flow) -> None:
     """What is computed in place of an inlined read is the instance whose value it reads."""
     for copy, access, operand in program.inlined_reads:
+        if original.operands.get(operand) is copy:
+            continue
         space = access.relation.get_space().domain().from_domain()
         tag = space.add_dims(dim_type.out, access.relation.dim(dim_type.out))
         reads = Map.universe(tag.set_tuple_name(dim_type.out, access.ref)).wrap()
@@ -335,6 +345,7 @@ def check_operands(program: Program, original: Flow) -> None:
         if not actual.to_union_map().is_equal(expected):
             message = f"an inlined read of {access.array} would compute another instance"
             raise OrderViolatedError(message, span=access.span)
+        original.operands[operand] = copy
 
 
 def check_live_in(program: Program, flow: Flow) -> None:
@@ -354,12 +365,13 @@ def check_live_in(program: Program, flow: Flow) -> None:
 def check_room(program: Program) -> None:
     """Every access to a scratch stays within its extents."""
     for touch in (*program.writes, *program.reads):
-        if touch.scratch is None:
+        if touch.scratch is None or touch in _WITH_ROOM:
             continue
         events = touch.to_source.domain().intersect_params(program.scop.context)
         outside = events.subtract(touch.cells.domain())
         if not outside.is_empty():
             raise _no_room(program, touch, touch.scratch, outside)
+        _WITH_ROOM.add(touch)
 
 
 def _no_room(
