@@ -56,23 +56,12 @@ class Model:
 
     target: Target
     sizes: Mapping[str, int]
-    #: prove each sliding group before it is chosen
+    #: prove every step, and each sliding group before it is chosen
     cautious: bool = False
 
 
 def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with producers fused into tiles of their consumers.
-
-    Sliding groups are taken to be legal, and all groups proven at once. Only where that fails,
-    the search is done again with a proof for each: proofs take longer than all else.
-    """
-    found = _grouped(plan, model)
-    if found[0] is plan or is_proven(found[0]):
-        return found
-    return _grouped(plan, replace(model, cautious=True))
-
-
-def _grouped(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with producers fused into tiles of their consumers."""
     remarks: list[Remark] = []
     done: set[str] = set()
     budget = Budget()

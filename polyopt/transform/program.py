@@ -27,19 +27,29 @@ from polyopt.transform.touch import (
     known_prefix,
     loads_of,
     operand_of,
+    reads_as_one,
     stored_of,
     together,
+    together_of,
     touch_of,
 )
 from polyopt.transform.tree import places, time_map
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from polyopt.ir.scop import Access, Scop
     from polyopt.isl import Map, Set, UnionMap
     from polyopt.transform.touch import Load as _Load
     from polyopt.transform.tree import Copy, Place, Tree
+
+
+def _alike(reads: Iterable[Touch]) -> Iterable[list[Touch]]:
+    """Reads by copy and array."""
+    groups: dict[tuple[str, str], list[Touch]] = {}
+    for touch in reads:
+        groups.setdefault((touch.copy, touch.access.array), []).append(touch)
+    return groups.values()
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,17 +183,23 @@ class Program:
     @cached_property
     def reads_together(self) -> tuple[tuple[Touch, ...], UnionMap]:
         """The reads with those of one copy and array as one, and the map back to each of them."""
-        groups: dict[tuple[str, str], list[Touch]] = {}
-        for touch in self.reads:
-            groups.setdefault((touch.copy, touch.access.array), []).append(touch)
         merged: list[Touch] = []
         back: list[UnionMap] = []
-        for touches in groups.values():
-            host = self.copies[touches[0].host]
-            one, split = together(self.scop, host, self.prefixes[host.name], touches)
-            merged.append(self._on_storage(one, reading=True))
+        for touches in _alike(self.reads):
+            one, split = self._together(touches)
+            merged.append(one)
             back.append(split)
         return tuple(merged), union_all(back)
+
+    def _together(self, touches: Sequence[Touch]) -> tuple[Touch, UnionMap]:
+        """Reads of one copy and array as one, on the plan's storage, and the map back to each."""
+        known = together_of(self.scop)
+        key = tuple(map(id, touches))
+        if key not in known:
+            host = self.copies[touches[0].host]
+            one, split = together(self.scop, host, self.prefixes[host.name], touches)
+            known[key] = tuple(touches), self._on_storage(one, reading=True), split
+        return known[key][1:]
 
     def flat_cells(self, touch: Touch) -> Map:
         """``{ R[d, x] -> cell }`` as if no window of a buffer ever wrapped around."""
@@ -218,6 +234,10 @@ class Program:
 
     def touches_in(self, hosts: Collection[str]) -> tuple[list[Touch], list[Touch]]:
         """The writes and the reads of some copies in the tree, on the plan's storage."""
+        if "reads" in self.__dict__:
+            both = self.writes, self.reads
+            writes, reads = ([t for t in part if t.host in hosts] for part in both)
+            return writes, reads
         names = [name for name in self.places if name in hosts]
         writes = [self._on_storage(self._write(name), reading=False) for name in names]
         reads = [
@@ -227,13 +247,17 @@ class Program:
         ]
         return writes, reads
 
+    def together(self, reads: Iterable[Touch]) -> list[Touch]:
+        """Reads with those of one copy and array as one."""
+        return [self._together(touches)[0] for touches in _alike(reads)]
+
     def reads_of(self, array: str, hosts: Collection[str]) -> tuple[Touch, ...]:
-        """The reads of one array by some copies in the tree."""
+        """The reads of one array by some copies in the tree, those of one copy as one."""
         return tuple(
-            self._touch(copy, name, level, access)
+            self._touch(copy, name, level, reads_as_one(copy.statement, array))
             for name, loads in self._readers.get(array, {}).items()
             if name in hosts
-            for copy, level, access in loads
+            for copy, level in dict.fromkeys((copy, level) for copy, level, _ in loads)
         )
 
     @cached_property
@@ -259,7 +283,10 @@ class Program:
         if key not in known:
             found = self._loads_at(copy, 0, set())
             # what is remembered of a copy must not keep it
-            known[key] = self.flow, tuple((c if c is not copy else None, *n) for c, *n in found)
+            known[key] = (
+                self.flow,
+                tuple((c if c is not copy else None, level, access) for c, level, access in found),
+            )
         return tuple((copy if c is None else c, level, a) for c, level, a in known[key][1])
 
     def _loads_at(self, copy: Copy, level: int, seen: set[tuple[str, str]]) -> Iterator[_Load]:

@@ -148,6 +148,9 @@ def program_flow(program: Program) -> Flow:
     ``check_windows`` shows that folding them changes nothing.
     """
     together, apart = program.reads_together
+    written = {tuple_name(w.cells, dim_type.out) for w in program.writes}
+    # an array that nothing writes holds what the caller gave: its reads have no source
+    together = tuple(t for t in together if t.scratch or t.access.array in written)
     apart = union_all([apart, *(elements.identity() for elements in _final_events(program))])
     reads = [(program.flat_cells(t), program.time(t)) for t in together]
     reads += _final_reads(program)
@@ -364,14 +367,24 @@ def check_live_in(program: Program, flow: Flow) -> None:
 
 def check_room(program: Program) -> None:
     """Every access to a scratch stays within its extents."""
+    if all(_outside(program, t) is None for t in (*program.writes, *program.reads_together[0])):
+        return
     for touch in (*program.writes, *program.reads):
-        if touch.scratch is None or touch in _WITH_ROOM:
-            continue
-        events = touch.to_source.domain().intersect_params(program.scop.context)
-        outside = events.subtract(touch.cells.domain())
-        if not outside.is_empty():
+        outside = _outside(program, touch)
+        if outside is not None and touch.scratch is not None:
             raise _no_room(program, touch, touch.scratch, outside)
-        _WITH_ROOM.add(touch)
+
+
+def _outside(program: Program, touch: Touch) -> Set | None:
+    """``{ R[d, x] }`` of an access that leave its scratch, if any do."""
+    if touch.scratch is None or touch in _WITH_ROOM:
+        return None
+    events = touch.element.domain().intersect_params(program.scop.context)
+    outside = events.subtract(touch.cells.domain())
+    if not outside.is_empty():
+        return outside
+    _WITH_ROOM.add(touch)
+    return None
 
 
 def _no_room(
