@@ -39,8 +39,8 @@ STRIPS = (128, 64, 32, 16)
 SLIDING = 0.03
 
 
-#: fusions that a search may try, whatever the program: about ten seconds of isl
-MOST_TRIALS = 240
+#: fusions that a search may try, whatever the program: about ten milliseconds each
+MOST_TRIALS = 1200
 
 
 @dataclass
@@ -89,9 +89,10 @@ def _next_root(program: Program, done: set[str]) -> str | None:
 def producers_of(program: Program, spaces: set[str]) -> list[str]:
     """Temporary arrays that the spaces read and that nests of their own write, latest first."""
     read = {
-        access.array
-        for host, access in program.loads
+        array
+        for host in program.places
         if program.copies[host].statement.array in spaces
+        for array in program.arrays_read(host)
     }
     order = [
         program.copies[name].statement.array
@@ -341,11 +342,7 @@ def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | N
 
 def _ready(program: Program, producer: str, inside: set[str]) -> bool:
     """Whether every reader of the producer is in the group already."""
-    readers = {
-        program.copies[host].statement.array
-        for host, access in program.loads
-        if access.array == producer
-    }
+    readers = {program.copies[host].statement.array for host in program.readers(producer)}
     return readers - {producer} <= inside
 
 

@@ -25,7 +25,6 @@ from polyopt.transform.touch import (
     fits_of,
     instances_of,
     known_prefix,
-    loads_of,
     operand_of,
     reads_as_one,
     stored_of,
@@ -99,14 +98,13 @@ class Program:
             for _, _, access in self._loads(self.copies[name])
         )
 
-    @cached_property
-    def _readers(self) -> Mapping[str, Mapping[str, list[_Load]]]:
-        """The loads from storage by array and copy in the tree."""
-        result: dict[str, dict[str, list[_Load]]] = {}
-        for name in self.places:
-            for load in self._loads(self.copies[name]):
-                result.setdefault(load[2].array, {}).setdefault(name, []).append(load)
-        return result
+    def readers(self, array: str) -> tuple[str, ...]:
+        """The copies in the tree that load an array from storage."""
+        return tuple(n for n in self.places if array in self.arrays_read(n))
+
+    def arrays_read(self, name: str) -> Collection[str]:
+        """The arrays that a copy in the tree loads from storage."""
+        return self._loaded(self.copies[name]).keys()
 
     @cached_property
     def _writers(self) -> Mapping[str, list[str]]:
@@ -152,7 +150,7 @@ class Program:
         """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
         array = store.array
         writers = self._writers.get(array, ())
-        readers = [n for n in self._readers.get(array, ()) if self.store(n, array) is store]
+        readers = [n for n in self.readers(array) if self.store(n, array) is store]
         touched = (
             *(self._write(n) for n in writers if self.store(n, array, reading=False) is store),
             *self.reads_of(array, readers),
@@ -255,9 +253,9 @@ class Program:
         """The reads of one array by some copies in the tree, those of one copy as one."""
         return tuple(
             self._touch(copy, name, level, reads_as_one(copy.statement, array))
-            for name, loads in self._readers.get(array, {}).items()
+            for name in self.places
             if name in hosts
-            for copy, level in dict.fromkeys((copy, level) for copy, level, _ in loads)
+            for copy, level in self._loaded(self.copies[name]).get(array, ())
         )
 
     @cached_property
@@ -276,18 +274,20 @@ class Program:
 
     def _loads(self, copy: Copy) -> tuple[_Load, ...]:
         """The loads of a copy and of its operands; equal operands of one host count once."""
-        if not self.inlined:
-            return tuple((copy, 0, access) for access in copy.statement.reads)
-        known = loads_of(copy)
-        key = (self.inlined, id(self.flow))
-        if key not in known:
-            found = self._loads_at(copy, 0, set())
-            # what is remembered of a copy must not keep it
-            known[key] = (
-                self.flow,
-                tuple((c if c is not copy else None, level, access) for c, level, access in found),
-            )
-        return tuple((copy if c is None else c, level, a) for c, level, a in known[key][1])
+        key = ("loads", self.inlined, id(self.flow))
+        if key not in copy.memory:
+            copy.memory[key] = self.flow, tuple(self._loads_at(copy, 0, set()))
+        return copy.memory[key][1]
+
+    def _loaded(self, copy: Copy) -> Mapping[str, tuple[tuple[Copy, int], ...]]:
+        """Per array that a copy loads from storage: itself or the operand, how deep inside."""
+        key = ("arrays", self.inlined, id(self.flow))
+        if key not in copy.memory:
+            found: dict[str, dict[tuple[Copy, int], None]] = {}
+            for owner, level, access in self._loads(copy):
+                found.setdefault(access.array, {})[owner, level] = None
+            copy.memory[key] = self.flow, {array: tuple(who) for array, who in found.items()}
+        return copy.memory[key][1]
 
     def _loads_at(self, copy: Copy, level: int, seen: set[tuple[str, str]]) -> Iterator[_Load]:
         for access in copy.statement.reads:

@@ -7,7 +7,7 @@ copy alone is therefore remembered with the copy, not with the program.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from polyopt.errors import NotFusableError
@@ -54,11 +54,6 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 #: a load from storage: by which copy, how deep inside inlined operands, of what
 Load = tuple[Copy, int, "Access"]
-#: per inlined arrays and flow; ``None`` is the copy of which they are known
-Loads = dict[
-    tuple[frozenset[str], int],
-    "tuple[UnionMap | None, tuple[tuple[Copy | None, int, Access], ...]]",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +70,6 @@ class _Known:
     prefixes: dict[tuple[int, ...], tuple[tuple[PwAff, ...], Map]] = field(
         default_factory=dict[tuple[int, ...], "tuple[tuple[PwAff, ...], Map]"]
     )
-    #: inlined arrays, flow -> what is loaded from storage, by the copy itself or by operands
-    loads: Loads = field(default_factory=dict[tuple[frozenset[str], int], Any])
     #: access, prefix of the host, level -> touch
     touches: dict[tuple[str, int, int], tuple[Map, Touch]] = field(
         default_factory=dict[tuple[str, int, int], "tuple[Map, Touch]"]
@@ -139,11 +132,6 @@ def _known(copy: Copy) -> _Known:
     if found is None:
         found = _KNOWN[copy] = _Known()
     return found
-
-
-def loads_of(copy: Copy) -> Loads:
-    """What a copy loads from storage, by the arrays that are inlined and the flow."""
-    return _known(copy).loads
 
 
 def elements_of(scop: Scop) -> Mapping[str, Set]:
