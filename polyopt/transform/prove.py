@@ -11,6 +11,7 @@ for the program with mapped storage, docs/adr/0004.)
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -76,10 +77,9 @@ class Proof:
 class Flow:
     """Value-based flow of a program, over the events of its source."""
 
+    program: Program
     #: { W[d] -> R[d', x] } write event to read event, live-out reads included
     raw: UnionMap
-    #: { P[j] -> [S[i] -> ref[x]] } seen from the source program
-    seen: UnionMap
     #: { R[d, x] -> cell } reads whose cell nothing wrote
     no_source: UnionMap
     #: { W[d] -> R[d', x] } the same where the reads of a copy and array are one event
@@ -90,6 +90,13 @@ class Flow:
     operands: WeakKeyDictionary[Copy, Copy] = field(
         default_factory=WeakKeyDictionary["Copy", "Copy"]
     )
+
+    @cached_property
+    def seen(self) -> UnionMap:
+        """``{ P[j] -> [S[i] -> ref[x]] }``: the flow between instances of the source program."""
+        names = [t.to_source for t in self.program.reads] + _final_names(self.program)
+        writers = union_all(w.to_source.range_factor_domain() for w in self.program.writes)
+        return self.raw.apply_domain(writers).apply_range(union_all(names)).coalesce()
 
 
 def structure(program: Program) -> Structure:
@@ -163,11 +170,8 @@ def program_flow(program: Program) -> Flow:
     result = info.compute_flow()
     found = result.get_must_dependence()
     raw = through_packs(program, found.apply_range(apart))
-    to_source = union_all([t.to_source for t in program.reads] + _final_names(program))
-    writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
-    seen = raw.apply_domain(writers).apply_range(to_source)
     no_source = result.get_must_no_source().apply_domain(apart)
-    return Flow(raw, seen.coalesce(), no_source, found)
+    return Flow(program, raw, no_source, found)
 
 
 def through_packs(program: Program, raw: UnionMap) -> UnionMap:
