@@ -9,7 +9,7 @@ BENCH ?= blur conv2d conv_bn_relu_maxpool harris
 PROGRAMS ?= 100000
 HOURS ?=
 
-.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench soak wheel clean .venv
+.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench compile-time soak wheel clean .venv
 
 all: test
 
@@ -19,6 +19,7 @@ help:
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
 	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
+	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
@@ -87,6 +88,9 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/polyopt bench $(BENCH)
+
+compile-time: $(STAMP)
+	@$(BIN)/polyopt bench --compile-time
 
 soak: $(STAMP)
 	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS))

@@ -240,8 +240,10 @@ def _without_last(low: Aff, line: Map) -> PwAff:
 
 def _extent(line: Map, offset: PwAff) -> int | PwAff | None:
     """The greatest ``x - offset(t)``, plus one, over all t: in the sizes alone."""
-    # an exact maximum would depend on remainders of the sizes, and may take for ever to find
-    distance = line.sum(offset.neg().as_map()).range().remove_divs().coalesce()
+    # an exact maximum would depend on remainders of the sizes, and may take for ever to find;
+    # unknown divisions go first: the range of dozens of them takes for ever too
+    known = line.remove_unknown_divs()
+    distance = known.sum(offset.neg().as_map()).range().remove_divs().coalesce()
     if not distance.is_bounded():
         return None
     top = distance.dim_max(0)

@@ -6,10 +6,10 @@ left out, and a remark says so.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.auto.grouping import Model, group
+from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.rows import pipelines
@@ -17,7 +17,7 @@ from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import IllegalScheduleError, NotDecidedError, PolyoptError
+from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -52,40 +52,52 @@ def auto(
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
     """
     machine = find_target(target) if isinstance(target, str) else target
-    start = Plan(scop)
+    start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
-    model = Model(machine, numbers)
-    steps: list[Step] = [
-        inline_cheap,
-        lambda p: join_spaces(p, _is_legal),
-        lambda p: pipelines(p, model),
-        lambda p: group(p, model),
-        lambda p: arrange(p, _is_legal),
-        lambda p: parallelize_outer(p, numbers, machine.cores),
-    ]
-    plan = replace(start, checked=False)
-    remarks: tuple[Remark, ...] = ()
-    for step in steps:
-        plan, remarks = _take(step, plan, remarks)
-    return replace(plan, checked=True, remarks=remarks)
+    plan = _Search(Model(machine, numbers)).run(start)
+    if not is_proven(plan):
+        plan = _Search(Model(machine, numbers, cautious=True)).run(start)
+    return replace(plan, checked=True)
 
 
-def _take(step: Step, plan: Plan, remarks: tuple[Remark, ...]) -> tuple[Plan, tuple[Remark, ...]]:
-    """One step of the search, kept only where the proof accepts its result."""
-    changed, said = step(plan)
-    if changed is plan:
-        return plan, (*remarks, *said)
-    try:
-        changed.prove()
-    except (IllegalScheduleError, NotDecidedError) as error:
-        taken_back = refusal(said[0].move if said else "", "all", error)
-        return plan, (*remarks, *(r for r in said if r.kind != "applied"), taken_back)
-    return changed, (*remarks, *said)
+@dataclass(frozen=True)
+class _Search:
+    """The stages of the search.
 
+    A proof takes longer than any of them. A first search therefore takes every step to be legal,
+    and what it ends with is proven; only where that fails, a cautious one proves each step.
+    """
 
-def _is_legal(plan: Plan) -> bool:
-    try:
-        plan.prove()
-    except PolyoptError:
-        return False
-    return True
+    model: Model
+
+    def run(self, plan: Plan) -> Plan:
+        """The plan that the search ends with, its remarks with it."""
+        numbers, cores = self.model.sizes, self.model.target.cores
+        steps: list[Step] = [
+            inline_cheap,
+            lambda p: join_spaces(p, self._is_legal),
+            lambda p: pipelines(p, self.model),
+            lambda p: group(p, self.model),
+            lambda p: arrange(p, self._is_legal),
+            lambda p: parallelize_outer(p, numbers, cores),
+        ]
+        remarks: tuple[Remark, ...] = ()
+        for step in steps:
+            plan, said = self._take(step, plan)
+            remarks += said
+        return replace(plan, remarks=remarks)
+
+    def _take(self, step: Step, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
+        """One step of the search; a cautious one keeps it only where the proof accepts it."""
+        changed, said = step(plan)
+        if changed is plan or not self.model.cautious:
+            return changed, said
+        try:
+            changed.prove()
+        except (IllegalScheduleError, NotDecidedError) as error:
+            taken_back = refusal(said[0].move if said else "", "all", error)
+            return plan, (*(r for r in said if r.kind != "applied"), taken_back)
+        return changed, said
+
+    def _is_legal(self, plan: Plan) -> bool:
+        return not self.model.cautious or is_proven(plan)

@@ -39,8 +39,8 @@ STRIPS = (128, 64, 32, 16)
 SLIDING = 0.03
 
 
-#: fusions that a search may try, whatever the program: about ten seconds of isl
-MOST_TRIALS = 240
+#: fusions that a search may try, whatever the program: about ten milliseconds each
+MOST_TRIALS = 1200
 
 
 @dataclass
@@ -56,6 +56,8 @@ class Model:
 
     target: Target
     sizes: Mapping[str, int]
+    #: prove every step, and each sliding group before it is chosen
+    cautious: bool = False
 
 
 def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
@@ -97,9 +99,10 @@ def next_root(program: Program, done: set[str]) -> str | None:
 def producers_of(program: Program, spaces: set[str]) -> list[str]:
     """Temporary arrays that the spaces read and that nests of their own write, latest first."""
     read = {
-        access.array
-        for host, access in program.loads
+        array
+        for host in program.places
         if program.copies[host].statement.array in spaces
+        for array in program.arrays_read(host)
     }
     order = [
         program.copies[name].statement.array
@@ -280,8 +283,8 @@ def _base(sizes: Mapping[str, int]) -> dict[str, int]:
 def _buffers(program: Program, at: str, model: Model) -> dict[str, list[float]]:
     """Extents of the buffers at a loop, by array."""
     return {
-        s.array: [_number(e, model.sizes) for e in s.extents]
-        for s in program.scratches
+        s.array: [_number(e, model.sizes) for e in program.scratch_of(s).extents]
+        for s in program.stores
         if s.at == at
     }
 
@@ -349,11 +352,7 @@ def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | N
 
 def is_ready(program: Program, producer: str, inside: set[str]) -> bool:
     """Whether every reader of the producer is in the group already."""
-    readers = {
-        program.copies[host].statement.array
-        for host, access in program.loads
-        if access.array == producer
-    }
+    readers = {program.copies[host].statement.array for host in program.readers(producer)}
     return readers - {producer} <= inside
 
 
@@ -384,18 +383,22 @@ def _slide(probe: _Probe) -> tuple[float, _Grown, dict[str, dict[str, float]]] |
     rows = probe.follow[-2]
     sizes = {rows.name: _strip(probe, rows)}
     grown = _grow(probe, sizes, rows=rows.name)
-    beyond = {"": probe.beyond.get(rows.name, set[str]())}
-    overlap = replace(probe, built={}, measured={}, beyond=beyond).extents(sizes)
+    beyond = probe.beyond.get(rows.name, set[str]())
+    if beyond == probe.beyond.get(""):
+        overlap = probe.extents(sizes)  # the same members fill tiles
+    else:
+        overlap = replace(probe, built={}, measured={}, beyond={"": beyond}).extents(sizes)
     if overlap is None or grown is None or any(r.code for r in grown.remarks):
         return None
     windows = _buffers(grown.plan.program, grown.at, probe.model)
     weighed = _cost(probe, sizes, overlap, windows)
-    if weighed is None or not _proven(grown.plan):
+    if weighed is None or (probe.model.cautious and not is_proven(grown.plan)):
         return None
     return weighed[0] + SLIDING, grown, weighed[1]
 
 
-def _proven(plan: Plan) -> bool:
+def is_proven(plan: Plan) -> bool:
+    """Whether the proof accepts a plan."""
     try:
         plan.prove()
     except PolyoptError:

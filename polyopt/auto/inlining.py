@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 WORTH = 4.0
 #: operations that a store takes
 STORE = 3.0
-#: size of every parameter where evaluations are counted
+#: size of every parameter where evaluations are counted, or as often doubled as a program needs
+#: to have room for its results
 SAMPLE = 24
+DOUBLED = 8
 #: elements that a vector loop computes at once, against one in a serial sum
 LANES = 8
 #: bytes of the narrowest elements that vectors gather
@@ -44,7 +46,7 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with every producer inlined that is cheaper to repeat than to store."""
     scop = plan.scop
     remarks: list[Remark] = []
-    reading = _Reading(scop, assumed_sizes(scop, dict.fromkeys(scop.params, SAMPLE)))
+    reading = _Reading(scop, _sample_sizes(scop))
     cost = {s.name: work(s.value) for s in scop.statements}
     for statement in reversed(scop.statements):
         if not _is_candidate(scop, statement):
@@ -73,6 +75,15 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         reason = "repeating it costs less than storing it"
         remarks.append(Remark("applied", "inline", statement.array, reason, numbers=numbers))
     return plan, tuple(remarks)
+
+
+def _sample_sizes(scop: Scop) -> dict[str, int]:
+    """Small sizes that the context allows, and half of them too: results are no mere corner."""
+    for size in (SAMPLE << doubled for doubled in range(DOUBLED)):
+        sizes = [dict.fromkeys(scop.params, n) for n in (size, size // 2)]
+        if all(assumed_sizes(scop, None, usual) == usual for usual in sizes):
+            return sizes[0]
+    return assumed_sizes(scop, None, dict.fromkeys(scop.params, SAMPLE))
 
 
 def _impossible(statement: Statement, error: PolyoptError) -> Remark:

@@ -40,9 +40,12 @@ threads_option = click.option(
 @click.option(
     "--suite",
     type=click.Choice(["kernels", "images"]),
-    default="kernels",
-    show_default=True,
-    help="What to measure without PROGRAMS: all kernels, or pipelines of images.",
+    help="What to measure without PROGRAMS: all kernels (default), or pipelines of images.",
+)
+@click.option(
+    "--compile-time",
+    is_flag=True,
+    help="Measure what compiling takes: plan, proof, C; by default of --suite images.",
 )
 @click.option("--repeat", "-n", type=click.IntRange(min=1), help="Rounds; default: as time allows.")
 @click.option(
@@ -53,15 +56,16 @@ threads_option = click.option(
     help="Time for each variant and number of threads.",
 )
 @json_option
-def bench(
+def bench(  # noqa: PLR0913  (an argument per option)
     programs: tuple[str, ...],
     sizes: tuple[str, ...],
     threads: str | None,
     peers: str,
-    suite: str,
+    suite: str | None,
     repeat: int | None,
     seconds: float,
     *,
+    compile_time: bool,
     as_json: bool,
 ) -> None:
     """Measure PROGRAMS (default: all kernels): automatic plan, unfused form, expert's recipe.
@@ -72,8 +76,12 @@ def bench(
     from polyopt.bench.peers import LIBRARIES, check_peers, parse_peers
     from polyopt.bench.report import COLUMNS, against, summary, table
     from polyopt.bench.report import as_json as document
-    from polyopt.bench.suites import members
+    from polyopt.bench.suites import IMAGES, KERNELS, members
 
+    suite = suite or (IMAGES if compile_time else KERNELS)
+    if compile_time:
+        _compile_times([_subjects(n, sizes, suite) for n in programs or members(suite)], as_json)
+        return
     counts = parse_threads(threads)
     others = parse_peers(peers)
     check_peers(others)
@@ -97,6 +105,24 @@ def bench(
     if wrong:
         msg = f"results differ from the reference's: {', '.join(dict.fromkeys(wrong))}"
         raise InternalError(msg)
+
+
+def _compile_times(subjects: list[Subjects], as_json: bool) -> None:  # noqa: FBT001
+    """Print what compiling takes, for programs and for chains of more and more stages."""
+    from polyopt.bench import compiling
+
+    compiling.plan_time("", compiling.chain(2), compiling.CHAIN_SIZES)  # loads what is lazy
+    programs = [compiling.compile_time(s.name, s.scop, s.sizes) for s in subjects]
+    chains = list(compiling.chain_times(compiling.CHAIN))
+    if as_json:
+        print_json(compiling.as_json(programs, chains))
+        return
+    text(compiling.about())
+    print_table(compiling.COLUMNS, list(compiling.table(programs)))
+    if any(times.reported_s is not None for times in programs):
+        text("paper: the whole compile flow of Zhao and Di (MICRO 2020), on their machine")
+    text("\nchains of 3 x 3 boxes:")
+    print_table(compiling.CHAIN_COLUMNS, list(compiling.chain_table(chains)))
 
 
 def _subjects(name: str, sizes: tuple[str, ...], suite: str) -> Subjects:

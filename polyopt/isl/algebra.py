@@ -67,10 +67,13 @@ def empty_set() -> UnionSet:
 
 def union_all(maps: Iterable[UnionMap | Map]) -> UnionMap:
     """The union of any number of maps, coalesced."""
-    result = empty_map()
-    for part in maps:
-        result = result.union(part.to_union_map() if isinstance(part, Map) else part)
-    return result.coalesce()
+    parts = [part.to_union_map() if isinstance(part, Map) else part for part in maps]
+    # in pairs: each union copies what it is given, so one after the other is quadratic
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        odd = parts[-1:] if len(parts) % 2 else []
+        parts = [one.union(other) for one, other in pairs] + odd
+    return parts[0].coalesce() if parts else empty_map()
 
 
 def same_set(one: Set | UnionSet, other: Set | UnionSet) -> bool:

@@ -49,6 +49,7 @@ from polyopt.transform.tree import (
     loops_of,
     only,
     rename_copies,
+    rename_loops,
     replace_loop,
     with_values,
     without,
@@ -260,9 +261,7 @@ def _graft(
     subtree = rename_copies(
         only(program.tree, set(names)), renamed, lift, lambda n: _free(n, taken, node.name)
     )
-    readers = {
-        host for host, access in program.loads if access.array == array and host not in names
-    }
+    readers = set(program.readers(array)).difference(names)
 
     def change(found: PlanLoop) -> Tree:
         position = next(i for i, child in enumerate(found.body) if readers & set(copies_in(child)))
@@ -346,10 +345,8 @@ def _drop_originals(
     served = {*names, *copies_in(path_to(after, loop)[-1])}
     needed = [
         host
-        for host, access in after.loads
-        if access.array == array
-        and host not in served
-        and store_for(after.stores, array, after.places[host]) is None
+        for host in after.readers(array)
+        if host not in served and store_for(after.stores, array, after.places[host]) is None
     ]
     live = before.scop.array(array).is_live_out
     stored = store_for(after.stores, array, after.places[next(iter(_fused(after, names, loop)))])
@@ -372,24 +369,18 @@ def _original_names(program: Program) -> Program:
     taken = {loop.name for loop in loops_of(program.tree)}
     names: dict[str, str] = {}
     for loop in loops_of(program.tree):
+        if "@" not in loop.name:
+            continue
         short = f"{loop.owner.split('@')[0]}.{loop.iterator}"
         if short not in taken:
             taken.add(short)
             names[loop.name] = short
 
-    def again(tree: Tree) -> Tree:
-        return tuple(
-            n
-            if isinstance(n, str)
-            else replace(n, name=names.get(n.name, n.name), body=again(n.body))
-            for n in tree
-        )
-
     stores = tuple(
         replace(s, at=names.get(s.at, s.at), within=names.get(s.within, s.within))
         for s in program.stores
     )
-    return replace(program, tree=again(program.tree), stores=stores)
+    return replace(program, tree=rename_loops(program.tree, names), stores=stores)
 
 
 def _lost(program: Program, array: str, names: tuple[str, ...]) -> LiveOutError:

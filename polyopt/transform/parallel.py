@@ -21,9 +21,12 @@ from polyopt.isl import (
     instance_of,
     tuple_name,
 )
+from polyopt.transform.touch import shown_of
 from polyopt.transform.tree import copies_in, loops_of, places
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from polyopt.transform.program import Program, Touch
     from polyopt.transform.tree import PlanLoop
 
@@ -50,15 +53,31 @@ def check_marks(program: Program) -> tuple[Obligation, ...]:
 
 def check_loop(program: Program, loop: PlanLoop) -> None:
     """Raise if two iterations of ``loop`` that would run together clash."""
-    inside = set(copies_in(loop))
+    writes, reads = program.touches_in(set(copies_in(loop)))
     depth = _depth(program, loop)
-    touches = [t for t in (*program.writes, *program.reads) if t.host in inside]
-    writes = [t for t in program.writes if t.host in inside]
+    together = program.together(reads)
+    shown = shown_of(program.scop)
+    key = (loop.mark, loop.width, depth, *map(id, (*writes, *together)))
+    if key not in shown:
+        if _first_clash(writes, (*writes, *together), depth, loop):
+            found = _first_clash(writes, (*writes, *reads), depth, loop)
+            if found:
+                raise _refusal(loop, *found)
+        shown[key] = (*writes, *together)
+
+
+def _first_clash(
+    writes: Sequence[Touch], touches: Sequence[Touch], depth: int, loop: PlanLoop
+) -> tuple[Touch, Touch, Map] | None:
+    on_cell: dict[str, list[Touch]] = {}
+    for touch in touches:
+        on_cell.setdefault(tuple_name(touch.cells, dim_type.out), []).append(touch)
     for write in writes:
-        for touch in touches:
+        for touch in on_cell[tuple_name(write.cells, dim_type.out)]:
             clash = _clash(write, touch, depth, loop)
             if clash is not None:
-                raise _refusal(loop, write, touch, clash)
+                return write, touch, clash
+    return None
 
 
 def _depth(program: Program, loop: PlanLoop) -> int:
@@ -71,8 +90,6 @@ def _depth(program: Program, loop: PlanLoop) -> int:
 
 def _clash(write: Touch, other: Touch, depth: int, loop: PlanLoop) -> Map | None:
     """``{ W[..] -> R[..] }`` on one cell, in different iterations of the loop that run together."""
-    if tuple_name(write.cells, dim_type.out) != tuple_name(other.cells, dim_type.out):
-        return None
     same_cell = write.cells.apply_range(other.cells.reverse())
     if same_cell.plain_is_empty():
         return None

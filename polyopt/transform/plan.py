@@ -112,6 +112,7 @@ class Plan:
                 check_bounds(self.scop)
                 check_initialized(self.scop, dependences(self.scop))
                 original = program_flow(source_program(self.scop))
+                _ = original.seen  # within the budget
             object.__setattr__(self, "original", original)
         if cast("Program | None", self.program) is None:
             program = replace(initial_program(self.scop), flow=self.original.seen)

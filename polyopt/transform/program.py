@@ -26,18 +26,29 @@ from polyopt.transform.touch import (
     instances_of,
     known_prefix,
     operand_of,
+    reads_as_one,
     stored_of,
     together,
+    together_of,
     touch_of,
 )
 from polyopt.transform.tree import places, time_map
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from polyopt.ir.scop import Access, Scop
     from polyopt.isl import Map, Set, UnionMap
+    from polyopt.transform.touch import Load as _Load
     from polyopt.transform.tree import Copy, Place, Tree
+
+
+def _alike(reads: Iterable[Touch]) -> Iterable[list[Touch]]:
+    """Reads by copy and array."""
+    groups: dict[tuple[str, str], list[Touch]] = {}
+    for touch in reads:
+        groups.setdefault((touch.copy, touch.access.array), []).append(touch)
+    return groups.values()
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +95,24 @@ class Program:
         return tuple(
             (name, access)
             for name in self.places
-            for _, _, access in self._loads(self.copies[name], 0, set())
+            for _, _, access in self._loads(self.copies[name])
         )
+
+    def readers(self, array: str) -> tuple[str, ...]:
+        """The copies in the tree that load an array from storage."""
+        return tuple(n for n in self.places if array in self.arrays_read(n))
+
+    def arrays_read(self, name: str) -> Collection[str]:
+        """The arrays that a copy in the tree loads from storage."""
+        return self._loaded(self.copies[name]).keys()
+
+    @cached_property
+    def _writers(self) -> Mapping[str, list[str]]:
+        """The copies in the tree by the array that they write."""
+        result: dict[str, list[str]] = {}
+        for name in self.places:
+            result.setdefault(self.copies[name].statement.array, []).append(name)
+        return result
 
     def scratch(self, copy: str, array: str, *, reading: bool = True) -> Scratch | None:
         """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
@@ -121,11 +148,12 @@ class Program:
 
     def scratch_of(self, store: Store) -> Scratch:
         """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
-        writers = [n for n in self.places if self.store(n, store.array, reading=False) is store]
-        readers = [n for n in self.places if self.store(n, store.array) is store]
+        array = store.array
+        writers = self._writers.get(array, ())
+        readers = [n for n in self.readers(array) if self.store(n, array) is store]
         touched = (
-            *(self._write(n) for n in writers if self._written(n) == store.array),
-            *self.reads_of(store.array, readers),
+            *(self._write(n) for n in writers if self.store(n, array, reading=False) is store),
+            *self.reads_of(array, readers),
         )
         depth = store_depth(store.at, self.places.values())
         key = (store, depth, *map(id, touched))
@@ -136,9 +164,6 @@ class Program:
             ]
             known[key] = touched, fit(store, depth, parts, self.scop, self.elements[store.array])
         return known[key][1]
-
-    def _written(self, name: str) -> str:
-        return self.copies[name].statement.array
 
     def _write(self, name: str) -> Touch:
         return self._touch(self.copies[name], name, 0, self.copies[name].statement.write)
@@ -156,17 +181,23 @@ class Program:
     @cached_property
     def reads_together(self) -> tuple[tuple[Touch, ...], UnionMap]:
         """The reads with those of one copy and array as one, and the map back to each of them."""
-        groups: dict[tuple[str, str], list[Touch]] = {}
-        for touch in self.reads:
-            groups.setdefault((touch.copy, touch.access.array), []).append(touch)
         merged: list[Touch] = []
         back: list[UnionMap] = []
-        for touches in groups.values():
-            host = self.copies[touches[0].host]
-            one, split = together(self.scop, host, self.prefixes[host.name], touches)
-            merged.append(self._on_storage(one, reading=True))
+        for touches in _alike(self.reads):
+            one, split = self._together(touches)
+            merged.append(one)
             back.append(split)
         return tuple(merged), union_all(back)
+
+    def _together(self, touches: Sequence[Touch]) -> tuple[Touch, UnionMap]:
+        """Reads of one copy and array as one, on the plan's storage, and the map back to each."""
+        known = together_of(self.scop)
+        key = tuple(map(id, touches))
+        if key not in known:
+            host = self.copies[touches[0].host]
+            one, split = together(self.scop, host, self.prefixes[host.name], touches)
+            known[key] = tuple(touches), self._on_storage(one, reading=True), split
+        return known[key][1:]
 
     def flat_cells(self, touch: Touch) -> Map:
         """``{ R[d, x] -> cell }`` as if no window of a buffer ever wrapped around."""
@@ -196,19 +227,35 @@ class Program:
         return tuple(
             self._touch(copy, name, level, access)
             for name in self.places
-            for copy, level, access in self._loads(self.copies[name], 0, set())
+            for copy, level, access in self._loads(self.copies[name])
         )
 
+    def touches_in(self, hosts: Collection[str]) -> tuple[list[Touch], list[Touch]]:
+        """The writes and the reads of some copies in the tree, on the plan's storage."""
+        if "reads" in self.__dict__:
+            both = self.writes, self.reads
+            writes, reads = ([t for t in part if t.host in hosts] for part in both)
+            return writes, reads
+        names = [name for name in self.places if name in hosts]
+        writes = [self._on_storage(self._write(name), reading=False) for name in names]
+        reads = [
+            self._on_storage(self._touch(copy, name, level, access), reading=True)
+            for name in names
+            for copy, level, access in self._loads(self.copies[name])
+        ]
+        return writes, reads
+
+    def together(self, reads: Iterable[Touch]) -> list[Touch]:
+        """Reads with those of one copy and array as one."""
+        return [self._together(touches)[0] for touches in _alike(reads)]
+
     def reads_of(self, array: str, hosts: Collection[str]) -> tuple[Touch, ...]:
-        """The reads of one array by some copies in the tree."""
-        if "read_events" in self.__dict__:
-            return tuple(t for t in self.read_events if t.access.array == array and t.host in hosts)
+        """The reads of one array by some copies in the tree, those of one copy as one."""
         return tuple(
-            self._touch(copy, name, level, access)
+            self._touch(copy, name, level, reads_as_one(copy.statement, array))
             for name in self.places
             if name in hosts
-            for copy, level, access in self._loads(self.copies[name], 0, set())
-            if access.array == array
+            for copy, level in self._loaded(self.copies[name]).get(array, ())
         )
 
     @cached_property
@@ -225,10 +272,24 @@ class Program:
                     waiting.append(operand)
         return tuple(found)
 
-    def _loads(
-        self, copy: Copy, level: int, seen: set[tuple[str, str]]
-    ) -> Iterator[tuple[Copy, int, Access]]:
+    def _loads(self, copy: Copy) -> tuple[_Load, ...]:
         """The loads of a copy and of its operands; equal operands of one host count once."""
+        key = ("loads", self.inlined, id(self.flow))
+        if key not in copy.memory:
+            copy.memory[key] = self.flow, tuple(self._loads_at(copy, 0, set()))
+        return copy.memory[key][1]
+
+    def _loaded(self, copy: Copy) -> Mapping[str, tuple[tuple[Copy, int], ...]]:
+        """Per array that a copy loads from storage: itself or the operand, how deep inside."""
+        key = ("arrays", self.inlined, id(self.flow))
+        if key not in copy.memory:
+            found: dict[str, dict[tuple[Copy, int], None]] = {}
+            for owner, level, access in self._loads(copy):
+                found.setdefault(access.array, {})[owner, level] = None
+            copy.memory[key] = self.flow, {array: tuple(who) for array, who in found.items()}
+        return copy.memory[key][1]
+
+    def _loads_at(self, copy: Copy, level: int, seen: set[tuple[str, str]]) -> Iterator[_Load]:
         for access in copy.statement.reads:
             operand = self.operand(copy, access)
             if operand is None:
@@ -237,7 +298,7 @@ class Program:
             key = (operand.statement.name, instances_of(operand, copy, self._host_dims(copy)))
             if key not in seen:
                 seen.add(key)
-                yield from self._loads(operand, level + 1, seen)
+                yield from self._loads_at(operand, level + 1, seen)
 
     def _host_dims(self, copy: Copy) -> int:
         """Dimensions of the copy in the tree that an operand is evaluated for."""

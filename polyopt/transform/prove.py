@@ -11,7 +11,9 @@ for the program with mapped storage, docs/adr/0004.)
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakSet
 
 from polyopt.errors import (
     CoverageError,
@@ -43,8 +45,11 @@ if TYPE_CHECKING:
 
     from polyopt.transform.program import Program, Touch
     from polyopt.transform.storage import Scratch
+    from polyopt.transform.tree import Copy
 
 Structure = tuple[object, ...]
+#: accesses on their storage that were shown to stay within it: it is part of them
+_WITH_ROOM: WeakSet[Touch] = WeakSet()
 #: isl operations that a proof may take before it answers 'not decided': about ten seconds, where
 #: the proof of a dozen stages takes one in twenty of them
 DEFAULT_BUDGET = 20_000_000
@@ -72,16 +77,26 @@ class Proof:
 class Flow:
     """Value-based flow of a program, over the events of its source."""
 
+    program: Program
     #: { W[d] -> R[d', x] } write event to read event, live-out reads included
     raw: UnionMap
-    #: { P[j] -> [S[i] -> ref[x]] } seen from the source program
-    seen: UnionMap
     #: { R[d, x] -> cell } reads whose cell nothing wrote
     no_source: UnionMap
     #: { W[d] -> R[d', x] } the same where the reads of a copy and array are one event
     together: UnionMap
     #: structures (see ``structure``) whose flow was shown to be this one, with a program of each
     shown: dict[Structure, Program] = field(default_factory=dict["Structure", "Program"])
+    #: inlined operands that were shown to be what the source has there, with their readers
+    operands: WeakKeyDictionary[Copy, Copy] = field(
+        default_factory=WeakKeyDictionary["Copy", "Copy"]
+    )
+
+    @cached_property
+    def seen(self) -> UnionMap:
+        """``{ P[j] -> [S[i] -> ref[x]] }``: the flow between instances of the source program."""
+        names = [t.to_source for t in self.program.reads] + _final_names(self.program)
+        writers = union_all(w.to_source.range_factor_domain() for w in self.program.writes)
+        return self.raw.apply_domain(writers).apply_range(union_all(names)).coalesce()
 
 
 def structure(program: Program) -> Structure:
@@ -140,6 +155,9 @@ def program_flow(program: Program) -> Flow:
     ``check_windows`` shows that folding them changes nothing.
     """
     together, apart = program.reads_together
+    written = {tuple_name(w.cells, dim_type.out) for w in program.writes}
+    # an array that nothing writes holds what the caller gave: its reads have no source
+    together = tuple(t for t in together if t.scratch or t.access.array in written)
     apart = union_all([apart, *(elements.identity() for elements in _final_events(program))])
     reads = [(program.flat_cells(t), program.time(t)) for t in together]
     reads += _final_reads(program)
@@ -152,11 +170,8 @@ def program_flow(program: Program) -> Flow:
     result = info.compute_flow()
     found = result.get_must_dependence()
     raw = through_packs(program, found.apply_range(apart))
-    to_source = union_all([t.to_source for t in program.reads] + _final_names(program))
-    writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
-    seen = raw.apply_domain(writers).apply_range(to_source)
     no_source = result.get_must_no_source().apply_domain(apart)
-    return Flow(raw, seen.coalesce(), no_source, found)
+    return Flow(program, raw, no_source, found)
 
 
 def through_packs(program: Program, raw: UnionMap) -> UnionMap:
@@ -370,6 +385,8 @@ def _overwritten(touch: Touch, scratch: Scratch, witness: Witness) -> StorageToo
 def check_operands(program: Program, original: Flow) -> None:
     """What is computed in place of an inlined read is the instance whose value it reads."""
     for copy, access, operand in program.inlined_reads:
+        if original.operands.get(operand) is copy:
+            continue
         space = access.relation.get_space().domain().from_domain()
         tag = space.add_dims(dim_type.out, access.relation.dim(dim_type.out))
         reads = Map.universe(tag.set_tuple_name(dim_type.out, access.ref)).wrap()
@@ -380,6 +397,7 @@ def check_operands(program: Program, original: Flow) -> None:
         if not actual.to_union_map().is_equal(expected):
             message = f"an inlined read of {access.array} would compute another instance"
             raise OrderViolatedError(message, span=access.span)
+        original.operands[operand] = copy
 
 
 def check_live_in(program: Program, flow: Flow) -> None:
@@ -398,13 +416,24 @@ def check_live_in(program: Program, flow: Flow) -> None:
 
 def check_room(program: Program) -> None:
     """Every access to a scratch stays within its extents."""
+    if all(_outside(program, t) is None for t in (*program.writes, *program.reads_together[0])):
+        return
     for touch in (*program.writes, *program.reads):
-        if touch.scratch is None:
-            continue
-        events = touch.to_source.domain().intersect_params(program.scop.context)
-        outside = events.subtract(touch.cells.domain())
-        if not outside.is_empty():
+        outside = _outside(program, touch)
+        if outside is not None and touch.scratch is not None:
             raise _no_room(program, touch, touch.scratch, outside)
+
+
+def _outside(program: Program, touch: Touch) -> Set | None:
+    """``{ R[d, x] }`` of an access that leave its scratch, if any do."""
+    if touch.scratch is None or touch in _WITH_ROOM:
+        return None
+    events = touch.element.domain().intersect_params(program.scop.context)
+    outside = events.subtract(touch.cells.domain())
+    if not outside.is_empty():
+        return outside
+    _WITH_ROOM.add(touch)
+    return None
 
 
 def _no_room(

@@ -129,13 +129,12 @@ def store_for(stores: Sequence[Store], array: str, place: Place, skip: str = "")
 
     ``skip`` names a store to look past: a pack reads from outside the buffer that it fills.
     """
+    mine = [s for s in stores if s.array == array and s.name != skip]
+    if not mine:
+        return None
     around = {loop.name: depth for depth, loop in enumerate(place.loops, 1)}
     around[""] = 0
-    fitting = [
-        s
-        for s in stores
-        if s.array == array and s.at in around and s.within in around and s.name != skip
-    ]
+    fitting = [s for s in mine if s.at in around and s.within in around]
     return max(fitting, key=lambda s: around[s.at], default=None)
 
 

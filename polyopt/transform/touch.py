@@ -7,7 +7,7 @@ copy alone is therefore remembered with the copy, not with the program.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from polyopt.errors import NotFusableError
@@ -17,7 +17,7 @@ from polyopt.transform.tree import Copy, prefix_map
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.ir.scop import Access, Scop
+    from polyopt.ir.scop import Access, Scop, Statement
     from polyopt.isl import Map, PwAff, Set, UnionMap
     from polyopt.transform.storage import Scratch
     from polyopt.transform.tree import Place
@@ -50,6 +50,12 @@ class Touch:
     cells: Map = field(default=None)  # type: ignore[assignment]
 
 
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+#: a load from storage: by which copy, how deep inside inlined operands, of what
+Load = tuple[Copy, int, "Access"]
+
+
 @dataclass(frozen=True, eq=False)
 class _Known:
     """What was found of a copy before. Keys hold identities: the values keep their objects."""
@@ -75,34 +81,57 @@ _ELEMENTS: WeakKeyDictionary[Scop, Mapping[str, Set]] = WeakKeyDictionary()
 _SOURCES: WeakKeyDictionary[Scop, tuple[UnionMap, Mapping[str, list[Map]]]] = WeakKeyDictionary()
 
 
+#: what a statement reads of each array
+_MERGED: WeakKeyDictionary[Statement, dict[str, Access]] = WeakKeyDictionary()
+
+
 #: buffers by store, depth and the identities of the accesses that they hold
 Fits = dict[tuple[object, ...], "tuple[tuple[Touch, ...], Scratch]"]
 _FITS: WeakKeyDictionary[Scop, Fits] = WeakKeyDictionary()
 #: accesses on their storage, by the identities of access and buffer
 Stored = dict[tuple[int, int], "tuple[Touch, Scratch | None, Touch]"]
 _STORED: WeakKeyDictionary[Scop, Stored] = WeakKeyDictionary()
+#: accesses of one copy to one array as one, by their identities
+Together = dict[tuple[int, ...], "tuple[tuple[Touch, ...], Touch, UnionMap]"]
+_TOGETHER: WeakKeyDictionary[Scop, Together] = WeakKeyDictionary()
+#: marked loops without a clash, by mark, depth and the identities of all accesses inside
+Shown = dict[tuple[object, ...], "tuple[Touch, ...]"]
+_SHOWN: WeakKeyDictionary[Scop, Shown] = WeakKeyDictionary()
 #: buffers and accesses remembered per program; beyond, all are forgotten
 _MOST_KNOWN = 20_000
 
 
 def fits_of(scop: Scop) -> Fits:
     """The buffers found for a program so far."""
-    known = _FITS.setdefault(scop, {})
-    if len(known) > _MOST_KNOWN:
-        known.clear()
-    return known
+    return _bounded(_FITS.setdefault(scop, {}))
 
 
 def stored_of(scop: Scop) -> Stored:
     """The accesses of a program, placed on buffers so far."""
-    known = _STORED.setdefault(scop, {})
+    return _bounded(_STORED.setdefault(scop, {}))
+
+
+def together_of(scop: Scop) -> Together:
+    """The accesses of a program that were looked at as one so far."""
+    return _bounded(_TOGETHER.setdefault(scop, {}))
+
+
+def shown_of(scop: Scop) -> Shown:
+    """The loops of a program that were shown to run as marked so far."""
+    return _bounded(_SHOWN.setdefault(scop, {}))
+
+
+def _bounded(known: dict[_Key, _Value]) -> dict[_Key, _Value]:
     if len(known) > _MOST_KNOWN:
         known.clear()
     return known
 
 
 def _known(copy: Copy) -> _Known:
-    return _KNOWN.setdefault(copy, _Known())
+    found = _KNOWN.get(copy)
+    if found is None:
+        found = _KNOWN[copy] = _Known()
+    return found
 
 
 def elements_of(scop: Scop) -> Mapping[str, Set]:
@@ -130,6 +159,19 @@ def touch_of(scop: Scop, copy: Copy, host: Copy, place: Place, level: int, acces
     if key not in known:
         known[key] = prefix, _touch(scop, copy, host, prefix, level, access)
     return known[key][1]
+
+
+def reads_as_one(statement: Statement, array: str) -> Access:
+    """All that a statement reads of an array, as one access: a stencil's box, in few pieces."""
+    known = _MERGED.setdefault(statement, {})
+    if array not in known:
+        first, *others = (a for a in statement.reads if a.array == array)
+        relation = first.relation
+        for other in others:
+            relation = relation.union(other.relation)
+        ref = f"{array} as one" if others else first.ref
+        known[array] = replace(first, relation=relation.coalesce(), ref=ref)
+    return known[array]
 
 
 def _touch(scop: Scop, copy: Copy, host: Copy, prefix: Map, level: int, access: Access) -> Touch:

@@ -1,9 +1,14 @@
-"""The loop tree of a Plan: loops over copies of statements. Values only; no legality here."""
+"""The loop tree of a Plan: loops over copies of statements. Values only; no legality here.
+
+A changed tree shares the loops that did not change with the tree it was made of.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import operator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from polyopt.isl import (
     Map,
@@ -37,6 +42,10 @@ class Copy:
     outer: int = 0
     #: name of the store that this copy fills from the array itself: a pack
     fills: str = ""
+    #: what was found of it before, by whom: keys hold identities, the values keep their objects
+    memory: dict[tuple[object, ...], tuple[Any, Any]] = field(
+        default_factory=dict[tuple[object, ...], "tuple[Any, Any]"], init=False, repr=False
+    )
 
     @property
     def to_instance(self) -> PwMultiAff:
@@ -66,6 +75,25 @@ class PlanLoop:
     #: whether iterations with different conditions inside get loops of their own
     separate: bool = False
 
+    @cached_property
+    def copies(self) -> tuple[str, ...]:
+        """The copies below, in textual order."""
+        return tuple(
+            name
+            for node in self.body
+            for name in ((node,) if isinstance(node, str) else node.copies)
+        )
+
+    @cached_property
+    def loops(self) -> tuple[PlanLoop, ...]:
+        """This loop and those below, outer before inner, in textual order."""
+        return (self, *loops_of(self.body))
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every leaf below, as it stands in this loop."""
+        return tuple(Place(p.copy, p.positions, (self, *p.loops)) for p in places(self.body))
+
     @property
     def owner(self) -> str:
         """The computation space it is named after: ``out`` of ``out.y_tile``."""
@@ -91,29 +119,24 @@ class Place:
 
 def places(tree: Tree) -> Iterator[Place]:
     """Every leaf in textual order."""
-    yield from _places(tree, (), ())
-
-
-def _places(tree: Tree, positions: tuple[int, ...], loops: tuple[PlanLoop, ...]) -> Iterator[Place]:
     for position, node in enumerate(tree):
         if isinstance(node, str):
-            yield Place(node, (*positions, position), loops)
+            yield Place(node, (position,), ())
         else:
-            yield from _places(node.body, (*positions, position), (*loops, node))
+            for place in node.places:
+                yield Place(place.copy, (position, *place.positions), place.loops)
 
 
 def copies_in(node: PlanLoop | str) -> tuple[str, ...]:
     """The copies below a node, in textual order."""
-    tree = (node,)
-    return tuple(place.copy for place in places(tree))
+    return (node,) if isinstance(node, str) else node.copies
 
 
 def loops_of(tree: Tree) -> Iterator[PlanLoop]:
     """Every loop, outer before inner, in textual order."""
     for node in tree:
-        if isinstance(node, PlanLoop):
-            yield node
-            yield from loops_of(node.body)
+        if not isinstance(node, str):
+            yield from node.loops
 
 
 def replace_loop(tree: Tree, name: str, change: Callable[[PlanLoop], Tree]) -> Tree:
@@ -125,42 +148,64 @@ def replace_loop(tree: Tree, name: str, change: Callable[[PlanLoop], Tree]) -> T
         elif node.name == name:
             result.extend(change(node))
         else:
-            result.append(replace(node, body=replace_loop(node.body, name, change)))
-    return tuple(result)
+            result.append(_with_body(node, replace_loop(node.body, name, change)))
+    return _unless_same(result, tree)
+
+
+def _with_body(node: PlanLoop, body: Tree) -> PlanLoop:
+    return node if body is node.body else replace(node, body=body)
+
+
+def _unless_same(nodes: list[PlanLoop | str], tree: Tree) -> Tree:
+    """The nodes; the tree itself where they are its own."""
+    if len(nodes) == len(tree) and all(map(operator.is_, nodes, tree)):
+        return tree
+    return tuple(nodes)
+
+
+def rename_loops(tree: Tree, names: Mapping[str, str]) -> Tree:
+    """The tree with other names for some loops."""
+    result: list[PlanLoop | str] = []
+    for node in tree:
+        if not isinstance(node, str):
+            inside = _with_body(node, rename_loops(node.body, names))
+            new = names.get(node.name, node.name)
+            result.append(inside if new == node.name else replace(inside, name=new))
+        else:
+            result.append(node)
+    return _unless_same(result, tree)
 
 
 def with_values(tree: Tree, added: Mapping[str, Mapping[str, PwAff]]) -> Tree:
     """The tree with values for further copies at some loops: ``{loop: {copy: value}}``."""
-    return tuple(
-        node
-        if isinstance(node, str)
-        else replace(
-            node,
-            values={**node.values, **added.get(node.name, {})},
-            body=with_values(node.body, added),
-        )
-        for node in tree
-    )
+    result: list[PlanLoop | str] = []
+    for node in tree:
+        if isinstance(node, str):
+            result.append(node)
+            continue
+        inside = _with_body(node, with_values(node.body, added))
+        more = added.get(node.name)
+        result.append(replace(inside, values={**node.values, **more}) if more else inside)
+    return _unless_same(result, tree)
 
 
 def without(tree: Tree, names: set[str]) -> Tree:
     """The tree without some copies, and without loops that thereby become empty."""
     result: list[PlanLoop | str] = []
     for node in tree:
-        if isinstance(node, str):
-            if node not in names:
-                result.append(node)
-            continue
-        body = without(node.body, names)
-        if body:
-            kept = {c: v for c, v in node.values.items() if c not in names}
-            result.append(replace(node, body=body, values=kept))
-    return tuple(result)
+        if names.isdisjoint(copies_in(node)):
+            result.append(node)
+        elif not isinstance(node, str):
+            body = without(node.body, names)
+            if body:
+                kept = {c: v for c, v in node.values.items() if c not in names}
+                result.append(replace(node, body=body, values=kept))
+    return _unless_same(result, tree)
 
 
 def only(tree: Tree, names: set[str]) -> Tree:
     """The tree of just these copies: the loops around them and nothing else."""
-    others = {place.copy for place in places(tree)} - names
+    others = {name for node in tree for name in copies_in(node)} - names
     return without(tree, others)
 
 

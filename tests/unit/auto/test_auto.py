@@ -86,3 +86,25 @@ def test_every_producer_has_a_remark():
     producers = {a.name for a in plan.scop.arrays if a.role == "temp"}
 
     assert producers <= {r.subject for r in plan.remarks}
+
+
+def blurs(stages: int) -> po.Scop:
+    last = po.input("img", po.f32, ["H", "W"])
+    for number in range(1, stages + 1):
+        name = "out" if number == stages else f"s{number}"
+        extents = [f"{size} - {2 * number}" for size in ("H", "W")]
+        last = po.stage(name, extents, lambda y, x, last=last: _box(last, y, x))
+    least = 2 * stages + 1
+    return po.pipeline(last, name="blurs", context=[f"H >= {least}", f"W >= {least}"])
+
+
+def _box(image: po.stage, y: object, x: object) -> object:
+    first, *others = (image[y + j, x + i] for j in range(3) for i in range(3))
+    return sum(others, start=first)
+
+
+def test_a_program_that_needs_large_sizes_is_weighed_at_these():
+    plan = po.auto(blurs(14), sizes={"H": 1080, "W": 1920}, target="avx2")
+
+    assert applied(plan, "inline") == set()
+    assert applied(plan, "fuse")
