@@ -86,6 +86,9 @@ class _Filler:
             option = isolate_option(self.program, loop)
             if option is not None:
                 node = node.band_set_ast_build_options(option)
+        elif any(isinstance(child, PlanLoop) for child in loop.body):
+            # one loop with tests inside, not one for each range in which other statements run
+            node = node.band_member_set_ast_loop_type(0, ast_loop_type.atomic)
         node = self.fill(node.child(0), loop.body).parent()
         return node.insert_mark(Id(loop.name, context=context()))
 
