@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
 
+#: what subscripts are called, from the last on
+SUBSCRIPTS = ("column", "row")
 #: larger buffers, and those of parametric size, are allocated instead of put on the stack
 STACK_BYTES = 32 * 1024
 
@@ -313,13 +315,17 @@ class _Generator:
 
         def affine(expr: Affine | Inside) -> str:
             text = c_affine(leaf.affine[id(expr)], names)[0]
-            forms.setdefault(text, Form("inside" if isinstance(expr, Inside) else "index", text))
+            forms.setdefault(text, Form("inside" if isinstance(expr, Inside) else "plane", text))
             return text
 
         def printed(expr: Expr, known: Mapping[int, CText], *, stored: bool = False) -> CText:
             def load(expr: Load) -> str:
                 text = self._element(expr.array, expr.index, lambda e: printed(e, known).text)
                 loaded[self.buffer_names[expr.array], text] = None
+                for name, subscript in zip(SUBSCRIPTS, reversed(expr.index), strict=False):
+                    if isinstance(subscript, Affine):
+                        form = affine(subscript)
+                        forms[form] = Form(name, form)
                 return text
 
             return c_expression(expr, load, affine, affine, stored=stored, known=known)

@@ -1,0 +1,132 @@
+"""Row pipelines: who runs down a result's strips, and who does not."""
+
+from __future__ import annotations
+
+import pytest
+
+import polyopt as po
+from polyopt.analysis.count import count
+from polyopt.auto.rows import moves_with
+from polyopt.transform.find import loops_around
+
+SIZES = {"H": 2000, "W": 2000}
+
+
+def image(planes=0):
+    return po.input("img", po.f32, (planes, "H + 8", "W + 8") if planes else ("H + 8", "W + 8"))
+
+
+def costly(value):
+    """More work than storing the value takes."""
+    return po.sqrt(value * value + 1) / (value + 2) + po.exp(value)
+
+
+def plan_of(*outputs, **options):
+    scop = po.pipeline(*outputs, name="program", context=["H >= 1", "W >= 1"])
+    return po.auto(scop, sizes=SIZES, target="avx2", **options)
+
+
+def remark(plan, kind, subject):
+    (found,) = [r for r in plan.remarks if (r.move, r.kind, r.subject) == ("fuse", kind, subject)]
+    return found
+
+
+def windows(plan):
+    return {s.array: s.folds for s in plan.program.scratches}
+
+
+def runs(plan, array):
+    """How often an array's elements are computed, on average."""
+    copies = [c for c in plan.program.copies.values() if c.statement.array == array]
+    once = count(copies[0].statement.domain, SIZES)
+    return sum(count(c.domain, SIZES) for c in copies) / once
+
+
+def test_a_chain_runs_in_windows_of_its_stencils():
+    rows = po.stage("first", ("H + 4", "W"), lambda y, x: costly(image()[y, x]))
+    then = po.stage("second", ("H + 2", "W"), lambda y, x: costly(rows[y, x] + rows[y + 2, x]))
+    plan = plan_of(po.stage("out", ("H", "W"), lambda y, x: then[y, x] + then[y + 2, x]))
+    assert windows(plan) == {"first": (3, 0), "second": (3, 0)}
+    assert 1 < runs(plan, "first") < 1.1
+
+
+def test_what_all_channels_need_is_computed_once():
+    colours = image(3)
+    gray = po.stage("gray", ("H", "W"), lambda y, x: costly(colours[0, y, x] + colours[1, y, x]))
+    out = po.stage("out", (3, "H", "W"), lambda c, y, x: colours[c, y, x] * gray[y, x])
+    plan = plan_of(out)
+    assert runs(plan, "gray") == 1
+    names = [loop.iterator for loop in loops_around(plan.program, "out")]
+    assert names == ["y_tile", "y", "c", "x"]
+
+
+def test_channels_read_together_go_inside_too():
+    colours = image(4)
+    scaled = po.stage("scaled", (4, "H", "W"), lambda c, y, x: costly(colours[c, y, x]))
+    out = po.stage("out", (3, "H", "W"), lambda c, y, x: scaled[c, y, x] / scaled[3, y, x])
+    assert runs(plan_of(out), "scaled") == 1
+
+
+def test_loops_move_with_what_their_iterations_need():
+    colours = image(3)
+    gray = po.stage("gray", ("H", "W"), lambda y, x: colours[0, y, x] + colours[1, y, x])
+    table = po.stage("table", 256, lambda i: po.exp(po.cast("f32", i)))
+    level = po.stage("level", ("H", "W // 2"), lambda y, x: gray[y, 2 * x])
+    out = po.stage(
+        "out",
+        (3, "H", "W // 2"),
+        lambda c, y, x: table[po.clamp(po.cast("i32", level[y, x]), 0, 255)] * colours[c, y, x],
+    )
+    program = po.Plan(po.pipeline(out, name="p", context=["H >= 1", "W >= 2"])).program
+    found = moves_with(program, "out", loops_around(program, "out"))
+    assert found == {
+        "level": {"out.y", "out.x"},
+        "gray": {"out.y", "out.x"},
+        "table": frozenset(),
+    }
+
+
+def test_what_each_row_needs_whole_stays():
+    picture = image()
+    table = po.stage("table", 1 << 20, lambda i: costly(po.cast("f32", i)))
+    rows = po.stage("rows", ("H + 1", "W"), lambda y, x: costly(picture[y, x]))
+    out = po.stage(
+        "out",
+        ("H", "W"),
+        lambda y, x: rows[y + 1, x] + table[po.clamp(po.cast("i32", rows[y, x]), 0, (1 << 20) - 1)],
+    )
+    plan = plan_of(out)
+    assert remark(plan, "refused", "table").reason == "each row needs all of it"
+    assert runs(plan, "table") == 1
+
+
+def test_a_cheap_array_is_computed_in_each_group_that_reads_it():
+    colours = image(3)
+
+    def cheap(c, y, x):
+        return colours[0, y, x] * po.cast("f32", c) + colours[1, y, x]
+
+    planes = po.stage("planes", (8, "H", "W"), cheap)
+    # every result needs the whole of it: a group of its own
+    sums = po.stage("sums", ("H", "W"), lambda y, x: costly(po.sum(lambda k: planes[k, y, x], k=8)))
+    total = po.stage("total", "W", lambda x: po.sum(lambda k: sums[k, x], k="H"))
+    out = po.stage("out", (8, "H", "W"), lambda c, y, x: planes[c, y, x] - total[x])
+    plan = plan_of(out)
+    assert plan.program.scop.array("planes").name not in {
+        w.access.array for w in plan.program.writes if w.scratch is None
+    }
+
+
+@pytest.mark.parametrize("planes", [2, 2000])
+def test_windows_leave_room_in_the_cache(planes):
+    deep = po.input("img", po.f32, (planes, "H + 1", "W"))
+    layers = po.stage("layers", (planes, "H + 1", "W"), lambda c, y, x: costly(deep[c, y, x]))
+    out = po.stage(
+        "out",
+        ("H", "W"),
+        lambda y, x: po.max(lambda k: layers[k, y, x] - layers[k, y + 1, x], k=planes),
+    )
+    plan = plan_of(out)
+    held = plan.cost(SIZES, target="avx2").scratch_bytes
+    assert held <= 512 * 1024
+    assert (planes == 2) == ("layers" in windows(plan))
