@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 MOST_REPEATED = 1.35
 #: rows shorter than this many bytes waste the hardware's prefetching
 SHORTEST_RUN = 1024
-#: rows per strip that producers slide down, the first that leaves threads enough strips
-STRIPS = (128, 64, 32, 16)
-#: what sliding costs besides: modulo addresses, a test per row
-SLIDING = 0.03
-
 
 #: fusions that a search may try, whatever the program: about ten milliseconds each
 MOST_TRIALS = 1200
@@ -56,7 +51,7 @@ class Model:
 
     target: Target
     sizes: Mapping[str, int]
-    #: prove every step, and each sliding group before it is chosen
+    #: prove every step, and each group of rows before it is chosen
     cautious: bool = False
 
 
@@ -137,16 +132,13 @@ def _group_root(plan: Plan, model: Model, root: str, budget: Budget) -> tuple[Pl
 
 
 def _best(probe: _Probe) -> tuple[_Grown, dict[str, dict[str, float]]] | None:
-    """The cheapest tiling, or strips of rows where these are cheaper."""
+    """The cheapest tiling."""
     best: tuple[float, dict[str, int], dict[str, dict[str, float]]] | None = None
     _ = probe.grown(_base({loop.name: 0 for loop in probe.follow[-2:]}))  # says who has room
     for sizes in _tilings(list(probe.follow)):
         weighed = _weigh(probe, sizes)
         if weighed is not None and (best is None or weighed[0] < best[0]):
             best = (weighed[0], sizes, weighed[1])
-    slid = _slide(probe)
-    if slid is not None and (best is None or slid[0] < best[0]):
-        return slid[1], slid[2]
     grown = _grow(probe, best[1]) if best is not None else None
     return (grown, best[2]) if grown is not None and best is not None else None
 
@@ -227,8 +219,8 @@ class _Probe:
     around: tuple[PlanLoop, ...]
     follow: tuple[PlanLoop, ...]
     budget: Budget
-    #: per way of growing ("" fills tiles, else slides along rows): producers that had no room
-    beyond: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    #: producers that had no room in the first tiling
+    beyond: set[str] = field(default_factory=set[str])
     built: dict[tuple[tuple[str, int], ...], _Grown | None] = field(
         default_factory=dict[tuple[tuple[str, int], ...], "_Grown | None"]
     )
@@ -301,11 +293,8 @@ def _room(model: Model) -> float:
     return model.target.l2_bytes / 2
 
 
-def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | None:
-    """The tiling with all producers that can join; ``None`` if none can.
-
-    ``rows`` names a point loop along which they slide, instead of filling tiles.
-    """
+def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
+    """The tiling with all producers that can join; ``None`` if none can."""
     root = probe.root
     try:
         tiled, at = _tiled(probe, sizes)
@@ -313,9 +302,8 @@ def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | N
         return None
     remarks: list[Remark] = []
     fused: list[str] = []
-    is_first = rows not in probe.beyond  # later tilings take the members of the first
-    beyond = probe.beyond.setdefault(rows, set())
-    left_out = {*probe.excluded, *beyond}
+    is_first = not probe.built  # later tilings take the members of the first
+    left_out = {*probe.excluded, *probe.beyond}
     while probe.budget.left > 0:
         inside = {root, *fused}
         left_out |= {r.subject for r in remarks}
@@ -329,24 +317,20 @@ def _grow(probe: _Probe, sizes: dict[str, int], *, rows: str = "") -> _Grown | N
         producer = waiting[0]
         probe.budget.left -= 1
         try:
-            if rows:
-                larger = tiled.fuse(producer, into=root, at=rows, storage="sliding")
-            else:
-                larger = tiled.fuse(producer, into=root, at=at)
+            larger = tiled.fuse(producer, into=root, at=at)
         except PolyoptError as error:
             reason = error.diagnostic.message
             remarks.append(Remark("refused", "fuse", producer, reason, root, code=error.code))
             continue
         if is_first and _is_full(probe, larger.program, at):
-            beyond.add(producer)
+            probe.beyond.add(producer)
             left_out.add(producer)
             continue
         tiled = larger
         fused.append(producer)
-        reason = "computed row by row, in a window of its rows" if rows else "computed in its tiles"
-        remarks.append(Remark("applied", "fuse", producer, reason, root))
+        remarks.append(Remark("applied", "fuse", producer, "computed in its tiles", root))
     reason = "the group's buffers would leave the cache"
-    remarks += [Remark("refused", "fuse", p, reason, root) for p in sorted(beyond)]
+    remarks += [Remark("refused", "fuse", p, reason, root) for p in sorted(probe.beyond)]
     return _Grown(tiled, at, tuple(remarks)) if fused else None
 
 
@@ -372,31 +356,6 @@ def _tiled(probe: _Probe, sizes: Mapping[str, int]) -> tuple[Plan, str]:
     return plan, tiles[-1]
 
 
-def _slide(probe: _Probe) -> tuple[float, _Grown, dict[str, dict[str, float]]] | None:
-    """Strips of rows in which producers run row by row, each keeping a window of its rows.
-
-    Work is repeated at the top of a strip only, and the windows are small: worth it where the
-    buffers of a tile would leave the nearest cache.
-    """
-    if len(probe.follow) < 2:
-        return None
-    rows = probe.follow[-2]
-    sizes = {rows.name: _strip(probe, rows)}
-    grown = _grow(probe, sizes, rows=rows.name)
-    beyond = probe.beyond.get(rows.name, set[str]())
-    if beyond == probe.beyond.get(""):
-        overlap = probe.extents(sizes)  # the same members fill tiles
-    else:
-        overlap = replace(probe, built={}, measured={}, beyond={"": beyond}).extents(sizes)
-    if overlap is None or grown is None or any(r.code for r in grown.remarks):
-        return None
-    windows = _buffers(grown.plan.program, grown.at, probe.model)
-    weighed = _cost(probe, sizes, overlap, windows)
-    if weighed is None or (probe.model.cautious and not is_proven(grown.plan)):
-        return None
-    return weighed[0] + SLIDING, grown, weighed[1]
-
-
 def is_proven(plan: Plan) -> bool:
     """Whether the proof accepts a plan."""
     try:
@@ -406,43 +365,35 @@ def is_proven(plan: Plan) -> bool:
     return True
 
 
-def _strip(probe: _Probe, rows: PlanLoop) -> int:
-    """Rows per strip: many, as long as all threads get several strips."""
-    least = 4 * probe.model.target.cores
-    fitting = (s for s in STRIPS if _iterations(probe, {rows.name: s}) >= least)
-    return next(fitting, STRIPS[-1])
-
-
 def _weigh(
     probe: _Probe, sizes: Mapping[str, int]
 ) -> tuple[float, dict[str, dict[str, float]]] | None:
     """Relative cost of a tiling, and the numbers behind it per producer."""
     extents = probe.extents(sizes)
-    return _cost(probe, sizes, extents, extents) if extents else None
+    return _cost(probe, sizes, extents) if extents else None
 
 
 def _cost(
     probe: _Probe,
     sizes: Mapping[str, int],
-    computed: Mapping[str, list[float]],
-    kept: Mapping[str, list[float]],
+    extents: Mapping[str, list[float]],
 ) -> tuple[float, dict[str, dict[str, float]]] | None:
     """Repeated work, short runs, buffers against the caches; ``None`` where out of bounds.
 
-    ``computed`` are the elements per tile of each producer, ``kept`` those that its buffer holds.
+    ``extents`` are those of each producer's buffer.
     """
     scop, model = probe.plan.scop, probe.model
     iterations = _iterations(probe, sizes)
     total, repeated, weight, fits = 0.0, 0.0, 0.0, True
     numbers: dict[str, dict[str, float]] = {}
-    for array, sides in computed.items():
+    for array, sides in extents.items():
         elements, once = prod(sides), prod(_whole(probe, array)) / iterations
         factor = max(1.0, elements / once) if once else 1.0
         probe.least[array] = min(factor, probe.least.get(array, factor))
         if factor > MOST_REPEATED:
             fits = False
         ops = max(sum(work(s.value) for s in scop.statements if s.array == array), 1.0)
-        bytes_ = prod(kept.get(array, sides)) * scop.array(array).type.bytes
+        bytes_ = elements * scop.array(array).type.bytes
         total, repeated, weight = total + bytes_, repeated + (factor - 1.0) * ops, weight + ops
         numbers[array] = {"scratch bytes": bytes_, "recompute": round(factor, 3)}
     if not fits or total > _room(model):

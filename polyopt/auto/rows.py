@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.cost import instances_of, trips
-from polyopt.auto.grouping import Budget, is_ready, next_root, producers_of
+from polyopt.auto.grouping import Budget, is_proven, is_ready, next_root, producers_of
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.isl import dim_type
@@ -105,7 +105,9 @@ def group_rows(
                 break
         if best is not None and not best.wasteful:
             break
-    return (best.plan, best.remarks) if best is not None else None
+    if best is None or (model.cautious and not is_proven(best.plan)):
+        return None
+    return best.plan, best.remarks
 
 
 def _orders(
