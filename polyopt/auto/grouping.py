@@ -170,10 +170,10 @@ def _followed(
     """The loops around the root that some producer's footprint moves with."""
     result: list[PlanLoop] = []
     for producer in producers:
+        # what other groups compute of it are copies of these
+        names = tuple(c for c in copies_of(program, producer) if not program.copies[c].outer)
         try:
-            needed = extension(
-                program, producer, copies_of(program, producer), around[-1].name
-            ).needed
+            needed = extension(program, producer, names, around[-1].name).needed
         except PolyoptError:
             continue
         free = needed.gist_domain(needed.domain())
