@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from polyopt.transform.touch import Touch
     from polyopt.transform.tree import PlanLoop
 
-#: rows per strip that are tried, the first that leaves threads enough strips first
+#: rows per strip that are tried, in turn, while much of the work is repeated
 STRIPS = (128, 512)
 #: strips per thread below which some threads wait for others
 PER_THREAD = 4
 #: share of the second-level cache for all windows of a thread
 ROOM = 0.75
-#: operations of a lane for which a byte can be stored and loaded again: beyond L2, and within
+#: operations of a lane that take as long as to store a byte and load it again: beyond L2, within
 FAR, NEAR = 12.0, 1.5
 #: nothing is computed more often than this
 MOST_REPEATED = 3.0
 #: share of what storing costs for which a group computes what others compute too
 AGAIN = 0.9
-#: repeated work that no other strip is looked for
+#: share of work that may be repeated before longer strips are tried
 SMALL = 0.1
-#: what too few strips for the threads cost
+#: share of the gain that too few strips for the threads cost
 FEW = 0.2
 WASTE = "too much of it would be computed again"
 
@@ -62,7 +62,6 @@ class _Strips:
     #: the loop over strips, and that over the rows of one
     at: str
     rows: str
-    size: int
     remarks: tuple[Remark, ...] = ()
     fused: tuple[str, ...] = ()
     #: operations that stores and loads would have cost, less those that are repeated
@@ -188,7 +187,7 @@ def _cut(plan: Plan, root: str, names: list[str], rows: str, size: int) -> _Stri
     before = {loop.name for loop in loops_around(plan.program, root)}
     plan = plan.tile(root, **{rows.rpartition(".")[2]: size})
     (strips,) = (n.name for n in loops_around(plan.program, root) if n.name not in before)
-    return _Strips(plan, root, strips, rows, size)
+    return _Strips(plan, root, strips, rows)
 
 
 def _grow(

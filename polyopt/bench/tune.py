@@ -10,30 +10,39 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto import auto
 from polyopt.bench.arguments import CallArguments, inputs_for
-from polyopt.bench.measure import Sample, Subject, alternate
+from polyopt.bench.journal import Journal, Times
+from polyopt.bench.measure import Subject, alternate
 from polyopt.codegen.target import native_target
 from polyopt.errors import InternalError, UserError
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from polyopt.ir.scop import Scop
     from polyopt.library import LibraryKernel
+    from polyopt.runtime.kernel import Kernel
 
 #: what the model is told of L2, relative to what the machine has
 _BUDGETS = (1.0, 0.5, 2.0, 0.25)
 #: how many plans with another tile size are tried
 _RETILED = 6
+#: by how much a plan has to be faster than the model's own choice: less is noise
+CLEARLY = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A plan, what it was made for, and how long it took."""
+    """A plan, what it was made for, and how long it took in turn with the model's own choice."""
 
     name: str
     plan: Plan
-    sample: Sample
+    times: Times
+
+    @property
+    def ratio(self) -> float:
+        """Its median relative to that of the model's own choice in the same turns."""
+        return self.times.median_ms / self.times.own_ms
 
 
 def candidates(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> dict[str, Plan]:
@@ -90,24 +99,44 @@ def tune(
     threads: int | None = None,
     seed: int = 0,
     seconds: float = 0.5,
+    journal: Journal | None = None,
+    report: Callable[[int, int], object] | None = None,
 ) -> list[Trial]:
-    """All candidates with their times, the fastest first.
+    """All candidates with their times: the best first, then by their ratio.
 
-    ``seed`` decides the inputs, the neighbours, and the order in which candidates take turns.
+    Each takes turns with the model's own choice, which stays the best unless another is clearly
+    faster. ``seed`` decides the inputs and the neighbours. What ``journal`` knows is not measured
+    again, and what is measured it gets at once. ``report`` hears how many are done, of how many.
     """
     plans = candidates(scop, sizes, seed)
-    kernels = {name: plan.compile() for name, plan in plans.items()}
-    inputs = inputs_for(next(iter(kernels.values())), sizes, seed, library)
-    order = list(plans)
-    random.Random(seed).shuffle(order)  # noqa: S311 - an order of turns, not a secret
-    subjects: dict[str, Subject] = {}
-    for name in order:
-        call = CallArguments.make(kernels[name], inputs, sizes)
-        restore = call.restore if call.changes_inputs else None
-        subjects[name] = Subject(partial(call.call, kernels[name], threads), restore)
-    samples = alternate(subjects, seconds=seconds)
-    trials = [Trial(name, plan, samples[name]) for name, plan in plans.items()]
-    return sorted(trials, key=lambda t: t.sample.median_ms)
+    own, *others = plans
+    base = plans[own].compile()
+    inputs = inputs_for(base, sizes, seed, library)
+
+    def subject(kernel: Kernel) -> Subject:
+        call = CallArguments.make(kernel, inputs, sizes)
+        return Subject(
+            partial(call.call, kernel, threads), call.restore if call.changes_inputs else None
+        )
+
+    known = dict(journal.known) if journal is not None else {}
+    heard = report or _nobody
+    heard(0, len(plans))
+    for done, name in enumerate([*others, own], 1):
+        plan = plans[name]
+        if plan.script not in known:
+            turns = {own: subject(base), name: subject(plan.compile())}
+            samples = alternate(turns, seconds=seconds)
+            known[plan.script] = Times.of(samples[name], samples[own])
+            if journal is not None:
+                journal.add(name, plan.script, known[plan.script])
+        heard(done, len(plans))
+    trials = [Trial(name, plan, known[plan.script]) for name, plan in plans.items()]
+    return sorted(trials, key=lambda t: t.ratio + (0.0 if t.name == own else CLEARLY))
+
+
+def _nobody(done: int, total: int) -> None:
+    """Nobody asked how far it is."""
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,8 @@ from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.errors import InternalError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from polyopt.bench.machine import Machine
     from polyopt.bench.runner import Row, Subjects
 
@@ -179,6 +183,7 @@ def _about(limits: Machine) -> str:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of inputs and order.")
 @click.option("--seconds", type=click.FloatRange(min=0.01), default=0.5, show_default=True)
 @click.option("--save", metavar="FILE", help="Write the fastest plan there as JSON.")
+@click.option("--journal", metavar="FILE", help="Keep times there; go on from them if there are.")
 @json_option
 def tune(
     program: str,
@@ -187,30 +192,61 @@ def tune(
     seed: int,
     seconds: float,
     save: str | None,
+    journal: str | None,
     *,
     as_json: bool,
 ) -> None:
-    """Measure the model's best few plans for PROGRAM and keep the fastest."""
+    """Measure the model's best few plans for PROGRAM and keep the fastest.
+
+    Each takes turns with the model's own choice, which stays unless another is clearly faster.
+    """
+    from polyopt.bench.journal import Journal
     from polyopt.bench.tune import save_plan
     from polyopt.bench.tune import tune as search
 
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
-    trials = search(
-        found.scop, known, library=found.kernel, threads=threads, seed=seed, seconds=seconds
-    )
+    kept = Journal(journal, found.name, known, threads) if journal else None
+    with _progress(quiet=as_json) as report:
+        trials = search(
+            found.scop, known, library=found.kernel, threads=threads, seed=seed, seconds=seconds,
+            journal=kept, report=report,
+        )  # fmt: skip
     best = trials[0]
     if save:
         save_plan(best.plan, save)
     if as_json:
-        listed = [{"name": t.name, "plan": str(t.plan), **asdict(t.sample)} for t in trials]
+        listed = [
+            {"name": t.name, "plan": str(t.plan), **asdict(t.times), "ratio": t.ratio}
+            for t in trials
+        ]
         print_json({"program": found.name, "size": known, "trials": listed, "file": save})
         return
     rows = [
-        (t.name, milliseconds(t.sample.median_ms) + "~" * t.sample.noisy, str(t.sample.runs))
+        (
+            t.name,
+            milliseconds(t.times.median_ms) + "~" * t.times.noisy,
+            f"{t.ratio:.3f}",
+            str(t.times.runs),
+        )
         for t in trials
     ]
-    print_table([("plan for", "left"), ("median ms", "right"), ("runs", "right")], rows)
+    heads = [("plan for", "left"), ("median ms", "right"), ("to own", "right"), ("runs", "right")]
+    print_table(heads, rows)
     text(f"\nthe fastest, for {best.name}:\n{best.plan}")
     if save:
         text(f"wrote {save}")
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Generator[Callable[[int, int], None]]:
+    """A bar on the terminal; where there is none, or nobody is to see it, nothing."""
+    with click.progressbar(
+        length=1, label="plans", file=sys.stderr, hidden=quiet or not sys.stderr.isatty()
+    ) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield report
