@@ -8,41 +8,60 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.count import count
 from polyopt.codegen.hosted import hosted
 from polyopt.ir.expr import Inside, walk
-from polyopt.isl import dim_type, empty_set
+from polyopt.isl import Set, dim_type, empty_set
 from polyopt.transform.tree import copies_in
 
 if TYPE_CHECKING:
-    from polyopt.isl import Set, UnionSet
+    from polyopt.isl import UnionSet
     from polyopt.transform.program import Program
     from polyopt.transform.tree import PlanLoop
 
-#: tests that a loop is written out for, both ways
-MOST_TESTS = 2
+#: tests of remainders that a loop is written out for, both ways
+MOST_REMAINDERS = 2
+#: sizes at which the usual outcome of a test is found
+SAMPLE = 1000
 
 
 def cases(program: Program, loop: PlanLoop) -> tuple[UnionSet, ...]:
     """``{ C[d] }`` of a loop's instances by the outcome of tests that the loop does not change.
 
+    First where all have their usual outcome, by remainders; then the borders, tests and all.
     Empty where there is no such test.
     """
     names = copies_in(loop)
     path = program.places[names[0]].loops
     depth = next(i for i, node in enumerate(path) if node.name == loop.name)
-    tests: list[Set] = []
-    for name in names:
-        for test in _tests(program, name, depth):
-            if len(tests) < MOST_TESTS and not any(test.is_equal(other) for other in tests):
-                tests.append(test)
+    tests = [test for name in names for test in _tests(program, name, depth)]
+    if not tests:
+        return ()
     everything = _times(program, names[0], depth)
     for name in names[1:]:
         everything = everything.union(_times(program, name, depth))
-    parts = [everything.coalesce()]
+    inside, remainders = everything, list[Set]()
     for test in tests:
+        if not _has_divisions(test):
+            inside = inside.intersect(_usual(program, test, everything))
+        elif len(remainders) < MOST_REMAINDERS and not any(map(test.is_equal, remainders)):
+            remainders.append(test)
+    parts = [inside.coalesce()]
+    for test in remainders:
         parts = [p for whole in parts for p in (whole.intersect(test), whole.subtract(test))]
-    parts = [part for part in parts if not part.is_empty()]
+    parts = [part for part in (*parts, everything.subtract(inside)) if not part.is_empty()]
     return tuple(_at(program, names, part) for part in parts) if len(parts) > 1 else ()
+
+
+def _has_divisions(times: Set) -> bool:
+    return any(part.dim(dim_type.div) > 0 for part in times.compute_divs().get_basic_sets())
+
+
+def _usual(program: Program, test: Set, everything: Set) -> Set:
+    """The outcome of a test that holds at more times, as the set of these."""
+    sizes = dict.fromkeys(program.scop.params, SAMPLE)
+    other = everything.subtract(test)
+    return other if count(other, sizes) > count(test, sizes) else test
 
 
 def _tests(program: Program, name: str, depth: int) -> list[Set]:
