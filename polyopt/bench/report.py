@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.bench.variants import OURS, UNFUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from polyopt.bench.machine import Machine
     from polyopt.bench.runner import Row
@@ -20,9 +20,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def as_json(machine: Machine, rows: Iterable[Row]) -> dict[str, object]:
-    """``machine`` and ``rows``, as ``bench --json`` prints them."""
-    return {"machine": machine.as_json(), "rows": [asdict(row) for row in rows]}
+def as_json(
+    machine: Machine, rows: Iterable[Row], conditions: Mapping[str, object] | None = None
+) -> dict[str, object]:
+    """``machine``, ``rows``, and under which conditions, as ``bench --json`` prints them."""
+    listed = [asdict(row) for row in rows]
+    return {**(conditions or {}), "machine": machine.as_json(), "rows": listed}
 
 
 def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
