@@ -15,7 +15,7 @@ from polyopt.cli.options import (
     program_argument,
     size_option,
 )
-from polyopt.cli.output import console, milliseconds, print_json, print_table, text
+from polyopt.cli.output import error_console, milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.errors import InternalError
 
@@ -90,7 +90,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
     subjects = [_subjects(name, sizes, suite) for name in programs or members(suite)]
     limits = machine()
     notes: list[str] = []
-    rows = _measured(subjects, limits, counts, others, repeat, seconds, notes, quiet=as_json)
+    rows = _measured(subjects, limits, counts, others, repeat, seconds, notes)
     if as_json:
         about = _conditions((*others, *missing))
         print_json(document(limits, rows, {**about, "missing": missing, "notes": notes}))
@@ -178,12 +178,10 @@ def _measured(
     rounds: int | None,
     seconds: float,
     notes: list[str],
-    *,
-    quiet: bool,
 ) -> list[Row]:
     """All rows; what was not measured goes into ``notes`` and to stderr.
 
-    On a terminal, says which kernel is being measured.
+    On a terminal, stderr says which kernel is being measured.
     """
     from polyopt.bench.runner import bench as measure
 
@@ -192,14 +190,14 @@ def _measured(
         click.echo(f"note: {said}", err=True)
 
     rows: list[Row] = []
-    out = console()
+    shown = error_console().is_terminal
     for what in subjects:
-        if out.is_terminal and not quiet:
+        if shown:
             click.echo(f"\r{what.name:<40}", nl=False, err=True)
         rows += measure(
             what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds, note=note
         )  # fmt: skip
-    if out.is_terminal and not quiet:
+    if shown:
         click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
     return rows
 
