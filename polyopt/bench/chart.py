@@ -86,7 +86,7 @@ def bar_chart(title: str, series: Sequence[str], groups: Sequence[Group], *, not
     for position, name in enumerate(series):
         x = _LEFT + 130 * position
         parts.append(_box(x, low + 27, 11, 11, position))
-        parts.append(_text(x + 17, low + 37, f"{_short(name)}: {name}", 12))
+        parts.append(_text(x + 17, low + 37, name, 12))
     return _svg(_WIDTH, low + 50, title, parts)
 
 
@@ -162,9 +162,7 @@ def _proportional(curve: Curve, least: float, place: _Place) -> list[str]:
         return []
     (first, _), (last, end) = curve.points[0], curve.points[-1]
     start = max(first, last * least / end)
-    line = _line(place(start, end * start / last), place(last, end), "mark", _DASHES)
-    x, y = place(start, end * start / last)
-    return [line, _text(x + 12, y - 6, "in proportion", 11, css="quiet")]
+    return [_line(place(start, end * start / last), place(last, end), "mark", _DASHES)]
 
 
 def _step(most: float) -> float:

@@ -38,8 +38,9 @@ ends with its proof; that proof alone, made again; writing the C; the C compiler
 Zhao and Di (MICRO 2020) report for their whole compile flow, of other code on another machine (Xeon
 E5-2683 v4, icc 18): an order of magnitude to compare with, not a race.
 """
+_UP = "seconds; dashed: in proportion to the stages"
 _CHAIN = """\
-Chains of 3 x 3 boxes, one after the other. The dashed line grows in proportion to the stages.
+Chains of 3 x 3 boxes, one after the other.
 """
 
 
@@ -286,7 +287,7 @@ def _compile_page(run: CompileTimes, making: Making) -> Page:
         Curve("plan", tuple((t.stages, t.plan_s) for t in run.chain if t.plan_s > 0)),
         Curve("its proof", tuple((t.stages, t.proof_s) for t in run.chain if t.proof_s > 0)),
     )
-    svg = curve_chart("Planning chains of stages", curves, across="stages", up="seconds")
+    svg = curve_chart("Planning chains of stages", curves, across="stages", up=_UP)
     return Page(_joined(parts), svg)
 
 
