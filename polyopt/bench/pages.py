@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
@@ -218,7 +219,8 @@ def _gaps(run: Times, lines: Iterable[_Line]) -> Iterator[str]:
     """What the table lacks, and why; forms whose results differ, once for all threads."""
     for peer in run.missing:
         yield f"{peer} is not installed"
-    yield from dict.fromkeys(run.notes)
+    for note in dict.fromkeys(run.notes):
+        yield re.sub(r"[*<\[\]`]", r"\\\g<0>", note)  # other systems' words, no Markdown
     differ = [f"{form} of {line.ours.kernel}" for line in lines for form in line.differ]
     for form in dict.fromkeys(differ):
         yield f"{form}: its results are not the reference's; it is left out of ratios and means"

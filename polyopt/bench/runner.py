@@ -34,7 +34,7 @@ _SOME = 1e-2
 
 @dataclass(frozen=True)
 class Row:
-    """One variant on one number of threads. Times are in milliseconds a call.
+    """One variant on one number of threads. Times are in milliseconds a call, with hot caches.
 
     ``limit_ms`` is the least time that the machine's measured bandwidth and peak allow,
     ``fraction`` how much of that the median reaches; ``noisy`` says that the spread stayed wide.

@@ -75,7 +75,8 @@ def bench(  # noqa: PLR0913  (an argument per option)
 ) -> None:
     """Measure PROGRAMS (default: all kernels): automatic plan, unfused form, expert's recipe.
 
-    Variants take turns within one run. The limit is what measured bandwidth and peak allow.
+    Variants take turns within one run, each timed after a call that warms its caches. The limit
+    is what measured bandwidth and peak allow.
     """
     from polyopt.bench.machine import machine
     from polyopt.bench.report import as_json as document

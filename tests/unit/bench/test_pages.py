@@ -117,6 +117,11 @@ def test_a_missing_peer_is_named_in_table_list_and_picture():
     assert found.svg.count(">not measured<") == 6
 
 
+def test_what_other_systems_say_is_no_markdown():
+    found = made(times(ROWS, notes=["halide-li of blur: a * b [x](y) <z>"]))
+    assert r"- halide-li of blur: a \* b \[x\](y) \<z>" in found.markdown
+
+
 def test_without_halide_asked_for_the_page_says_so():
     blur = cells(made(times(ROWS[:2], peers=[])).markdown)["blur", "1"]
     assert blur["Halide ms"] == "not asked for"
