@@ -13,8 +13,7 @@ THREADS ?= 1,2
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9'
 
-.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench compile-time \
-  peers peers-page compile-page soak wheel clean .venv
+.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench compile-time peers soak wheel clean .venv
 
 all: test
 
@@ -99,10 +98,8 @@ bench: $(STAMP)
 compile-time: $(STAMP)
 	@$(BIN)/polyopt bench --compile-time
 
-peers: peers-page compile-page
-
 # The peers live in an environment of their own: the tests are about a machine without them. Where
-# they cannot be installed, the page says so. It is written also where results differ.
+# they cannot be installed, the page says so.
 $(PEERS_STAMP): $(STAMP)
 	@echo "installing halide and opencv into build/peers"
 	@$(BIN)/python -m venv --clear build/peers
@@ -111,16 +108,15 @@ $(PEERS_STAMP): $(STAMP)
 	  || echo "not all peers could be installed" >&2
 	@touch $@
 
-peers-page: $(PEERS_STAMP)
+# Both pages are written also where results differ; make fails in the end.
+peers: $(PEERS_STAMP)
 	@failed=0; \
 	build/peers/bin/polyopt bench --suite images --peers halide,opencv --installed \
 	  --threads $(THREADS) --seconds $(SECONDS) --json > build/peers.json || failed=$$?; \
-	$(BIN)/polyopt report build/peers.json -o docs/peers.md && exit $$failed
-
-compile-page: $(STAMP) $(if $(filter peers,$(MAKECMDGOALS)),peers-page)
-	@mkdir -p build
-	@$(BIN)/polyopt bench --compile-time --json > build/compile-time.json
-	@$(BIN)/polyopt report build/compile-time.json -o docs/compile-time.md
+	$(BIN)/polyopt report build/peers.json -o docs/peers.md || failed=$$?; \
+	$(BIN)/polyopt bench --compile-time --json > build/compile-time.json || failed=$$?; \
+	$(BIN)/polyopt report build/compile-time.json -o docs/compile-time.md || failed=$$?; \
+	exit $$failed
 
 soak: $(STAMP)
 	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS))

@@ -43,10 +43,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Group:
-    """Bars that belong together, one a series; ``None`` where nothing was measured."""
+    """Bars that belong together, one a series; a text says why there is none."""
 
     name: str
-    bars: tuple[Bar | None, ...]
+    bars: tuple[Bar | str, ...]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def bar_chart(title: str, series: Sequence[str], groups: Sequence[Group], *, not
 
     ``series`` name the bars of a group; ``note`` says what the values are.
     """
-    top = max((b.value for g in groups for b in g.bars if b is not None), default=1.0)
+    top = max((b.value for g in groups for b in g.bars if isinstance(b, Bar)), default=1.0)
     step = _step(max(top, 1.0) * 1.15)
     most = step * math.ceil(max(top, 1.0) * 1.1 / step)
     scale = (_WIDTH - _LEFT - _RIGHT) / most
@@ -91,13 +91,13 @@ def bar_chart(title: str, series: Sequence[str], groups: Sequence[Group], *, not
 
 
 def _bar(
-    bar: Bar | None, y: float, scale: float, most: float, name: str, position: int
+    bar: Bar | str, y: float, scale: float, most: float, name: str, position: int
 ) -> list[str]:
     """One bar with its label, its spread as a thin line, and its value."""
     base = y + _BAR - 4
     parts = [_text(_LEFT - 8, base, _short(name), 10, "end", css="quiet")]
-    if bar is None:
-        return [*parts, _text(_LEFT + 6, base, "not measured", 11, css="quiet")]
+    if isinstance(bar, str):
+        return [*parts, _text(_LEFT + 6, base, bar, 11, css="quiet")]
     middle = y + (_BAR - 2) / 2
     end = min(bar.high, most)
     told = f"{name}: {bar.value:.2f} ({bar.low:.2f}-{bar.high:.2f})"

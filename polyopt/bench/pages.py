@@ -245,20 +245,32 @@ def _size(size: Mapping[str, int]) -> str:
 def _peers_chart(lines: Sequence[_Line]) -> str:
     counts = _counts(lines)
     names = list(dict.fromkeys(line.ours.kernel for line in lines))
-    ratios = {(line.ours.kernel, line.ours.threads): line.against_rival for line in lines}
-    groups = [Group(n, tuple(_bar(ratios.get((n, c))) for c in counts)) for n in names]
-    means = [[r[1] for n in names if (r := ratios.get((n, c)))] for c in counts]
-    bars = tuple(Bar(m, m, m) if (m := geometric_mean(r) if r else 0.0) else None for r in means)
+    at = {(line.ours.kernel, line.ours.threads): line for line in lines}
+    groups = [Group(n, tuple(_bar(at.get((n, c))) for c in counts)) for n in names]
+    means = tuple(_mean_bar(lines, c) for c in counts)
     return bar_chart(
         f"{_TITLES[_RIVAL]}'s fastest time over ours",
         [_threads(c) for c in counts],
-        [*groups, Group("geometric mean", bars)],
+        [*groups, Group("geometric mean", means)],
         note="right of the line at 1, polyopt is the faster",
     )
 
 
-def _bar(ratio: tuple[float, float, float] | None) -> Bar | None:
-    return Bar(ratio[1], ratio[0], ratio[2]) if ratio else None
+def _bar(line: _Line | None) -> Bar | str:
+    """The ratio, or why there is none."""
+    if line is None or (line.rival is None and line.ours.agrees):
+        return "not measured"
+    if (ratio := line.against_rival) is None:
+        return "results differ"
+    return Bar(ratio[1], ratio[0], ratio[2])
+
+
+def _mean_bar(lines: Iterable[_Line], threads: int) -> Bar | str:
+    found = [r[1] for line in lines if line.ours.threads == threads and (r := line.against_rival)]
+    if not found:
+        return "not measured"
+    mean = geometric_mean(found)
+    return Bar(mean, mean, mean)
 
 
 def _threads(count: int | str) -> str:
