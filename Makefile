@@ -8,8 +8,12 @@ STAMP := .venv/.made-$(shell { cat pyproject.toml; pwd; } | cksum | tr ' ' '-')
 BENCH ?= blur conv2d conv_bn_relu_maxpool harris
 PROGRAMS ?= 100000
 HOURS ?=
+SECONDS ?= 0.5
+THREADS ?= 1,2
+PEERS_STAMP := build/peers/$(notdir $(STAMP))
+PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9'
 
-.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench compile-time soak wheel clean .venv
+.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench compile-time peers soak wheel clean .venv
 
 all: test
 
@@ -20,6 +24,8 @@ help:
 	@echo "make docs       check and build the documentation into build/docs"
 	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
 	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
+	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
+	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
@@ -91,6 +97,26 @@ bench: $(STAMP)
 
 compile-time: $(STAMP)
 	@$(BIN)/polyopt bench --compile-time
+
+# The peers live in an environment of their own: the tests are about a machine without them. Where
+# they cannot be installed, the page says so.
+$(PEERS_STAMP): $(STAMP)
+	@echo "installing halide and opencv into build/peers"
+	@$(BIN)/python -m venv --clear build/peers
+	@build/peers/bin/python -m pip install -qq --disable-pip-version-check -e .
+	@build/peers/bin/python -m pip install -qq --disable-pip-version-check $(PEERS_PACKAGES) \
+	  || echo "not all peers could be installed" >&2
+	@touch $@
+
+# Both pages are written also where results differ; make fails in the end.
+peers: $(PEERS_STAMP)
+	@failed=0; \
+	build/peers/bin/polyopt bench --suite images --peers halide,opencv --installed \
+	  --threads $(THREADS) --seconds $(SECONDS) --json > build/peers.json || failed=$$?; \
+	$(BIN)/polyopt report build/peers.json -o docs/peers.md || failed=$$?; \
+	$(BIN)/polyopt bench --compile-time --json > build/compile-time.json || failed=$$?; \
+	$(BIN)/polyopt report build/compile-time.json -o docs/compile-time.md || failed=$$?; \
+	exit $$failed
 
 soak: $(STAMP)
 	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS))

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto import auto
-from polyopt.codegen.target import cpu_name, native_target
+from polyopt.codegen.target import core_count, cpu_name, native_target
 from polyopt.frontend.loops import f32
 from polyopt.frontend.stages import input as image_input
 from polyopt.frontend.stages import pipeline, stage
@@ -166,8 +166,19 @@ def about() -> str:
     return f"{cpu_name()}, {find_toolchain()}"
 
 
-def as_json(kernels: Sequence[CompileTime], chains: Sequence[CompileTime]) -> dict[str, object]:
-    """Both tables, as ``bench --compile-time --json`` prints them."""
+def as_json(
+    kernels: Sequence[CompileTime],
+    chains: Sequence[CompileTime],
+    conditions: Mapping[str, object] | None = None,
+) -> dict[str, object]:
+    """Both tables, and under which conditions, as ``bench --compile-time --json`` prints them."""
     listed = [{**asdict(t), "all_s": t.all_s} for t in kernels]
     plans = [{"stages": t.stages, "plan_s": t.plan_s, "proof_s": t.proof_s} for t in chains]
-    return {"cpu": cpu_name(), "compiler": str(find_toolchain()), "kernels": listed, "chain": plans}
+    return {
+        **(conditions or {}),
+        "cpu": cpu_name(),
+        "cores": core_count(),
+        "compiler": str(find_toolchain()),
+        "kernels": listed,
+        "chain": plans,
+    }

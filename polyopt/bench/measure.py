@@ -1,4 +1,9 @@
-"""Times of several variants in one run: they alternate, so that all see the same machine."""
+"""Times of several variants in one run: they alternate, so that all see the same machine.
+
+What is measured is a call with hot caches: before each timed sample the same variant runs once
+untimed. Otherwise each would find what the one before it left in the caches, and a variant would
+pay or profit for its neighbour's sake. Work that does not fit into the caches is unaffected.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ _ATTEMPTS = 3
 _LEAST_ROUNDS, _MOST_ROUNDS = 7, 200
 #: calls shorter than this are timed several at once
 _SAMPLE_S = 1e-3
-#: for as long the threads of the call before may spin, waiting for more work
+#: for as long the threads of another variant may spin, waiting for more work
 _SETTLING_S = 2e-3
 
 
@@ -38,21 +43,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Subject:
-    """A call to time, and what has to be put back before it.
-
-    ``settled`` lets other systems' threads go to sleep, and calls once untimed, before each sample:
-    several of them in one process would otherwise wait at each other's expense.
-    """
+    """A call to time, and what has to be put back before it."""
 
     call: Callable[[], object]
     restore: Callable[[], object] | None = None
-    settled: bool = False
 
 
 def alternate(
     subjects: Mapping[str, Subject], *, seconds: float = 1.0, rounds: int | None = None
 ) -> dict[str, Sample]:
     """Time all subjects in turn, round after round; again, up to three times, while spread out.
+
+    Each sample is of a variant whose data is in the caches and whose neighbour's threads sleep: it
+    waits a little and calls once untimed, for one variant as for many.
 
     ``rounds`` fixes the number of rounds; without it they fill ``seconds`` for each subject.
     Of several attempts the one with the least spread counts.
@@ -77,23 +80,27 @@ def _marked(sample: Sample) -> Sample:
 
 
 def _repeats(subject: Subject) -> int:
-    """Calls in one sample; also warms up. What changes its own input is timed call by call."""
-    taken = min(_timed(subject, 1) for _ in range(2))
+    """Calls in one sample. What changes its own input is timed call by call."""
+    taken = _timed(subject, 1)
     return 1 if subject.restore else max(1, min(1000, round(_SAMPLE_S / max(taken, 1e-7))))
 
 
 def _timed(subject: Subject, repeats: int) -> float:
-    """Seconds a call."""
-    if subject.settled:
-        time.sleep(_SETTLING_S)
-        subject.call()
-    if subject.restore is not None:
-        subject.restore()
+    """Seconds a call, after one that warms the caches up."""
     call = subject.call
+    time.sleep(_SETTLING_S)
+    _restored(subject)
+    call()
+    _restored(subject)
     start = time.perf_counter()
     for _ in range(repeats):
         call()
     return (time.perf_counter() - start) / repeats
+
+
+def _restored(subject: Subject) -> None:
+    if subject.restore is not None:
+        subject.restore()
 
 
 def _attempt(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.bench.variants import OURS, UNFUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from polyopt.bench.machine import Machine
     from polyopt.bench.runner import Row
@@ -20,9 +20,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def as_json(machine: Machine, rows: Iterable[Row]) -> dict[str, object]:
-    """``machine`` and ``rows``, as ``bench --json`` prints them."""
-    return {"machine": machine.as_json(), "rows": [asdict(row) for row in rows]}
+def as_json(
+    machine: Machine, rows: Iterable[Row], conditions: Mapping[str, object] | None = None
+) -> dict[str, object]:
+    """``machine``, ``rows``, and under which conditions, as ``bench --json`` prints them."""
+    listed = [asdict(row) for row in rows]
+    return {**(conditions or {}), "machine": machine.as_json(), "rows": listed}
 
 
 def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
@@ -78,20 +81,25 @@ def against(rows: Sequence[Row], peer: str = "halide") -> Iterator[str]:
     The range is what the middle halves of both allow.
     """
     for ours in rows:
-        theirs = [
-            r for r in rows
-            if (r.kernel, r.threads) == (ours.kernel, ours.threads) and r.agrees
-            and r.variant.startswith(peer)
-        ]  # fmt: skip
-        if ours.variant != OURS or not theirs:
+        best = best_of(rows, ours, peer)
+        if ours.variant != OURS or best is None:
             continue
-        best = min(theirs, key=lambda r: r.median_ms)
         low, ratio, high = speed_ratio(ours, best)
         of = f" {best.schedule}" if best.schedule else ""
         yield (
             f"{ours.kernel}, {_threads(ours)}: {ratio:.2f}x ({low:.2f}-{high:.2f}) "
             f"the speed of {best.variant}{of}"
         )
+
+
+def best_of(rows: Iterable[Row], ours: Row, peer: str) -> Row | None:
+    """A peer's fastest row of the same kernel and threads whose results agree, if any."""
+    theirs = [
+        r for r in rows
+        if (r.kernel, r.threads) == (ours.kernel, ours.threads) and r.agrees
+        and r.variant.startswith(peer)
+    ]  # fmt: skip
+    return min(theirs, key=lambda r: r.median_ms, default=None)
 
 
 def speed_ratio(ours: Row, theirs: Row) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ _SOME = 1e-2
 
 @dataclass(frozen=True)
 class Row:
-    """One variant on one number of threads. Times are in milliseconds a call.
+    """One variant on one number of threads. Times are in milliseconds a call, with hot caches.
 
     ``limit_ms`` is the least time that the machine's measured bandwidth and peak allow,
     ``fraction`` how much of that the median reaches; ``noisy`` says that the spread stayed wide.
@@ -96,7 +96,6 @@ def bench(
         if note is not None:
             for said in offer.notes:
                 note(said)
-        forms = [replace(f, settled=True) for f in forms]
         forms += [_theirs(c, min(threads), expected) for c in offer.calls]
     work = work_of(what.scop, what.sizes)
     for count in threads:
@@ -118,7 +117,6 @@ class _Form:
     #: seconds: all of it, choosing the plan, proving it
     taken: tuple[float, float, float]
     set_threads: Callable[[int], object] | None = None
-    settled: bool = False
 
     @property
     def name(self) -> str:
@@ -127,7 +125,7 @@ class _Form:
     def subject(self, threads: int) -> Subject:
         if self.set_threads is not None:
             self.set_threads(threads)
-        return Subject(partial(self.call, threads), self.restore, self.settled)
+        return Subject(partial(self.call, threads), self.restore)
 
 
 def _ours(variant: Variant, what: Subjects, inputs: Values, expected: Values) -> _Form:

@@ -15,11 +15,18 @@ import click
 from polyopt.cli.output import error_console
 from polyopt.errors import InternalError, PolyoptError
 
+#: where a context's ``meta`` keeps the arguments of the command line
+ARGUMENTS = "polyopt.arguments"
 OK, DEFECT, MISTAKE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 
 class GuardedGroup(click.Group):
     """A group of commands whose errors are rendered, never raised."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, and remember the arguments for commands that report how they ran."""
+        ctx.meta[ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; errors end with their exit code and a message on stderr."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from polyopt.cli.boundary import ARGUMENTS
 from polyopt.cli.options import (
     json_option,
     one_thread_count,
@@ -16,7 +17,7 @@ from polyopt.cli.options import (
     program_argument,
     size_option,
 )
-from polyopt.cli.output import console, milliseconds, print_json, print_table, text
+from polyopt.cli.output import error_console, milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.errors import InternalError
 
@@ -40,6 +41,9 @@ threads_option = click.option(
     metavar="NAMES",
     default="",
     help="Also measure halide, numba, opencv, scipy; clang, gcc (unfused form).",
+)
+@click.option(
+    "--installed", is_flag=True, help="Leave out --peers that are not installed, and say so."
 )
 @click.option(
     "--suite",
@@ -69,16 +73,16 @@ def bench(  # noqa: PLR0913  (an argument per option)
     repeat: int | None,
     seconds: float,
     *,
+    installed: bool,
     compile_time: bool,
     as_json: bool,
 ) -> None:
     """Measure PROGRAMS (default: all kernels): automatic plan, unfused form, expert's recipe.
 
-    Variants take turns within one run. The limit is what measured bandwidth and peak allow.
+    Variants take turns within one run, each timed after a call that warms its caches. The limit
+    is what measured bandwidth and peak allow.
     """
     from polyopt.bench.machine import machine
-    from polyopt.bench.peers import LIBRARIES, check_peers, parse_peers
-    from polyopt.bench.report import COLUMNS, against, summary, table
     from polyopt.bench.report import as_json as document
     from polyopt.bench.suites import IMAGES, KERNELS, members
 
@@ -87,20 +91,34 @@ def bench(  # noqa: PLR0913  (an argument per option)
         _compile_times([_subjects(n, sizes, suite) for n in programs or members(suite)], as_json)
         return
     counts = parse_threads(threads)
-    others = parse_peers(peers)
-    check_peers(others)
+    others, missing = _peers(peers, installed=installed)
     subjects = [_subjects(name, sizes, suite) for name in programs or members(suite)]
     limits = machine()
-    rows = _measured(subjects, limits, counts, others, repeat, seconds, quiet=as_json)
+    notes: list[str] = []
+    rows = _measured(subjects, limits, counts, others, repeat, seconds, notes)
     if as_json:
-        print_json(document(limits, rows))
+        about = _conditions((*others, *missing))
+        print_json(document(limits, rows, {**about, "missing": missing, "notes": notes}))
     else:
-        text(_about(limits))
-        print_table(COLUMNS, list(table(rows)))
-        if any(row.noisy for row in rows):
-            text("~ the spread stayed wide although measured again: read ratios with care")
-        for line in (*summary(rows), *against(rows)):
-            text(line)
+        _print_rows(limits, rows)
+    _refuse_wrong(rows)
+
+
+def _print_rows(limits: Machine, rows: list[Row]) -> None:
+    from polyopt.bench.report import COLUMNS, against, summary, table
+
+    text(_about(limits))
+    print_table(COLUMNS, list(table(rows)))
+    if any(row.noisy for row in rows):
+        text("~ the spread stayed wide although measured again: read ratios with care")
+    for line in (*summary(rows), *against(rows)):
+        text(line)
+
+
+def _refuse_wrong(rows: list[Row]) -> None:
+    """Raise ``InternalError`` where a result of ours is not the reference's."""
+    from polyopt.bench.peers import LIBRARIES
+
     wrong = [
         f"{row.variant} of {row.kernel}"
         for row in rows
@@ -111,6 +129,26 @@ def bench(  # noqa: PLR0913  (an argument per option)
         raise InternalError(msg)
 
 
+def _conditions(peers: tuple[str, ...] = ()) -> dict[str, object]:
+    from polyopt.bench.conditions import conditions
+
+    return conditions(click.get_current_context().meta[ARGUMENTS], peers)
+
+
+def _peers(names: str, *, installed: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The peers to measure, and those that are not installed where that is allowed."""
+    from polyopt.bench.peers import check_peers, parse_peers, split_installed
+
+    peers = parse_peers(names)
+    if not installed:
+        check_peers(peers)
+        return peers, ()
+    there, missing = split_installed(peers)
+    for peer in missing:
+        click.echo(f"note: {peer} is not installed", err=True)
+    return there, missing
+
+
 def _compile_times(subjects: list[Subjects], as_json: bool) -> None:  # noqa: FBT001
     """Print what compiling takes, for programs and for chains of more and more stages."""
     from polyopt.bench import compiling
@@ -119,7 +157,7 @@ def _compile_times(subjects: list[Subjects], as_json: bool) -> None:  # noqa: FB
     programs = [compiling.compile_time(s.name, s.scop, s.sizes) for s in subjects]
     chains = list(compiling.chain_times(compiling.CHAIN))
     if as_json:
-        print_json(compiling.as_json(programs, chains))
+        print_json(compiling.as_json(programs, chains, _conditions()))
         return
     text(compiling.about())
     print_table(compiling.COLUMNS, list(compiling.table(programs)))
@@ -144,22 +182,27 @@ def _measured(
     peers: tuple[str, ...],
     rounds: int | None,
     seconds: float,
-    *,
-    quiet: bool,
+    notes: list[str],
 ) -> list[Row]:
-    """All rows; on a terminal, says which kernel is being measured."""
+    """All rows; what was not measured goes into ``notes`` and to stderr.
+
+    On a terminal, stderr says which kernel is being measured.
+    """
     from polyopt.bench.runner import bench as measure
 
+    def note(said: str) -> None:
+        notes.append(said)
+        click.echo(f"note: {said}", err=True)
+
     rows: list[Row] = []
-    out = console()
+    shown = error_console().is_terminal
     for what in subjects:
-        if out.is_terminal and not quiet:
+        if shown:
             click.echo(f"\r{what.name:<40}", nl=False, err=True)
         rows += measure(
-            what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds,
-            note=lambda said: click.echo(f"note: {said}", err=True),
+            what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds, note=note
         )  # fmt: skip
-    if out.is_terminal and not quiet:
+    if shown:
         click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
     return rows
 

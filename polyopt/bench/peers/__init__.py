@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from polyopt.bench.peers.call import Offer, Request, needed
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +37,23 @@ def check_peers(peers: Iterable[str]) -> None:
             raise InvalidOptionError(msg, hint="there are: " + ", ".join(KNOWN))
         if peer in LIBRARIES:
             needed(LIBRARIES[peer], peer)
+
+
+def split_installed(peers: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Peers that can be measured here, and those that are not installed.
+
+    Raises ``InvalidOptionError`` for one that is not known.
+    """
+    there: list[str] = []
+    missing: list[str] = []
+    for peer in peers:
+        try:
+            check_peers((peer,))
+        except MissingExtraError:
+            missing.append(peer)
+        else:
+            there.append(peer)
+    return tuple(there), tuple(missing)
 
 
 def offers(peers: Iterable[str], request: Request) -> Offer:

@@ -1,6 +1,7 @@
 """Benchmarks of small kernels: rows, agreement, tables, JSON, tuning."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -136,11 +137,25 @@ def command(monkeypatch, tmp_path):
 def test_bench_prints_json_as_designed(command):
     shown = command("bench", "blur", "--size", "test", "-n", "2", "--threads", "1", "--json")
     found = json.loads(shown)
+    assert found["command"] == "polyopt bench blur --size test -n 2 --threads 1 --json"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
+    assert found["versions"]["polyopt"] == po.__version__
+    assert (found["peers"], found["missing"], found["notes"]) == ([], [], [])
     assert found["machine"] == MACHINE.as_json()
     assert {"cpu", "cores", "compiler", "bandwidth_gbs", "peak_gflops"} <= set(found["machine"])
     for row in found["rows"]:
         assert set(DESIGN.split()) | {"compile_s", "schedule_s", "proof_s"} <= set(row)
         assert row["size"] == {"H": 13, "W": 19}
+
+
+def test_what_bench_prints_makes_a_page(command, tmp_path):
+    arguments = ["-s", "test", "-n", "2", "-t", "1", "--peers", "gcc", "--json"]
+    (tmp_path / "in.json").write_text(command("bench", "blur", *arguments))
+    command("report", "in.json", "-o", "out.md")
+    text = (tmp_path / "out.md").read_text()
+    assert re.search(r"^\| blur \| 1 \| \d", text, re.MULTILINE)
+    assert "polyopt bench blur -s test -n 2 -t 1 --peers gcc --json > in.json\n" in text
+    assert re.search(r"^- versions: .*gcc ", text, re.MULTILINE)
 
 
 def test_bench_prints_a_table_of_80_columns(command):

@@ -62,6 +62,17 @@ def test_the_command_prints_both_tables():
 
 
 @pytest.mark.usefixtures("short")
+def test_what_the_command_prints_makes_a_page(tmp_path):
+    arguments = ["bench", "--compile-time", "unsharp", "-s", "test", "--json"]
+    printed = CliRunner().invoke(cli, arguments).stdout
+    target = tmp_path / "out.md"
+    result = CliRunner().invoke(cli, ["report", "-", "-o", str(target)], input=printed)
+    assert result.exit_code == 0, result.output
+    assert "| unsharp |" in target.read_text()
+    assert "polyopt bench --compile-time unsharp -s test --json" in target.read_text()
+
+
+@pytest.mark.usefixtures("short")
 def test_the_command_prints_json():
     result = CliRunner().invoke(cli, ["bench", "--compile-time", "blur", "-s", "test", "--json"])
     found = json.loads(result.output)

@@ -19,6 +19,9 @@ def clock(monkeypatch):
         def perf_counter(self):
             return self.now
 
+        def sleep(self, seconds):
+            self.now += seconds
+
     found = Clock()
     monkeypatch.setattr(measure, "time", found)
     return found
@@ -40,8 +43,38 @@ def test_variants_take_turns(clock):
     calls = []
     subjects = {n: Subject(taking(clock, [0.01], calls, n)) for n in ("a", "b", "c")}
     alternate(subjects, rounds=4)
-    warm = 2 * 3
-    assert calls[warm:] == ["a", "b", "c"] * 4
+    first = [name for name in "abc" for _ in range(2)]
+    assert calls == first * 5
+
+
+def test_a_sample_does_not_count_what_its_neighbour_left_in_the_caches(clock):
+    cached = []
+
+    def touching(name):
+        def call():
+            clock.now += 0.01 if cached == [name] else 0.05
+            cached[:] = [name]
+
+        return call
+
+    samples = alternate({n: Subject(touching(n)) for n in "ab"}, rounds=7)
+    assert [s.median_ms for s in samples.values()] == [pytest.approx(10)] * 2
+
+
+def test_a_sample_waits_until_other_threads_sleep(clock):
+    busy_until = 0.0
+
+    def call():
+        nonlocal busy_until
+        clock.now += 0.01 if clock.now >= busy_until else 0.03
+
+    def other():
+        nonlocal busy_until
+        clock.now += 0.01
+        busy_until = clock.now + 1e-3
+
+    samples = alternate({"a": Subject(call), "b": Subject(other)}, rounds=7)
+    assert samples["a"].median_ms == pytest.approx(10)
 
 
 def test_short_calls_are_timed_several_at_once(clock):
@@ -49,7 +82,7 @@ def test_short_calls_are_timed_several_at_once(clock):
     samples = alternate({"a": Subject(taking(clock, [1e-5], calls))}, rounds=7)
     assert samples["a"].median_ms == pytest.approx(1e-2)
     assert samples["a"].runs == 7
-    assert len(calls) == 2 + 7 * 100
+    assert len(calls) == 2 + 7 * (1 + 100)
 
 
 def test_what_changes_its_input_gets_it_back_before_each_call(clock):
@@ -67,37 +100,37 @@ def test_what_changes_its_input_gets_it_back_before_each_call(clock):
 
     sample = alternate({"a": Subject(call, restore)}, rounds=7)["a"]
     assert sample.median_ms == pytest.approx(1e-2)
-    assert state["restored"] == 2 + 7
+    assert state["restored"] == 2 * (1 + 7)
 
 
 def test_seconds_bound_the_rounds(clock):
-    sample = alternate({"a": Subject(taking(clock, [0.1]))}, seconds=2.0)["a"]
-    assert sample.runs == 20
+    sample = alternate({"a": Subject(taking(clock, [0.1]))}, seconds=2.1)["a"]
+    assert sample.runs == 11
     assert alternate({"a": Subject(taking(clock, [9.0]))}, seconds=2.0)["a"].runs == 7
 
 
 def test_a_wide_spread_is_measured_again_until_it_is_narrow(clock):
-    warm, wide, narrow = [0.1] * 2, [0.1, 0.2] * 4, [0.1] * 8
+    warm, wide, narrow = [0.1] * 2, [0.1, 0.1, 0.1, 0.2] * 4, [0.1] * 16
     calls = []
     times = [*warm, *wide, *narrow]
     sample = alternate({"a": Subject(taking(clock, times, calls))}, rounds=8)["a"]
     assert sample == Sample(pytest.approx(100), pytest.approx(100), pytest.approx(0), 8)
     assert not sample.noisy
-    assert len(calls) == 2 + 8 + 8
+    assert len(calls) == 2 + 2 * (8 + 8)
 
 
 def test_a_spread_that_stays_wide_is_told(clock):
     calls = []
-    sample = alternate({"a": Subject(taking(clock, [0.1, 0.2], calls))}, rounds=8)["a"]
+    sample = alternate({"a": Subject(taking(clock, [0.1, 0.1, 0.1, 0.2], calls))}, rounds=8)["a"]
     assert sample.noisy
-    assert len(calls) == 2 + 3 * 8
+    assert len(calls) == 2 + 3 * 2 * 8
 
 
 def test_all_variants_are_measured_again_together(clock):
     calls = []
     subjects = {
         "calm": Subject(taking(clock, [0.1], calls, "calm")),
-        "wild": Subject(taking(clock, [0.1, 0.2], calls, "wild")),
+        "wild": Subject(taking(clock, [0.1, 0.1, 0.1, 0.2], calls, "wild")),
     }
     samples = alternate(subjects, rounds=8)
     assert (samples["calm"].noisy, samples["wild"].noisy) == (False, True)

@@ -12,7 +12,16 @@ from click.testing import CliRunner
 import polyopt as po
 from polyopt.bench import peers, runner
 from polyopt.bench.machine import Machine
-from polyopt.bench.peers import LIBRARIES, check_peers, halide, numba, opencv, parse_peers, scipy
+from polyopt.bench.peers import (
+    LIBRARIES,
+    check_peers,
+    halide,
+    numba,
+    opencv,
+    parse_peers,
+    scipy,
+    split_installed,
+)
 from polyopt.bench.peers.call import Offer, PeerCall, Request, needed, nothing
 from polyopt.bench.peers.halide.library import _described, _scalar
 from polyopt.bench.report import against, table
@@ -45,6 +54,20 @@ def test_a_peer_that_is_not_installed_says_how_to_install_it(peer, monkeypatch):
     assert shown.exit_code == 2
     assert "polyopt[peers]" in shown.stderr
     assert "Traceback" not in shown.output
+
+
+def test_peers_that_are_not_installed_are_left_out_where_that_is_asked_for(monkeypatch):
+    monkeypatch.setattr("polyopt.bench.machine.machine", lambda: MACHINE)
+    monkeypatch.setitem(sys.modules, "halide", None)
+    options = ["-s", "test", "-n", "2", "-t", "1", "--peers", "gcc,halide", "--installed"]
+    result = CliRunner().invoke(cli, ["bench", "blur", *options, "--json"])
+    assert result.exit_code == 0, result.output
+    assert "note: halide is not installed" in result.stderr
+    found = json.loads(result.stdout)
+    assert (found["peers"], found["missing"]) == (["gcc", "halide"], ["halide"])
+    assert {"polyopt", "gcc"} <= {r["variant"] for r in found["rows"]}
+    with pytest.raises(InvalidOptionError, match="no peer is called 'fortran'"):
+        split_installed(["fortran"])
 
 
 def test_a_peer_that_is_not_known_is_a_mistake():

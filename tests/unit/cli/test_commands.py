@@ -46,6 +46,7 @@ def test_help_names_every_command(polyopt_):
         "prove",
         "bench",
         "tune",
+        "report",
         "view",
         "doctor",
         "cache",

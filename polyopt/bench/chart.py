@@ -1,0 +1,212 @@
+"""Bar charts and curves of measurements, as SVG that needs nothing else.
+
+Colours follow the reader's light or dark scheme on a ground of their own. Nothing rests on colour
+alone: bars are labelled, curves are marked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    _Place = Callable[[float, float], tuple[float, float]]
+
+_STYLE = """<style>
+.page { fill: #ffffff } .ink { fill: #222222 } .quiet { fill: #666666 }
+.grid { stroke: #d8dbde } .mark { stroke: #222222 } .line { fill: none; stroke-width: 2 }
+.a { fill: #0072b2 } .b { fill: #e69f00 } .as { stroke: #0072b2 } .bs { stroke: #b57600 }
+@media (prefers-color-scheme: dark) {
+.page { fill: #15181c } .ink { fill: #e8e8e8 } .quiet { fill: #a4a9ae }
+.grid { stroke: #343a40 } .mark { stroke: #e8e8e8 }
+.a { fill: #56b4e9 } .b { fill: #e69f00 } .as { stroke: #56b4e9 } .bs { stroke: #e69f00 }
+}
+</style>"""
+_DASHES = 'stroke-dasharray="4 4"'
+_FILLS, _STROKES = ("a", "b"), ("as", "bs")
+_WIDTH, _LEFT, _RIGHT, _TOP = 720.0, 150.0, 60.0, 64.0
+_BAR, _GAP = 15.0, 12.0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A value and the range that its spread allows."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Bars that belong together, one a series; a text says why there is none."""
+
+    name: str
+    bars: tuple[Bar | str, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of one series, both coordinates positive."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+def bar_chart(title: str, series: Sequence[str], groups: Sequence[Group], *, note: str) -> str:
+    """Horizontal bars from 0 on, a group after the other, with a line at 1.
+
+    ``series`` name the bars of a group; ``note`` says what the values are.
+    """
+    top = max((b.value for g in groups for b in g.bars if isinstance(b, Bar)), default=1.0)
+    step = _step(max(top, 1.0) * 1.15)
+    most = step * math.ceil(max(top, 1.0) * 1.1 / step)
+    scale = (_WIDTH - _LEFT - _RIGHT) / most
+    rows = sum(len(g.bars) for g in groups)
+    low = _TOP + rows * _BAR + len(groups) * _GAP
+    parts = [_text(16, 22, title, 15), _text(16, 42, note, 12, css="quiet")]
+    for number in range(round(most / step) + 1):
+        x = _LEFT + number * step * scale
+        parts.append(_line((x, _TOP), (x, low), "grid"))
+        parts.append(_text(x, low + 16, f"{number * step:g}", 11, "middle"))
+    y = _TOP + _GAP / 2
+    for group in groups:
+        middle = y + len(group.bars) * _BAR / 2 + 4
+        parts.append(_text(_LEFT - 26, middle, group.name, 12, "end"))
+        for position, bar in enumerate(group.bars):
+            parts += _bar(bar, y, scale, most, series[position], position)
+            y += _BAR
+        y += _GAP
+    one = _LEFT + scale
+    parts.append(_line((one, _TOP - 4), (one, low), "mark", 'stroke-width="1.5"'))
+    for position, name in enumerate(series):
+        x = _LEFT + 130 * position
+        parts.append(_box(x, low + 27, 11, 11, position))
+        parts.append(_text(x + 17, low + 37, name, 12))
+    return _svg(_WIDTH, low + 50, title, parts)
+
+
+def _bar(
+    bar: Bar | str, y: float, scale: float, most: float, name: str, position: int
+) -> list[str]:
+    """One bar with its label, its spread as a thin line, and its value."""
+    base = y + _BAR - 4
+    parts = [_text(_LEFT - 8, base, _short(name), 10, "end", css="quiet")]
+    if isinstance(bar, str):
+        return [*parts, _text(_LEFT + 6, base, bar, 11, css="quiet")]
+    middle = y + (_BAR - 2) / 2
+    end = min(bar.high, most)
+    told = f"{name}: {bar.value:.2f} ({bar.low:.2f}-{bar.high:.2f})"
+    parts.append(_box(_LEFT, y, bar.value * scale, _BAR - 2, position, told))
+    ends = (_LEFT + bar.low * scale, middle), (_LEFT + end * scale, middle)
+    parts.append(_line(*ends, "mark"))
+    parts.append(_text(_LEFT + max(bar.value, end) * scale + 5, base, f"{bar.value:.2f}", 11))
+    return parts
+
+
+def curve_chart(title: str, curves: Sequence[Curve], *, across: str, up: str) -> str:
+    """Curves over both axes in logarithms, and a dashed line that grows in proportion.
+
+    The dashed line ends where the first curve does. ``across`` and ``up`` name the axes.
+    """
+    points = [p for c in curves for p in c.points]
+    if not points:
+        return _svg(_WIDTH, 60, title, [_text(16, 22, title, 15), _text(16, 42, "no points", 12)])
+    xs = sorted({x for x, _ in points})
+    decades = range(
+        math.floor(math.log10(min(y for _, y in points))),
+        max(math.ceil(math.log10(max(y for _, y in points))), 0) + 1,
+    )
+    left, right, top, low = 70.0, 90.0, 56.0, 310.0
+    wide = max(math.log(xs[-1] / xs[0]), 1e-9)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        along = math.log(x / xs[0]) / wide
+        height = (math.log10(y) - decades[0]) / max(1, len(decades) - 1)
+        return left + along * (_WIDTH - left - right), low - height * (low - top)
+
+    parts = [_text(16, 22, title, 15), _text(16, 42, up, 12, css="quiet")]
+    for power in decades:
+        _, y = place(xs[0], 10.0**power)
+        parts.append(_line((left, y), (_WIDTH - right, y), "grid"))
+        parts.append(_text(left - 8, y + 4, f"{10.0**power:g}", 11, "end"))
+    parts += [_text(place(x, 1.0)[0], low + 18, f"{x:g}", 11, "middle") for x in xs]
+    parts.append(_text((left + _WIDTH - right) / 2, low + 38, across, 12, "middle", css="quiet"))
+    parts += _proportional(curves[0], 10.0 ** decades[0], place)
+    for position, curve in enumerate(curves):
+        parts += _curve(curve, position, place)
+    return _svg(_WIDTH, low + 50, title, parts)
+
+
+def _curve(curve: Curve, position: int, place: _Place) -> list[str]:
+    """A line through marked points, named at its end."""
+    if not curve.points:
+        return []
+    at = [place(*p) for p in curve.points]
+    path = " ".join(f"{_n(x)},{_n(y)}" for x, y in at)
+    parts = [f'<polyline points="{path}" class="line {_STROKES[position % len(_STROKES)]}"/>']
+    for (x, y), (across, up) in zip(at, curve.points, strict=True):
+        told = f"{curve.name}: {up:.3g} at {across:g}"
+        # round and square, by the corners' radius
+        parts.append(_box(x - 4, y - 4, 8, 8, position, told, 4.0 if position == 0 else 0.0))
+    return [*parts, _text(at[-1][0] + 10, at[-1][1] + 4, curve.name, 12)]
+
+
+def _proportional(curve: Curve, least: float, place: _Place) -> list[str]:
+    """The dashed line through a curve's end, as far down as the axis reaches."""
+    if len(curve.points) < 2:
+        return []
+    (first, _), (last, end) = curve.points[0], curve.points[-1]
+    start = max(first, last * least / end)
+    return [_line(place(start, end * start / last), place(last, end), "mark", _DASHES)]
+
+
+def _step(most: float) -> float:
+    """A round distance between five grid lines or so."""
+    rough = most / 5
+    base = 10.0 ** math.floor(math.log10(rough))
+    return next(base * factor for factor in (1, 2, 5, 10) if base * factor >= rough)
+
+
+def _short(name: str) -> str:
+    """The first word: a label beside a bar."""
+    return name.partition(" ")[0]
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _text(
+    x: float, y: float, text: str, size: int, anchor: str = "start", *, css: str = "ink"
+) -> str:
+    place = f'x="{_n(x)}" y="{_n(y)}" font-size="{size}"'
+    return f'<text {place} text-anchor="{anchor}" class="{css}">{escape(text)}</text>'
+
+
+def _line(one: tuple[float, float], two: tuple[float, float], css: str, more: str = "") -> str:
+    ends = f'x1="{_n(one[0])}" y1="{_n(one[1])}" x2="{_n(two[0])}" y2="{_n(two[1])}"'
+    return f'<line {ends} class="{css}" {more}/>' if more else f'<line {ends} class="{css}"/>'
+
+
+def _box(
+    x: float, y: float, width: float, height: float, series: int, title: str = "", radius: float = 0
+) -> str:
+    size = f'width="{_n(width)}" height="{_n(height)}"'
+    rounded = f' rx="{_n(radius)}"' if radius else ""
+    inside = f"<title>{escape(title)}</title>" if title else ""
+    css = _FILLS[series % len(_FILLS)]
+    return f'<rect x="{_n(x)}" y="{_n(y)}" {size}{rounded} class="{css}">{inside}</rect>'
+
+
+def _svg(width: float, height: float, label: str, parts: Iterable[str]) -> str:
+    size = f'width="{_n(width)}" height="{_n(height)}"'
+    start = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {_n(width)} {_n(height)}" '
+        f'role="img" font-family="sans-serif" aria-label="{escape(label)}">'
+    )
+    return "\n".join([start, _STYLE, f'<rect {size} class="page"/>', *parts, "</svg>\n"])
