@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from polyopt.library import LibraryKernel
     from polyopt.runtime.kernel import Kernel
 
-#: Outliers that a fused multiply-add before a rounding to integers may explain.
-_FEW = 1e-3
-#: The same in peers, which may also reassociate.
-_SOME = 1e-2
+#: Share of outliers that fused multiply-adds before a rounding to 16-bit integers may explain.
+_FEW = 1e-2
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ def _theirs(peer: PeerCall, threads: int, expected: Values) -> _Form:
     peer.set_threads(threads)
     peer.run()
     share = share_of_outliers(peer.outputs, expected)
-    if 0 < share < _SOME and peer.exact is not None:
+    if 0 < share < _FEW and peer.exact is not None:
         exact = peer.exact()
         exact.run()
         # exponentials and the like differ in their last bit from NumPy's: by one where floats
