@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import PlanLoop
 
 #: rows per strip that are tried, in turn, while much of the work is repeated
-STRIPS = (128, 512)
+STRIPS = (128, 256)
 #: strips per thread below which some threads wait for others
 PER_THREAD = 4
 #: share of the second-level cache for all windows of a thread
