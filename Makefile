@@ -9,7 +9,7 @@ BENCH ?= blur conv2d conv_bn_relu_maxpool harris
 PROGRAMS ?= 100000
 HOURS ?=
 
-.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench compile-time soak wheel clean .venv
+.PHONY: all help test lint format ruff types imports tests demo notebooks docs gallery bench compile-time soak wheel clean .venv
 
 all: test
 
@@ -18,6 +18,7 @@ help:
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
+	@echo "make gallery    pictures, plans and costs of the pipelines, into docs/gallery"
 	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
 	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
@@ -85,6 +86,9 @@ notebooks: $(STAMP)
 
 docs: $(STAMP)
 	@$(BIN)/python docs/build.py docs
+
+gallery: $(STAMP)
+	@$(BIN)/python docs/gallery.py
 
 bench: $(STAMP)
 	@$(BIN)/polyopt bench $(BENCH)

@@ -51,8 +51,9 @@ def from_photo(photo: np.ndarray, other: np.ndarray | None = None) -> dict[str, 
     frame = (BEFORE, PADDING - BEFORE)
     one = np.pad(photo, (frame, frame, (0, 0)), mode="edge")
     two = photo[:, ::-1] if other is None else other[:height, :width]
-    missing = [(BEFORE, PADDING - BEFORE + n - m) for n, m in zip((height, width), two.shape)]
-    two = np.pad(two, (*missing, (0, 0)), mode="edge")
+    below, beside = (n - m for n, m in zip(photo.shape[:2], two.shape[:2], strict=True))
+    after = PADDING - BEFORE
+    two = np.pad(two, ((BEFORE, after + below), (BEFORE, after + beside), (0, 0)), mode="edge")
     a, b = (np.moveaxis(image, -1, 0).astype(np.float32) / np.float32(255) for image in (one, two))
     mask = np.zeros(one.shape[:2], np.float32)
     mask[:, : BEFORE + width // 2] = 1

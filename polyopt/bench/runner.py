@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from polyopt.runtime.kernel import Kernel
 
 #: Outliers that a fused multiply-add before a rounding to integers may explain.
-_FEW = 1e-3
+_FEW = 1e-2
 #: The same in peers, which may also reassociate.
 _SOME = 1e-2
 

@@ -63,7 +63,7 @@ class Outcome:
 @click.option("--threads", "-t", type=one_thread_count, help="Default: all cores.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
 @json_option
-def run(
+def run(  # noqa: PLR0913 - an argument for each option
     program: str,
     photos: tuple[str, ...],
     choice: PlanChoice,
@@ -222,7 +222,8 @@ def execute(
     }
     times = alternate(subjects, seconds=0.3)
     call.call(kernel, threads)
-    return Outcome(sizes, values, call.results, against, agrees, times, kernel.thread_count(threads))
+    count = kernel.thread_count(threads)
+    return Outcome(sizes, values, call.results, against, agrees, times, count)
 
 
 def save(program: Program, outcome: Outcome, place: str) -> dict[str, str]:

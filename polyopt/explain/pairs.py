@@ -250,9 +250,7 @@ class PairExplainer:
         return Remark("refused" if more > 0 else "not considered", "root", pair.producer, reason,
                       pair.consumer, numbers)  # fmt: skip
 
-    def _judged(
-        self, move: str, array: str, change: Callable[[], Mapping[str, float]]
-    ) -> Remark:
+    def _judged(self, move: str, array: str, change: Callable[[], Mapping[str, float]]) -> Remark:
         """What a move would bring by its numbers, or why it would be illegal."""
         try:
             numbers = change()

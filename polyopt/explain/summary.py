@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.auto.bill import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from polyopt.transform.remark import Remark
 
@@ -168,12 +168,14 @@ def short_text(name: str, value: float) -> str:
             return f"{human_bytes(value)} more"
         case "scratch bytes":
             return f"{human_bytes(value)} scratch"
-    return f"{name} {_number(value)}"
+        case _:
+            return f"{name} {_number(value)}"
 
 
 def _flow(head: str, texts: Sequence[str]) -> list[str]:
     """Short texts in one paragraph; none is broken where it has room in a line."""
-    lines, line = [], head
+    lines: list[str] = []
+    line = head
     for number, text in enumerate(texts):
         piece = text + ("," if number < len(texts) - 1 else "")
         if len(line) + len(piece) > WIDTH and line.strip():
