@@ -145,7 +145,7 @@ def test_explain_says_sizes_recompute_and_bytes(polyopt_):
 def test_explain_of_one_subject(polyopt_):
     found = document(polyopt_("explain", "blur", "bx", "--size", "H=2000,W=3000", "--json"))
     assert found["sizes"] == {"H": 2000, "W": 3000}
-    assert {r["subject"] for r in found["remarks"]} == {"bx"}
+    assert {r["subject"].split(".")[0] for r in found["remarks"]} == {"bx"}
     assert found["remarks"][0]["numbers"]["producer instances"] == 2000 * 2998
     cost = found["cost"]
     assert cost["bytes_saved"] == cost["source_bytes_moved"] - cost["bytes_moved"] > 0
