@@ -13,7 +13,7 @@ THREADS ?= 1,2
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9'
 
-.PHONY: all help test lint format ruff types imports tests demo notebooks docs bench compile-time peers soak wheel clean .venv
+.PHONY: all help test lint format ruff types imports tests demo notebooks docs gallery bench compile-time peers soak wheel clean .venv
 
 all: test
 
@@ -22,6 +22,7 @@ help:
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
+	@echo "make gallery    pictures, plans and costs of the pipelines, into docs/gallery"
 	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
 	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
@@ -91,6 +92,9 @@ notebooks: $(STAMP)
 
 docs: $(STAMP)
 	@$(BIN)/python docs/build.py docs
+
+gallery: $(STAMP)
+	@$(BIN)/python docs/gallery.py
 
 bench: $(STAMP)
 	@$(BIN)/polyopt bench $(BENCH)

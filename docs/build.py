@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 ERRORS = DOCS / "errors.md"
+#: how the names of pictures end, which are copied beside the pages
+PICTURES = (".svg", ".png", ".jpg")
 #: stands in errors.md where a class has no example and advice yet
 UNWRITTEN = "(to be written)"
 
@@ -219,7 +221,7 @@ def build(target: Path) -> None:
         nav = f'<a href="{up}README.html">polyopt</a> · <a href="{up}docs/index.html">docs</a>'
         title = html.escape(relative.stem)
         path.write_text(_PAGE.format(title=title, nav=nav, body=body), encoding="utf-8")
-    for picture in DOCS.rglob("*.svg"):
+    for picture in sorted(p for ending in PICTURES for p in DOCS.rglob(f"*{ending}")):
         (target / picture.relative_to(ROOT)).write_bytes(picture.read_bytes())
 
 

@@ -24,6 +24,17 @@ def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndar
     return {"img": rng.integers(0, 4096, (sizes["H"], sizes["W"]), dtype=np.uint16)}
 
 
+def from_photo(photo: np.ndarray) -> dict[str, np.ndarray]:
+    """The photograph in grey, of 12 bits."""
+    grey = photo @ np.array([0.299, 0.587, 0.114])
+    return {"img": np.rint(grey / 255 * 4095).astype(np.uint16)}
+
+
+def to_picture(outputs: dict[str, np.ndarray], _inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """The upper 8 of 12 bits."""
+    return (outputs["out"] >> 4).astype(np.uint8)
+
+
 def reference(*, img: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
     """``out`` u16 ``[H - 2][W - 2]``: means over the windows of 3 x 3, rounded down per stage."""
     bx = (img[:, :-2] + img[:, 1:-1] + img[:, 2:]) // np.uint16(3)

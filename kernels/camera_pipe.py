@@ -68,6 +68,43 @@ def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndar
     }
 
 
+def from_photo(photo: np.ndarray) -> dict[str, np.ndarray]:
+    """What a camera would have recorded: the development of the usual inputs, backwards.
+
+    Tones go back through the curve, colours through the matrix; of each pixel the mosaic keeps
+    one colour. A row and a column are left out where there is an odd number of them.
+    """
+    height, width = (side // 2 * 2 for side in photo.shape[:2])
+    if not height or not width:
+        message = "it has to have 2 x 2 pixels at least"
+        raise ValueError(message)
+    curve = _reference_curve(25, 1023, 2.0, 50.0)
+    # the value in the middle of those that a tone is made of
+    tones = np.arange(256)
+    linear = (np.searchsorted(curve, tones) + np.searchsorted(curve, tones, side="right") - 1) / 2
+    usual = inputs(np.random.default_rng(0), {"H": 0, "W": 0})
+    matrix = _reference_matrix(usual["m3200"], usual["m7000"], float(usual["color_temp"])) / 256
+    colours = linear[photo[:height, :width]] - matrix[:, 3]
+    colours = (colours @ np.linalg.inv(matrix[:, :3]).T).clip(0, 1023)
+    frame = (TOP, MORE_ROWS - TOP), (LEFT, MORE_COLUMNS - LEFT), (0, 0)
+    colours = np.pad(colours, frame, mode="edge")
+    raw = colours[..., 1].copy()
+    raw[::2, 1::2] = colours[::2, 1::2, 0]
+    raw[1::2, ::2] = colours[1::2, ::2, 2]
+    return {"raw": np.rint(raw).astype(np.uint16)}
+
+
+def input_picture(inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """What is computed on: the mosaic, each pixel in its colour, brightened."""
+    raw = inputs["raw"]
+    inside = raw[TOP : TOP - MORE_ROWS, LEFT : LEFT - MORE_COLUMNS]
+    tones = np.rint(np.sqrt(inside / 1023) * 255).astype(np.uint8)
+    picture = np.zeros((*tones.shape, 3), np.uint8)
+    for y, x, plane in ((0, 0, 1), (0, 1, 0), (1, 0, 2), (1, 1, 1)):
+        picture[y::2, x::2, plane] = tones[y::2, x::2]
+    return picture
+
+
 def reference(
     *,
     raw: np.ndarray,

@@ -32,6 +32,21 @@ def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndar
     return {"img": img}
 
 
+def from_photo(photo: np.ndarray) -> dict[str, np.ndarray]:
+    """Every eighth pixel of the photograph, by chance; the others are to be found between them."""
+    height, width, _ = photo.shape
+    planes = np.moveaxis(photo, -1, 0).astype(np.float32) / np.float32(255)
+    known = np.random.default_rng(0).random((height, width)) < 1 / 8
+    known[height // 2, width // 2] = True
+    alpha = known.astype(np.float32)
+    return {"img": np.concatenate((planes * alpha, alpha[np.newaxis]))}
+
+
+def input_picture(inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """What is computed on: the pixels that are known, on black."""
+    return np.rint(np.moveaxis(inputs["img"][:3], 0, -1) * 255).astype(np.uint8)
+
+
 def reference(*, img: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
     """``out`` f32 ``[3][H][W]``."""
     _, height, width = img.shape

@@ -42,6 +42,31 @@ def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndar
     return {"a": a, "b": b, "mask": mask}
 
 
+def from_photo(photo: np.ndarray, other: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """The left half of a photograph and the right half of another, or of its own mirror image.
+
+    The other one is cut, or repeats its edge, to the size of the first.
+    """
+    height, width, _ = photo.shape
+    frame = (BEFORE, PADDING - BEFORE)
+    one = np.pad(photo, (frame, frame, (0, 0)), mode="edge")
+    two = photo[:, ::-1] if other is None else other[:height, :width]
+    below, beside = (n - m for n, m in zip(photo.shape[:2], two.shape[:2], strict=True))
+    after = PADDING - BEFORE
+    two = np.pad(two, ((BEFORE, after + below), (BEFORE, after + beside), (0, 0)), mode="edge")
+    a, b = (np.moveaxis(image, -1, 0).astype(np.float32) / np.float32(255) for image in (one, two))
+    mask = np.zeros(one.shape[:2], np.float32)
+    mask[:, : BEFORE + width // 2] = 1
+    return {"a": a, "b": b, "mask": mask}
+
+
+def input_picture(inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """What is computed on: both images side by side where the mask chooses them, not blended."""
+    chosen = np.where(inputs["mask"] > 0, inputs["a"], inputs["b"])
+    inside = slice(BEFORE, BEFORE - PADDING)
+    return np.rint(np.moveaxis(chosen[:, inside, inside], 0, -1) * 255).astype(np.uint8)
+
+
 def reference(
     *, a: np.ndarray, b: np.ndarray, mask: np.ndarray, H: int, W: int
 ) -> dict[str, np.ndarray]:

@@ -27,6 +27,26 @@ def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndar
     return {"img": rng.integers(0, 1 << 16, (sizes["H"], sizes["W"]), dtype=np.uint16)}
 
 
+def from_photo(photo: np.ndarray) -> dict[str, np.ndarray]:
+    """The photograph in black and white, on the highest of 16 bits.
+
+    The sums wrap around. On the highest bit only odd weights count, and 32 windows of them are
+    nine weights, 64 pixels apart: the result is the exclusive or of nine copies.
+    """
+    grey = photo @ np.array([0.299, 0.587, 0.114])
+    return {"img": (grey > np.median(grey)).astype(np.uint16) << np.uint16(15)}
+
+
+def to_picture(outputs: dict[str, np.ndarray], _inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """The highest bit, black or white."""
+    return (outputs["out"] >> 15).astype(np.uint8) * np.uint8(255)
+
+
+def input_picture(inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """What is computed on: the image's highest bit."""
+    return to_picture({"out": inputs["img"]}, {})
+
+
 def reference(*, img: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
     """``out`` u16 ``[H][W]``: sums modulo 2^16, in which the weights separate exactly."""
     result = np.pad(img, STAGES * REACH, mode="edge")

@@ -22,6 +22,12 @@ def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndar
     return {"img": image + np.float32(0.002)}
 
 
+def from_photo(photo: np.ndarray) -> dict[str, np.ndarray]:
+    """The photograph's planes in [0.002, 1.002]."""
+    planes = np.moveaxis(photo, -1, 0).astype(np.float32) / np.float32(255)
+    return {"img": np.ascontiguousarray(planes) + np.float32(0.002)}
+
+
 def reference(*, img: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
     """``out`` f32 ``[3][H][W]``."""
     _, height, width = img.shape

@@ -19,8 +19,11 @@ def human_bytes(number: float) -> str:
     return f"{value:.0f} {_UNITS[unit]}" if unit == 0 else f"{value:.3g} {_UNITS[unit]}"
 
 
-def table(cost: Cost) -> str:
-    """The bill: work, storage, bytes, parallelism, each beside the source program's."""
+def table(cost: Cost, *, stages: bool = True) -> str:
+    """The bill: work, storage, bytes, parallelism, each beside the source program's.
+
+    ``stages`` adds what each stage repeats and the buffers that are kept.
+    """
     sizes = ", ".join(f"{k}={v}" for k, v in cost.sizes.items())
     lines = [f"{cost.program}  {sizes}"[:80]]
     lines += [f"{'':<26}{'unfused':>18}{'plan':>18}{'ratio':>10}"]
@@ -40,6 +43,8 @@ def table(cost: Cost) -> str:
         _row("operations per byte", f"{_source_intensity(cost):.3g}", f"{cost.intensity:.3g}", ""),
         _row("iterations for threads", "", f"{cost.parallel_tiles:,}", ""),
     ]
+    if not stages:
+        return "\n".join(lines)
     repeated = [(a, f) for a, f in cost.repeated.items() if abs(f - 1) > 5e-4]
     lines += [_row(f"  {a[:20]} computed", "", f"{f:.3f} times", "") for a, f in repeated]
     for s in cost.scratch:

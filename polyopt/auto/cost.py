@@ -264,6 +264,18 @@ def _pairs(operand: Copy, rank: int) -> Set:
     return _PAIRS[operand]
 
 
+def evaluations(program: Program, array: str, sizes: Mapping[str, int]) -> int:
+    """How often an inlined array's elements are computed, over all that read it."""
+    given = {name: int(sizes[name]) for name in program.scop.params if name in sizes}
+    return sum(
+        instances_of(operand, given)
+        for name in program.places
+        if any(a.array == array for a in program.copies[name].statement.reads)
+        for operand in _with_operands(program, program.copies[name])
+        if operand.statement.array == array
+    )
+
+
 class _Source:
     """What is known of a program's source, by sizes and machine."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.cli.output import write_file
+from polyopt.cli.pictures import pillow
 from polyopt.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -25,25 +26,29 @@ def photograph(width: int) -> NDArray[np.float32]:
 
     Raises ``MissingExtraError`` without matplotlib or Pillow.
     """
+    with pillow().open(photo_file()) as opened:
+        wide = _resized(opened.convert("L"), width)
+    return np.asarray(wide, np.float32) / np.float32(255)
+
+
+def colour_photograph(width: int) -> NDArray[np.uint8]:
+    """The same in colour: u8 ``[H][W][3]``. Raises ``MissingExtraError``."""
+    with pillow().open(photo_file()) as opened:
+        return np.asarray(_resized(opened.convert("RGB"), width))
+
+
+def photo_file() -> Path:
+    """Where the portrait is. Raises ``MissingExtraError`` without matplotlib."""
     spec = find_spec("matplotlib")
     folders = spec.submodule_search_locations if spec else None
     if not folders or not Path(folders[0], _PHOTO).is_file():
         msg = "the demo needs matplotlib's sample photograph"
         raise MissingExtraError(msg, hint=_HINT)
-    with _pillow().open(Path(folders[0], _PHOTO)) as opened:
-        grey = opened.convert("L")
-    height = round(grey.height * width / grey.width)
-    wide = grey.resize((width, height))
-    return np.asarray(wide, np.float32) / np.float32(255)
+    return Path(folders[0], _PHOTO)
 
 
-def _pillow() -> Any:  # noqa: ANN401 - the module
-    try:
-        from PIL import Image
-    except ImportError:
-        msg = "the demo needs Pillow to read and write pictures"
-        raise MissingExtraError(msg, hint=_HINT) from None
-    return Image
+def _resized(image: Image, width: int) -> Image:
+    return image.resize((width, round(image.height * width / image.width)))
 
 
 def save_pair(before: NDArray[Any], after: NDArray[Any], path: Path, zoom: int) -> Path:
@@ -56,7 +61,7 @@ def save_pair(before: NDArray[Any], after: NDArray[Any], path: Path, zoom: int) 
         canvas[top : top + image.shape[0], left : left + image.shape[1]] = image
     grey = np.rint(np.clip(canvas, 0, 1) * 255).astype(np.uint8)
     grey = grey.repeat(zoom, axis=0).repeat(zoom, axis=1)
-    picture: Image = _pillow().fromarray(grey)
+    picture: Image = pillow().fromarray(grey)
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return write_file(path, buffer.getvalue())

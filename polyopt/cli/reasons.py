@@ -69,6 +69,7 @@ def explain(
     as_json: bool,
 ) -> None:
     """Say what was decided for PROGRAM (or for SUBJECT in it), why, and at what cost."""
+    from polyopt.auto.bill import table
     from polyopt.explain import bill
     from polyopt.explain import explain as reasons
 
@@ -81,7 +82,7 @@ def explain(
         return
     text(remarks)
     if subject is None:
-        text(f"\nthe bill\n{cost}")
+        text(f"\nthe bill\n{table(cost, stages=False)}")
 
 
 def numbers(cost: Cost) -> dict[str, float]:

@@ -32,6 +32,7 @@ class Outcome:
     """What one run gave: outputs by name, times by variant, and the share that differs."""
 
     sizes: Mapping[str, int]
+    inputs: Values
     outputs: Values
     checked_against: str
     agrees: bool
@@ -40,8 +41,9 @@ class Outcome:
     threads: int
 
 
-@click.command(short_help="Run PROGRAM on arrays, check and time it.")
+@click.command(short_help="Run PROGRAM on arrays or a photograph, check and time it.")
 @program_argument
+@click.argument("photos", nargs=-1, metavar="[PHOTO]...")
 @plan_options
 @size_option
 @click.option(
@@ -52,12 +54,18 @@ class Outcome:
     metavar="[NAME=]FILE.npy",
     help="An input array; without NAME the next one in the signature. Others are random.",
 )
-@click.option("--output", "-o", metavar="DIR", help="Write each output there as NAME.npy.")
+@click.option(
+    "--output",
+    "-o",
+    metavar="DIR|PICTURE",
+    help="Write each output there as NAME.npy, or all as one .png or .jpg.",
+)
 @click.option("--threads", "-t", type=one_thread_count, help="Default: all cores.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
 @json_option
-def run(
+def run(  # noqa: PLR0913 - an argument for each option
     program: str,
+    photos: tuple[str, ...],
     choice: PlanChoice,
     sizes: tuple[str, ...],
     inputs: tuple[str, ...],
@@ -67,12 +75,19 @@ def run(
     *,
     as_json: bool,
 ) -> None:
-    """Run PROGRAM on arrays, check it against its reference, and time it."""
+    """Run PROGRAM on arrays, check it against its reference, and time it.
+
+    A PHOTO (two for some programs) becomes its input image: run harris photo.jpg -o out.png
+    """
+    from polyopt.cli.pictures import check_place, is_picture
+
     found = load_program(program)
-    given = load_inputs(inputs, found)
+    if output and is_picture(output):
+        check_place(output)
+    given = photo_inputs(photos, found) | load_inputs(inputs, found)
     known = sizes_of(found, given, parse_sizes(sizes, found))
     outcome = execute(found, choice, given, known, threads=threads, seed=seed)
-    files = save_outputs(outcome.outputs, output) if output else {}
+    files = save(found, outcome, output) if output else {}
     if as_json:
         print_json(as_document(found, choice, outcome, files))
     else:
@@ -80,6 +95,20 @@ def run(
     if not outcome.agrees:
         msg = f"{choice.name} does not agree with {outcome.checked_against}"
         raise InvalidOptionError(msg, hint="is an input outside the range the program is for?")
+
+
+def photo_inputs(files: Sequence[str], program: Program) -> Values:
+    """The arrays that photographs are for a program; none without photographs.
+
+    Raises ``InvalidOptionError`` for what is no photograph, or none for this program.
+    """
+    from polyopt.cli.pictures import inputs_from, read_picture
+
+    if not files:
+        return {}
+    result = inputs_from(program, [read_picture(file) for file in files])
+    _check(result, program)
+    return result
 
 
 def load_inputs(texts: Sequence[str], program: Program) -> Values:
@@ -193,7 +222,21 @@ def execute(
     }
     times = alternate(subjects, seconds=0.3)
     call.call(kernel, threads)
-    return Outcome(sizes, call.results, against, agrees, times, kernel.thread_count(threads))
+    count = kernel.thread_count(threads)
+    return Outcome(sizes, values, call.results, against, agrees, times, count)
+
+
+def save(program: Program, outcome: Outcome, place: str) -> dict[str, str]:
+    """Write one picture of the outputs, or each to a folder; the paths by name.
+
+    Raises ``InvalidOptionError``.
+    """
+    from polyopt.cli.pictures import is_picture, picture_of, write_picture
+
+    if not is_picture(place):
+        return save_outputs(outcome.outputs, place)
+    path = write_picture(picture_of(program, outcome.outputs, outcome.inputs), place)
+    return dict.fromkeys(outcome.outputs, str(path))
 
 
 def save_outputs(outputs: Values, folder: str) -> dict[str, str]:

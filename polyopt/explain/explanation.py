@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
+from polyopt.explain.summary import summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.transform.remark import Remark
-
-_WIDTH = 80
-_INDENT = " " * 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +75,9 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        """Pairs, then loops; each remark with its numbers and witnesses."""
+        """Pairs, then loops; remarks that say the same stand together, with their numbers."""
         sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
-        lines = textwrap.wrap(f"{self.program}  {sizes}", _WIDTH)
-        for title, rows in (("producers and consumers", self.pairs), ("loops", self.loops)):
-            if rows:
-                lines += ["", title]
-                lines += [line for row in rows for line in remark_lines(row)]
-        return "\n".join(lines)
+        return summary(f"{self.program}  {sizes}", self.pairs, self.loops)
 
     def _repr_html_(self) -> str:
         from polyopt.explain.jupyter import explanation_html
@@ -113,26 +105,6 @@ def remark_as_dict(remark: Remark) -> dict[str, object]:
         "hint": remark.hint,
         "span": str(remark.span) if remark.span else None,
     }
-
-
-def remark_lines(remark: Remark) -> list[str]:
-    """A remark as indented lines of at most 80 columns."""
-    name = f"{remark.subject} -> {remark.consumer}" if remark.consumer else remark.subject
-    head = f"  {name}: {remark.kind}, {remark.move}: {remark.reason}"
-    numbers = "; ".join(number_text(k, v) for k, v in remark.numbers.items())
-    if numbers and len(head) + len(numbers) + 3 <= _WIDTH:
-        head, numbers = f"{head} ({numbers})", ""
-    lines = textwrap.wrap(head, _WIDTH, subsequent_indent=_INDENT)
-    if numbers:
-        lines += _wrapped(numbers)
-    lines += [line for w in remark.witnesses for line in _wrapped(f"witness: {w}")]
-    if remark.hint:
-        lines += _wrapped(f"hint: {remark.hint}")
-    return lines
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT + "  ")
 
 
 def number_text(name: str, value: float) -> str:

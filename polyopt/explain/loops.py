@@ -61,7 +61,7 @@ class LoopExplainer:
         around = [node.name for node in path_to(self.plan.program, loop.name)
                   if node.mark == "parallel" and node.name != loop.name]  # fmt: skip
         if around:
-            reason = f"threads share {around[0]} around it already"
+            reason = f"threads share a loop around it already: {around[0]}"
             return Remark("not considered", "parallelize", loop.name, reason, numbers=numbers)
         free = "its iterations are independent"
         return self._checked(loop, "parallel", free, numbers)

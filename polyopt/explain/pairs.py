@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.auto.cost import Cost, cost
+from polyopt.auto.cost import Cost, cost, evaluations
 from polyopt.auto.formula import block_size
 from polyopt.errors import IllegalScheduleError, NotDecidedError, NotFusableError, PolyoptError
 from polyopt.transform.find import loops_around
 from polyopt.transform.fuse import fuse
 from polyopt.transform.initial import initial_program
 from polyopt.transform.inline import inline
+from polyopt.transform.program import changed_arrays
 from polyopt.transform.prove import prove
 from polyopt.transform.remark import Remark
 from polyopt.transform.show import describe
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import PlanLoop
 
 #: isl operations for the proof of one alternative; more, and it counts as not decided
-BUDGET = 20_000_000
+BUDGET = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,9 @@ class PairExplainer:
                           span=span)  # fmt: skip
         loop = self._shared_loop(pair)
         if loop is not None:
-            where = f"computed inside {loop.name}, {self._storage(pair)}"
             given = self._given("applied", "fuse", pair)
-            reason = f"{where}; {given}" if given else where
+            where = f"inside {loop.name}, {self._storage(pair)}"
+            reason = f"{given or 'computed where it is read'}: {where}"
             return Remark("applied", "fuse", pair.producer, reason, pair.consumer, numbers,
                           span=span)  # fmt: skip
         reason = "a nest of its own, its array stored in full"
@@ -163,15 +164,40 @@ class PairExplainer:
     # -- what it does not do ------------------------------------------------------------------
 
     def _inlined(self, pair: Pair) -> Remark:
-        start = initial_program(self.plan.scop)
-        start = replace(start, flow=self.plan.original.seen)
-        return self._alternative(pair, "inline", lambda: inline(start, pair.producer))
+        """Computing the producer at its reads, all else as in the source."""
+        array = pair.producer
+        if array not in self._inlinings:
+            self._inlinings[array] = self._judged("inline", array, lambda: self._inlining(array))
+        return self._beside(pair, self._inlinings[array])
+
+    @cached_property
+    def _inlinings(self) -> dict[str, Remark]:
+        """What inlining alone does, by array: it is the same for every consumer."""
+        return {}
+
+    @cached_property
+    def _source(self) -> Program:
+        return replace(initial_program(self.plan.scop), flow=self.plan.original.seen)
+
+    def _inlining(self, array: str) -> Mapping[str, float]:
+        program = inline(self._source, array)
+        if not _operands_last(self._source, array):
+            prove(program, self.plan.original, operations=BUDGET)
+        statement = next(s.name for s in self.plan.scop.statements if s.array == array)
+        once = self.bill.source_instances[statement]
+        return {
+            "computed": evaluations(program, array, self.sizes) / once if once else 0.0,
+            "bytes saved": self.bill.source_moved["memory"].get(array, 0),
+            "scratch bytes": 0,
+        }
 
     def _fused(self, pair: Pair) -> Remark:
         """Fusing into the consumer's loop where that moves the fewest bytes."""
+        place = ""
 
-        def change() -> Program:
-            error: PolyoptError = NotFusableError(f"{pair.consumer} has no loop to fuse into")
+        def change() -> Mapping[str, float]:
+            nonlocal place
+            error: PolyoptError = NotFusableError(self._no_loop(pair))
             found: list[Program] = []
             for loop in self._consumer_loops(pair):
                 try:
@@ -180,9 +206,24 @@ class PairExplainer:
                     error = refused
             if not found:
                 raise error
-            return min(found, key=self._weight)
+            program = min(found, key=self._weight) if len(found) > 1 else found[0]
+            watched = changed_arrays(self.plan.program, program)
+            prove(replace(program, watched=watched), self.plan.original, operations=BUDGET)
+            place = _place(program, pair)
+            return self._gain(pair, cost(program, self.sizes))
 
-        return self._alternative(pair, "fuse", change)
+        judged = self._judged("fuse", pair.producer, change)
+        if judged.kind == "not considered":
+            judged = replace(judged, reason=judged.reason + place)
+        return self._beside(pair, judged)
+
+    def _no_loop(self, pair: Pair) -> str:
+        program = self.plan.program
+        copies = [n for n in program.places
+                  if program.copies[n].statement.array == pair.consumer]  # fmt: skip
+        if len({program.places[name].positions[0] for name in copies}) > 1:
+            return f"{pair.consumer} runs in several nests, and no loop is around all of it"
+        return f"{pair.consumer} has no loop to fuse into"
 
     def _consumer_loops(self, pair: Pair) -> tuple[str, ...]:
         """The loops around the consumer, or around where it is inlined."""
@@ -209,35 +250,50 @@ class PairExplainer:
         return Remark("refused" if more > 0 else "not considered", "root", pair.producer, reason,
                       pair.consumer, numbers)  # fmt: skip
 
-    def _alternative(self, pair: Pair, move: str, change: Callable[[], Program]) -> Remark:
-        """What a move would cost, or why it would be illegal."""
-        given = self._given("refused", move, pair)
+    def _judged(self, move: str, array: str, change: Callable[[], Mapping[str, float]]) -> Remark:
+        """What a move would bring by its numbers, or why it would be illegal."""
         try:
-            program = change()
-            prove(program, self.plan.original, operations=BUDGET)
+            numbers = change()
         except IllegalScheduleError as error:
             return Remark(
-                "refused", move, pair.producer, error.diagnostic.message, pair.consumer,
+                "refused", move, array, error.diagnostic.message,
                 witnesses=error.witnesses, code=error.code, hint=error.diagnostic.hint,
                 span=error.diagnostic.span,
             )  # fmt: skip
         except NotDecidedError as error:
-            return Remark("unknown", move, pair.producer, error.diagnostic.message, pair.consumer,
-                          code=error.code)  # fmt: skip
+            return Remark("unknown", move, array, error.diagnostic.message, code=error.code)
         except PolyoptError as error:
-            return Remark("refused", move, pair.producer, error.diagnostic.message, pair.consumer,
-                          code=error.code, hint=error.diagnostic.hint)  # fmt: skip
-        numbers = self._gain(pair, cost(program, self.sizes))
-        if given:
-            return Remark("refused", move, pair.producer, given, pair.consumer, numbers)
-        reason = "it would be legal" + _place(program, pair)
-        return Remark("not considered", move, pair.producer, reason, pair.consumer, numbers)
+            return Remark("refused", move, array, error.diagnostic.message, code=error.code,
+                          hint=error.diagnostic.hint)  # fmt: skip
+        return Remark("not considered", move, array, "it would be legal", numbers=numbers)
+
+    def _beside(self, pair: Pair, judged: Remark) -> Remark:
+        """A judgement as one on a pair, with the reason of whoever chose the plan, if any."""
+        given = self._given("refused", judged.move, pair)
+        if given and judged.kind == "not considered":
+            judged = replace(judged, kind="refused", reason=given)
+        return replace(judged, consumer=pair.consumer)
+
+
+def _operands_last(program: Program, array: str) -> bool:
+    """Whether no nest from the array's own on writes what its value is computed from.
+
+    Then the value is the same wherever it is computed later: inlining it needs no proof.
+    """
+    (name,) = (n for n in program.places if program.copies[n].statement.array == array)
+    own = program.places[name].positions[0]
+    read = {access.array for access in program.copies[name].statement.reads}
+    return all(
+        place.positions[0] < own
+        for other, place in program.places.items()
+        if program.copies[other].statement.array in read
+    )
 
 
 def _place(program: Program, pair: Pair) -> str:
-    """``, kept in scratch bx[66][512] per out.x_tile``."""
+    """``: kept in scratch bx[66][512] per out.x_tile``."""
     found = [s for s in program.scratches if s.array == pair.producer]
-    return f", kept in {describe(found[-1])} per {found[-1].at}" if found else ""
+    return f": kept in {describe(found[-1])} per {found[-1].at}" if found else ""
 
 
 def _is_block(loop: PlanLoop) -> bool:

@@ -63,6 +63,8 @@ class Program:
     inlined: frozenset[str] = frozenset()
     #: { P[j] -> [S[i] -> ref[x]] } : the source's flow, which says what to compute there
     flow: UnionMap | None = None
+    #: the arrays whose accesses are looked at: ``None`` for all (see ``changed_arrays``)
+    watched: frozenset[str] | None = None
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
@@ -219,7 +221,11 @@ class Program:
     @cached_property
     def write_events(self) -> tuple[Touch, ...]:
         """The writes of all copies in the tree, in textual order, before storage is chosen."""
-        return tuple(map(self._write, self.places))
+        return tuple(
+            self._write(name)
+            for name in self.places
+            if self.is_watched(self.copies[name].statement.array)
+        )
 
     @cached_property
     def read_events(self) -> tuple[Touch, ...]:
@@ -228,7 +234,12 @@ class Program:
             self._touch(copy, name, level, access)
             for name in self.places
             for copy, level, access in self._loads(self.copies[name])
+            if self.is_watched(access.array)
         )
+
+    def is_watched(self, array: str) -> bool:
+        """Whether accesses to an array are looked at."""
+        return self.watched is None or array in self.watched
 
     def touches_in(self, hosts: Collection[str]) -> tuple[list[Touch], list[Touch]]:
         """The writes and the reads of some copies in the tree, on the plan's storage."""
@@ -307,3 +318,26 @@ class Program:
     def _touch(self, copy: Copy, host: str, level: int, access: Access) -> Touch:
         place = self.places[host]
         return touch_of(self.scop, copy, self.copies[host], place, level, access)
+
+
+def changed_arrays(before: Program, after: Program) -> frozenset[str]:
+    """The arrays whose flow may differ between two programs, the others' order being the same.
+
+    Those that are accessed by a copy which is new, gone, or in other loops, and those kept in
+    another buffer. For a move that leaves the order of all other copies as it was: dataflow goes
+    through one array at a time, so a proof of ``after`` that watches these says it of all.
+    """
+    one, other = _settings(before), _settings(after)
+    found = {s.array for s in {*before.stores} ^ {*after.stores}} | (before.inlined ^ after.inlined)
+    for program, mine, others in ((before, one, other), (after, other, one)):
+        for name in mine.keys() - {n for n in mine if mine[n] == others.get(n)}:
+            found |= {program.copies[name].statement.array, *program.arrays_read(name)}
+    return frozenset(found)
+
+
+def _settings(program: Program) -> dict[str, tuple[object, ...]]:
+    """Per copy, what its time depends on beside its neighbours; told apart by identity."""
+    return {
+        name: (id(program.copies[name]), *((n.name, id(n.values[name])) for n in place.loops))
+        for name, place in program.places.items()
+    }

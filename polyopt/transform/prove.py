@@ -113,6 +113,7 @@ def structure(program: Program) -> Structure:
         ),
         program.stores,
         program.inlined,
+        program.watched,
     )
 
 
@@ -206,7 +207,11 @@ def _check_same_element(program: Program, out_of: UnionMap) -> None:
 
 
 def _live_out(program: Program) -> list[Set]:
-    return [program.elements[a.name] for a in program.scop.arrays if a.is_live_out]
+    return [
+        program.elements[a.name]
+        for a in program.scop.arrays
+        if a.is_live_out and program.is_watched(a.name)
+    ]
 
 
 def _final_events(program: Program) -> list[Set]:

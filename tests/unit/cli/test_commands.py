@@ -137,16 +137,16 @@ def test_answers_fit_80_columns(polyopt_, arguments):
 
 def test_explain_says_sizes_recompute_and_bytes(polyopt_):
     shown = polyopt_("explain", "bn_relu_maxpool")
-    assert "producer instances 1,605,632; consumer instances 401,408" in shown
-    assert re.search(r"act -> out: applied, (fuse|inline): ", shown)
-    assert re.search(r"computed [\d.]+ times; bytes saved [\d.]+ MB", shown)
+    assert "instances: act 1,605,632, out 401,408" in shown
+    assert re.search(r"^  applied, (fuse|inline): ", shown, re.MULTILINE)
+    assert re.search(r"^    act -> out: .*computed .*; [\d.]+ MB saved", shown, re.MULTILINE)
     assert "the bill" in shown
 
 
 def test_explain_of_one_subject(polyopt_):
     found = document(polyopt_("explain", "blur", "bx", "--size", "H=2000,W=3000", "--json"))
     assert found["sizes"] == {"H": 2000, "W": 3000}
-    assert {r["subject"] for r in found["remarks"]} <= {"bx", "bx.y", "bx.x"}
+    assert {r["subject"].split(".")[0] for r in found["remarks"]} == {"bx"}
     assert found["remarks"][0]["numbers"]["producer instances"] == 2000 * 2998
     cost = found["cost"]
     assert cost["bytes_saved"] == cost["source_bytes_moved"] - cost["bytes_moved"] > 0

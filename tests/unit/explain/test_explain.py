@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
 from polyopt.auto import auto
-from polyopt.errors import UnknownNameError
+from polyopt.errors import IllegalScheduleError, StorageTooSmallError, UnknownNameError
 from polyopt.explain import Explanation, bill, explain
-from polyopt.explain.explanation import number_text, remark_lines
+from polyopt.explain.explanation import number_text
 from polyopt.explain.pairs import pairs_of
 from polyopt.library import kernel_names, load_kernel, load_scop
+from polyopt.transform.fuse import fuse
 from polyopt.transform.plan import Plan
+from polyopt.transform.program import changed_arrays
+from polyopt.transform.prove import prove
 from polyopt.transform.remark import KINDS, Remark
 from polyopt.transform.tree import loops_of
 
@@ -65,8 +70,8 @@ def test_producer_and_consumer_of_different_size_are_counted() -> None:
     assert numbers["consumer instances"] == 401_408
     assert numbers["bytes saved"] == 2 * 4 * 1_605_632
     text = str(explain(plan, BN))
-    assert "producer instances 1,605,632; consumer instances 401,408" in text
-    assert "bytes saved 12.8 MB" in text
+    assert "instances: act 1,605,632, out 401,408" in text
+    assert re.search(r"act -> out: computed .*; 12\.8 MB saved", text)
 
 
 def test_a_fused_pair_says_where_and_what_it_repeats(fused: Plan) -> None:
@@ -105,7 +110,7 @@ def test_loops_say_how_they_run(fused: Plan) -> None:
     (inner,) = found.where(subject="out.x").rows
     assert inner.numbers["width"] == 16
     (below,) = found.where(subject="out.x_tile").loops
-    assert "out.y_tile around it" in below.reason
+    assert below.reason == "threads share a loop around it already: out.y_tile"
 
 
 def test_a_carried_dependence_is_shown_by_two_instances() -> None:
@@ -157,4 +162,64 @@ def test_numbers_carry_their_units() -> None:
 
 def test_long_remarks_wrap() -> None:
     row = Remark("refused", "fuse", "bx", "because " * 30, "out", hint="do not " * 20)
-    assert max(map(len, remark_lines(row))) <= 80
+    text = str(Explanation("blur", SIZES, (row,)))
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("because") == 30
+    assert text.count("do not") == 20
+
+
+def test_what_holds_for_several_is_said_once() -> None:
+    def refused(producer: str, consumer: str, times: float) -> Remark:
+        numbers = {"computed": times, "bytes saved": 1e6, "scratch bytes": 0.0}
+        return Remark("refused", "inline", producer, "it costs more", consumer, numbers)
+
+    rows = refused("a", "b", 2), refused("a", "c", 2), refused("d", "e", 9)
+    text = str(Explanation("chain", {}, rows))
+    assert text.splitlines()[-2:] == [
+        "  refused, inline: it costs more",
+        "    a 2 times, d 9 times",
+    ]
+
+
+def test_deep_programs_are_explained_by_what_each_alternative_changes() -> None:
+    kernel = load_kernel("pyramid_blend")
+    plan = auto(kernel.scop, target="avx2", sizes=kernel.sizes["bench"])
+    found = explain(plan, kernel.sizes["bench"])
+    covers(plan, found)
+    lines = str(found).splitlines()
+    assert len(lines) < len(found)
+    assert max(map(len, lines)) <= 80
+    # a line may name several consumers, but no producer twice under one heading
+    assert len([n for n in lines if n.startswith("  refused, inline: repeating")]) == 1
+
+
+def test_numbers_of_inlining_are_those_of_a_plan_that_inlines() -> None:
+    for name, array in (("harris", "Ixx"), ("local_laplacian", "in1"), ("camera_pipe", "g_r")):
+        kernel = load_kernel(name)
+        sizes = kernel.sizes["demo"]
+        rows = explain(Plan(kernel.scop), sizes, array).where(move="inline", subject=array).pairs
+        inlined = bill(Plan(kernel.scop).inline(array), sizes)
+        for row in (r for r in rows if r.subject == array):
+            assert row.numbers["computed"] == pytest.approx(inlined.repeated[array])
+            saved = inlined.source_moved["memory"].get(array, 0)
+            assert row.numbers["bytes saved"] == saved - inlined.moved["memory"].get(array, 0)
+
+
+def test_a_fusion_over_some_arrays_is_refused_as_over_all() -> None:
+    """What a proof that watches the changed arrays says is what a whole one says."""
+    scop = load_scop("harris")
+    before = Plan(scop).tile("out", y=64, x=256)
+    program = fuse(before.program, "det", "out.x_tile")
+    watched = changed_arrays(before.program, program)
+    assert watched >= {"det", "Sxx", "Syy", "Sxy"}
+    assert "img" not in watched
+    prove(replace(program, watched=watched), before.original)
+    # kept too small, or moved after its reader: found in the arrays that changed
+    (store,) = program.stores
+    small = replace(program, stores=(replace(store, extents=(1, 1)),))
+    with pytest.raises(StorageTooSmallError):
+        prove(replace(small, watched=changed_arrays(before.program, small)), before.original)
+    (loop,) = program.tree[-1:]
+    late = replace(program, tree=(loop, *program.tree[:-1]))
+    with pytest.raises(IllegalScheduleError):
+        prove(late, before.original)

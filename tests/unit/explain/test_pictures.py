@@ -8,11 +8,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, UnknownNameError
-from polyopt.explain import Picture, draw_domain, draw_tiles, draw_tree
+from polyopt.explain import Picture, draw_domain, draw_tiles, draw_tree, draw_windows
 from polyopt.explain.picture import PALETTE, Dot, Line, Rect, Text
 from polyopt.explain.tiles import stages_of
-from polyopt.library import load_scop
+from polyopt.explain.windows import windows_of
+from polyopt.library import load_kernel, load_scop
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -146,3 +148,33 @@ def test_text_is_escaped() -> None:
     root = ET.fromstring(picture.svg)  # noqa: S314 (our own text)
     assert root.findtext(f"{SVG}text") == "a < b & c"
     assert root.findtext(f"{SVG}title") == 'the "<label>"'
+
+
+def test_windows_are_drawn_where_a_plan_slides() -> None:
+    kernel = load_kernel("harris")
+    sizes = kernel.sizes["bench"]
+    plan = auto(kernel.scop, target="avx2", sizes=sizes)
+    (nest,) = windows_of(plan, sizes)
+    found = {window.name: window for window in nest.windows}
+    assert list(found)[-1] == "out"
+    assert not found["out"].kept
+    for name, window in found.items():
+        rows, columns = window.whole
+        assert rows[0] <= window.tile[0][0] <= window.tile[0][1] <= rows[1]
+        if window.kept:
+            assert f"{window.kept[0][1] - window.kept[0][0] + 1} rolling" in window.notes[0], name
+            assert window.kept[1] == columns
+    svg = draw_windows(plan, sizes).svg
+    assert svg.count("<title>kept</title>") == len(found) - 1
+    assert "inlined, never stored: Sxx" in svg
+
+
+@pytest.mark.parametrize("name", ["blur", "camera_pipe", "conv_bn_relu_maxpool", "jacobi_2d"])
+def test_every_plan_has_a_picture_of_what_it_keeps(name: str) -> None:
+    kernel = load_kernel(name)
+    sizes = kernel.sizes["test"]
+    for plan in (Plan(kernel.scop), auto(kernel.scop, target="avx2", sizes=sizes)):
+        arrays = {s.array for s in plan.scop.statements} - plan.program.inlined
+        shown = {w.name for nest in windows_of(plan, sizes) for w in nest.windows}
+        assert shown == arrays
+        assert draw_windows(plan, sizes).svg.startswith("<svg")
