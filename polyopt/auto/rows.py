@@ -16,6 +16,7 @@ from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.cost import instances_of, trips
 from polyopt.auto.grouping import Budget, is_proven, is_ready, next_root, producers_of
+from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.isl import dim_type
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.auto.grouping import Model
-    from polyopt.ir.scop import Array
     from polyopt.isl import Map
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
@@ -223,14 +223,13 @@ def _is_cheap(program: Program, array: str, model: Model) -> bool:
     scop = program.scop
     statements = [s for s in scop.statements if s.array == array]
     read = {a.array for s in statements for a in s.reads if a.array != array}
-    bytes_ = _bytes(scop.array(array), model)
-    if bytes_ <= model.target.l2_bytes or sum(_bytes(scop.array(a), model) for a in read) > bytes_:
+    bytes_ = array_bytes(scop.array(array), model.sizes)
+    if (
+        bytes_ <= model.target.l2_bytes
+        or sum(array_bytes(scop.array(a), model.sizes) for a in read) > bytes_
+    ):
         return False
     return sum(work(s.value) for s in statements) <= AGAIN * FAR * scop.array(array).type.bytes
-
-
-def _bytes(array: Array, model: Model) -> int:
-    return array.type.bytes * prod(parameter_value(e, model.sizes) for e in array.extents)
 
 
 def _join(
@@ -243,7 +242,7 @@ def _join(
     """The strips with a producer running down them, or why not."""
     plan, scop = strips.plan, strips.plan.scop
     array = scop.array(producer)
-    size = _bytes(array, model)
+    size = array_bytes(array, model.sizes)
     numbers: dict[str, float] = {"bytes": size}
 
     def refused(reason: str, code: str = "") -> Remark:

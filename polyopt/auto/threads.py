@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.auto.cost import trips
 from polyopt.auto.nests import refusal
 from polyopt.errors import PolyoptError
 from polyopt.transform.find import find_loop
 from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in, prefix_map
+from polyopt.transform.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
     from polyopt.transform.tree import Tree
 
 #: iterations per thread that keep the shares even
@@ -59,7 +58,7 @@ def _in_nest(
         except PolyoptError as error:
             remarks.append(refusal("parallelize", loop.name, error))
             continue
-        numbers = {"iterations": _trips(plan.program, loop, sizes)}
+        numbers = {"iterations": trips(plan.program, loop, sizes)}
         if numbers["iterations"] >= PER_THREAD * cores:
             reason = "its iterations are independent"
             done = Remark("applied", "parallelize", loop.name, reason, numbers=numbers)
@@ -80,13 +79,3 @@ def _in_each(
             plan, said = _in_nest(plan, node, sizes, cores)
             remarks = [*remarks, *said]
     return plan, remarks
-
-
-def _trips(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
-    """Iterations of a loop per entry, on average."""
-    copy = copies_in(loop)[-1]
-    path = program.places[copy].loops
-    level = next(i for i, node in enumerate(path) if node.name == loop.name)
-    inner = count(prefix_map(program.copies[copy], path[: level + 1]).range(), sizes)
-    outer = count(prefix_map(program.copies[copy], path[:level]).range(), sizes) if level else 1
-    return inner / max(outer, 1)

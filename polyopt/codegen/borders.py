@@ -58,7 +58,9 @@ def _inside(program: Program, loop: PlanLoop, name: str, depth: int, node: Expr)
     if lengths.count(usual) > 1:
         return None
     beyond = prefix.intersect_domain(domain.subtract(forms[lengths.index(usual)])).range()
-    return _first(prefix.intersect_domain(domain).range(), depth).subtract(_first(beyond, depth))
+    return first_values(prefix.intersect_domain(domain).range(), depth).subtract(
+        first_values(beyond, depth)
+    )
 
 
 def _forms(node: Expr, domain: Set) -> list[Set]:
@@ -85,7 +87,7 @@ def _along(form: Set, moving: list[int]) -> Set:
 
 def _length(program: Program, prefix: Map, depth: int) -> float:
     """Iterations of the loop at ``depth`` per entry: at most; endless where sizes decide."""
-    values = _first(prefix.range(), depth)
+    values = first_values(prefix.range(), depth)
     if values.is_empty():
         return 0
     line = values.identity().project_out(dim_type.in_, depth - 1, 1)
@@ -94,6 +96,6 @@ def _length(program: Program, prefix: Map, depth: int) -> float:
     return sides[0] if sides is not None else inf
 
 
-def _first(values: Set, count: int) -> Set:
+def first_values(values: Set, count: int) -> Set:
     """``{ [v_1, ..., v_count] }``."""
     return values.project_out(dim_type.set, count, values.dim(dim_type.set) - count)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
+from polyopt.codegen.borders import first_values
 from polyopt.codegen.hosted import hosted
 from polyopt.ir.expr import Inside, walk
 from polyopt.isl import Set, dim_type, empty_set
@@ -90,7 +91,7 @@ def _times(program: Program, name: str, depth: int) -> Set:
 def _outer(program: Program, name: str, domain: Set, depth: int) -> Set:
     """``{ [t] }``: the values of the outer ``depth`` loops at some instances of a copy."""
     values = program.prefixes[name].intersect_domain(domain).range()
-    return values.project_out(dim_type.set, depth, values.dim(dim_type.set) - depth).coalesce()
+    return first_values(values, depth).coalesce()
 
 
 def _at(program: Program, names: tuple[str, ...], times: Set) -> UnionSet:

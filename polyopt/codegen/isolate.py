@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
-from polyopt.codegen.borders import interior
+from polyopt.codegen.borders import first_values, interior
 from polyopt.isl import Map, Set, UnionSet, affine_constant, affine_var, dim_type
 from polyopt.transform.tree import copies_in
 
@@ -30,11 +30,11 @@ def isolate_option(program: Program, loop: PlanLoop) -> UnionSet | None:
         while outer > depth and path[outer - 1].mark == "unroll":
             outer -= 1
         whole = program.prefixes[name].range()
-        around = _first(whole, depth)
+        around = first_values(whole, depth)
         everything = around if everything is None else everything.union(around)
         if outer == len(path):
             continue
-        part = _first(_complete(whole, outer, program.scop.context), depth)
+        part = first_values(_complete(whole, outer, program.scop.context), depth)
         full = part if full is None else full.intersect(part)
     if full is None or everything is None:
         return None
@@ -42,11 +42,6 @@ def isolate_option(program: Program, loop: PlanLoop) -> UnionSet | None:
     if full.is_empty() or everything.is_subset(full):
         return None
     return _option(full)
-
-
-def _first(values: Set, count: int) -> Set:
-    """``{ [v_1, ..., v_count] }``."""
-    return values.project_out(dim_type.set, count, values.dim(dim_type.set) - count)
 
 
 def _complete(whole: Set, outer: int, context: Set) -> Set:
