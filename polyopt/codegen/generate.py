@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,10 @@ from polyopt.codegen.program import (
     c_prototype,
     signature_of,
 )
+from polyopt.codegen.registers import with_blocks
 from polyopt.codegen.shared import shared
 from polyopt.codegen.unused import without_unused
+from polyopt.codegen.vectors import block_body, in_registers, row_subscripts
 from polyopt.errors import InternalError
 from polyopt.ir.expr import Affine, Expr, Inside, Load, walk
 from polyopt.isl import (
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from polyopt.codegen.ctext import CText
+    from polyopt.codegen.registers import Blocked, RegisterBlock
     from polyopt.ir.scop import Array
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
@@ -65,29 +68,40 @@ class _Leaf:
     assignment: Hosted
     #: id of an affine or condition node -> isl's expression in the generated iterators
     affine: Mapping[int, AstExpr]
+    #: of the statement of a register block: which, and the subscripts of its operands
+    block: RegisterBlock | None = None
+    rows: Mapping[tuple[int, tuple[int, ...]], tuple[AstExpr, ...]] = field(
+        default_factory=dict[tuple[int, tuple[int, ...]], "tuple[AstExpr, ...]"]
+    )
 
 
 def generate(program: Program, name: str) -> Function:
     """The LoopAST of a program, as a C function called ``name``."""
     leaves: dict[str, _Leaf] = {}
+    blocked = with_blocks(program)
+    run = blocked.program
     try:
-        tree = _isl_tree(program, materialize(program), leaves)
+        tree = _isl_tree(blocked, materialize(run), leaves)
     except IslError:
         # what isl cannot do is find where an unrolled loop starts; its message may be lost
-        if not any(loop.mark == "unroll" for loop in loops_of(program.tree)):
+        if not any(loop.mark == "unroll" for loop in loops_of(run.tree)):
             raise
         leaves.clear()
-        tree = _isl_tree(program, materialize(program, spelled=True), leaves)
-    return _Generator(program, leaves, name).function(tree)
+        tree = _isl_tree(blocked, materialize(run, spelled=True), leaves)
+    return _Generator(program, blocked, leaves, name).function(tree)
 
 
-def _isl_tree(program: Program, schedule: Schedule, leaves: dict[str, _Leaf]) -> AstNode:
+def _isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, _Leaf]) -> AstNode:
     """isl's AST of a schedule; ``leaves`` gets what its statements need."""
-    assignments = {copy: hosted(program, copy) for copy in program.places}
+    program, cores = blocked.program, blocked.cores
+    assignments = {
+        copy: blocked.assignments.get(copy) or hosted(blocked.planned, copy)
+        for copy in program.places
+    }
 
     def each(node: AstNode, build: AstBuild) -> AstNode:
         key = f"leaf{len(leaves)}"
-        leaves[key] = _leaf(build, assignments)
+        leaves[key] = _core(build, cores) or _leaf(build, assignments)
         return node.set_annotation(Id(key, context=context()))
 
     with ast_options():
@@ -109,6 +123,16 @@ def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> _Leaf:
     return _Leaf(assignment, affine)
 
 
+def _core(build: AstBuild, cores: Mapping[str, RegisterBlock]) -> _Leaf | None:
+    """What the statement of a register block needs: subscripts of each row's operands."""
+    schedule = Map.from_union_map(build.get_schedule())
+    block = cores.get(tuple_name(schedule.domain()))
+    if block is None:
+        return None
+    to_core = schedule.reverse().as_pw_multi_aff()
+    return _Leaf(block.assignment, {}, block, row_subscripts(block, build, to_core))
+
+
 def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | None:
     if isinstance(node, Affine):
         form = node.form.pullback_pw_multi_aff(to_copy)
@@ -124,13 +148,16 @@ def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | Non
 class _Generator:
     """Walks isl's AST with the loops' marks and C names in scope."""
 
-    def __init__(self, program: Program, leaves: Mapping[str, _Leaf], name: str) -> None:
+    def __init__(
+        self, program: Program, blocked: Blocked, leaves: Mapping[str, _Leaf], name: str
+    ) -> None:
         self.program = program
+        self.blocks = blocked.blocks
         self.leaves = leaves
         self.name = name
         self.arguments = signature_of(program.scop)
         self.arrays = {a.name: a for a in program.scop.arrays}
-        self.loops = {loop.name: loop for loop in loops_of(program.tree)}
+        self.loops = {loop.name: loop for loop in loops_of(blocked.program.tree)}
         argument_names = {a.name: a.c_name for a in self.arguments}
         temps = [s.name for s in self._stored_temps()]
         scratches = {s.name: s.array for s in program.scratches}
@@ -145,6 +172,7 @@ class _Generator:
             self.buffer_names[scratch] = own[key]
         self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
         self.buffers = {s.name: self._buffer(s) for s in program.scratches}
+        self._name_blocks()
         #: names of locals declared so far around a place, and anywhere
         self.locals: set[str] = set()
         self.all_locals: set[str] = set()
@@ -208,11 +236,12 @@ class _Generator:
         return parallel[0] if parallel else ""
 
     def _buffers_at(self, loop: str, *, heap: bool) -> tuple[Buffer, ...]:
-        return tuple(
+        found = tuple(
             self.buffers[s.name]
             for s in self.program.scratches
             if self._home(s) == loop and self.buffers[s.name].heap == heap
         )
+        return found if heap else (*found, *self._block_buffers(loop))
 
     def _declared_at(self, loop: str) -> tuple[Buffer, ...]:
         """Buffers of a loop that is not written as one: also those of each thread."""
@@ -237,6 +266,9 @@ class _Generator:
         out because it runs once: only its buffers remain."""
         loop = self.loops[node.mark_get_id().get_name()]
         inner = self._node(node.mark_get_node(), names, (loop,))
+        block = self.blocks.get(loop.name)
+        if block is not None:
+            inner = in_registers(block, self.buffer_names[block.buffer], inner)
         return self._scoped(inner, marks)
 
     def _sequence(
@@ -252,6 +284,23 @@ class _Generator:
             else:
                 result.append(self._scoped(Block(tuple(inner)), marks))
         return Block(tuple(result))
+
+    def _name_blocks(self) -> None:
+        for block in self.blocks.values():
+            taken = {*self.buffer_names.values(), *self.params.values()}
+            array = self.program.copies[block.copy].statement.array
+            name = fresh(f"{c_name(array)}_block", taken)
+            extents = tuple(map(str, block.extents))
+            self.buffer_names[block.buffer] = name
+            self.buffers[block.buffer] = Buffer(name, block.assignment.type, extents, heap=False)
+
+    def _block_buffers(self, loop: str) -> tuple[Buffer, ...]:
+        """Blocks whose nests stand in a loop."""
+        return tuple(
+            self.buffers[block.buffer]
+            for block in self.blocks.values()
+            if path_to(self.program, block.loop)[-2].name == loop
+        )
 
     def _scoped(self, node: Node, loops: tuple[PlanLoop, ...]) -> Node:
         buffers = tuple(b for loop in loops for b in self._declared_at(loop.name))
@@ -308,8 +357,11 @@ class _Generator:
         shared = any(s.at in inside and self.buffers[s.name].heap for s in self.program.scratches)
         return "" if shared else "vector"
 
-    def _user(self, node: AstNode, names: dict[str, str]) -> Assign:
+    def _user(self, node: AstNode, names: dict[str, str]) -> Node:
         leaf = self.leaves[node.get_annotation().get_name()]
+        if leaf.block is not None:
+            buffer = self.buffer_names[leaf.block.buffer]
+            return block_body(leaf.block, buffer, leaf.rows, self.buffer_names, names)
         loaded: dict[tuple[str, str], None] = {}
         forms: dict[str, Form] = {}
 

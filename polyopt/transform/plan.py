@@ -263,6 +263,14 @@ class Plan:
         """Border and partial iterations of a loop apart from the rest, which then has no tests."""
         return self._move("separate", (loop,), {}, lambda p: _marks.separate(p, loop))
 
+    def registers(self, loop: str) -> Plan:
+        """Keep the block of elements that the loops inside update in registers across a loop.
+
+        The loops inside: reductions, then unrolled ones of constant length, then a vector loop
+        with a width. Nests of another form are left as they are.
+        """
+        return self._move("registers", (loop,), {}, lambda p: _marks.registers(p, loop))
+
     # -- what it is -------------------------------------------------------------------------
 
     def prove(self, *, operations: int = DEFAULT_BUDGET) -> Proof:
@@ -469,6 +477,6 @@ MOVES = frozenset(
     {
         "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
         "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
-        "separate",
+        "separate", "registers",
     }
 )  # fmt: skip
