@@ -216,7 +216,7 @@ class _Generator:
         type_ = self.arrays[scratch.array].type
         bytes_ = _bytes(scratch.extents, type_.bytes)
         single = all(constant_value(e) == 1 for e in scratch.extents)
-        texts = () if single else self._extents(scratch.extents)
+        texts = () if single else self._extents(scratch.ordered(scratch.extents))
         heap = not single and (bytes_ is None or bytes_ > STACK_BYTES)
         return Buffer(self.buffer_names[scratch.name], type_, texts, heap, bytes_)
 

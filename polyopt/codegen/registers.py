@@ -375,7 +375,8 @@ def _has_room(program: Program, operand: Operand, nest: _Nest, full: Set) -> boo
         return True
     scratches = {s.name: s for s in program.scratches}
     if operand.buffer in scratches:
-        extents = scratches[operand.buffer].extents
+        scratch = scratches[operand.buffer]
+        extents = scratch.ordered(scratch.extents)
     else:
         extents = program.scop.array(operand.buffer).extents
     domain = operand.index[0].get_space().domain()

@@ -233,9 +233,29 @@ class Plan:
             lambda p: _store.store(p, array, at=at, fold=fold, extents=extents),
         )
 
-    def pack(self, array: str, *, at: str) -> Plan:
-        """Copy what an iteration of loop ``at`` reads of ``array`` into a buffer, and read that."""
-        return self._move("pack", (array,), {"at": at}, lambda p: _pack.pack(p, array, at))
+    def pack(
+        self,
+        array: str,
+        *,
+        at: str,
+        read: str | None = None,
+        order: Sequence[int] | None = None,
+        scaled: bool | None = None,
+    ) -> Plan:
+        """Copy what an iteration of loop ``at`` reads of ``array`` into a buffer, and read that.
+
+        ``read`` is the name of the one reference that the buffer is for, ``order`` gives the
+        array's dimensions as the buffer has them (``(1, 0)`` transposes), and ``scaled`` buffers
+        what operations with constants and scalars make of the elements: ``alpha * A[i][k]``.
+        """
+        options = {"at": at, "read": read, "order": order, "scaled": scaled}
+
+        def change(program: Program) -> Program:
+            return _pack.pack(
+                program, array, at, read=read or "", order=order or (), scaled=bool(scaled)
+            )
+
+        return self._move("pack", (array,), options, change)
 
     # -- moves: marks -----------------------------------------------------------------------
 
