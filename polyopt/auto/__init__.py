@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.auto.contractions import contractions
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
@@ -76,6 +77,7 @@ class _Search:
         steps: list[Step] = [
             inline_cheap,
             lambda p: join_spaces(p, self._is_legal),
+            lambda p: contractions(p, self.model.target, numbers),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
             lambda p: arrange(p, self._is_legal),

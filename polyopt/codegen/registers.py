@@ -205,7 +205,7 @@ def _block(program: Program, nest: _Nest) -> tuple[RegisterBlock, Set] | None:
     lanes, type_ = nest.path[-1].width, assignment.type
     if not type_.is_float or lanes * type_.bytes not in VECTOR_BYTES or nest.extents[-1] % lanes:
         return None
-    if prod(nest.extents) // lanes > MOST_VECTORS or not _is_arithmetic(assignment.value):
+    if prod(nest.extents) // lanes > MOST_VECTORS or not is_arithmetic(assignment.value):
         return None
     to_copy = program.prefixes[nest.copy.name].reverse()
     if not to_copy.is_single_valued():
@@ -248,7 +248,7 @@ def _block(program: Program, nest: _Nest) -> tuple[RegisterBlock, Set] | None:
     return block, full
 
 
-def _is_arithmetic(value: Expr) -> bool:
+def is_arithmetic(value: Expr) -> bool:
     """Whether C has the value's operations on vectors as on numbers: one float type throughout."""
     for node in walk(value):
         if isinstance(node, Affine):

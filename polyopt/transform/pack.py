@@ -121,6 +121,11 @@ def _chain(program: Program, array: str, readers: set[str], read: str) -> tuple[
     return found[0]
 
 
+def is_scaled(program: Program, copy: str, load: Load) -> bool:
+    """Whether constants and scalars alone make something of a load before others take part."""
+    return len(_above(program, program.copies[copy].statement.value, load)) > 1
+
+
 def _above(program: Program, value: Expr, load: Load) -> tuple[Expr, ...]:
     if value is load:
         return (load,)
