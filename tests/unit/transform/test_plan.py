@@ -49,6 +49,7 @@ EACH = {
     "unroll": (BLUR, lambda p: p.unroll("out.x", 4)),
     "unroll_and_jam": (BLUR, lambda p: p.unroll_and_jam("out.y", 2)),
     "separate": (BLUR, lambda p: p.separate("out.y")),
+    "registers": (BLUR, lambda p: p.registers("out.y")),
 }
 
 
