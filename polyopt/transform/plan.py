@@ -42,6 +42,9 @@ from polyopt.transform import (
     pack as _pack,
 )
 from polyopt.transform import (
+    reschedule as _reschedule,
+)
+from polyopt.transform import (
     skew as _skew,
 )
 from polyopt.transform import (
@@ -173,6 +176,20 @@ class Plan:
         """One loop in two after each other; the second starts with the statements of ``at``."""
         return self._move(
             "distribute", (loop,), {"at": at}, lambda p: _merge.distribute(p, loop, at)
+        )
+
+    def reschedule(self, *, fusion: str = "smart") -> Plan:
+        """All loops anew, in the order that isl's scheduler finds: permutable bands.
+
+        ``fusion`` says where statements share loops: ``min`` nowhere, ``smart`` where none of
+        them loses a permutable loop, ``hybrid`` where isl finds them near, ``max`` wherever it is
+        legal. Has to come first. Raises ``NotDecidedError`` on a spent budget.
+        """
+        return self._move(
+            "reschedule",
+            (),
+            {"fusion": fusion},
+            lambda p: _reschedule.reschedule(p, fusion),
         )
 
     # -- moves: producers and storage -------------------------------------------------------
@@ -497,6 +514,6 @@ MOVES = frozenset(
     {
         "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
         "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
-        "separate", "registers",
+        "separate", "registers", "reschedule",
     }
 )  # fmt: skip
