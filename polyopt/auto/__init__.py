@@ -17,6 +17,7 @@ from polyopt.auto.rows import pipelines
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
+from polyopt.auto.timetiles import time_tiles
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.transform.plan import Plan
@@ -74,6 +75,10 @@ class _Search:
     def run(self, plan: Plan) -> Plan:
         """The plan that the search ends with, its remarks with it."""
         numbers, cores = self.model.sizes, self.model.target.cores
+        in_time = time_tiles(plan, self.model.target, numbers)
+        if in_time is not None and in_time[0] is not plan:
+            plan, said = arrange(in_time[0], self._is_legal)
+            return replace(plan, remarks=(*in_time[1], *said))
         steps: list[Step] = [
             inline_cheap,
             lambda p: join_spaces(p, self._is_legal),
@@ -83,7 +88,7 @@ class _Search:
             lambda p: arrange(p, self._is_legal),
             lambda p: parallelize_outer(p, numbers, cores),
         ]
-        remarks: tuple[Remark, ...] = ()
+        remarks: tuple[Remark, ...] = in_time[1] if in_time is not None else ()
         for step in steps:
             plan, said = self._take(step, plan)
             remarks += said
