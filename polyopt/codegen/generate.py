@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+import itertools
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.cexpr import c_expression
+from polyopt.codegen.fronts import FRONT
 from polyopt.codegen.hoist import hoist
 from polyopt.codegen.hosted import Hosted, hosted
 from polyopt.codegen.loops import Assign, Block, Buffer, For, Form, Function, If, Node
@@ -93,15 +95,16 @@ def generate(program: Program, name: str) -> Function:
 
 def _isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, _Leaf]) -> AstNode:
     """isl's AST of a schedule; ``leaves`` gets what its statements need."""
-    program, cores = blocked.program, blocked.cores
+    program, cores, number = blocked.program, blocked.cores, itertools.count()
     assignments = {
         copy: blocked.assignments.get(copy) or hosted(blocked.planned, copy)
         for copy in program.places
     }
 
     def each(node: AstNode, build: AstBuild) -> AstNode:
-        key = f"leaf{len(leaves)}"
-        leaves[key] = _core(build, cores) or _leaf(build, assignments)
+        key = f"leaf{next(number)}"
+        if not _is_front(build):
+            leaves[key] = _core(build, cores) or _leaf(build, assignments)
         return node.set_annotation(Id(key, context=context()))
 
     with ast_options():
@@ -121,6 +124,11 @@ def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> _Leaf:
             if found is not None:
                 affine[id(node)] = found
     return _Leaf(assignment, affine)
+
+
+def _is_front(build: AstBuild) -> bool:
+    """Whether a statement is no more than the place of a block."""
+    return tuple_name(Map.from_union_map(build.get_schedule()).domain()).startswith(FRONT)
 
 
 def _core(build: AstBuild, cores: Mapping[str, RegisterBlock]) -> _Leaf | None:
@@ -358,7 +366,9 @@ class _Generator:
         return "" if shared else "vector"
 
     def _user(self, node: AstNode, names: dict[str, str]) -> Node:
-        leaf = self.leaves[node.get_annotation().get_name()]
+        leaf = self.leaves.get(node.get_annotation().get_name())
+        if leaf is None:
+            return Block(())
         if leaf.block is not None:
             buffer = self.buffer_names[leaf.block.buffer]
             return block_body(leaf.block, buffer, leaf.rows, self.buffer_names, names)
@@ -440,9 +450,9 @@ def _at_least_one(extent: PwAff, context: Set) -> PwAff:
 
 
 def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
-    """About how many iterations a loop runs: its bound less its start."""
+    """About how many iterations a loop runs: its bound less its start; never below zero."""
     bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
-    return bound if start == "0" else f"{bound} - {_operand(start)}"
+    return bound if start == "0" else f"max_i64(0, {bound} - {_operand(start)})"
 
 
 def _block(node: Node) -> Block:
