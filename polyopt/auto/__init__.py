@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.auto.affine import affine, reordered
 from polyopt.auto.contractions import contractions
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     #: one stage of the search: a plan in, a plan and what was decided out
     Step = Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]
 
-__all__ = ["auto"]
+__all__ = ["affine", "auto"]
 
 
 def auto(
@@ -59,6 +60,7 @@ def auto(
     plan = _Search(Model(machine, numbers)).run(start)
     if not is_proven(plan):
         plan = _Search(Model(machine, numbers, cautious=True)).run(start)
+    plan = reordered(plan, start, Model(machine, numbers))
     return replace(plan, checked=True)
 
 

@@ -21,6 +21,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
+from polyopt.auto.nests import widen_locals
 from polyopt.codegen.registers import is_arithmetic
 from polyopt.errors import IllegalScheduleError, PolyoptError
 from polyopt.ir.expr import Affine, Expr, Load, loads, same_expr
@@ -247,13 +248,16 @@ class _Blocks:
         return self.plan, {k: float(v) for k, v in numbers.items()}
 
     def _isolate(self) -> None:
-        """The statement gets a perfect nest of its own."""
+        """The statement gets a perfect nest of its own, below loops that have no part in it."""
         name = self.found.copy
+        roles = {self.found.rows, self.found.columns, self.found.sum}
         while True:
             path = self.plan.program.places[name].loops
-            shared = [loop for loop in path if len(copies_in(loop)) > 1]
+            parts = [_dim_of(self.plan.program, name, loop) in roles for loop in path]
+            shared = [loop for loop in path[parts.index(True) :] if len(copies_in(loop)) > 1]
             if not shared:
                 return
+            self.plan = widen_locals(self.plan, shared[-1])
             inside = copies_in(shared[-1])
             at = inside.index(name)
             self.plan = self.plan.distribute(shared[-1].name, at=inside[at] if at else inside[1])

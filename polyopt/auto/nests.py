@@ -153,7 +153,7 @@ def _separated(plan: Plan, loop: PlanLoop) -> Plan:
 
 def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
     """Each statement group of the loop gets a loop of its own, innermost in its nest."""
-    plan = _widen_locals(plan, loop)
+    plan = widen_locals(plan, loop)
     firsts = [copies_in(child)[0] for child in loop.body]
     for first in firsts[1:]:
         current = _loop_with(plan.program, first, loop.iterator)
@@ -165,7 +165,7 @@ def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
     return plan
 
 
-def _widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
+def widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
     """Buffers private to an iteration of the loop become private to the loop around it."""
     path = path_to(plan.program, loop.name)
     outer = path[-2].name if len(path) > 1 else ""

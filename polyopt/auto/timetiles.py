@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 #: steps of a block to try, most first, and the fewest that pay
-STEPS = (32, 16, 8, 4)
-#: columns of a block where whole rows are too long, and the least numbers of rows
-COLUMNS = (512, 128)
+STEPS, FEWEST = (16, 8), (4,)
+#: columns of a block, 0 for whole rows, and the least numbers of rows
+COLUMNS = (0, 512, 128)
 LEAST_ROWS = (16, 8)
-#: cells of a block of a line
-CELLS = 2048
+#: steps and cells of a block of a line
+LINE = (32, 2048)
 
 
 @dataclass(frozen=True)
@@ -151,28 +151,31 @@ def _blocks(
         array_bytes(a, sizes) for a in scop.arrays if a.rank == len(found.loops) - 1
     ) / elements
     room = target.l2_bytes * 3 / 4
-    for steps in STEPS:
-        for rows in _candidates(found, steps):
-            touched = [
-                min(length, (size or length) + slope * steps)
-                for size, slope, length in zip(
-                    rows, found.slopes[1:], found.lengths[1:], strict=True
-                )
-            ]
-            if steps <= found.lengths[0] and prod(touched) * bytes_each <= room:
-                return (steps, *rows), prod(touched) * bytes_each
+    for steps, *rows in _candidates(found):
+        touched = [
+            min(length, (size or length) + slope * steps)
+            for size, slope, length in zip(rows, found.slopes[1:], found.lengths[1:], strict=True)
+        ]
+        if steps <= found.lengths[0] and prod(touched) * bytes_each <= room:
+            return (steps, *rows), prod(touched) * bytes_each
     return (), 0.0
 
 
-def _candidates(found: _Stencil, steps: int) -> Iterator[tuple[int, ...]]:
-    """Sizes along the grid's loops, 0 for whole rows: the better ones first."""
+def _candidates(found: _Stencil) -> Iterator[tuple[int, ...]]:
+    """Steps, then sizes along the grid's loops, 0 for whole rows: the better ones first.
+
+    Long rows count for more than many steps: a vector loop that is short has more of a start and
+    an end than of a middle.
+    """
     if len(found.loops) == 2:
-        yield (CELLS,)
+        yield LINE
         return
-    for least in LEAST_ROWS:
-        rows = tuple(max(least, slope * steps) for slope in found.slopes[1:-1])
-        for columns in (0, *COLUMNS):
-            yield (*rows, columns)
+    for usual in (STEPS, FEWEST):
+        for columns in COLUMNS:
+            for least in LEAST_ROWS:
+                for steps in usual:
+                    rows = tuple(max(least, slope * steps) for slope in found.slopes[1:-1])
+                    yield (steps, *rows, columns)
 
 
 def _tiled(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
