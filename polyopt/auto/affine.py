@@ -17,13 +17,16 @@ from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.threads import parallelize_outer
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
+from polyopt.ir.expr import Affine, loads
+from polyopt.isl import dim_type
 from polyopt.transform.plan import Plan
 from polyopt.transform.remark import Remark
+from polyopt.transform.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
-    from polyopt.transform.tree import Place
+    from polyopt.transform.tree import Copy, Place
 
 #: programs of more statements are pipelines, and stay as they are
 MOST_STATEMENTS = 16
@@ -31,6 +34,8 @@ MOST_STATEMENTS = 16
 TRIED = ("smart", "min")
 #: another order has to leave this share of the serial work, or less
 LEAST_GAIN = 0.7
+#: lanes that a vector loop over rows of an array is worth: its loads come one by one
+GATHERED = 1.5
 #: sums in registers take as much less time than those in memory
 IN_REGISTERS = 4.0
 
@@ -85,6 +90,7 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
 def _finished(plan: Plan, model: Model) -> Plan:
     """The plan with blocks, vectors and threads, as the source's order gets them."""
     remarks: tuple[Remark, ...] = ()
+    plan = _apart(plan)
     for step in (
         lambda p: contractions(p, model.target, model.sizes),
         lambda p: arrange(p, is_proven),
@@ -95,6 +101,21 @@ def _finished(plan: Plan, model: Model) -> Plan:
     return replace(plan, remarks=remarks)
 
 
+def _apart(plan: Plan) -> Plan:
+    """The plan with a loop for each statement of an innermost loop, where that is legal."""
+    for loop in list(loops_of(plan.program.tree)):
+        if any(isinstance(child, PlanLoop) for child in loop.body):
+            continue
+        for name in loop.copies[1:]:
+            shared = plan.program.places[name].loops[-1].name
+            try:
+                apart = plan.distribute(shared, at=name)
+            except PolyoptError:
+                continue
+            plan = apart if is_proven(apart) else plan
+    return plan
+
+
 def weigh(plan: Plan, model: Model) -> Weight:
     """The serial work of a plan at the model's sizes."""
     program, target = plan.program, model.target
@@ -102,13 +123,29 @@ def weigh(plan: Plan, model: Model) -> Weight:
     for name, place in program.places.items():
         copy = program.copies[name]
         each = count(copy.domain, model.sizes) * max(1.0, work(copy.statement.value))
-        lanes = target.lanes(copy.statement.value.type.bytes) if _marked(place, "vector") else 1
+        lanes: float = 1.0
+        if _marked(place, "vector"):
+            lanes = target.lanes(copy.statement.value.type.bytes)
+            lanes = min(lanes, GATHERED) if _gathers(copy, place.loops[-1]) else lanes
         cores = target.cores if _marked(place, "parallel") else 1
         total += each
-        alone += each if lanes == 1 else 0.0
+        alone += each if lanes == 1 or cores < target.cores else 0.0
         near = IN_REGISTERS if _marked(place, "registers") else 1.0
         serial += each / (lanes * cores * near)
     return Weight(serial, alone / max(1.0, total))
+
+
+def _gathers(copy: Copy, loop: PlanLoop) -> bool:
+    """Whether a loop walks over rows of what a copy reads or writes."""
+    value = loop.values[copy.name]
+    dims = [d for d in range(len(copy.statement.iterators))
+            if value.involves_dims(dim_type.in_, copy.outer + d, 1)]  # fmt: skip
+    indices = [copy.statement.index, *(load.index for load in loads(copy.statement.value))]
+    return any(
+        not isinstance(x, Affine) or any(x.form.involves_dims(dim_type.in_, d, 1) for d in dims)
+        for index in indices
+        for x in index[:-1]
+    )
 
 
 def _marked(place: Place, mark: str) -> bool:

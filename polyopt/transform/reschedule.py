@@ -32,14 +32,17 @@ from polyopt.isl import (
     tuple_name,
 )
 from polyopt.transform.initial import source_program
-from polyopt.transform.tree import PlanLoop, Tree
+from polyopt.transform.tree import PlanLoop, Tree, prefix_map, source_copy
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from polyopt.ir.scop import Scop
-    from polyopt.isl import Schedule
+    from polyopt.isl import Map, Schedule, UnionMap
     from polyopt.transform.program import Program
+
+    #: the loops around a node
+    _Path = tuple[PlanLoop, ...]
 
 #: isl operations that the scheduler may take
 SCHEDULER_BUDGET = 60_000_000
@@ -87,7 +90,7 @@ def bands(scop: Scop, fusion: str) -> Bands:
         constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
         constraints = constraints.set_coincidence(order).set_proximity(deps.flow)
         schedule = constraints.compute_schedule()
-    return _Reader(scop).read(schedule)
+    return _Reader(scop, order).read(schedule)
 
 
 @contextmanager
@@ -108,6 +111,8 @@ class _Reader:
     """Turns isl's tree into loops with names."""
 
     scop: Scop
+    #: { S[i] -> T[j] }: what has to stay in order
+    order: UnionMap
     taken: set[str] = field(default_factory=set[str])
     permutable: list[tuple[str, ...]] = field(default_factory=list["tuple[str, ...]"])
     coincident: set[str] = field(default_factory=set[str])
@@ -115,20 +120,16 @@ class _Reader:
     def read(self, schedule: Schedule) -> Bands:
         names = tuple(s.name for s in self.scop.statements)
         root = schedule.get_root()
-        tree = self._children(root, names, dict.fromkeys(names, frozenset[int]()))
+        tree = self._children(root, names, ())
         return Bands(tree, tuple(self.permutable), frozenset(self.coincident))
 
-    def _children(
-        self, node: ScheduleNode, names: tuple[str, ...], used: dict[str, frozenset[int]]
-    ) -> Tree:
-        return self._node(node.child(0), names, used) if node.n_children() else names
+    def _children(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
+        return self._node(node.child(0), names, path) if node.n_children() else names
 
-    def _node(
-        self, node: ScheduleNode, names: tuple[str, ...], used: dict[str, frozenset[int]]
-    ) -> Tree:
+    def _node(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
         kind = node.get_type()
         if kind == schedule_node_type.leaf:
-            return names
+            return self._leaf(names, path)
         if kind in {schedule_node_type.sequence, schedule_node_type.set}:
             parts = [node.child(position) for position in range(node.n_children())]
             order = {name: position for position, name in enumerate(names)}
@@ -140,17 +141,49 @@ class _Reader:
             if kind == schedule_node_type.set:  # any order will do: the source's
                 both.sort(key=lambda pair: order[pair[1][0]])
             return tuple(
-                child for part, mine in both for child in self._children(part, mine, used)
+                child for part, mine in both for child in self._children(part, mine, path)
             )
         if kind == schedule_node_type.band:
-            return self._band(node, names, used)
-        return self._children(node, names, used)
+            return self._band(node, names, path)
+        return self._children(node, names, path)
 
-    def _band(
-        self, node: ScheduleNode, names: tuple[str, ...], used: dict[str, frozenset[int]]
-    ) -> Tree:
+    def _leaf(self, names: tuple[str, ...], path: _Path) -> Tree:
+        """Statements of one innermost loop: any order is right; one in which the loop can be
+        distributed comes first."""
+        if len(names) < 2 or not path:
+            return names
+        outer = {
+            name: prefix_map(source_copy(self.scop.statement(name), self.scop.context), path[:-1])
+            for name in names
+        }
+        before = {
+            other: {
+                one
+                for one in names
+                if one != other
+                and not self._ordered(one, other)
+                .intersect(outer[one].apply_range(outer[other].reverse()))
+                .is_empty()
+            }
+            for other in names
+        }
+        result: list[str] = []
+        while len(result) < len(names):
+            waiting = [name for name in names if name not in result]
+            ready = [name for name in waiting if before[name] <= {*result}]
+            result.append((ready or waiting)[0])
+        return tuple(result)
+
+    def _ordered(self, one: str, other: str) -> Map:
+        spaces = [self.scop.statement(name).space for name in (one, other)]
+        return self.order.extract_map(spaces[0].map_from_domain_and_range(spaces[1]))
+
+    def _band(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
         partial = node.band_get_partial_schedule()
         loops: list[PlanLoop] = []
+        used = {
+            n: frozenset(d for loop in path for d in _dims(loop.values[n])) for n in names
+        }
         for member in range(node.band_n_member()):
             parts = partial.get_at(member).get_pw_aff_list()
             each = [parts.get_at(position) for position in range(parts.n_pw_aff())]
@@ -165,7 +198,7 @@ class _Reader:
                 self.coincident.add(name)
         if node.band_get_permutable() and len(loops) > 1:
             self.permutable.append(tuple(loop.name for loop in loops))
-        body = self._children(node, names, used)
+        body = self._children(node, names, (*path, *loops))
         for loop in reversed(loops):
             body = (replace(loop, body=body),)
         return body
