@@ -15,6 +15,7 @@ from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.rows import pipelines
+from polyopt.auto.serial import rows_together, strips
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
@@ -88,6 +89,8 @@ class _Search:
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
             lambda p: arrange(p, self._is_legal),
+            lambda p: rows_together(p, numbers, is_proven),
+            lambda p: strips(p, self.model.target, numbers, is_proven),
             lambda p: parallelize_outer(p, numbers, cores),
         ]
         remarks: tuple[Remark, ...] = in_time[1] if in_time is not None else ()

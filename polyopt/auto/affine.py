@@ -14,6 +14,7 @@ from polyopt.analysis.count import count
 from polyopt.auto.contractions import contractions
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.nests import arrange, refusal
+from polyopt.auto.serial import rows_together, strips
 from polyopt.auto.threads import parallelize_outer
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
@@ -94,6 +95,8 @@ def _finished(plan: Plan, model: Model) -> Plan:
     for step in (
         lambda p: contractions(p, model.target, model.sizes),
         lambda p: arrange(p, is_proven),
+        lambda p: rows_together(p, model.sizes, is_proven),
+        lambda p: strips(p, model.target, model.sizes, is_proven),
         lambda p: parallelize_outer(p, model.sizes, model.target.cores),
     ):
         plan, said = step(plan)

@@ -114,6 +114,7 @@ def _jumps(program: Program, loop: PlanLoop) -> bool:
         _changes_rows(touch, program.copies[host].outer + iterator)
         for host in copies_in(loop)
         if (iterator := _last_iterator(program.copies[host].statement)) is not None
+        and loop.values[host].involves_dims(dim_type.in_, program.copies[host].outer + iterator, 1)
         for touch in program.read_events
         if touch.host == host and touch.access.array != program.copies[host].statement.array
     ]
@@ -228,13 +229,13 @@ def _reductions_around(program: Program, copy: str, vector: PlanLoop | None) -> 
     path = program.places[copy].loops
     result: list[PlanLoop] = []
     for loop in reversed(path[: path.index(vector)]):
-        if len(loop.body) != 1 or _moves_target(program, copy, loop):
+        if len(loop.body) != 1 or moves_target(program, copy, loop):
             break
         result.insert(0, loop)
     return result
 
 
-def _moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
+def moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
     """Whether the element that a copy writes depends on the loop."""
     scheduled = program.copies[copy]
     used = [
