@@ -25,6 +25,8 @@ from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
     from polyopt.transform.tree import Copy, Place
@@ -92,13 +94,14 @@ def _finished(plan: Plan, model: Model) -> Plan:
     """The plan with blocks, vectors and threads, as the source's order gets them."""
     remarks: tuple[Remark, ...] = ()
     plan = _apart(plan)
-    for step in (
+    steps: list[Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]] = [
         lambda p: contractions(p, model.target, model.sizes),
         lambda p: arrange(p, is_proven),
         lambda p: rows_together(p, model.sizes, is_proven),
         lambda p: strips(p, model.target, model.sizes, is_proven),
         lambda p: parallelize_outer(p, model.sizes, model.target.cores),
-    ):
+    ]
+    for step in steps:
         plan, said = step(plan)
         remarks += said
     return replace(plan, remarks=remarks)
@@ -153,4 +156,3 @@ def _gathers(copy: Copy, loop: PlanLoop) -> bool:
 
 def _marked(place: Place, mark: str) -> bool:
     return any(loop.mark == mark for loop in place.loops)
-

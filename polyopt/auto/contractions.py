@@ -84,7 +84,7 @@ def contractions(
             found = _contraction(plan.program, name, sizes)
             if found is None:
                 continue
-            done, numbers = _Blocks(plan, target, sizes, found).made()
+            done, total, numbers = _Blocks(plan, target, sizes, found).made()
             done.prove()
         except PolyoptError as error:
             reason = f"not in blocks: {error.diagnostic.message}"
@@ -94,7 +94,7 @@ def contractions(
             )
             continue
         plan = done
-        remarks.append(Remark("applied", "registers", found.sum, reason, numbers=numbers))
+        remarks.append(Remark("applied", "registers", total, reason, numbers=numbers))
     return plan, tuple(remarks)
 
 
@@ -223,8 +223,8 @@ class _Blocks:
         blocks = max(each * target.cores, ceil(length / most))
         self.block = ceil(ceil(length / blocks) / self.rows) * self.rows
 
-    def made(self) -> tuple[Plan, dict[str, float]]:
-        """The plan, and the numbers that it is made with."""
+    def made(self) -> tuple[Plan, str, dict[str, float]]:
+        """The plan, the loop of the sum, and the numbers that it is made with."""
         found, name = self.found, self.found.copy
         self._isolate()
         rows, columns, total = (
@@ -245,7 +245,7 @@ class _Blocks:
         numbers = {
             "rows": self.rows, "columns": self.columns, "sum": self.sum, "block": self.block,
         }  # fmt: skip
-        return self.plan, {k: float(v) for k, v in numbers.items()}
+        return self.plan, inner[0], {k: float(v) for k, v in numbers.items()}
 
     def _isolate(self) -> None:
         """The statement gets a perfect nest of its own, below loops that have no part in it."""
@@ -283,12 +283,13 @@ class _Blocks:
         rank = len(operand.load.index)
         order = [d for d in range(rank) if d != operand.dimension]
         order += [operand.dimension] if operand.along else []
-        options = {"read": operand.ref} if self._is_shared(operand) else {}
-        if order != list(range(rank)):
-            options["order"] = tuple(order)
-        if is_scaled(self.plan.program, self.found.copy, operand.load):
-            options["scaled"] = True
-        self.plan = self.plan.pack(operand.array, at=at, **options)
+        self.plan = self.plan.pack(
+            operand.array,
+            at=at,
+            read=operand.ref if self._is_shared(operand) else None,
+            order=None if order == list(range(rank)) else tuple(order),
+            scaled=is_scaled(self.plan.program, self.found.copy, operand.load) or None,
+        )
 
     def _is_shared(self, operand: _Operand) -> bool:
         """Whether other references read the array, or the statement writes it."""

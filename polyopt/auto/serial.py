@@ -72,8 +72,12 @@ def _jammed(plan: Plan, name: str) -> Plan:
         inside = copies_in(find_loop(plan.program, loop.name))
         at = inside.index(name)
         for first in (*inside[at : at + 1], *inside[at + 1 : at + 2]):
-            shared = next(n for n in plan.program.places[name].loops if n.values is loop.values
-                          or n.iterator.rstrip("0123456789") == loop.iterator.rstrip("0123456789"))
+            shared = next(
+                n
+                for n in plan.program.places[name].loops
+                if n.values is loop.values
+                or n.iterator.rstrip("0123456789") == loop.iterator.rstrip("0123456789")
+            )
             held = copies_in(shared)
             if first in held and held.index(first) > 0:
                 plan = plan.distribute(shared.name, at=first)

@@ -79,7 +79,8 @@ def time_tiles(
         return plan, (refusal("reschedule", "all loops", error),)
     reason = "each block of the grid takes several steps while it is in the cache"
     numbers = {"bytes of a block": float(footprint)}
-    numbers |= {loop.iterator: float(size) for loop, size in zip(found.loops, blocks) if size}
+    each = zip(found.loops, blocks, strict=True)
+    numbers |= {loop.iterator: float(size) for loop, size in each if size}
     name = found.loops[0].name
     return done, (Remark("applied", "reschedule", name, reason, numbers=numbers),)
 
@@ -147,9 +148,9 @@ def _blocks(
 ) -> tuple[tuple[int, ...], float]:
     """Sizes per loop, 0 for none, of the longest blocks that fit, and the bytes that they touch."""
     elements = max(prod(found.lengths[1:]), 1)
-    bytes_each = sum(
-        array_bytes(a, sizes) for a in scop.arrays if a.rank == len(found.loops) - 1
-    ) / elements
+    bytes_each = (
+        sum(array_bytes(a, sizes) for a in scop.arrays if a.rank == len(found.loops) - 1) / elements
+    )
     room = target.l2_bytes * 3 / 4
     for steps, *rows in _candidates(found):
         touched = [

@@ -34,10 +34,8 @@ class Fronts:
     inside: UnionMap
 
 
-def is_front(node: PlanLoop | str) -> bool:
+def is_front(node: PlanLoop) -> bool:
     """Whether a loop goes over sums of blocks of different loops."""
-    if isinstance(node, str):
-        return False
     return any(
         len(pieces := value.get_pieces()) == 1 and pieces[0][1].dim(dim_type.div) > 1
         for value in node.values.values()

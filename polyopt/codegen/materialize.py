@@ -43,7 +43,8 @@ def materialize(program: Program, *, spelled: bool = False) -> Schedule:
     """
     if spelled:
         program = from_zero(program)
-    fronts = {node.name: fronts_of(program, node) for node in program.tree if is_front(node)}
+    roots = [node for node in program.tree if isinstance(node, PlanLoop)]
+    fronts = {node.name: fronts_of(program, node) for node in roots if is_front(node)}
     filler = _Filler(program, spelled, fronts)
     whole = empty_set()
     for node in program.tree:

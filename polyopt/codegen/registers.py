@@ -212,18 +212,36 @@ def _block(program: Program, nest: _Nest) -> tuple[RegisterBlock, Set] | None:
         return None
     onto = to_copy.as_pw_multi_aff()
     name = nest.copy.name
-    core_space = _space(program, f"{name}#core", nest.outer + nest.reductions)
     fill_space = _space(program, f"{name}#fill", nest.outer + len(nest.extents))
     target = [x for e in assignment.index if (x := _plain(e, onto)) is not None]
     if len(target) != len(assignment.index):
         return None
-    whole = _at_block(nest, fill_space)
-    there = tuple(x.pullback_pw_multi_aff(whole).coalesce() for x in target)
     if any(x.involves_dims(dim_type.in_, nest.outer, nest.reductions) for x in target):
         return None
     full = _full(nest)
+    operands = _operands(program, nest, assignment, onto, full)
+    if operands is None:
+        return None
+    whole = _at_block(nest, fill_space)
+    there = tuple(x.pullback_pw_multi_aff(whole).coalesce() for x in target)
+    inside = tuple(
+        affine_var(fill_space.get_space(), nest.outer + p).sub(_of_outer(o, fill_space))
+        for p, o in enumerate(nest.firsts)
+    )
+    names = (f"{name}#fill", f"{name}#core", f"{name}#drain")
+    block = RegisterBlock(
+        name, nest.loop.name, nest.extents, lanes, assignment, operands, *names, there, inside
+    )
+    return block, full
+
+
+def _operands(
+    program: Program, nest: _Nest, assignment: Hosted, onto: PwMultiAff, full: Set
+) -> dict[int, Operand | None] | None:
+    """The loads by id, the target's own as ``None``; ``None`` where one does not fit a block."""
     box = _box(nest, full)
-    first = _first(nest, core_space)
+    core = _space(program, f"{nest.copy.name}#core", nest.outer + nest.reductions)
+    first = _first(nest, core)
     operands: dict[int, Operand | None] = {}
     for load in _loads(assignment.value):
         if load.array == assignment.buffer:
@@ -235,17 +253,7 @@ def _block(program: Program, nest: _Nest) -> tuple[RegisterBlock, Set] | None:
         if operand is None or not _has_room(program, operand, nest, full):
             return None
         operands[id(load)] = operand
-    if list(operands.values()).count(None) != 1:
-        return None
-    inside = tuple(
-        affine_var(fill_space.get_space(), nest.outer + p).sub(_of_outer(o, fill_space))
-        for p, o in enumerate(nest.firsts)
-    )
-    names = (f"{name}#fill", f"{name}#core", f"{name}#drain")
-    block = RegisterBlock(
-        name, nest.loop.name, nest.extents, lanes, assignment, operands, *names, there, inside
-    )
-    return block, full
+    return operands if list(operands.values()).count(None) == 1 else None
 
 
 def is_arithmetic(value: Expr) -> bool:
@@ -322,9 +330,7 @@ def _box(nest: _Nest, full: Set) -> Sequence[Set]:
     start, count = nest.outer + nest.reductions, len(nest.extents)
     box = full.add_dims(dim_type.set, count)
     space = box.get_space()
-    lines = [
-        affine_var(space, start + p).sub(_of_outer(o, box)) for p, o in enumerate(nest.firsts)
-    ]
+    lines = [affine_var(space, start + p).sub(_of_outer(o, box)) for p, o in enumerate(nest.firsts)]
     for line, extent in zip(lines, nest.extents, strict=True):
         box = box.intersect(line.nonneg_set())
         box = box.intersect(line.lt_set(affine_constant(space, extent)))
@@ -332,9 +338,7 @@ def _box(nest: _Nest, full: Set) -> Sequence[Set]:
     return [box.intersect(line.lt_set(end)) for line, end in zip(lines, last, strict=True)]
 
 
-def _operand(
-    load: Load, onto: PwMultiAff, first: PwMultiAff, box: Sequence[Set]
-) -> Operand | None:
+def _operand(load: Load, onto: PwMultiAff, first: PwMultiAff, box: Sequence[Set]) -> Operand | None:
     forms = [_plain(expr, onto) for expr in load.index]
     start = first.dim(dim_type.out) - len(box)
     index: list[PwAff] = []

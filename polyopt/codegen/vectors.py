@@ -68,8 +68,8 @@ def block_body(
         assert operand is not None
         texts = [c_affine(e, names)[0] for e in rows[id(load), _own_row(operand, row)]]
         if lane:
-            texts[-1] = str(int(texts[-1]) + lane) if texts[-1].isdigit() else (
-                f"{texts[-1]} + {lane}"
+            texts[-1] = (
+                str(int(texts[-1]) + lane) if texts[-1].isdigit() else (f"{texts[-1]} + {lane}")
             )
         name = buffers[operand.buffer]
         return name + "".join(f"[{text}]" for text in texts)

@@ -1,4 +1,4 @@
-"""parallelize, vectorize, unroll, separate, registers: how a loop's iterations run, not which ones or where.
+"""parallelize, vectorize, unroll, separate, registers: how iterations run, not which or where.
 
 *Requires* for parallel: no dependence between iterations; for vector: none closer than the
 width. The proof checks both (transform/parallel.py). Unrolling owes nothing.

@@ -265,6 +265,7 @@ class Plan:
         array's dimensions as the buffer has them (``(1, 0)`` transposes), and ``scaled`` buffers
         what operations with constants and scalars make of the elements: ``alpha * A[i][k]``.
         """
+        order = None if order is None else tuple(order)
         options = {"at": at, "read": read, "order": order, "scaled": scaled}
 
         def change(program: Program) -> Program:

@@ -132,9 +132,7 @@ class Program:
     def _found(self) -> dict[Store, Scratch]:
         return {}
 
-    def store(
-        self, copy: str, array: str, *, reading: bool = True, ref: str = ""
-    ) -> Store | None:
+    def store(self, copy: str, array: str, *, reading: bool = True, ref: str = "") -> Store | None:
         """The wish that a copy's accesses to an array fall under."""
         fills = self.copies[copy].fills
         if fills and not reading:

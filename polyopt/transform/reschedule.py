@@ -130,7 +130,7 @@ class _Reader:
         kind = node.get_type()
         if kind == schedule_node_type.leaf:
             return self._leaf(names, path)
-        if kind in {schedule_node_type.sequence, schedule_node_type.set}:
+        if kind == schedule_node_type.sequence or kind == schedule_node_type.set:  # noqa: PLR1714
             parts = [node.child(position) for position in range(node.n_children())]
             order = {name: position for position, name in enumerate(names)}
             inside = [
@@ -140,9 +140,7 @@ class _Reader:
             both = list(zip(parts, inside, strict=True))
             if kind == schedule_node_type.set:  # any order will do: the source's
                 both.sort(key=lambda pair: order[pair[1][0]])
-            return tuple(
-                child for part, mine in both for child in self._children(part, mine, path)
-            )
+            return tuple(child for part, mine in both for child in self._children(part, mine, path))
         if kind == schedule_node_type.band:
             return self._band(node, names, path)
         return self._children(node, names, path)
@@ -181,9 +179,7 @@ class _Reader:
     def _band(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
         partial = node.band_get_partial_schedule()
         loops: list[PlanLoop] = []
-        used = {
-            n: frozenset(d for loop in path for d in _dims(loop.values[n])) for n in names
-        }
+        used = {n: frozenset(d for loop in path for d in _dims(loop.values[n])) for n in names}
         for member in range(node.band_n_member()):
             parts = partial.get_at(member).get_pw_aff_list()
             each = [parts.get_at(position) for position in range(parts.n_pw_aff())]
