@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SIZES = {
-    "bench": {"M": 10000, "N": 12000},
+    "bench": {"M": 14000, "N": 16000},
     "demo": {"M": 1900, "N": 2100},
     "test": {"M": 11, "N": 7},
     "tiny": {"M": 1, "N": 1},

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SIZES = {
-    "bench": {"M": 1200, "N": 1400},
+    "bench": {"M": 700, "N": 800},
     "demo": {"M": 300, "N": 400},
     "test": {"M": 7, "N": 11},
     "tiny": {"M": 1, "N": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"H": 4096, "W": 4096},
+    "bench": {"H": 3000, "W": 3000},
     "demo": {"H": 720, "W": 1280},
     "test": {"H": 9, "W": 13},
     "tiny": {"H": 1, "W": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"N": 16000},
+    "bench": {"N": 25000},
     "demo": {"N": 4000},
     "test": {"N": 11},
     "tiny": {"N": 1},

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SIZES = {
-    "bench": {"T": 100, "X": 1000, "Y": 1200},
+    "bench": {"T": 150, "X": 1000, "Y": 1200},
     "demo": {"T": 10, "X": 500, "Y": 600},
     "test": {"T": 3, "X": 7, "Y": 9},
     "tiny": {"T": 1, "X": 1, "Y": 1},

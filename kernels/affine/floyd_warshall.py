@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"N": 1000},
+    "bench": {"N": 800},
     "demo": {"N": 300},
     "test": {"N": 11},
     "tiny": {"N": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"N": 8000},
+    "bench": {"N": 11000},
     "demo": {"N": 2000},
     "test": {"N": 11},
     "tiny": {"N": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"N": 800, "E": 200},
+    "bench": {"N": 500, "E": 120},
     "demo": {"N": 200, "E": 100},
     "test": {"N": 7, "E": 4},
     "tiny": {"N": 1, "E": 1},

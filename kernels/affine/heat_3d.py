@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SIZES = {
-    "bench": {"T": 100, "N": 140},
+    "bench": {"T": 50, "N": 140},
     "demo": {"T": 10, "N": 80},
     "test": {"T": 2, "N": 6},
     "tiny": {"T": 1, "N": 1},

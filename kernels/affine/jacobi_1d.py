@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SIZES = {
-    "bench": {"T": 4000, "N": 400000},
+    "bench": {"T": 2000, "N": 400000},
     "demo": {"T": 100, "N": 100000},
     "test": {"T": 3, "N": 13},
     "tiny": {"T": 1, "N": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"N": 1200},
+    "bench": {"N": 1000},
     "demo": {"N": 400},
     "test": {"N": 11},
     "tiny": {"N": 1},

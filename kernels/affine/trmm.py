@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"M": 1000, "N": 1200},
+    "bench": {"M": 700, "N": 800},
     "demo": {"M": 300, "N": 400},
     "test": {"M": 11, "N": 7},
     "tiny": {"M": 1, "N": 1},
