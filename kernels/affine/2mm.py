@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"M": 600, "N": 600, "K": 600, "L": 600},
+    "bench": {"M": 480, "N": 480, "K": 480, "L": 480},
     "demo": {"M": 300, "N": 320, "K": 280, "L": 340},
     "test": {"M": 5, "N": 11, "K": 7, "L": 9},
     "tiny": {"M": 1, "N": 1, "K": 1, "L": 1},

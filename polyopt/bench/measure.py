@@ -63,8 +63,7 @@ def alternate(
     ``rounds`` fixes the number of rounds; without it they fill ``seconds`` for each subject.
     Of several attempts the one with the least spread counts.
     """
-    first = {name: _timed(subject, 1) for name, subject in subjects.items()}
-    plans = {name: _Sampling.of(s, first[name]) for name, s in subjects.items()}
+    plans = {name: _Sampling.of(subject) for name, subject in subjects.items()}
     best: dict[str, Sample] = {}
     for _ in range(_ATTEMPTS):
         attempt = _attempt(subjects, plans, seconds * len(subjects), rounds)
@@ -91,8 +90,14 @@ class _Sampling:
     warm: bool
 
     @classmethod
-    def of(cls, subject: Subject, taken: float) -> _Sampling:
-        """From the seconds of a call. What changes its own input is timed call by call."""
+    def of(cls, subject: Subject) -> _Sampling:
+        """By the second call, or the first where that takes long already.
+
+        What changes its own input is timed call by call.
+        """
+        taken = _timed(subject, 1, warm=False)
+        if taken < _LONG_S:
+            taken = _timed(subject, 1, warm=False)
         several = max(1, min(1000, round(_SAMPLE_S / max(taken, 1e-7))))
         return cls(1 if subject.restore else several, taken < _LONG_S)
 
