@@ -17,14 +17,14 @@ from polyopt.errors import CompilerFailedError, CompilerMissingError, MissingExt
 from polyopt.runtime.toolchain import find_toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from polyopt.bench.peers.call import Request
     from polyopt.bench.peers.source import Built, SourceText
     from polyopt.runtime.toolchain import Toolchain
 
 #: seconds that a compiler may take for one form
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 20.0
 #: calls longer than this are tried once
 _LONG_S = 0.5
 _PROBE = "void probe(int n, double *a) { for (int i = 0; i < n; i++) a[i] = 1; }\n"
@@ -107,8 +107,7 @@ def _complaints(toolchain: Toolchain, flags: tuple[str, ...]) -> str:
 def calls(request: Request, peer: str) -> Offer:
     """The fastest form for each number of threads, by a first call of each.
 
-    Sizes are arguments, as in the source, or constants, as benchmark suites have them; with
-    several threads, the compiler may use them or not.
+    Sizes are arguments, as in the source, or constants, as benchmark suites have them.
     """
     offer = Offer()
     if request.scop is None:
@@ -116,10 +115,9 @@ def calls(request: Request, peer: str) -> Offer:
     made = _Forms(request, peer, source_text(request.scop, request.sizes))
     chosen: dict[tuple[bool, int], list[int]] = {}
     for threads in request.threads:
-        tried = {form: made.seconds(*form) for form in made.candidates(threads)}
-        works = {form: taken for form, taken in tried.items() if taken is not None}
-        if works:
-            chosen.setdefault(min(works, key=works.__getitem__), []).append(threads)
+        fastest = made.fastest(threads)
+        if fastest is not None:
+            chosen.setdefault(fastest, []).append(threads)
     offer.calls += [made.peer_call(*form, tuple(counts)) for form, counts in chosen.items()]
     offer.notes += made.notes
     return offer
@@ -137,10 +135,19 @@ class _Forms:
         self._built: dict[tuple[bool, int], Built | None] = {}
         self._seconds: dict[tuple[bool, int], float] = {}
 
-    def candidates(self, threads: int) -> Iterator[tuple[bool, int]]:
-        """Whether sizes are constants, and the threads that the compiler may use."""
-        for used in sorted({1, threads if self.compiler.parallel else 1}):
-            yield from ((False, used), (True, used))
+    def fastest(self, threads: int) -> tuple[bool, int] | None:
+        """Whether sizes are constants, and the threads that the compiler may use.
+
+        Threads are tried of the form that is the faster on one: some forms take minutes.
+        """
+        best = self._fastest_of([(False, 1), (True, 1)])
+        if best is None or threads == 1 or not self.compiler.parallel:
+            return best
+        return self._fastest_of([best, (best[0], threads)])
+
+    def _fastest_of(self, forms: Sequence[tuple[bool, int]]) -> tuple[bool, int] | None:
+        works = {form: taken for form in forms if (taken := self.seconds(*form)) is not None}
+        return min(works, key=works.__getitem__, default=None)
 
     def seconds(self, fixed: bool, threads: int) -> float | None:  # noqa: FBT001
         """What a first call takes; ``None`` where the form does not compile."""
