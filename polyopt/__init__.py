@@ -72,8 +72,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "boolean", "cast", "ceil",
-    "clamp", "clamped", "cos", "erf", "errors", "exp", "exp2", "f32", "f64", "floor", "fmod", "i8", "i16",
-    "i32", "i64", "input", "load_kernel", "log", "log2", "max", "min", "mirrored", "padded",
+    "clamp", "clamped", "cos", "erf", "errors", "exp", "exp2", "f32", "f64", "floor", "fmod", "i8",
+    "i16", "i32", "i64", "input", "load_kernel", "log", "log2", "max", "min", "mirrored", "padded",
     "parse_c", "pipeline", "pow", "product", "same_scop", "scalar", "scop", "select", "sin",
     "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
 ]  # fmt: skip

@@ -2,48 +2,48 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import accumulate
+from polyopt.codegen.blocks import with_blocks
 from polyopt.codegen.cexpr import c_expression
-from polyopt.codegen.fronts import FRONT
 from polyopt.codegen.hoist import hoist
-from polyopt.codegen.hosted import Hosted, hosted
-from polyopt.codegen.loops import Assign, Block, Buffer, For, Form, Function, If, Node
+from polyopt.codegen.leaves import Leaf, isl_tree
+from polyopt.codegen.loops import (
+    Assign,
+    Block,
+    Buffer,
+    For,
+    Form,
+    Function,
+    If,
+    Node,
+    loops_in,
+)
 from polyopt.codegen.materialize import materialize
-from polyopt.codegen.names import c_name, c_names, fresh
+from polyopt.codegen.names import c_name, c_names, fresh, names_in, operand
+from polyopt.codegen.outline import outline
 from polyopt.codegen.program import (
     c_affine,
     c_extent,
     c_prototype,
     signature_of,
 )
-from polyopt.codegen.registers import with_blocks
 from polyopt.codegen.shared import shared
 from polyopt.codegen.unused import without_unused
-from polyopt.codegen.vectors import block_body, in_registers, row_subscripts
+from polyopt.codegen.vectors import block_body, in_registers
 from polyopt.errors import InternalError
-from polyopt.ir.expr import Affine, Expr, Inside, Load, walk
+from polyopt.ir.expr import Affine, Expr, Inside, Load
 from polyopt.isl import (
-    AstBuild,
-    AstExpr,
     AstNode,
-    Id,
     IslError,
-    Map,
     PwAff,
-    PwMultiAff,
-    Schedule,
     Set,
     affine_constant,
     ast_node_type,
-    ast_options,
     constant_value,
-    context,
-    tuple_name,
 )
 from polyopt.transform.find import path_to
 from polyopt.transform.tree import PlanLoop, loops_of
@@ -51,8 +51,8 @@ from polyopt.transform.tree import PlanLoop, loops_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.ctext import CText
-    from polyopt.codegen.registers import Blocked, RegisterBlock
     from polyopt.ir.scop import Array
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
@@ -63,103 +63,30 @@ SUBSCRIPTS = ("column", "row")
 STACK_BYTES = 32 * 1024
 
 
-@dataclass(frozen=True, eq=False)
-class _Leaf:
-    """What one generated statement needs: its assignment, and C for its affine parts."""
-
-    assignment: Hosted
-    #: id of an affine or condition node -> isl's expression in the generated iterators
-    affine: Mapping[int, AstExpr]
-    #: of the statement of a register block: which, and the subscripts of its operands
-    block: RegisterBlock | None = None
-    rows: Mapping[tuple[int, tuple[int, ...]], tuple[AstExpr, ...]] = field(
-        default_factory=dict[tuple[int, tuple[int, ...]], "tuple[AstExpr, ...]"]
-    )
-
-
 def generate(program: Program, name: str) -> Function:
     """The LoopAST of a program, as a C function called ``name``."""
-    leaves: dict[str, _Leaf] = {}
+    leaves: dict[str, Leaf] = {}
     blocked = with_blocks(program)
     run = blocked.program
     try:
-        tree = _isl_tree(blocked, materialize(run), leaves)
+        tree = isl_tree(blocked, materialize(run), leaves)
     except IslError:
         # what isl cannot do is find where an unrolled loop starts; its message may be lost
         if not any(loop.mark == "unroll" for loop in loops_of(run.tree)):
             raise
         leaves.clear()
-        tree = _isl_tree(blocked, materialize(run, spelled=True), leaves)
+        tree = isl_tree(blocked, materialize(run, spelled=True), leaves)
     return _Generator(program, blocked, leaves, name).function(tree)
-
-
-def _isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, _Leaf]) -> AstNode:
-    """isl's AST of a schedule; ``leaves`` gets what its statements need."""
-    program, cores, number = blocked.program, blocked.cores, itertools.count()
-    assignments = {
-        copy: blocked.assignments.get(copy) or hosted(blocked.planned, copy)
-        for copy in program.places
-    }
-
-    def each(node: AstNode, build: AstBuild) -> AstNode:
-        key = f"leaf{next(number)}"
-        if not _is_front(build):
-            leaves[key] = _core(build, cores) or _leaf(build, assignments)
-        return node.set_annotation(Id(key, context=context()))
-
-    with ast_options():
-        # islpy hands back the callback's handle too: it has to outlive the generation
-        build, _handle = AstBuild.from_context(program.scop.context).set_at_each_domain(each)
-        return build.node_from_schedule(schedule)
-
-
-def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> _Leaf:
-    schedule = Map.from_union_map(build.get_schedule())
-    assignment = assignments[tuple_name(schedule.domain())]
-    to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }
-    affine: dict[int, AstExpr] = {}
-    for expr in (*assignment.index, assignment.value):
-        for node in walk(expr):
-            found = _in_loops(build, node, to_copy)
-            if found is not None:
-                affine[id(node)] = found
-    return _Leaf(assignment, affine)
-
-
-def _is_front(build: AstBuild) -> bool:
-    """Whether a statement is no more than the place of a block."""
-    return tuple_name(Map.from_union_map(build.get_schedule()).domain()).startswith(FRONT)
-
-
-def _core(build: AstBuild, cores: Mapping[str, RegisterBlock]) -> _Leaf | None:
-    """What the statement of a register block needs: subscripts of each row's operands."""
-    schedule = Map.from_union_map(build.get_schedule())
-    block = cores.get(tuple_name(schedule.domain()))
-    if block is None:
-        return None
-    to_core = schedule.reverse().as_pw_multi_aff()
-    return _Leaf(block.assignment, {}, block, row_subscripts(block, build, to_core))
-
-
-def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | None:
-    if isinstance(node, Affine):
-        form = node.form.pullback_pw_multi_aff(to_copy)
-        if form.domain().is_empty():
-            # in a branch that is never taken, where a buffer has no element to name
-            form = affine_constant(form.get_space().domain(), 0)
-        return build.expr_from_pw_aff(form)
-    if isinstance(node, Inside):
-        return build.expr_from_set(node.where.preimage_pw_multi_aff(to_copy))
-    return None
 
 
 class _Generator:
     """Walks isl's AST with the loops' marks and C names in scope."""
 
     def __init__(
-        self, program: Program, blocked: Blocked, leaves: Mapping[str, _Leaf], name: str
+        self, program: Program, blocked: Blocked, leaves: Mapping[str, Leaf], name: str
     ) -> None:
         self.program = program
+        self.blocked = blocked
         self.blocks = blocked.blocks
         self.leaves = leaves
         self.name = name
@@ -181,6 +108,8 @@ class _Generator:
         self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
         self.buffers = {s.name: self._buffer(s) for s in program.scratches}
         self._name_blocks()
+        #: the iterator of the innermost loop, where it is a vector loop, and what it writes
+        self.vector: tuple[str, frozenset[str]] | None = None
         #: names of locals declared so far around a place, and anywhere
         self.locals: set[str] = set()
         self.all_locals: set[str] = set()
@@ -203,7 +132,9 @@ class _Generator:
             if self._home(s) and self.buffers[s.name].heap
         )
         block = without_unused(replace(block, buffers=(*local, *block.buffers)))
-        return Function(self.name, prototype, block, heap, private)
+        taken |= {c_name(self.name), *(loop.iterator for loop in loops_in(block))}
+        function = Function(self.name, prototype, block, heap, private)
+        return outline(function, self.arguments, taken)
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -330,15 +261,16 @@ class _Generator:
         start = c_affine(node.for_get_init(), names)[0]
         local = self._buffers_at(loop.name, heap=False)
         if node.for_is_degenerate():
-            inner = {**names, isl_name: _operand(start)}
+            inner = {**names, isl_name: operand(start)}
             body = _block(self._node(node.for_get_body(), inner, ()))
             return replace(body, buffers=(*body.buffers, *self._declared_at(loop.name)))
         taken = self._taken(names)
         iterator = fresh(c_name(loop.iterator), taken)
         inner = {**names, isl_name: iterator}
-        around = set(self.locals)
+        around = set(self.locals), self.vector
+        self.vector = (iterator, self._written(loop)) if loop.mark == "vector" else None
         body = _block(self._node(node.for_get_body(), inner, ()))
-        self.locals = around
+        self.locals, self.vector = around
         mark = self._pragma(loop)
         step = int(c_affine(node.for_get_inc(), inner)[0])
         return For(
@@ -352,6 +284,15 @@ class _Generator:
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
         )
+
+    def _written(self, loop: PlanLoop) -> frozenset[str]:
+        """The arrays and buffers that a loop writes to."""
+        made = self.blocked.assignments
+        own = [name for name in loop.copies if name not in made]
+        arrays = {name: self.program.copies[name].statement.array for name in own}
+        stores = [(a, self.program.scratch(n, a, reading=False)) for n, a in arrays.items()]
+        written = {scratch.name if scratch else array for array, scratch in stores}
+        return frozenset(written | {made[name].buffer for name in loop.copies if name in made})
 
     def _pragma(self, loop: PlanLoop) -> str:
         """The mark that C shows: one level of threads, none among lanes, and no heap buffer
@@ -395,7 +336,20 @@ class _Generator:
         assignment = leaf.assignment
         # a target without locals, so that updates of one element look alike
         target = self._element(assignment.buffer, assignment.index, lambda e: printed(e, {}).text)
-        value, locals_ = shared(assignment.value, printed, assignment.inlined, self._taken(names))
+
+        def is_fixed(expr: Expr) -> bool:
+            iterator, written = self.vector or ("", frozenset[str]())
+            if isinstance(expr, Load):
+                return expr.array not in written
+            return iterator not in names_in(printed(expr, {}).text)
+
+        value, locals_ = shared(
+            assignment.value,
+            printed,
+            assignment.inlined,
+            self._taken(names),
+            is_fixed if self.vector else None,
+        )
         self.locals.update(local.name for local in locals_)
         self.all_locals |= self.locals
         buffer = self.buffer_names[assignment.buffer]
@@ -452,15 +406,11 @@ def _at_least_one(extent: PwAff, context: Set) -> PwAff:
 def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
     """About how many iterations a loop runs: its bound less its start; never below zero."""
     bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
-    return bound if start == "0" else f"max_i64(0, {bound} - {_operand(start)})"
+    return bound if start == "0" else f"max_i64(0, {bound} - {operand(start)})"
 
 
 def _block(node: Node) -> Block:
     return node if isinstance(node, Block) else Block((node,))
-
-
-def _operand(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def _buffer_names(scratches: Mapping[str, str]) -> list[str]:

@@ -16,7 +16,7 @@ anywhere else: the loops then stay as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ from polyopt.isl import (
     instance_space,
     params_of,
 )
-from polyopt.transform.tree import Copy, PlanLoop, copies_in, loops_of, replace_loop, with_values
+from polyopt.transform.tree import Copy, PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -109,8 +109,8 @@ class RegisterBlock:
     def moved(self, name: str) -> Hosted:
         """The assignment of the copy that fills the block, or of the one that empties it."""
         type_ = self.assignment.type
-        there = tuple(index_of(_named(x, name)) for x in self.target)
-        here = tuple(index_of(_named(x, name)) for x in self.inside)
+        there = tuple(index_of(named(x, name)) for x in self.target)
+        here = tuple(index_of(named(x, name)) for x in self.inside)
         if name == self.fill:
             value = Load(type_, self.assignment.buffer, there)
             return Hosted(self.buffer, here, value, ())
@@ -118,42 +118,7 @@ class RegisterBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocked:
-    """A program with blocks in place of the nests of loops marked ``registers``."""
-
-    program: Program
-    #: the program as planned: storage is what it says
-    planned: Program
-    #: by the name of the loop
-    blocks: Mapping[str, RegisterBlock]
-    #: what the copies compute that are not in the program they were made from
-    assignments: Mapping[str, Hosted]
-
-    @property
-    def cores(self) -> Mapping[str, RegisterBlock]:
-        """The blocks by the copy that computes them."""
-        return {block.core: block for block in self.blocks.values()}
-
-
-def with_blocks(program: Program) -> Blocked:
-    """The program as code is made of it: blocks where loops are marked and allow them."""
-    result = Blocked(program, program, {}, {})
-    for loop in loops_of(program.tree):
-        if loop.mark == "registers":
-            nest = _nest(program, loop)
-            found = _block(program, nest) if nest is not None else None
-            if nest is None or found is None:
-                plain = replace_loop(
-                    result.program.tree, loop.name, lambda n: (replace(n, mark=""),)
-                )
-                result = replace(result, program=replace(result.program, tree=plain))
-            else:
-                result = _blocked(result, nest, *found)
-    return result
-
-
-@dataclass(frozen=True, eq=False)
-class _Nest:
+class Nest:
     """A marked loop's nest, in terms of the values of the loops around its one statement."""
 
     copy: Copy
@@ -170,7 +135,8 @@ class _Nest:
     context: Set
 
 
-def _nest(program: Program, loop: PlanLoop) -> _Nest | None:
+def nest_of(program: Program, loop: PlanLoop) -> Nest | None:
+    """The nest of a marked loop; ``None`` where it has not the form of a block's."""
     names = copies_in(loop)
     if len(names) != 1 or any(len(node.body) != 1 for node in loops_of((loop,))):
         return None
@@ -188,7 +154,7 @@ def _nest(program: Program, loop: PlanLoop) -> _Nest | None:
         return None
     copy = program.copies[names[0]]
     context = program.scop.context
-    return _Nest(copy, loop, path, outer, block - outer, times, box.offsets, sides, context)
+    return Nest(copy, loop, path, outer, block - outer, times, box.offsets, sides, context)
 
 
 def _box_of(times: Set, outer: int, block: int) -> Map:
@@ -199,7 +165,7 @@ def _box_of(times: Set, outer: int, block: int) -> Map:
     return pairs.project_out(dim_type.in_, outer, count - outer)
 
 
-def _block(program: Program, nest: _Nest) -> tuple[RegisterBlock, Set] | None:
+def block_of(program: Program, nest: Nest) -> tuple[RegisterBlock, Set] | None:
     """The block of a nest, and ``{ [t, k] }`` for which all of what it stores takes part."""
     assignment = hosted(program, nest.copy.name)
     lanes, type_ = nest.path[-1].width, assignment.type
@@ -236,7 +202,7 @@ def _block(program: Program, nest: _Nest) -> tuple[RegisterBlock, Set] | None:
 
 
 def _operands(
-    program: Program, nest: _Nest, assignment: Hosted, onto: PwMultiAff, full: Set
+    program: Program, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
 ) -> dict[int, Operand | None] | None:
     """The loads by id, the target's own as ``None``; ``None`` where one does not fit a block."""
     box = _box(nest, full)
@@ -309,14 +275,14 @@ def _joined(parts: list[PwAff]) -> PwMultiAff:
     return result
 
 
-def _first(nest: _Nest, core: Set) -> PwMultiAff:
+def _first(nest: Nest, core: Set) -> PwMultiAff:
     """``{ core[t, k] -> [t, k, first(t)] }``."""
     count = nest.outer + nest.reductions
     dims = [affine_var(core.get_space(), level) for level in range(count)]
     return _joined([*dims, *(_of_outer(o, core) for o in nest.firsts)])
 
 
-def _at_block(nest: _Nest, fill: Set) -> PwMultiAff:
+def _at_block(nest: Nest, fill: Set) -> PwMultiAff:
     """``{ fill[t, b] -> [t, 0, b] }``."""
     space = fill.get_space()
     outer = [affine_var(space, level) for level in range(nest.outer)]
@@ -325,7 +291,7 @@ def _at_block(nest: _Nest, fill: Set) -> PwMultiAff:
     return _joined([*outer, *zeros, *inner])
 
 
-def _box(nest: _Nest, full: Set) -> Sequence[Set]:
+def _box(nest: Nest, full: Set) -> Sequence[Set]:
     """``{ [t, k, b] }`` of whole blocks; per loop, those with a neighbour further along it."""
     start, count = nest.outer + nest.reductions, len(nest.extents)
     box = full.add_dims(dim_type.set, count)
@@ -373,7 +339,7 @@ def _step(form: PwAff, position: int, where: Set) -> int | None:
     return least.to_python() if least.is_int() and least.eq(most) else None
 
 
-def _has_room(program: Program, operand: Operand, nest: _Nest, full: Set) -> bool:
+def _has_room(program: Program, operand: Operand, nest: Nest, full: Set) -> bool:
     """Whether all elements of the block find a place in an operand's buffer."""
     if not operand.moves:
         return True
@@ -395,7 +361,7 @@ def _has_room(program: Program, operand: Operand, nest: _Nest, full: Set) -> boo
     return True
 
 
-def _full(nest: _Nest) -> Set:
+def _full(nest: Nest) -> Set:
     """``{ [t, k] }`` in which every element takes part that does in any ``k``."""
     start, count = nest.outer + nest.reductions, len(nest.extents)
     times = nest.times
@@ -407,118 +373,7 @@ def _full(nest: _Nest) -> Set:
     return present.subtract(missing).coalesce()
 
 
-# -- the tree ------------------------------------------------------------------------------------
-
-
-def _blocked(result: Blocked, nest: _Nest, block: RegisterBlock, full: Set) -> Blocked:
-    """The program with fill, core and drain in place of a nest, and what is left of it."""
-    program = result.program
-    start, count = nest.outer + nest.reductions, len(nest.extents)
-    present = nest.times.project_out(dim_type.set, start, count)
-    rest = present.subtract(full).coalesce()
-    earlier, later = _around(full, rest, nest)
-    stored = nest.times.intersect(full.insert_dims(dim_type.set, start, count))
-    stored = stored.project_out(dim_type.set, nest.outer, nest.reductions).coalesce()
-    outer, reductions, inner = (
-        nest.path[: nest.outer],
-        nest.path[nest.outer : start],
-        nest.path[start:],
-    )
-    moving = _Maker(program, outer)
-    nodes: list[PlanLoop | str] = []
-    if not earlier.is_empty():
-        nodes.append(moving.part(nest, earlier, "before"))
-    nodes.append(moving.loops(block.fill, stored, inner, "load"))
-    nodes.append(moving.loops(block.core, full, reductions, ""))
-    nodes.append(moving.loops(block.drain, stored, inner, "store"))
-    if not later.is_empty():
-        nodes.append(moving.part(nest, later, "after"))
-    tree = replace_loop(program.tree, nest.loop.name, lambda _: tuple(nodes))
-    tree = with_values(tree, moving.values)
-    copies = {n: c for n, c in program.copies.items() if n != nest.copy.name}
-    assignments = {
-        **result.assignments,
-        block.fill: block.moved(block.fill),
-        block.drain: block.moved(block.drain),
-        block.core: block.assignment,
-        **{name: _over(block.assignment, copy) for name, copy in moving.parts.items()},
-    }
-    changed = replace(program, copies={**copies, **moving.copies}, tree=tree)
-    return Blocked(changed, result.planned, {**result.blocks, block.loop: block}, assignments)
-
-
-def _around(full: Set, rest: Set, nest: _Nest) -> tuple[Set, Set]:
-    """Iterations ``{ [t, k] }`` of the rest before those of the block, and after them."""
-    if rest.is_empty():
-        return rest, rest
-    order = Map.lex_lt(rest.get_space())
-    for level in range(nest.outer):
-        order = order.equate(dim_type.in_, level, dim_type.out, level)
-    before = order.intersect_domain(rest).intersect_range(full).domain().coalesce()
-    return before, rest.subtract(before).coalesce()
-
-
-class _Maker:
-    """Makes copies over loop values, and the loops around them."""
-
-    def __init__(self, program: Program, outer: tuple[PlanLoop, ...]) -> None:
-        self.program = program
-        self.outer = outer
-        self.copies: dict[str, Copy] = {}
-        self.parts: dict[str, Copy] = {}
-        self.values: dict[str, dict[str, PwAff]] = {loop.name: {} for loop in outer}
-
-    def loops(self, name: str, domain: Set, inner: tuple[PlanLoop, ...], suffix: str) -> PlanLoop:
-        """A nest whose loops' values are the dimensions of a new copy."""
-        statement = self.program.copies[name.rpartition("#")[0]].statement
-        copy = Copy(name, statement, domain.set_tuple_name(name), len(self.outer))
-        self.copies[name] = copy
-        space = copy.domain.get_space()
-        for level, loop in enumerate(self.outer):
-            self.values[loop.name][name] = affine_var(space, level)
-        node: PlanLoop | str = name
-        for level, loop in reversed(list(enumerate(inner, len(self.outer)))):
-            mark = "" if suffix else loop.mark
-            values = {name: affine_var(space, level)}
-            node = PlanLoop(f"{loop.name}{suffix and '_'}{suffix}", values, (node,), mark)
-        assert isinstance(node, PlanLoop)
-        return node
-
-    def part(self, nest: _Nest, times: Set, suffix: str) -> PlanLoop:
-        """The nest itself for some of its iterations ``{ [t, k] }``."""
-        name = f"{nest.copy.name}#{suffix}"
-        extra = len(nest.path) - times.dim(dim_type.set)
-        wanted = times.add_dims(dim_type.set, extra)
-        domain = self.program.prefixes[nest.copy.name].intersect_range(wanted).domain()
-        copy = replace(nest.copy, name=name, domain=domain.coalesce().set_tuple_name(name))
-        self.copies[name] = self.parts[name] = copy
-        for loop in self.outer:
-            self.values[loop.name][name] = _named(loop.values[nest.copy.name], name)
-        node: PlanLoop | str = name
-        for loop in reversed(nest.path[nest.outer :]):
-            values = {name: _named(loop.values[nest.copy.name], name)}
-            mark = "" if loop.mark == "registers" else loop.mark
-            node = replace(
-                loop, name=f"{loop.name}_{suffix}", values=values, body=(node,), mark=mark
-            )
-        assert isinstance(node, PlanLoop)
-        return node
-
-
-def _named(form: PwAff, name: str) -> PwAff:
+def named(form: PwAff, name: str) -> PwAff:
     """The form over a tuple of another name."""
     space = form.get_space().domain().set_tuple_name(dim_type.set, name)
     return form.set_tuple_id(dim_type.in_, space.get_tuple_id(dim_type.set))
-
-
-def _over(assignment: Hosted, copy: Copy) -> Hosted:
-    """The assignment over a copy of another name."""
-
-    def renamed(expr: Expr) -> Expr:
-        if isinstance(expr, Affine):
-            return Affine(expr.type, _named(expr.form, copy.name))
-        children = tuple(map(renamed, expr.children))
-        return expr.with_children(children) if children else expr
-
-    index = tuple(map(renamed, assignment.index))
-    return Hosted(assignment.buffer, index, renamed(assignment.value), ())

@@ -23,39 +23,17 @@ from polyopt.errors import (
 )
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget
-from polyopt.transform import (
-    fuse as _fuse,
-)
-from polyopt.transform import (
-    inline as _inline,
-)
-from polyopt.transform import (
-    interchange as _interchange,
-)
-from polyopt.transform import (
-    marks as _marks,
-)
-from polyopt.transform import (
-    merge as _merge,
-)
-from polyopt.transform import (
-    pack as _pack,
-)
-from polyopt.transform import (
-    reschedule as _reschedule,
-)
-from polyopt.transform import (
-    skew as _skew,
-)
-from polyopt.transform import (
-    split as _split,
-)
-from polyopt.transform import (
-    store as _store,
-)
-from polyopt.transform import (
-    tile as _tile,
-)
+from polyopt.transform import fuse as _fuse
+from polyopt.transform import inline as _inline
+from polyopt.transform import interchange as _interchange
+from polyopt.transform import marks as _marks
+from polyopt.transform import merge as _merge
+from polyopt.transform import pack as _pack
+from polyopt.transform import reschedule as _reschedule
+from polyopt.transform import skew as _skew
+from polyopt.transform import split as _split
+from polyopt.transform import store as _store
+from polyopt.transform import tile as _tile
 from polyopt.transform.find import find_loop, loops_around
 from polyopt.transform.hints import merge_hint, suggestion
 from polyopt.transform.initial import initial_program, source_program
