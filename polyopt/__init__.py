@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from polyopt import errors
-    from polyopt.auto import auto
+    from polyopt.auto import affine, auto
     from polyopt.frontend.c import parse_c
     from polyopt.frontend.loops import (
         boolean,
@@ -71,16 +71,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "Plan", "Scop", "assume", "atan2", "auto", "boolean", "cast", "ceil", "clamp",
-    "clamped", "cos", "erf", "errors", "exp", "exp2", "f32", "f64", "floor", "fmod", "i8", "i16",
-    "i32", "i64", "input", "load_kernel", "log", "log2", "max", "min", "mirrored", "padded",
+    "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "boolean", "cast", "ceil",
+    "clamp", "clamped", "cos", "erf", "errors", "exp", "exp2", "f32", "f64", "floor", "fmod", "i8",
+    "i16", "i32", "i64", "input", "load_kernel", "log", "log2", "max", "min", "mirrored", "padded",
     "parse_c", "pipeline", "pow", "product", "same_scop", "scalar", "scop", "select", "sin",
     "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
 ]  # fmt: skip
 
 #: where the public names live
 _NAMES_IN: Final = {
-    "polyopt.auto": "auto",
+    "polyopt.auto": "affine auto",
     "polyopt.frontend.c": "parse_c",
     "polyopt.frontend.loops": "boolean f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
     "polyopt.frontend.stages": (

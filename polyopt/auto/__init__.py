@@ -9,13 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.auto.affine import affine, reordered
+from polyopt.auto.contractions import contractions
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.rows import pipelines
+from polyopt.auto.serial import rows_together, strips
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
+from polyopt.auto.timetiles import time_tiles
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.transform.plan import Plan
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     #: one stage of the search: a plan in, a plan and what was decided out
     Step = Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]
 
-__all__ = ["auto"]
+__all__ = ["affine", "auto"]
 
 
 def auto(
@@ -57,6 +61,7 @@ def auto(
     plan = _Search(Model(machine, numbers)).run(start)
     if not is_proven(plan):
         plan = _Search(Model(machine, numbers, cautious=True)).run(start)
+    plan = reordered(plan, start, Model(machine, numbers))
     return replace(plan, checked=True)
 
 
@@ -73,15 +78,22 @@ class _Search:
     def run(self, plan: Plan) -> Plan:
         """The plan that the search ends with, its remarks with it."""
         numbers, cores = self.model.sizes, self.model.target.cores
+        in_time = time_tiles(plan, self.model.target, numbers)
+        if in_time is not None and in_time[0] is not plan:
+            plan, said = arrange(in_time[0], self._is_legal)
+            return replace(plan, remarks=(*in_time[1], *said))
         steps: list[Step] = [
             inline_cheap,
             lambda p: join_spaces(p, self._is_legal),
+            lambda p: contractions(p, self.model.target, numbers),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
             lambda p: arrange(p, self._is_legal),
+            lambda p: rows_together(p, numbers, is_proven),
+            lambda p: strips(p, self.model.target, numbers, is_proven),
             lambda p: parallelize_outer(p, numbers, cores),
         ]
-        remarks: tuple[Remark, ...] = ()
+        remarks: tuple[Remark, ...] = in_time[1] if in_time is not None else ()
         for step in steps:
             plan, said = self._take(step, plan)
             remarks += said

@@ -85,10 +85,20 @@ def _grouped(program: Program) -> set[str]:
 
 def next_root(program: Program, done: set[str]) -> str | None:
     """The last space in textual order that is a root still: not fused into another."""
+    done = done | in_blocks(program)
     spaces = [program.copies[name].statement.array for name in program.places
               if not program.copies[name].outer]  # fmt: skip
     open_ = [space for space in dict.fromkeys(reversed(spaces)) if space not in done]
     return open_[0] if open_ else None
+
+
+def in_blocks(program: Program) -> set[str]:
+    """The arrays that a nest computes in register blocks: it stays as it is."""
+    return {
+        program.copies[name].statement.array
+        for name, place in program.places.items()
+        if any(loop.mark == "registers" for loop in place.loops)
+    }
 
 
 def producers_of(program: Program, spaces: set[str]) -> list[str]:
@@ -105,7 +115,8 @@ def producers_of(program: Program, spaces: set[str]) -> list[str]:
         if not program.copies[name].outer
     ]
     wanted = [a for a in dict.fromkeys(reversed(order)) if a in read and a not in spaces]
-    return [a for a in wanted if program.scop.array(a).role == "temp"]
+    blocks = in_blocks(program)
+    return [a for a in wanted if program.scop.array(a).role == "temp" and a not in blocks]
 
 
 def _group_root(plan: Plan, model: Model, root: str, budget: Budget) -> tuple[Plan, list[Remark]]:

@@ -114,6 +114,7 @@ def _jumps(program: Program, loop: PlanLoop) -> bool:
         _changes_rows(touch, program.copies[host].outer + iterator)
         for host in copies_in(loop)
         if (iterator := _last_iterator(program.copies[host].statement)) is not None
+        and loop.values[host].involves_dims(dim_type.in_, program.copies[host].outer + iterator, 1)
         for touch in program.read_events
         if touch.host == host and touch.access.array != program.copies[host].statement.array
     ]
@@ -153,7 +154,7 @@ def _separated(plan: Plan, loop: PlanLoop) -> Plan:
 
 def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
     """Each statement group of the loop gets a loop of its own, innermost in its nest."""
-    plan = _widen_locals(plan, loop)
+    plan = widen_locals(plan, loop)
     firsts = [copies_in(child)[0] for child in loop.body]
     for first in firsts[1:]:
         current = _loop_with(plan.program, first, loop.iterator)
@@ -165,7 +166,7 @@ def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
     return plan
 
 
-def _widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
+def widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
     """Buffers private to an iteration of the loop become private to the loop around it."""
     path = path_to(plan.program, loop.name)
     outer = path[-2].name if len(path) > 1 else ""
@@ -228,13 +229,13 @@ def _reductions_around(program: Program, copy: str, vector: PlanLoop | None) -> 
     path = program.places[copy].loops
     result: list[PlanLoop] = []
     for loop in reversed(path[: path.index(vector)]):
-        if len(loop.body) != 1 or _moves_target(program, copy, loop):
+        if len(loop.body) != 1 or moves_target(program, copy, loop):
             break
         result.insert(0, loop)
     return result
 
 
-def _moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
+def moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
     """Whether the element that a copy writes depends on the loop."""
     scheduled = program.copies[copy]
     used = [

@@ -41,6 +41,23 @@ _MATH = re.compile(
 )
 
 
+#: vector types, and their values wherever they are in memory
+_VECTOR = re.compile(r"\b((f(?:32|64))x(\d+))(?:_at)?\b")
+_ELEMENTS = {"f32": ("float", 4), "f64": ("double", 8)}
+
+
+def _vector_types(body: str) -> str:
+    lines: list[str] = []
+    for name, element, lanes in sorted(set(_VECTOR.findall(body))):
+        type_, size = _ELEMENTS[element]
+        wide = f"vector_size({size * int(lanes)})"
+        lines.append(f"typedef {type_} {name} __attribute__(({wide}));")
+        lines.append(
+            f"typedef {type_} {name}_at __attribute__(({wide}, aligned({size}), may_alias));"
+        )
+    return "\n".join(lines)
+
+
 def print_c(function: Function) -> str:
     """The complete translation unit of a kernel."""
     body = _function(function)
@@ -62,7 +79,8 @@ def print_c(function: Function) -> str:
     comment = f"/*\n{note} */\n" if note else ""
     if " buffer(" in body:
         support = _BUFFER + support
-    parts = [comment + "\n".join(dict.fromkeys(heads)), support.rstrip(), body]
+    types = _vector_types(body)
+    parts = [comment + "\n".join(dict.fromkeys(heads)), types, support.rstrip(), body]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

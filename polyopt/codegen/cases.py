@@ -67,7 +67,10 @@ def _usual(program: Program, test: Set, everything: Set) -> Set:
 
 def _tests(program: Program, name: str, depth: int) -> list[Set]:
     """``{ [t] }``: when the tests of a copy hold that the outer ``depth`` loops decide."""
-    copy, assignment = program.copies[name], hosted(program, name)
+    copy = program.copies[name]
+    if not (program.inlined or any(isinstance(e, Inside) for e in walk(copy.statement.value))):
+        return []
+    assignment = hosted(program, name)
     domain = copy.domain.intersect_params(program.scop.context)
     found: list[Set] = []
     for expr in (*assignment.index, assignment.value):

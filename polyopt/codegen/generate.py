@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import accumulate
+from polyopt.codegen.blocks import with_blocks
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.hoist import hoist
-from polyopt.codegen.hosted import Hosted, hosted
+from polyopt.codegen.leaves import Leaf, isl_tree
 from polyopt.codegen.loops import (
     Assign,
     Block,
@@ -32,25 +33,17 @@ from polyopt.codegen.program import (
 )
 from polyopt.codegen.shared import shared
 from polyopt.codegen.unused import without_unused
+from polyopt.codegen.vectors import block_body, in_registers
 from polyopt.errors import InternalError
-from polyopt.ir.expr import Affine, Expr, Inside, Load, walk
+from polyopt.ir.expr import Affine, Expr, Inside, Load
 from polyopt.isl import (
-    AstBuild,
-    AstExpr,
     AstNode,
-    Id,
     IslError,
-    Map,
     PwAff,
-    PwMultiAff,
-    Schedule,
     Set,
     affine_constant,
     ast_node_type,
-    ast_options,
     constant_value,
-    context,
-    tuple_name,
 )
 from polyopt.transform.find import path_to
 from polyopt.transform.tree import PlanLoop, loops_of
@@ -58,6 +51,7 @@ from polyopt.transform.tree import PlanLoop, loops_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.ctext import CText
     from polyopt.ir.scop import Array
     from polyopt.transform.program import Program
@@ -69,79 +63,36 @@ SUBSCRIPTS = ("column", "row")
 STACK_BYTES = 32 * 1024
 
 
-@dataclass(frozen=True, eq=False)
-class _Leaf:
-    """What one generated statement needs: its assignment, and C for its affine parts."""
-
-    assignment: Hosted
-    #: id of an affine or condition node -> isl's expression in the generated iterators
-    affine: Mapping[int, AstExpr]
-
-
 def generate(program: Program, name: str) -> Function:
     """The LoopAST of a program, as a C function called ``name``."""
-    leaves: dict[str, _Leaf] = {}
+    leaves: dict[str, Leaf] = {}
+    blocked = with_blocks(program)
+    run = blocked.program
     try:
-        tree = _isl_tree(program, materialize(program), leaves)
+        tree = isl_tree(blocked, materialize(run), leaves)
     except IslError:
         # what isl cannot do is find where an unrolled loop starts; its message may be lost
-        if not any(loop.mark == "unroll" for loop in loops_of(program.tree)):
+        if not any(loop.mark == "unroll" for loop in loops_of(run.tree)):
             raise
         leaves.clear()
-        tree = _isl_tree(program, materialize(program, spelled=True), leaves)
-    return _Generator(program, leaves, name).function(tree)
-
-
-def _isl_tree(program: Program, schedule: Schedule, leaves: dict[str, _Leaf]) -> AstNode:
-    """isl's AST of a schedule; ``leaves`` gets what its statements need."""
-    assignments = {copy: hosted(program, copy) for copy in program.places}
-
-    def each(node: AstNode, build: AstBuild) -> AstNode:
-        key = f"leaf{len(leaves)}"
-        leaves[key] = _leaf(build, assignments)
-        return node.set_annotation(Id(key, context=context()))
-
-    with ast_options():
-        # islpy hands back the callback's handle too: it has to outlive the generation
-        build, _handle = AstBuild.from_context(program.scop.context).set_at_each_domain(each)
-        return build.node_from_schedule(schedule)
-
-
-def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> _Leaf:
-    schedule = Map.from_union_map(build.get_schedule())
-    assignment = assignments[tuple_name(schedule.domain())]
-    to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }
-    affine: dict[int, AstExpr] = {}
-    for expr in (*assignment.index, assignment.value):
-        for node in walk(expr):
-            found = _in_loops(build, node, to_copy)
-            if found is not None:
-                affine[id(node)] = found
-    return _Leaf(assignment, affine)
-
-
-def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | None:
-    if isinstance(node, Affine):
-        form = node.form.pullback_pw_multi_aff(to_copy)
-        if form.domain().is_empty():
-            # in a branch that is never taken, where a buffer has no element to name
-            form = affine_constant(form.get_space().domain(), 0)
-        return build.expr_from_pw_aff(form)
-    if isinstance(node, Inside):
-        return build.expr_from_set(node.where.preimage_pw_multi_aff(to_copy))
-    return None
+        tree = isl_tree(blocked, materialize(run, spelled=True), leaves)
+    return _Generator(program, blocked, leaves, name).function(tree)
 
 
 class _Generator:
     """Walks isl's AST with the loops' marks and C names in scope."""
 
-    def __init__(self, program: Program, leaves: Mapping[str, _Leaf], name: str) -> None:
+    def __init__(
+        self, program: Program, blocked: Blocked, leaves: Mapping[str, Leaf], name: str
+    ) -> None:
         self.program = program
+        self.blocked = blocked
+        self.blocks = blocked.blocks
         self.leaves = leaves
         self.name = name
         self.arguments = signature_of(program.scop)
         self.arrays = {a.name: a for a in program.scop.arrays}
-        self.loops = {loop.name: loop for loop in loops_of(program.tree)}
+        self.loops = {loop.name: loop for loop in loops_of(blocked.program.tree)}
         argument_names = {a.name: a.c_name for a in self.arguments}
         temps = [s.name for s in self._stored_temps()]
         scratches = {s.name: s.array for s in program.scratches}
@@ -156,6 +107,7 @@ class _Generator:
             self.buffer_names[scratch] = own[key]
         self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
         self.buffers = {s.name: self._buffer(s) for s in program.scratches}
+        self._name_blocks()
         #: the iterator of the innermost loop, where it is a vector loop, and what it writes
         self.vector: tuple[str, frozenset[str]] | None = None
         #: names of locals declared so far around a place, and anywhere
@@ -203,7 +155,7 @@ class _Generator:
         type_ = self.arrays[scratch.array].type
         bytes_ = _bytes(scratch.extents, type_.bytes)
         single = all(constant_value(e) == 1 for e in scratch.extents)
-        texts = () if single else self._extents(scratch.extents)
+        texts = () if single else self._extents(scratch.ordered(scratch.extents))
         heap = not single and (bytes_ is None or bytes_ > STACK_BYTES)
         return Buffer(self.buffer_names[scratch.name], type_, texts, heap, bytes_)
 
@@ -223,11 +175,12 @@ class _Generator:
         return parallel[0] if parallel else ""
 
     def _buffers_at(self, loop: str, *, heap: bool) -> tuple[Buffer, ...]:
-        return tuple(
+        found = tuple(
             self.buffers[s.name]
             for s in self.program.scratches
             if self._home(s) == loop and self.buffers[s.name].heap == heap
         )
+        return found if heap else (*found, *self._block_buffers(loop))
 
     def _declared_at(self, loop: str) -> tuple[Buffer, ...]:
         """Buffers of a loop that is not written as one: also those of each thread."""
@@ -252,6 +205,9 @@ class _Generator:
         out because it runs once: only its buffers remain."""
         loop = self.loops[node.mark_get_id().get_name()]
         inner = self._node(node.mark_get_node(), names, (loop,))
+        block = self.blocks.get(loop.name)
+        if block is not None:
+            inner = in_registers(block, self.buffer_names[block.buffer], inner)
         return self._scoped(inner, marks)
 
     def _sequence(
@@ -267,6 +223,23 @@ class _Generator:
             else:
                 result.append(self._scoped(Block(tuple(inner)), marks))
         return Block(tuple(result))
+
+    def _name_blocks(self) -> None:
+        for block in self.blocks.values():
+            taken = {*self.buffer_names.values(), *self.params.values()}
+            array = self.program.copies[block.copy].statement.array
+            name = fresh(f"{c_name(array)}_block", taken)
+            extents = tuple(map(str, block.extents))
+            self.buffer_names[block.buffer] = name
+            self.buffers[block.buffer] = Buffer(name, block.assignment.type, extents, heap=False)
+
+    def _block_buffers(self, loop: str) -> tuple[Buffer, ...]:
+        """Blocks whose nests stand in a loop."""
+        return tuple(
+            self.buffers[block.buffer]
+            for block in self.blocks.values()
+            if path_to(self.program, block.loop)[-2].name == loop
+        )
 
     def _scoped(self, node: Node, loops: tuple[PlanLoop, ...]) -> Node:
         buffers = tuple(b for loop in loops for b in self._declared_at(loop.name))
@@ -314,9 +287,12 @@ class _Generator:
 
     def _written(self, loop: PlanLoop) -> frozenset[str]:
         """The arrays and buffers that a loop writes to."""
-        arrays = {name: self.program.copies[name].statement.array for name in loop.copies}
+        made = self.blocked.assignments
+        own = [name for name in loop.copies if name not in made]
+        arrays = {name: self.program.copies[name].statement.array for name in own}
         stores = [(a, self.program.scratch(n, a, reading=False)) for n, a in arrays.items()]
-        return frozenset(scratch.name if scratch else array for array, scratch in stores)
+        written = {scratch.name if scratch else array for array, scratch in stores}
+        return frozenset(written | {made[name].buffer for name in loop.copies if name in made})
 
     def _pragma(self, loop: PlanLoop) -> str:
         """The mark that C shows: one level of threads, none among lanes, and no heap buffer
@@ -330,8 +306,13 @@ class _Generator:
         shared = any(s.at in inside and self.buffers[s.name].heap for s in self.program.scratches)
         return "" if shared else "vector"
 
-    def _user(self, node: AstNode, names: dict[str, str]) -> Assign:
-        leaf = self.leaves[node.get_annotation().get_name()]
+    def _user(self, node: AstNode, names: dict[str, str]) -> Node:
+        leaf = self.leaves.get(node.get_annotation().get_name())
+        if leaf is None:
+            return Block(())
+        if leaf.block is not None:
+            buffer = self.buffer_names[leaf.block.buffer]
+            return block_body(leaf.block, buffer, leaf.rows, self.buffer_names, names)
         loaded: dict[tuple[str, str], None] = {}
         forms: dict[str, Form] = {}
 
@@ -423,9 +404,9 @@ def _at_least_one(extent: PwAff, context: Set) -> PwAff:
 
 
 def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
-    """About how many iterations a loop runs: its bound less its start."""
+    """About how many iterations a loop runs: its bound less its start; never below zero."""
     bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
-    return bound if start == "0" else f"{bound} - {operand(start)}"
+    return bound if start == "0" else f"max_i64(0, {bound} - {operand(start)})"
 
 
 def _block(node: Node) -> Block:

@@ -6,7 +6,7 @@ Inlined operands are put in place of their loads; subscripts of buffers become
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polyopt.ir.build import binary, const
@@ -49,10 +49,20 @@ def hosted(program: Program, name: str) -> Hosted:
     scratch = program.scratch(name, copy.statement.array, reading=False)
     index = tuple(_pulled(e, identity, copy) for e in copy.statement.index)
     buffer = scratch.name if scratch else copy.statement.array
-    inlined: list[tuple[Expr, str]] = []
-    value = _value(program, copy, name, identity, inlined)
+    parts = _Parts()
+    value = _value(program, copy, name, identity, parts)
     place = _stored(program, name, scratch or copy.statement.array, index)
-    return Hosted(buffer, place, value, tuple(inlined))
+    return Hosted(buffer, place, value, tuple(parts.inlined))
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What became of some parts of a value."""
+
+    #: operands put in place of a load, and their arrays
+    inlined: list[tuple[Expr, str]] = field(default_factory=list["tuple[Expr, str]"])
+    #: by the id of a load: operations above it that its buffer's elements have done
+    done: dict[int, int] = field(default_factory=dict[int, int])
 
 
 def _identity(copy: Copy) -> PwMultiAff:
@@ -64,14 +74,14 @@ def _value(
     copy: Copy,
     host: str,
     to_copy: PwMultiAff,
-    inlined: list[tuple[Expr, str]],
+    parts: _Parts,
 ) -> Expr:
     """The copy's value over its host; ``to_copy`` is ``{ H[d] -> C[d'] }``.
 
-    ``inlined`` gets the operands put in place, and their arrays.
+    ``parts`` gets the operands put in place, and their arrays.
     """
     references = iter(copy.statement.reads)
-    return _over(program, copy, host, to_copy, copy.statement.value, references, inlined)
+    return _over(program, copy, host, to_copy, copy.statement.value, references, parts)
 
 
 def _over(
@@ -81,27 +91,34 @@ def _over(
     to_copy: PwMultiAff,
     expr: Expr,
     references: Iterator[object],
-    inlined: list[tuple[Expr, str]],
+    parts: _Parts,
 ) -> Expr:
     def over(part: Expr) -> Expr:
-        return _over(program, copy, host, to_copy, part, references, inlined)
+        return _over(program, copy, host, to_copy, part, references, parts)
 
     if isinstance(expr, (Affine, Inside)):
         return _pulled(expr, to_copy, copy)
     if not isinstance(expr, Load):
         children = tuple(map(over, expr.children))
+        for child in children:
+            if parts.done.get(id(child)):
+                parts.done[id(child)] -= 1
+                return child  # the buffer holds this operation's result
         return expr.with_children(children) if children else expr
     access = next(references)
     index = tuple(map(over, expr.index))
     operand = program.operand(copy, access)  # type: ignore[arg-type]
     if operand is not None:
         onward = _onto_operand(copy, operand)
-        value = _value(program, operand, host, onward.pullback_pw_multi_aff(to_copy), inlined)
-        inlined.append((value, expr.array))
+        value = _value(program, operand, host, onward.pullback_pw_multi_aff(to_copy), parts)
+        parts.inlined.append((value, expr.array))
         return value
-    scratch = program.scratch(host, expr.array)
+    scratch = program.scratch(host, expr.array, ref=access.ref)  # type: ignore[attr-defined]
     where = scratch.name if scratch else expr.array
-    return Load(expr.type, where, _stored(program, host, scratch or expr.array, index), expr.span)
+    found = Load(expr.type, where, _stored(program, host, scratch or expr.array, index), expr.span)
+    if scratch is not None and scratch.above:
+        parts.done[id(found)] = scratch.above
+    return found
 
 
 def _pulled(expr: Expr, to_copy: PwMultiAff, copy: Copy) -> Expr:
@@ -139,7 +156,7 @@ def _stored(
             continue
         offset = scratch.offsets[dimension].pullback_pw_multi_aff(to_times)
         result.append(_minus(expr, offset, scratch.stride(dimension)))
-    return tuple(result)
+    return scratch.ordered(result)
 
 
 def _modulo(expr: Expr, fold: int) -> Expr:

@@ -12,6 +12,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Vector:
+    """The C type of so many lanes of a scalar type, which ``vectors.py`` declares."""
+
+    element: ScalarType
+    lanes: int
+
+    @property
+    def c_name(self) -> str:
+        """``f32x16``."""
+        return f"{self.element.name}x{self.lanes}"
+
+    def at(self, element: str) -> str:
+        """The vector that starts at an element, wherever in memory that is."""
+        return f"*({self.c_name}_at *)&{element}"
+
+
+@dataclass(frozen=True)
 class Form:
     """The text of a subscript or a test, and a name for its value."""
 
@@ -45,7 +62,7 @@ class Assign:
     value: str
     #: the buffer that the target is an element of
     buffer: str = ""
-    type: ScalarType | None = None
+    type: ScalarType | Vector | None = None
     #: (buffer, text) of every load in the value and in ``locals``
     loads: tuple[tuple[str, str], ...] = ()
     declares: bool = False

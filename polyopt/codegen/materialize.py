@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.cases import cases
 from polyopt.codegen.copies import from_zero, iterations
+from polyopt.codegen.fronts import Fronts, fronts_of, is_front
 from polyopt.codegen.isolate import isolate_option
 from polyopt.isl import (
     Id,
@@ -20,14 +21,16 @@ from polyopt.isl import (
     UnionPwAff,
     UnionSet,
     UnionSetList,
+    affine_var,
     ast_loop_type,
     context,
     empty_set,
+    schedule_node_type,
 )
 from polyopt.transform.tree import PlanLoop, Tree, copies_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from polyopt.transform.program import Program
 
@@ -40,9 +43,14 @@ def materialize(program: Program, *, spelled: bool = False) -> Schedule:
     """
     if spelled:
         program = from_zero(program)
-    whole = _domain(program, tuple(program.places)).intersect_params(program.scop.context)
-    root = Schedule.from_domain(whole).get_root()
-    return _Filler(program, spelled).fill(root.child(0), program.tree).get_schedule()
+    roots = [node for node in program.tree if isinstance(node, PlanLoop)]
+    fronts = {node.name: fronts_of(program, node) for node in roots if is_front(node)}
+    filler = _Filler(program, spelled, fronts)
+    whole = empty_set()
+    for node in program.tree:
+        whole = whole.union(filler.domain(node))
+    root = Schedule.from_domain(whole.intersect_params(program.scop.context)).get_root()
+    return filler.fill(root.child(0), program.tree).get_schedule()
 
 
 def _domain(program: Program, names: tuple[str, ...]) -> UnionSet:
@@ -58,12 +66,20 @@ class _Filler:
 
     program: Program
     spelled: bool
+    #: by the name of their outermost loop
+    fronts: Mapping[str, Fronts]
+
+    def domain(self, node: PlanLoop | str) -> UnionSet:
+        """What isl runs of a node: its copies, or its blocks."""
+        if isinstance(node, PlanLoop) and node.name in self.fronts:
+            return self.fronts[node.name].blocks.to_union_set()
+        return _domain(self.program, copies_in(node))
 
     def fill(self, node: ScheduleNode, tree: Tree) -> ScheduleNode:
         """Put ``tree`` where ``node`` (a leaf) stands; returns the node at the same place."""
         if len(tree) == 1:
             return self._child(node, tree[0])
-        node = _insert_sequence(node, [_domain(self.program, copies_in(c)) for c in tree])
+        node = _insert_sequence(node, [self.domain(c) for c in tree])
         for position, child in enumerate(tree):
             inner = self._child(node.child(position).child(0), child)
             node = inner.parent().parent()
@@ -72,6 +88,8 @@ class _Filler:
     def _child(self, node: ScheduleNode, child: PlanLoop | str) -> ScheduleNode:
         if isinstance(child, str):
             return node
+        if child.name in self.fronts:
+            return self._front(node, self.fronts[child.name])
         if child.mark == "unroll" and self.spelled:
             return self._each(node, child, iterations(self.program, child))
         if child.mark == "vector":
@@ -91,6 +109,20 @@ class _Filler:
             node = node.band_member_set_ast_loop_type(0, ast_loop_type.atomic)
         node = self.fill(node.child(0), loop.body).parent()
         return node.insert_mark(Id(loop.name, context=context()))
+
+    def _front(self, node: ScheduleNode, fronts: Fronts) -> ScheduleNode:
+        """Loops over blocks, and below them an extension with what a block runs."""
+        inner = ScheduleNode.from_extension(fronts.inside)
+        inner = self.fill(inner.child(0), fronts.loops[-1].body).root()
+        for level, loop in enumerate(fronts.loops):
+            value = UnionPwAff.from_pw_aff(affine_var(fronts.blocks.get_space(), level))
+            node = node.insert_partial_schedule(MultiUnionPwAff.from_union_pw_aff(value))
+            node = node.band_member_set_ast_loop_type(0, ast_loop_type.atomic)
+            node = node.insert_mark(Id(loop.name, context=context())).child(0).child(0)
+        node = node.graft_before(inner)
+        while node.get_schedule_depth() > 0 or node.get_type() != schedule_node_type.mark:
+            node = node.parent()
+        return node
 
     def _each(
         self, node: ScheduleNode, loop: PlanLoop, parts: tuple[UnionSet, ...]

@@ -1,4 +1,4 @@
-"""parallelize, vectorize, unroll, separate: how a loop's iterations run, not which ones or where.
+"""parallelize, vectorize, unroll, separate, registers: how iterations run, not which or where.
 
 *Requires* for parallel: no dependence between iterations; for vector: none closer than the
 width. The proof checks both (transform/parallel.py). Unrolling owes nothing.
@@ -66,6 +66,15 @@ def separate(program: Program, loop: str) -> Program:
         raise InvalidOptionError(message)
     tree = replace_loop(program.tree, node.name, lambda n: (replace(n, separate=True),))
     return replace(program, tree=tree)
+
+
+def registers(program: Program, loop: str) -> Program:
+    """The program with what the loop's inner loops update kept in vector registers across it."""
+    node = find_loop(program, loop)
+    if not _nested(node):
+        message = f"{loop} holds no loop: there is no block to keep in registers"
+        raise NotPermutableError(message, hint="name the reduction's loop, around the block's")
+    return _mark(program, node.name, "registers", 0)
 
 
 def _nested(node: PlanLoop) -> list[PlanLoop]:

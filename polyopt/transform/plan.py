@@ -23,36 +23,17 @@ from polyopt.errors import (
 )
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget
-from polyopt.transform import (
-    fuse as _fuse,
-)
-from polyopt.transform import (
-    inline as _inline,
-)
-from polyopt.transform import (
-    interchange as _interchange,
-)
-from polyopt.transform import (
-    marks as _marks,
-)
-from polyopt.transform import (
-    merge as _merge,
-)
-from polyopt.transform import (
-    pack as _pack,
-)
-from polyopt.transform import (
-    skew as _skew,
-)
-from polyopt.transform import (
-    split as _split,
-)
-from polyopt.transform import (
-    store as _store,
-)
-from polyopt.transform import (
-    tile as _tile,
-)
+from polyopt.transform import fuse as _fuse
+from polyopt.transform import inline as _inline
+from polyopt.transform import interchange as _interchange
+from polyopt.transform import marks as _marks
+from polyopt.transform import merge as _merge
+from polyopt.transform import pack as _pack
+from polyopt.transform import reschedule as _reschedule
+from polyopt.transform import skew as _skew
+from polyopt.transform import split as _split
+from polyopt.transform import store as _store
+from polyopt.transform import tile as _tile
 from polyopt.transform.find import find_loop, loops_around
 from polyopt.transform.hints import merge_hint, suggestion
 from polyopt.transform.initial import initial_program, source_program
@@ -175,6 +156,20 @@ class Plan:
             "distribute", (loop,), {"at": at}, lambda p: _merge.distribute(p, loop, at)
         )
 
+    def reschedule(self, *, fusion: str = "smart") -> Plan:
+        """All loops anew, in the order that isl's scheduler finds: permutable bands.
+
+        ``fusion`` says where statements share loops: ``min`` nowhere, ``smart`` where none of
+        them loses a permutable loop, ``hybrid`` where isl finds them near, ``max`` wherever it is
+        legal. Has to come first. Raises ``NotDecidedError`` on a spent budget.
+        """
+        return self._move(
+            "reschedule",
+            (),
+            {"fusion": fusion},
+            lambda p: _reschedule.reschedule(p, fusion),
+        )
+
     # -- moves: producers and storage -------------------------------------------------------
 
     def fuse(
@@ -233,9 +228,30 @@ class Plan:
             lambda p: _store.store(p, array, at=at, fold=fold, extents=extents),
         )
 
-    def pack(self, array: str, *, at: str) -> Plan:
-        """Copy what an iteration of loop ``at`` reads of ``array`` into a buffer, and read that."""
-        return self._move("pack", (array,), {"at": at}, lambda p: _pack.pack(p, array, at))
+    def pack(
+        self,
+        array: str,
+        *,
+        at: str,
+        read: str | None = None,
+        order: Sequence[int] | None = None,
+        scaled: bool | None = None,
+    ) -> Plan:
+        """Copy what an iteration of loop ``at`` reads of ``array`` into a buffer, and read that.
+
+        ``read`` is the name of the one reference that the buffer is for, ``order`` gives the
+        array's dimensions as the buffer has them (``(1, 0)`` transposes), and ``scaled`` buffers
+        what operations with constants and scalars make of the elements: ``alpha * A[i][k]``.
+        """
+        order = None if order is None else tuple(order)
+        options = {"at": at, "read": read, "order": order, "scaled": scaled}
+
+        def change(program: Program) -> Program:
+            return _pack.pack(
+                program, array, at, read=read or "", order=order or (), scaled=bool(scaled)
+            )
+
+        return self._move("pack", (array,), options, change)
 
     # -- moves: marks -----------------------------------------------------------------------
 
@@ -262,6 +278,14 @@ class Plan:
     def separate(self, loop: str) -> Plan:
         """Border and partial iterations of a loop apart from the rest, which then has no tests."""
         return self._move("separate", (loop,), {}, lambda p: _marks.separate(p, loop))
+
+    def registers(self, loop: str) -> Plan:
+        """Keep the block of elements that the loops inside update in registers across a loop.
+
+        The loops inside: reductions, then unrolled ones of constant length, then a vector loop
+        with a width. Nests of another form are left as they are.
+        """
+        return self._move("registers", (loop,), {}, lambda p: _marks.registers(p, loop))
 
     # -- what it is -------------------------------------------------------------------------
 
@@ -469,6 +493,6 @@ MOVES = frozenset(
     {
         "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
         "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
-        "separate",
+        "separate", "registers", "reschedule",
     }
 )  # fmt: skip

@@ -44,10 +44,11 @@ if TYPE_CHECKING:
 
 
 def _alike(reads: Iterable[Touch]) -> Iterable[list[Touch]]:
-    """Reads by copy and array."""
-    groups: dict[tuple[str, str], list[Touch]] = {}
+    """Reads by copy, array and buffer."""
+    groups: dict[tuple[str, str, int], list[Touch]] = {}
     for touch in reads:
-        groups.setdefault((touch.copy, touch.access.array), []).append(touch)
+        key = (touch.copy, touch.access.array, id(touch.scratch))
+        groups.setdefault(key, []).append(touch)
     return groups.values()
 
 
@@ -116,9 +117,11 @@ class Program:
             result.setdefault(self.copies[name].statement.array, []).append(name)
         return result
 
-    def scratch(self, copy: str, array: str, *, reading: bool = True) -> Scratch | None:
+    def scratch(
+        self, copy: str, array: str, *, reading: bool = True, ref: str = ""
+    ) -> Scratch | None:
         """Which scratch a copy's accesses to an array go to; ``None`` for the array itself."""
-        store = self.store(copy, array, reading=reading)
+        store = self.store(copy, array, reading=reading, ref=ref)
         if store is None:
             return None
         if store not in self._found:
@@ -129,10 +132,12 @@ class Program:
     def _found(self) -> dict[Store, Scratch]:
         return {}
 
-    def store(self, copy: str, array: str, *, reading: bool = True) -> Store | None:
+    def store(self, copy: str, array: str, *, reading: bool = True, ref: str = "") -> Store | None:
         """The wish that a copy's accesses to an array fall under."""
-        skip = self.copies[copy].fills if reading else ""
-        return store_for(self.stores, array, self.places[copy], skip)
+        fills = self.copies[copy].fills
+        if fills and not reading:
+            return next(s for s in self.stores if s.name == fills)
+        return store_for(self.stores, array, self.places[copy], fills, ref)
 
     def operand(self, copy: Copy, access: Access) -> Copy | None:
         """The copy computed in place of a load, if its array is inlined.
@@ -152,10 +157,14 @@ class Program:
         """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
         array = store.array
         writers = self._writers.get(array, ())
-        readers = [n for n in self.readers(array) if self.store(n, array) is store]
+        readers = [
+            n
+            for n in self.readers(array)
+            if any(self.store(n, array, ref=ref) is store for ref in store.refs or ("",))
+        ]
         touched = (
             *(self._write(n) for n in writers if self.store(n, array, reading=False) is store),
-            *self.reads_of(array, readers),
+            *self.reads_of(array, readers, store.refs),
         )
         depth = store_depth(store.at, self.places.values())
         key = (store, depth, *map(id, touched))
@@ -209,7 +218,8 @@ class Program:
         return cells(touch.prefix, touch.element, touch.scratch, elements, flat=True)
 
     def _on_storage(self, touch: Touch, *, reading: bool) -> Touch:
-        scratch = self.scratch(touch.host, touch.access.array, reading=reading)
+        ref = touch.access.ref
+        scratch = self.scratch(touch.host, touch.access.array, reading=reading, ref=ref)
         known = stored_of(self.scop)
         key = (id(touch), id(scratch))
         if key not in known:
@@ -260,8 +270,21 @@ class Program:
         """Reads with those of one copy and array as one."""
         return [self._together(touches)[0] for touches in _alike(reads)]
 
-    def reads_of(self, array: str, hosts: Collection[str]) -> tuple[Touch, ...]:
-        """The reads of one array by some copies in the tree, those of one copy as one."""
+    def reads_of(
+        self, array: str, hosts: Collection[str], refs: Collection[str] = ()
+    ) -> tuple[Touch, ...]:
+        """The reads of one array by some copies in the tree, those of one copy as one.
+
+        With ``refs`` just those by some references, each for itself.
+        """
+        if refs:
+            return tuple(
+                self._touch(copy, name, level, access)
+                for name in self.places
+                if name in hosts
+                for copy, level, access in self._loads(self.copies[name])
+                if access.array == array and access.ref in refs
+            )
         return tuple(
             self._touch(copy, name, level, reads_as_one(copy.statement, array))
             for name in self.places

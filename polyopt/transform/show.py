@@ -41,10 +41,11 @@ def _buffers(program: Program, loop: str, depth: int, lines: list[str]) -> None:
 
 def describe(scratch: Scratch) -> str:
     """``scratch bx[66][W - 2]``; a folded dimension prints as ``[3 rolling]``."""
-    sizes = "".join(
+    parts = [
         f"[{_size(extent)}{' rolling' if scratch.fold(d) else ''}]"
         for d, extent in enumerate(scratch.extents)
-    )
+    ]
+    sizes = "".join(scratch.ordered(parts))
     kind = "register" if all(_size(e) == "1" for e in scratch.extents) else "scratch"
     return f"{kind} {scratch.array}{sizes}"
 

@@ -6,7 +6,7 @@ rewrite: ``bx[y][x]`` becomes ``scratch[y - y0][x - x0]``, or ``scratch[y % 3][x
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.errors import NotFusableError
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
     from polyopt.transform.tree import Place
 
+_Part = TypeVar("_Part")
+
 
 @dataclass(frozen=True)
 class Store:
@@ -47,6 +49,12 @@ class Store:
     extents: tuple[int, ...] = ()
     #: only copies inside this loop use it: a window moves along one nest; "" for all inside ``at``
     within: str = ""
+    #: only these references read it; empty for all
+    refs: tuple[str, ...] = ()
+    #: the array's dimensions in the order in which the buffer has them; empty for the same
+    order: tuple[int, ...] = ()
+    #: operations above the load whose result the buffer holds in place of the element
+    above: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +73,14 @@ class Scratch:
     folds: tuple[int, ...] = ()
     #: distance of the elements held, per dimension; empty means 1
     strides: tuple[int, ...] = ()
+    #: the array's dimensions in the order in which C has them; empty for the same
+    order: tuple[int, ...] = ()
+    #: operations above a load that were done when the buffer was filled
+    above: int = 0
+
+    def ordered(self, parts: Sequence[_Part]) -> tuple[_Part, ...]:
+        """Something per dimension of the array, in the order of the buffer's dimensions."""
+        return tuple(parts[d] for d in self.order) if self.order else tuple(parts)
 
     def stride(self, dimension: int) -> int:
         """The distance between neighbouring elements held along a dimension."""
@@ -124,12 +140,18 @@ def _of_times(offset: PwAff, pairs: Space) -> PwAff:
     return offset.pullback_pw_multi_aff(projection)
 
 
-def store_for(stores: Sequence[Store], array: str, place: Place, skip: str = "") -> Store | None:
+def store_for(
+    stores: Sequence[Store], array: str, place: Place, skip: str = "", ref: str = ""
+) -> Store | None:
     """The innermost store of an array around a leaf, or ``None`` for the array itself.
 
     ``skip`` names a store to look past: a pack reads from outside the buffer that it fills.
+    ``ref`` is the reference that reads: some buffers are for a few of them.
     """
-    mine = [s for s in stores if s.array == array and s.name != skip]
+    mine = [
+        s for s in stores
+        if s.array == array and s.name != skip and (not s.refs or ref in s.refs)
+    ]  # fmt: skip
     if not mine:
         return None
     around = {loop.name: depth for depth, loop in enumerate(place.loops, 1)}
@@ -177,6 +199,8 @@ def fit(store: Store, depth: int, parts: list[Map], scop: Scop, array: Set) -> S
         tuple(extents),
         store.folds,
         () if any(store.folds) else box.strides,
+        store.order,
+        store.above,
     )
 
 

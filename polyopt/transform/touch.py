@@ -196,6 +196,8 @@ def together(
     are the same. Neighbouring elements of a stencil become one convex piece.
     """
     name = f"{touches[0].copy}:{touches[0].access.array}"
+    if touches[0].scratch is not None:  # other reads of the array may go elsewhere
+        name += f"@{touches[0].scratch.name}"
     each = [touch.element.domain() for touch in touches]
     parts = [events.set_tuple_name(name) for events in each]
     events = parts[0]

@@ -15,13 +15,15 @@ void sums(int H, int W, const float a[H][W], float out[H]) {
 COLUMN_SUMS = ROW_SUMS.replace("a[y][x]", "a[x][y]").replace("a[H][W]", "a[W][H]")
 
 
-def test_sums_of_rows_share_their_rows_between_threads() -> None:
+def test_sums_of_rows_run_side_by_side_and_are_shared_between_threads() -> None:
     plan = po.auto(po.parse_c(ROW_SUMS), target="avx2")
     assert str(plan).splitlines() == [
-        "for out.y:  # parallel",
+        "for out.y2:  # parallel",
         "  out_0: out[...] = ...",
+        "for out.y_jam:  # parallel",
         "  for out.x:",
-        "    out_1: out[...] = ...",
+        "    for out.y:  # unroll",
+        "      out_1: out[...] = ...",
     ]
 
 

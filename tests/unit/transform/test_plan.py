@@ -49,6 +49,8 @@ EACH = {
     "unroll": (BLUR, lambda p: p.unroll("out.x", 4)),
     "unroll_and_jam": (BLUR, lambda p: p.unroll_and_jam("out.y", 2)),
     "separate": (BLUR, lambda p: p.separate("out.y")),
+    "registers": (BLUR, lambda p: p.registers("out.y")),
+    "reschedule": (JACOBI, lambda p: p.reschedule(fusion="max")),
 }
 
 

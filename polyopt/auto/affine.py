@@ -1,0 +1,158 @@
+"""The order of isl's scheduler beside the source's: whichever leaves less to do one by one.
+
+Where some statement's loops are neither vectors nor shared by threads in the source's order, isl
+is asked for other orders, each is finished like the source's, and the plan with the least serial
+work is taken: operations over the lanes and cores that run them at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.count import count
+from polyopt.auto.contractions import contractions
+from polyopt.auto.grouping import is_proven
+from polyopt.auto.nests import arrange, refusal
+from polyopt.auto.serial import rows_together, strips
+from polyopt.auto.threads import parallelize_outer
+from polyopt.auto.work import work
+from polyopt.errors import PolyoptError
+from polyopt.ir.expr import Affine, loads
+from polyopt.isl import dim_type
+from polyopt.transform.plan import Plan
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import PlanLoop, loops_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.auto.grouping import Model
+    from polyopt.ir.scop import Scop
+    from polyopt.transform.tree import Copy, Place
+
+#: programs of more statements are pipelines, and stay as they are
+MOST_STATEMENTS = 16
+#: heuristics that are tried
+TRIED = ("smart", "min")
+#: another order has to leave this share of the serial work, or less
+LEAST_GAIN = 0.7
+#: lanes that a vector loop over rows of an array is worth: its loads come one by one
+GATHERED = 1.5
+#: sums in registers take as much less time than those in memory
+IN_REGISTERS = 4.0
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Serial work of a plan, and the share of its operations without lanes or without threads."""
+
+    serial: float
+    alone: float
+
+
+def affine(scop: Scop, *, fusion: str = "smart") -> Plan:
+    """The plan that isl's scheduler makes of a program, proven; no tiles, no marks.
+
+    ``fusion`` is ``min``, ``smart``, ``hybrid`` or ``max``: see ``Plan.reschedule``. Raises
+    ``InvalidOptionError`` for others, ``NotDecidedError`` where isl's budget is spent.
+    """
+    return Plan(scop).reschedule(fusion=fusion)
+
+
+def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
+    """The plan, or a better one in another order of isl's; its remarks say why.
+
+    ``start`` is the plan without moves.
+    """
+    scop = plan.scop
+    if len(scop.statements) > MOST_STATEMENTS:
+        return plan
+    own = weigh(plan, model)
+    if own.alone < 1 / 8:
+        return plan
+    best, least, remarks = plan, own.serial * LEAST_GAIN, list[Remark]()
+    for fusion in TRIED:
+        try:
+            made = _finished(start.reschedule(fusion=fusion), model)
+        except PolyoptError as error:
+            remarks.append(refusal("reschedule", fusion, error))
+            continue
+        weight = weigh(made, model)
+        numbers = {"serial operations": weight.serial, "in the source's order": own.serial}
+        if weight.serial < least and is_proven(made):
+            best, least = made, weight.serial
+            reason = "isl's order leaves less to do one by one"
+            remarks.append(Remark("applied", "reschedule", fusion, reason, numbers=numbers))
+        else:
+            reason = "isl's order would be no faster than the source's, which is kept"
+            remarks.append(Remark("refused", "reschedule", fusion, reason, numbers=numbers))
+    return replace(best, remarks=(*remarks, *best.remarks))
+
+
+def _finished(plan: Plan, model: Model) -> Plan:
+    """The plan with blocks, vectors and threads, as the source's order gets them."""
+    remarks: tuple[Remark, ...] = ()
+    plan = _apart(plan)
+    steps: list[Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]] = [
+        lambda p: contractions(p, model.target, model.sizes),
+        lambda p: arrange(p, is_proven),
+        lambda p: rows_together(p, model.sizes, is_proven),
+        lambda p: strips(p, model.target, model.sizes, is_proven),
+        lambda p: parallelize_outer(p, model.sizes, model.target.cores),
+    ]
+    for step in steps:
+        plan, said = step(plan)
+        remarks += said
+    return replace(plan, remarks=remarks)
+
+
+def _apart(plan: Plan) -> Plan:
+    """The plan with a loop for each statement of an innermost loop, where that is legal."""
+    for loop in list(loops_of(plan.program.tree)):
+        if any(isinstance(child, PlanLoop) for child in loop.body):
+            continue
+        for name in loop.copies[1:]:
+            shared = plan.program.places[name].loops[-1].name
+            try:
+                apart = plan.distribute(shared, at=name)
+            except PolyoptError:
+                continue
+            plan = apart if is_proven(apart) else plan
+    return plan
+
+
+def weigh(plan: Plan, model: Model) -> Weight:
+    """The serial work of a plan at the model's sizes."""
+    program, target = plan.program, model.target
+    total = serial = alone = 0.0
+    for name, place in program.places.items():
+        copy = program.copies[name]
+        each = count(copy.domain, model.sizes) * max(1.0, work(copy.statement.value))
+        lanes: float = 1.0
+        if _marked(place, "vector"):
+            lanes = target.lanes(copy.statement.value.type.bytes)
+            lanes = min(lanes, GATHERED) if _gathers(copy, place.loops[-1]) else lanes
+        cores = target.cores if _marked(place, "parallel") else 1
+        total += each
+        alone += each if lanes == 1 or cores < target.cores else 0.0
+        near = IN_REGISTERS if _marked(place, "registers") else 1.0
+        serial += each / (lanes * cores * near)
+    return Weight(serial, alone / max(1.0, total))
+
+
+def _gathers(copy: Copy, loop: PlanLoop) -> bool:
+    """Whether a loop walks over rows of what a copy reads or writes."""
+    value = loop.values[copy.name]
+    dims = [d for d in range(len(copy.statement.iterators))
+            if value.involves_dims(dim_type.in_, copy.outer + d, 1)]  # fmt: skip
+    indices = [copy.statement.index, *(load.index for load in loads(copy.statement.value))]
+    return any(
+        not isinstance(x, Affine) or any(x.form.involves_dims(dim_type.in_, d, 1) for d in dims)
+        for index in indices
+        for x in index[:-1]
+    )
+
+
+def _marked(place: Place, mark: str) -> bool:
+    return any(loop.mark == mark for loop in place.loops)

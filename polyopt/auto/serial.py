@@ -1,0 +1,144 @@
+"""What is left when neither vectors nor threads fit a nest as it stands.
+
+A sum along a row is a chain of additions, each waiting for the one before, where its order may
+not change; sums of several rows side by side wait together. A sum down the columns has vectors
+inside and nothing for threads outside; strips of columns have both.
+
+rewrite: ``for (i) for (j) x[i] += A[i][j];`` ->
+``for (it) for (j) { x[8*it] += A[8*it][j]; ... x[8*it + 7] += A[8*it + 7][j]; }``, and
+``for (j) for (i) x[i] += A[j][i];`` -> ``for (is) for (j) for (i in strip) x[i] += A[j][i];``
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from polyopt.auto.cost import trips
+from polyopt.auto.nests import moves_target
+from polyopt.errors import PolyoptError
+from polyopt.transform.find import find_loop, path_to
+from polyopt.transform.parallel import check_loop
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from polyopt.codegen.target import Target
+    from polyopt.transform.plan import Plan
+
+#: rows whose sums run side by side
+ROWS = 8
+#: fewer columns than this are not shared
+LEAST_COLUMNS = 256
+
+
+def rows_together(
+    plan: Plan, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with sums along rows done for several rows at once."""
+    remarks: list[Remark] = []
+    for name in list(plan.program.places):
+        path = plan.program.places[name].loops
+        if len(path) < 2 or any(loop.mark for loop in path) or not _is_chain(plan, name):
+            continue
+        if min(trips(plan.program, loop, sizes) for loop in path[-2:]) < 4 * ROWS:
+            continue
+        try:
+            changed = _jammed(plan, name)
+        except PolyoptError:
+            continue
+        if legal(changed):
+            plan = changed
+            reason = "sums of several rows wait for their additions together"
+            done = Remark("applied", "unroll", path[-2].name, reason, numbers={"rows": ROWS})
+            remarks.append(done)
+    return plan, tuple(remarks)
+
+
+def _is_chain(plan: Plan, name: str) -> bool:
+    """Whether a copy updates one element all along its innermost loop, another in each row."""
+    program, path = plan.program, plan.program.places[name].loops
+    statement = program.copies[name].statement
+    if statement.reduction is None or not statement.value.type.is_float:
+        return False
+    return not moves_target(program, name, path[-1]) and moves_target(program, name, path[-2])
+
+
+def _jammed(plan: Plan, name: str) -> Plan:
+    path = plan.program.places[name].loops
+    for loop in reversed(path[-2:]):
+        inside = copies_in(find_loop(plan.program, loop.name))
+        at = inside.index(name)
+        for first in (*inside[at : at + 1], *inside[at + 1 : at + 2]):
+            shared = next(
+                n
+                for n in plan.program.places[name].loops
+                if n.values is loop.values
+                or n.iterator.rstrip("0123456789") == loop.iterator.rstrip("0123456789")
+            )
+            held = copies_in(shared)
+            if first in held and held.index(first) > 0:
+                plan = plan.distribute(shared.name, at=first)
+    rows = plan.program.places[name].loops[-2]
+    plan = plan.unroll_and_jam(rows.name, ROWS)
+    blocks = path_to(plan.program, rows.name)[-3]
+    return plan.separate(blocks.name)
+
+
+def strips(
+    plan: Plan, target: Target, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with strips of columns around nests that have no other loop for threads."""
+    remarks: list[Remark] = []
+    if target.cores < 2:
+        return plan, ()
+    for root in plan.program.tree:
+        chain = _chain(root)
+        if len(chain) < 2 or any(n.mark not in {"", "vector", "unroll"} for n in chain):
+            continue
+        vector = next((n for n in chain if n.mark == "vector"), None)
+        if vector is None or vector is chain[0] or _has_parallel(plan, chain):
+            continue
+        columns = trips(plan.program, vector, sizes)
+        if columns < LEAST_COLUMNS:
+            continue
+        lanes = target.lanes(4)
+        width = ceil(columns / target.cores / 2 / lanes) * lanes
+        try:
+            changed = plan.split(vector.name, width)
+            outer = path_to(changed.program, vector.name)[-2].name
+            changed = changed.reorder(outer, *(n.name for n in chain[: chain.index(vector)]))
+            marked = changed.parallelize(outer)
+            check_loop(marked.program, find_loop(marked.program, outer))
+        except PolyoptError:
+            continue
+        if legal(changed):
+            plan = changed
+            reason = "strips of columns are the one loop that threads can share"
+            numbers = {"columns": float(width)}
+            remarks.append(Remark("applied", "split", vector.name, reason, numbers=numbers))
+    return plan, tuple(remarks)
+
+
+def _chain(root: PlanLoop | str) -> list[PlanLoop]:
+    """The loops of a perfect nest."""
+    if isinstance(root, str):
+        return []
+    loops = list(loops_of((root,)))
+    return loops if all(len(loop.body) == 1 for loop in loops) else []
+
+
+def _has_parallel(plan: Plan, chain: list[PlanLoop]) -> bool:
+    """Whether a loop around the vector loop has independent iterations."""
+    for loop in chain:
+        if loop.mark:
+            return False
+        try:
+            marked = plan.parallelize(loop.name)
+            check_loop(marked.program, find_loop(marked.program, loop.name))
+        except PolyoptError:
+            continue
+        return True
+    return False

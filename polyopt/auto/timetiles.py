@@ -1,0 +1,195 @@
+"""Stencils in time: several steps on a part of the grid while it is in the cache.
+
+A program that sweeps over the same arrays again and again moves them through the caches once
+per sweep. Where isl's scheduler finds one band of permutable loops, time first and the grid's
+loops skewed against it, blocks of that band run several steps each; blocks on a diagonal of
+time and the first grid loop do not depend on each other and are shared by threads.
+
+    for wavefront:
+      for block of steps:       shared by threads
+        for step:
+          for row: for column:  a vector loop for each statement
+
+(M. Wolf and M. Lam, "A data locality optimizing algorithm", 1991; U. Bondhugula et al., "A
+practical automatic polyhedral parallelizer and locality optimizer", 2008.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.count import count
+from polyopt.auto.nests import refusal
+from polyopt.auto.traffic import array_bytes
+from polyopt.errors import PolyoptError
+from polyopt.ir.expr import Affine, loads
+from polyopt.isl import dim_type
+from polyopt.transform.remark import Remark
+from polyopt.transform.reschedule import bands
+from polyopt.transform.tree import PlanLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from polyopt.codegen.target import Target
+    from polyopt.ir.scop import Scop
+    from polyopt.isl import PwAff
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.program import Program
+
+#: steps of a block to try, most first, and the fewest that pay
+STEPS, FEWEST = (16, 8), (4,)
+#: columns of a block, 0 for whole rows, and the least numbers of rows
+COLUMNS = (0, 512, 128)
+LEAST_ROWS = (16, 8)
+#: steps and cells of a block of a line
+LINE = (32, 2048)
+
+
+@dataclass(frozen=True)
+class _Stencil:
+    """The loops of a band, time first, and how far each is skewed per step."""
+
+    loops: tuple[PlanLoop, ...]
+    slopes: tuple[int, ...]
+    #: iterations of the source along each
+    lengths: tuple[float, ...]
+
+
+def time_tiles(
+    plan: Plan, target: Target, sizes: Mapping[str, int]
+) -> tuple[Plan, tuple[Remark, ...]] | None:
+    """The plan in blocks of several steps; ``None`` where the program does not sweep."""
+    scop = plan.scop
+    if not _sweeps(scop):
+        return None
+    try:
+        found = _stencil(plan, sizes)
+        if found is None:
+            return None
+        blocks, footprint = _blocks(scop, found, target, sizes)
+        if not blocks:
+            reason = "blocks of several steps would leave the cache"
+            return plan, (Remark("refused", "reschedule", "all loops", reason),)
+        done = _tiled(plan, found, blocks)
+        done.prove()
+    except PolyoptError as error:
+        return plan, (refusal("reschedule", "all loops", error),)
+    reason = "each block of the grid takes several steps while it is in the cache"
+    numbers = {"bytes of a block": float(footprint)}
+    each = zip(found.loops, blocks, strict=True)
+    numbers |= {loop.iterator: float(size) for loop, size in each if size}
+    name = found.loops[0].name
+    return done, (Remark("applied", "reschedule", name, reason, numbers=numbers),)
+
+
+def _sweeps(scop: Scop) -> bool:
+    """Whether one loop holds all, and what is written does not move with it."""
+    if len(scop.nest) != 1 or isinstance(scop.nest[0], str):
+        return False
+    return all(
+        len(s.iterators) > 1
+        and not any(_moves(x, 0) for x in s.index)
+        and not any(
+            _moves(x, 0)
+            for load in loads(s.value)
+            if not scop.array(load.array).rank < 2 and scop.array(load.array).role != "in"
+            for x in load.index
+        )
+        for s in scop.statements
+    )
+
+
+def _moves(index: object, dim: int) -> bool:
+    return not isinstance(index, Affine) or index.form.involves_dims(dim_type.in_, dim, 1)
+
+
+def _stencil(plan: Plan, sizes: Mapping[str, int]) -> _Stencil | None:
+    found = bands(plan.scop, "smart")
+    chain: list[PlanLoop] = []
+    level = found.tree
+    while len(level) == 1 and isinstance(level[0], PlanLoop):
+        chain.append(level[0])
+        level = level[0].body
+    names = tuple(loop.name for loop in chain)
+    if len(chain) < 2 or names not in found.permutable or found.coincident & set(names):
+        return None
+    if not all(isinstance(child, str) for child in level):
+        return None
+    deepest = max(plan.scop.statements, key=lambda s: len(s.iterators))
+    if len(deepest.iterators) != len(chain):
+        return None
+    slopes = tuple(_coefficient(loop.values[deepest.name], 0) for loop in chain)
+    if slopes[0] != 1 or any(slope < 0 for slope in slopes):
+        return None
+    lengths = tuple(
+        _length(plan.program, deepest.name, position, sizes) for position in range(len(chain))
+    )
+    return _Stencil(tuple(chain), slopes, lengths)
+
+
+def _coefficient(value: PwAff, dim: int) -> int:
+    pieces = value.get_pieces()
+    number = pieces[0][1].get_coefficient_val(dim_type.in_, dim)
+    return number.to_python() if len(pieces) == 1 and number.is_int() else -1
+
+
+def _length(program: Program, name: str, position: int, sizes: Mapping[str, int]) -> float:
+    domain = program.copies[name].domain
+    after = domain.dim(dim_type.set) - position - 1
+    line = domain.project_out(dim_type.set, position + 1, after)
+    return float(count(line.project_out(dim_type.set, 0, position), sizes))
+
+
+def _blocks(
+    scop: Scop, found: _Stencil, target: Target, sizes: Mapping[str, int]
+) -> tuple[tuple[int, ...], float]:
+    """Sizes per loop, 0 for none, of the longest blocks that fit, and the bytes that they touch."""
+    elements = max(prod(found.lengths[1:]), 1)
+    bytes_each = (
+        sum(array_bytes(a, sizes) for a in scop.arrays if a.rank == len(found.loops) - 1) / elements
+    )
+    room = target.l2_bytes * 3 / 4
+    for steps, *rows in _candidates(found):
+        touched = [
+            min(length, (size or length) + slope * steps)
+            for size, slope, length in zip(rows, found.slopes[1:], found.lengths[1:], strict=True)
+        ]
+        if steps <= found.lengths[0] and prod(touched) * bytes_each <= room:
+            return (steps, *rows), prod(touched) * bytes_each
+    return (), 0.0
+
+
+def _candidates(found: _Stencil) -> Iterator[tuple[int, ...]]:
+    """Steps, then sizes along the grid's loops, 0 for whole rows: the better ones first.
+
+    Long rows count for more than many steps: a vector loop that is short has more of a start and
+    an end than of a middle.
+    """
+    if len(found.loops) == 2:
+        yield LINE
+        return
+    for usual in (STEPS, FEWEST):
+        for columns in COLUMNS:
+            for least in LEAST_ROWS:
+                for steps in usual:
+                    rows = tuple(max(least, slope * steps) for slope in found.slopes[1:-1])
+                    yield (steps, *rows, columns)
+
+
+def _tiled(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
+    time, first, *_ = found.loops
+    last = found.loops[-1]
+    copies = [child for child in last.body if isinstance(child, str)]
+    space = plan.program.copies[copies[-1]].statement.array
+    plan = replace(plan, checked=False).reschedule(fusion="smart")
+    sizes = {loop.iterator: size for loop, size in zip(found.loops, blocks, strict=True) if size}
+    plan = plan.tile(space, **sizes)
+    outer, inner = f"{time.name}_tile", f"{first.name}_tile"
+    plan = plan.skew(inner, by=outer).interchange(outer, inner).parallelize(outer)
+    for name in copies[1:]:
+        shared = plan.program.places[name].loops[-1].name
+        plan = plan.distribute(shared, at=name)
+    return plan

@@ -1,0 +1,165 @@
+"""A program with register blocks in place of the nests that they are made of.
+
+rewrite: ``for (k) nest`` -> ``for (k) part before; fill; for (k) core; drain; for (k) part after``
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.hosted import Hosted
+from polyopt.codegen.registers import block_of, named, nest_of
+from polyopt.ir.expr import Affine, Expr
+from polyopt.isl import Map, affine_var, dim_type
+from polyopt.transform.tree import Copy, PlanLoop, loops_of, replace_loop, with_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.codegen.registers import Nest, RegisterBlock
+    from polyopt.isl import PwAff, Set
+    from polyopt.transform.program import Program
+
+
+@dataclass(frozen=True, eq=False)
+class Blocked:
+    """A program with blocks in place of the nests of loops marked ``registers``."""
+
+    program: Program
+    #: the program as planned: storage is what it says
+    planned: Program
+    #: by the name of the loop
+    blocks: Mapping[str, RegisterBlock]
+    #: what the copies compute that are not in the program they were made from
+    assignments: Mapping[str, Hosted]
+
+    @property
+    def cores(self) -> Mapping[str, RegisterBlock]:
+        """The blocks by the copy that computes them."""
+        return {block.core: block for block in self.blocks.values()}
+
+
+def with_blocks(program: Program) -> Blocked:
+    """The program as code is made of it: blocks where loops are marked and allow them."""
+    result = Blocked(program, program, {}, {})
+    for loop in loops_of(program.tree):
+        if loop.mark == "registers":
+            nest = nest_of(program, loop)
+            found = block_of(program, nest) if nest is not None else None
+            if nest is None or found is None:
+                plain = replace_loop(
+                    result.program.tree, loop.name, lambda n: (replace(n, mark=""),)
+                )
+                result = replace(result, program=replace(result.program, tree=plain))
+            else:
+                result = _blocked(result, nest, *found)
+    return result
+
+
+def _blocked(result: Blocked, nest: Nest, block: RegisterBlock, full: Set) -> Blocked:
+    """The program with fill, core and drain in place of a nest, and what is left of it."""
+    program = result.program
+    start, count = nest.outer + nest.reductions, len(nest.extents)
+    present = nest.times.project_out(dim_type.set, start, count)
+    rest = present.subtract(full).coalesce()
+    earlier, later = _around(full, rest, nest)
+    stored = nest.times.intersect(full.insert_dims(dim_type.set, start, count))
+    stored = stored.project_out(dim_type.set, nest.outer, nest.reductions).coalesce()
+    outer, reductions, inner = (
+        nest.path[: nest.outer],
+        nest.path[nest.outer : start],
+        nest.path[start:],
+    )
+    moving = _Maker(program, outer)
+    nodes: list[PlanLoop | str] = []
+    if not earlier.is_empty():
+        nodes.append(moving.part(nest, earlier, "before"))
+    nodes.append(moving.loops(block.fill, stored, inner, "load"))
+    nodes.append(moving.loops(block.core, full, reductions, ""))
+    nodes.append(moving.loops(block.drain, stored, inner, "store"))
+    if not later.is_empty():
+        nodes.append(moving.part(nest, later, "after"))
+    tree = replace_loop(program.tree, nest.loop.name, lambda _: tuple(nodes))
+    tree = with_values(tree, moving.values)
+    copies = {n: c for n, c in program.copies.items() if n != nest.copy.name}
+    assignments = {
+        **result.assignments,
+        block.fill: block.moved(block.fill),
+        block.drain: block.moved(block.drain),
+        block.core: block.assignment,
+        **{name: _over(block.assignment, copy) for name, copy in moving.parts.items()},
+    }
+    changed = replace(program, copies={**copies, **moving.copies}, tree=tree)
+    return Blocked(changed, result.planned, {**result.blocks, block.loop: block}, assignments)
+
+
+def _around(full: Set, rest: Set, nest: Nest) -> tuple[Set, Set]:
+    """Iterations ``{ [t, k] }`` of the rest before those of the block, and after them."""
+    if rest.is_empty():
+        return rest, rest
+    order = Map.lex_lt(rest.get_space())
+    for level in range(nest.outer):
+        order = order.equate(dim_type.in_, level, dim_type.out, level)
+    before = order.intersect_domain(rest).intersect_range(full).domain().coalesce()
+    return before, rest.subtract(before).coalesce()
+
+
+class _Maker:
+    """Makes copies over loop values, and the loops around them."""
+
+    def __init__(self, program: Program, outer: tuple[PlanLoop, ...]) -> None:
+        self.program = program
+        self.outer = outer
+        self.copies: dict[str, Copy] = {}
+        self.parts: dict[str, Copy] = {}
+        self.values: dict[str, dict[str, PwAff]] = {loop.name: {} for loop in outer}
+
+    def loops(self, name: str, domain: Set, inner: tuple[PlanLoop, ...], suffix: str) -> PlanLoop:
+        """A nest whose loops' values are the dimensions of a new copy."""
+        statement = self.program.copies[name.rpartition("#")[0]].statement
+        copy = Copy(name, statement, domain.set_tuple_name(name), len(self.outer))
+        self.copies[name] = copy
+        space = copy.domain.get_space()
+        for level, loop in enumerate(self.outer):
+            self.values[loop.name][name] = affine_var(space, level)
+        node: PlanLoop | str = name
+        for level, loop in reversed(list(enumerate(inner, len(self.outer)))):
+            mark = "" if suffix else loop.mark
+            values = {name: affine_var(space, level)}
+            node = PlanLoop(f"{loop.name}{suffix and '_'}{suffix}", values, (node,), mark)
+        assert isinstance(node, PlanLoop)
+        return node
+
+    def part(self, nest: Nest, times: Set, suffix: str) -> PlanLoop:
+        """The nest itself for some of its iterations ``{ [t, k] }``."""
+        name = f"{nest.copy.name}#{suffix}"
+        extra = len(nest.path) - times.dim(dim_type.set)
+        wanted = times.add_dims(dim_type.set, extra)
+        domain = self.program.prefixes[nest.copy.name].intersect_range(wanted).domain()
+        copy = replace(nest.copy, name=name, domain=domain.coalesce().set_tuple_name(name))
+        self.copies[name] = self.parts[name] = copy
+        for loop in self.outer:
+            self.values[loop.name][name] = named(loop.values[nest.copy.name], name)
+        node: PlanLoop | str = name
+        for loop in reversed(nest.path[nest.outer :]):
+            values = {name: named(loop.values[nest.copy.name], name)}
+            mark = "" if loop.mark == "registers" else loop.mark
+            node = replace(
+                loop, name=f"{loop.name}_{suffix}", values=values, body=(node,), mark=mark
+            )
+        assert isinstance(node, PlanLoop)
+        return node
+
+
+def _over(assignment: Hosted, copy: Copy) -> Hosted:
+    """The assignment over a copy of another name."""
+
+    def renamed(expr: Expr) -> Expr:
+        if isinstance(expr, Affine):
+            return Affine(expr.type, named(expr.form, copy.name))
+        children = tuple(map(renamed, expr.children))
+        return expr.with_children(children) if children else expr
+
+    index = tuple(map(renamed, assignment.index))
+    return Hosted(assignment.buffer, index, renamed(assignment.value), ())

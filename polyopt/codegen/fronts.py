@@ -1,0 +1,70 @@
+"""Wavefronts of blocks: their loops run over a simple set around the blocks that there are.
+
+The blocks that a skewed program has are the integer shadow of its instances. isl finds that
+exactly, at a cost that grows with the sizes of blocks beyond all bounds. A convex set around it
+does as well: loops inside a block that is not there do not run.
+
+relation: ``blocks = { front[w, t, ...] }`` and ``inside = { [w, t, ...] -> C[d] }``
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.isl import Set, UnionMap, dim_type, union_all
+from polyopt.transform.tree import PlanLoop, copies_in
+
+if TYPE_CHECKING:
+    from polyopt.isl import Map
+    from polyopt.transform.program import Program
+
+#: the name of blocks begins with it
+FRONT = "front of "
+
+
+@dataclass(frozen=True, eq=False)
+class Fronts:
+    """The block loops of a wavefront, a set around their values, and what a block runs."""
+
+    loops: tuple[PlanLoop, ...]
+    #: { front[t] }
+    blocks: Set
+    #: { [t] -> C[d] }
+    inside: UnionMap
+
+
+def is_front(node: PlanLoop) -> bool:
+    """Whether a loop goes over sums of blocks of different loops."""
+    return any(
+        len(pieces := value.get_pieces()) == 1 and pieces[0][1].dim(dim_type.div) > 1
+        for value in node.values.values()
+    )
+
+
+def fronts_of(program: Program, root: PlanLoop) -> Fronts:
+    """The wavefront that starts with a loop."""
+    loops = [root]
+    while len(loops[-1].body) == 1:
+        (child,) = loops[-1].body
+        if isinstance(child, str) or not _is_block(child):
+            break
+        loops.append(child)
+    prefixes = [_prefix(program, name, len(loops)) for name in copies_in(root)]
+    around: Set | None = None
+    for prefix in prefixes:
+        part = prefix.range().remove_divs()
+        around = part if around is None else around.union(part)
+    assert around is not None
+    around = Set.from_basic_set(around.simple_hull())
+    inside = union_all(prefix.reverse() for prefix in prefixes)
+    return Fronts(tuple(loops), around.set_tuple_name(f"{FRONT}{root.name}"), inside)
+
+
+def _is_block(loop: PlanLoop) -> bool:
+    return any(aff.dim(dim_type.div) > 0 for v in loop.values.values() for _, aff in v.get_pieces())
+
+
+def _prefix(program: Program, name: str, depth: int) -> Map:
+    prefix = program.prefixes[name].intersect_params(program.scop.context)
+    return prefix.project_out(dim_type.out, depth, prefix.dim(dim_type.out) - depth)

@@ -1,0 +1,105 @@
+"""isl's AST of a schedule, and what each statement in it needs to be printed as C."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.fronts import FRONT
+from polyopt.codegen.hosted import Hosted, hosted
+from polyopt.codegen.vectors import row_subscripts
+from polyopt.ir.expr import Affine, Expr, Inside, walk
+from polyopt.isl import (
+    AstBuild,
+    AstExpr,
+    AstNode,
+    Id,
+    Map,
+    PwMultiAff,
+    Schedule,
+    affine_constant,
+    ast_options,
+    context,
+    tuple_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.codegen.blocks import Blocked
+    from polyopt.codegen.registers import RegisterBlock
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """What one generated statement needs: its assignment, and C for its affine parts."""
+
+    assignment: Hosted
+    #: id of an affine or condition node -> isl's expression in the generated iterators
+    affine: Mapping[int, AstExpr]
+    #: of the statement of a register block: which, and the subscripts of its operands
+    block: RegisterBlock | None = None
+    rows: Mapping[tuple[int, tuple[int, ...]], tuple[AstExpr, ...]] = field(
+        default_factory=dict[tuple[int, tuple[int, ...]], "tuple[AstExpr, ...]"]
+    )
+
+
+def isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, Leaf]) -> AstNode:
+    """isl's AST of a schedule; ``leaves`` gets what its statements need."""
+    program, cores, number = blocked.program, blocked.cores, itertools.count()
+    assignments = {
+        copy: blocked.assignments.get(copy) or hosted(blocked.planned, copy)
+        for copy in program.places
+    }
+
+    def each(node: AstNode, build: AstBuild) -> AstNode:
+        key = f"leaf{next(number)}"
+        if not _is_front(build):
+            leaves[key] = _core(build, cores) or _leaf(build, assignments)
+        return node.set_annotation(Id(key, context=context()))
+
+    with ast_options():
+        # islpy hands back the callback's handle too: it has to outlive the generation
+        build, _handle = AstBuild.from_context(program.scop.context).set_at_each_domain(each)
+        return build.node_from_schedule(schedule)
+
+
+def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> Leaf:
+    schedule = Map.from_union_map(build.get_schedule())
+    assignment = assignments[tuple_name(schedule.domain())]
+    to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }
+    affine: dict[int, AstExpr] = {}
+    for expr in (*assignment.index, assignment.value):
+        for node in walk(expr):
+            found = _in_loops(build, node, to_copy)
+            if found is not None:
+                affine[id(node)] = found
+    return Leaf(assignment, affine)
+
+
+def _is_front(build: AstBuild) -> bool:
+    """Whether a statement is no more than the place of a block."""
+    return tuple_name(Map.from_union_map(build.get_schedule()).domain()).startswith(FRONT)
+
+
+def _core(build: AstBuild, cores: Mapping[str, RegisterBlock]) -> Leaf | None:
+    """What the statement of a register block needs: subscripts of each row's operands."""
+    schedule = Map.from_union_map(build.get_schedule())
+    block = cores.get(tuple_name(schedule.domain()))
+    if block is None:
+        return None
+    to_core = schedule.reverse().as_pw_multi_aff()
+    return Leaf(block.assignment, {}, block, row_subscripts(block, build, to_core))
+
+
+def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | None:
+    if isinstance(node, Affine):
+        form = node.form.pullback_pw_multi_aff(to_copy)
+        if form.domain().is_empty():
+            # in a branch that is never taken, where a buffer has no element to name
+            form = affine_constant(form.get_space().domain(), 0)
+        return build.expr_from_pw_aff(form)
+    if isinstance(node, Inside):
+        return build.expr_from_set(node.where.preimage_pw_multi_aff(to_copy))
+    return None

@@ -1,0 +1,234 @@
+"""reschedule: the order of isl's scheduler in place of the source's.
+
+relation: each statement's time becomes a schedule of permutable bands found by isl
+(S. Verdoolaege and G. Janssens, "Scheduling for PPCG", 2017): ``{ S[i] -> [v1, v2, ...] }``,
+affine per loop, with loops of several statements shared where ``fusion`` says.
+
+rewrite: ``for (t) { for (i) B[i] = f(A); for (i) A[i] = f(B); }`` ->
+``for (t) for (p = 2*t + i; ...) { B[p - 2*t] = ...; A[p - 2*t - 1] = ...; }``
+
+*Requires* a plan without other moves. *Fails when* isl finds no schedule within the budget.
+Locals of loops become arrays with an element for each iteration.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.dependences import dependences
+from polyopt.errors import InvalidOptionError, NotPermutableError
+from polyopt.isl import (
+    PwAff,
+    ScheduleConstraints,
+    ScheduleNode,
+    UnionSet,
+    budget,
+    context,
+    dim_type,
+    schedule_node_type,
+    sets_of,
+    tuple_name,
+)
+from polyopt.transform.initial import source_program
+from polyopt.transform.tree import PlanLoop, Tree, prefix_map, source_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from polyopt.ir.scop import Scop
+    from polyopt.isl import Map, Schedule, UnionMap
+    from polyopt.transform.program import Program
+
+    #: the loops around a node
+    _Path = tuple[PlanLoop, ...]
+
+#: isl operations that the scheduler may take
+SCHEDULER_BUDGET = 60_000_000
+#: per heuristic, what isl is told: one loop nest per strongly connected component (min), shared
+#: loops only where no statement loses a permutable one (smart), wherever legal (max), or where
+#: isl's clustering finds it near (hybrid)
+FUSIONS = {
+    "min": {"serialize_sccs": 1},
+    "smart": {"maximize_band_depth": 1},
+    "max": {"whole_component": 1},
+    "hybrid": {},
+}
+_OPTIONS = ("serialize_sccs", "maximize_band_depth", "whole_component")
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """isl's schedule as a tree of loops, and what isl says of them."""
+
+    tree: Tree
+    #: the loops of each band of more than one, from the outside in
+    permutable: tuple[tuple[str, ...], ...]
+    #: loops that carry no dependence of their band
+    coincident: frozenset[str]
+
+
+def reschedule(program: Program, fusion: str) -> Program:
+    """The program in the order of isl's scheduler."""
+    if any(copy.outer for copy in program.copies.values()) or program.inlined:
+        message = "reschedule() makes all loops anew: it has to be the first move of a plan"
+        raise NotPermutableError(message)
+    start = source_program(program.scop)
+    return replace(start, flow=program.flow, tree=bands(program.scop, fusion).tree)
+
+
+def bands(scop: Scop, fusion: str) -> Bands:
+    """The schedule that isl finds for a program. Raises ``NotDecidedError`` on a spent budget."""
+    if fusion not in FUSIONS:
+        message = f"reschedule: no heuristic is called {fusion!r}"
+        raise InvalidOptionError(message, hint="there are: " + ", ".join(FUSIONS))
+    deps = dependences(scop)
+    order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()
+    domain = scop.domain.intersect_params(scop.context)
+    with budget(SCHEDULER_BUDGET, f"isl's schedule of {scop.name}"), _told(FUSIONS[fusion]):
+        constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
+        constraints = constraints.set_coincidence(order).set_proximity(deps.flow)
+        schedule = constraints.compute_schedule()
+    return _Reader(scop, order).read(schedule)
+
+
+@contextmanager
+def _told(options: dict[str, int]) -> Generator[None]:
+    """isl's scheduler with these options, and the others off."""
+    ctx = context()
+    for name in _OPTIONS:
+        getattr(ctx, f"set_schedule_{name}")(options.get(name, 0))
+    try:
+        yield
+    finally:
+        for name in _OPTIONS:
+            getattr(ctx, f"set_schedule_{name}")(0)
+
+
+@dataclass
+class _Reader:
+    """Turns isl's tree into loops with names."""
+
+    scop: Scop
+    #: { S[i] -> T[j] }: what has to stay in order
+    order: UnionMap
+    taken: set[str] = field(default_factory=set[str])
+    permutable: list[tuple[str, ...]] = field(default_factory=list["tuple[str, ...]"])
+    coincident: set[str] = field(default_factory=set[str])
+
+    def read(self, schedule: Schedule) -> Bands:
+        names = tuple(s.name for s in self.scop.statements)
+        root = schedule.get_root()
+        tree = self._children(root, names, ())
+        return Bands(tree, tuple(self.permutable), frozenset(self.coincident))
+
+    def _children(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
+        return self._node(node.child(0), names, path) if node.n_children() else names
+
+    def _node(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
+        kind = node.get_type()
+        if kind == schedule_node_type.leaf:
+            return self._leaf(names, path)
+        if kind == schedule_node_type.sequence or kind == schedule_node_type.set:  # noqa: PLR1714
+            parts = [node.child(position) for position in range(node.n_children())]
+            order = {name: position for position, name in enumerate(names)}
+            inside = [
+                tuple(sorted(_names(part.filter_get_filter(), names), key=order.__getitem__))
+                for part in parts
+            ]
+            both = list(zip(parts, inside, strict=True))
+            if kind == schedule_node_type.set:  # any order will do: the source's
+                both.sort(key=lambda pair: order[pair[1][0]])
+            return tuple(child for part, mine in both for child in self._children(part, mine, path))
+        if kind == schedule_node_type.band:
+            return self._band(node, names, path)
+        return self._children(node, names, path)
+
+    def _leaf(self, names: tuple[str, ...], path: _Path) -> Tree:
+        """Statements of one innermost loop: any order is right; one in which the loop can be
+        distributed comes first."""
+        if len(names) < 2 or not path:
+            return names
+        outer = {
+            name: prefix_map(source_copy(self.scop.statement(name), self.scop.context), path[:-1])
+            for name in names
+        }
+        before = {
+            other: {
+                one
+                for one in names
+                if one != other
+                and not self._ordered(one, other)
+                .intersect(outer[one].apply_range(outer[other].reverse()))
+                .is_empty()
+            }
+            for other in names
+        }
+        result: list[str] = []
+        while len(result) < len(names):
+            waiting = [name for name in names if name not in result]
+            ready = [name for name in waiting if before[name] <= {*result}]
+            result.append((ready or waiting)[0])
+        return tuple(result)
+
+    def _ordered(self, one: str, other: str) -> Map:
+        spaces = [self.scop.statement(name).space for name in (one, other)]
+        return self.order.extract_map(spaces[0].map_from_domain_and_range(spaces[1]))
+
+    def _band(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
+        partial = node.band_get_partial_schedule()
+        loops: list[PlanLoop] = []
+        used = {n: frozenset(d for loop in path for d in _dims(loop.values[n])) for n in names}
+        for member in range(node.band_n_member()):
+            parts = partial.get_at(member).get_pw_aff_list()
+            each = [parts.get_at(position) for position in range(parts.n_pw_aff())]
+            found = {tuple_name(part.get_space(), dim_type.in_): part for part in each}
+            values = {name: found[name] for name in names}
+            if all(_is_constant(value) for value in values.values()):
+                continue
+            name = self._name(values, used)
+            used = {n: used[n] | _dims(value) for n, value in values.items()}
+            loops.append(PlanLoop(name, values, ()))
+            if node.band_member_get_coincident(member):
+                self.coincident.add(name)
+        if node.band_get_permutable() and len(loops) > 1:
+            self.permutable.append(tuple(loop.name for loop in loops))
+        body = self._children(node, names, (*path, *loops))
+        for loop in reversed(loops):
+            body = (replace(loop, body=body),)
+        return body
+
+    def _name(self, values: dict[str, PwAff], used: dict[str, frozenset[int]]) -> str:
+        """``array.iterator``: the iterator that no loop around moves with yet."""
+        scored: dict[str, int] = {}
+        for statement, value in values.items():
+            source = self.scop.statement(statement)
+            for dim in sorted(_dims(value)):
+                new = dim not in used[statement]
+                name = source.iterators[dim]
+                scored[name] = scored.get(name, 0) + (len(values) + 1 if new else 1)
+        iterator = max(scored, key=scored.__getitem__)
+        array = self.scop.statement(list(values)[-1]).array
+        name, number = f"{array}.{iterator}", 1
+        while name in self.taken:
+            number += 1
+            name = f"{array}.{iterator}{number}"
+        self.taken.add(name)
+        return name
+
+
+def _names(part: UnionSet, names: tuple[str, ...]) -> list[str]:
+    inside = {tuple_name(piece) for piece in sets_of(part)}
+    return [name for name in names if name in inside]
+
+
+def _dims(value: PwAff) -> frozenset[int]:
+    count = value.dim(dim_type.in_)
+    return frozenset(d for d in range(count) if value.involves_dims(dim_type.in_, d, 1))
+
+
+def _is_constant(value: PwAff) -> bool:
+    return not _dims(value) and not any(
+        value.involves_dims(dim_type.param, p, 1) for p in range(value.dim(dim_type.param))
+    )

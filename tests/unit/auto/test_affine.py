@@ -1,0 +1,118 @@
+"""Whole programs: blocks for products, steps in blocks for stencils, isl's order where it pays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.transform.reschedule import FUSIONS
+
+TWO_PRODUCTS = """
+void two(int N, const double A[N][N], const double B[N][N], double E[N][N], double F[N][N])
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            E[i][j] = 0;
+            for (int k = 0; k < N; k++)
+                E[i][j] += A[i][k] * B[k][j];
+        }
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            F[i][j] = 0;
+            for (int k = 0; k < N; k++)
+                F[i][j] += E[i][k] * A[k][j];
+        }
+}
+"""
+SWEEPS = """
+void sweeps(int T, int N, double a[N], double b[N])
+{
+    for (int t = 0; t < T; t++) {
+        for (int i = 1; i < N - 1; i++)
+            b[i] = 0.25 * (a[i - 1] + a[i] + a[i + 1]);
+        for (int i = 1; i < N - 1; i++)
+            a[i] = 0.5 * (b[i - 1] + b[i + 1]);
+    }
+}
+"""
+ELIMINATION = """
+void elimination(int N, double A[N][N])
+{
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < i; j++) {
+            for (int k = 0; k < j; k++)
+                A[i][j] -= A[i][k] * A[k][j];
+            A[i][j] /= A[j][j];
+        }
+        for (int j = i; j < N; j++)
+            for (int k = 0; k < i; k++)
+                A[i][j] -= A[i][k] * A[k][j];
+    }
+}
+"""
+
+
+def test_products_are_found_by_their_subscripts() -> None:
+    plan = po.auto(po.parse_c(TWO_PRODUCTS), target="avx2")
+    assert str(plan).count("# registers") == 2
+    made = [r for r in plan.remarks if r.move == "registers" and r.kind == "applied"]
+    assert [r.subject for r in made] == ["E.k", "F.k"]
+    assert made[0].numbers["columns"] == 8
+
+
+def test_short_sums_are_no_products() -> None:
+    scop = po.parse_c(TWO_PRODUCTS)
+    assert "# registers" not in str(po.auto(scop, target="avx2", sizes={"N": 20}))
+
+
+@pytest.mark.parametrize("n", [2, 3, 33, 100])
+@pytest.mark.parametrize("steps", [1, 31, 70])
+def test_steps_in_blocks_compute_what_the_sweeps_do(n: int, steps: int) -> None:
+    plan = po.auto(po.parse_c(SWEEPS), target="avx2", sizes={"T": 500, "N": 10000})
+    assert [r.kind for r in plan.remarks if r.move == "reschedule"] == ["applied"]
+    assert "a.t_tile:  # parallel" in str(plan)
+    rng = np.random.default_rng(n)
+    a, b = rng.standard_normal(n), rng.standard_normal(n)
+    x, y = a.copy(), b.copy()
+    for _ in range(steps):
+        y[1:-1] = 0.25 * (x[:-2] + x[1:-1] + x[2:])
+        x[1:-1] = 0.5 * (y[:-2] + y[2:])
+    kernel = plan.compile(contract=False)
+    kernel(T=steps, out={"a": a, "b": b}, threads=2)
+    assert np.array_equal(a, x)
+    assert np.array_equal(b, y)
+
+
+def test_empty_fronts_get_no_negative_share_of_iterations() -> None:
+    plan = po.auto(po.parse_c(SWEEPS), target="avx2", sizes={"T": 500, "N": 10000})
+    assert "schedule(dynamic, 1 + (max_i64(0," in plan.emit().source
+
+
+def test_the_order_that_leaves_less_to_do_one_by_one_is_taken() -> None:
+    plan = po.auto(po.parse_c(ELIMINATION), target="avx2")
+    said = {r.subject: r for r in plan.remarks if r.move == "reschedule"}
+    assert said["smart"].kind == "applied"
+    assert said["min"].kind == "refused"
+    better = said["smart"].numbers
+    assert better["serial operations"] < better["in the source's order"]
+    assert str(plan).splitlines()[1] == "  for A.i:  # parallel"
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_each_heuristic_gives_a_legal_plan(fusion: str) -> None:
+    plan = po.affine(po.parse_c(TWO_PRODUCTS), fusion=fusion)
+    nests = sum(not line.startswith(" ") for line in str(plan).splitlines())
+    assert nests == (4 if fusion == "min" else 1)
+    assert "the plan's dataflow is the source's" in str(plan.prove())
+
+
+def test_an_unknown_heuristic_is_named() -> None:
+    with pytest.raises(po.errors.InvalidOptionError, match="no heuristic is called 'most'"):
+        po.affine(po.parse_c(SWEEPS), fusion="most")
+
+
+def test_isl_orders_before_all_other_moves() -> None:
+    plan = po.Plan(po.load_kernel("blur").scop).inline("bx")
+    with pytest.raises(po.errors.NotPermutableError, match="first move"):
+        plan.reschedule()
