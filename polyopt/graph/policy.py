@@ -87,10 +87,14 @@ def choose_groups(
     """Groups and reasons. ``scratch_bytes`` says what a group's kernel takes per thread; it is
     asked where the policy has a ceiling.
 
-    Raises ``InvalidOptionError`` for names that the policy gives and the graph has not.
+    Raises ``InvalidOptionError`` for names that the policy gives and the graph has not, and for a
+    ceiling without ``scratch_bytes``.
     """
     policy = fusion or Fusion()
     _check_names(graph, policy)
+    if policy.most_scratch_bytes is not None and scratch_bytes is None:
+        msg = "a ceiling on scratch needs scratch_bytes=, which says what a group would take"
+        raise InvalidOptionError(msg, hint="compile_graph and explain_network bring it")
     chooser = _Chooser(graph, policy, scratch_bytes)
     for node in graph.nodes:
         chooser.place(node)
@@ -116,6 +120,11 @@ class _Chooser:
     home: dict[str, str] = field(default_factory=dict[str, str])
     members: dict[str, list[Node]] = field(default_factory=dict[str, "list[Node]"])
     decisions: list[Decision] = field(default_factory=list[Decision])
+    #: tensor -> its place in the order of definition
+    places: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        self.places = {name: place for place, name in enumerate(self.graph.names)}
 
     def place(self, node: Node) -> None:
         """Put one node into a group of its own or into that of a producer."""
@@ -134,7 +143,7 @@ class _Chooser:
             self.decisions.append(Decision(name, node.name, fused, reason, found[name]))
 
     def _position(self, name: str) -> int:
-        return self.graph.names.index(name)
+        return self.places[name]
 
     def _refusal(self, producer: str, node: Node, pattern: Pattern) -> str:
         """Why a node may not join its producer; "" where it may."""

@@ -11,7 +11,7 @@ from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import cost
 from polyopt.errors import PolyoptError
 from polyopt.graph.in_place import in_place
-from polyopt.graph.kernels import Options, planned
+from polyopt.graph.kernels import Options, planned, planned_scratch
 from polyopt.graph.lower import group_of
 from polyopt.graph.policy import choose_groups
 from polyopt.graph.verify import verify
@@ -182,8 +182,11 @@ def explain_network(
     ``counterfactuals=False`` does not plan what was not chosen: faster for large networks. Raises
     what ``verify`` and ``choose_groups`` raise.
     """
-    grouping = choose_groups(verify(graph), fusion)
-    return explain_grouping(graph, grouping, options or Options(), counterfactuals=counterfactuals)
+    chosen = options or Options()
+    grouping = choose_groups(
+        verify(graph), fusion, scratch_bytes=lambda group: planned_scratch(graph, group, chosen)
+    )
+    return explain_grouping(graph, grouping, chosen, counterfactuals=counterfactuals)
 
 
 def explain_grouping(

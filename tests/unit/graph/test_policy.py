@@ -180,6 +180,14 @@ def test_groups_never_wait_for_themselves(net):
             done |= set(group.outputs)
 
 
+def test_a_ceiling_on_scratch_is_never_ignored(stem):
+    with pytest.raises(InvalidOptionError, match="a ceiling on scratch needs scratch_bytes="):
+        choose_groups(stem, Fusion(most_scratch_bytes=1))
+    found = explain_network(stem, Fusion(most_scratch_bytes=1), counterfactuals=False)
+    reason = next(row.reason for row in found if row.consumer == "p")
+    assert reason.endswith("bytes of scratch, 1 are allowed")
+
+
 def test_a_ceiling_on_scratch_cuts_groups(stem):
     asked = []
 
