@@ -11,16 +11,18 @@ HOURS ?=
 SECONDS ?= 0.5
 THREADS ?= 1,2
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
+TORCH_STAMP := build/torch/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
-.PHONY: all help test lint format ruff types imports tests demo notebooks docs gallery bench
+.PHONY: all help test test-torch lint format ruff types imports tests demo notebooks docs gallery bench
 .PHONY: compile-time peers peers-affine soak wheel clean .venv
 
 all: test
 
 help:
 	@echo "make test       lint, types, layers and tests"
+	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
@@ -82,6 +84,19 @@ imports: $(STAMP)
 tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -q -n auto
+
+# PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
+# this version is built for the CPU on Linux.
+$(TORCH_STAMP): $(STAMP)
+	@echo "installing torch into build/torch"
+	@$(BIN)/python -m venv --clear build/torch
+	@build/torch/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]' \
+	  hypothesis pytest torch==2.13.0
+	@touch $@
+
+test-torch: $(TORCH_STAMP)
+	@echo "== pytest, with torch"
+	@build/torch/bin/python -m pytest -q tests/torch
 
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix || true

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from polyopt import errors
+    from polyopt import errors, graph
     from polyopt.auto import affine, auto
     from polyopt.frontend.c import parse_c
     from polyopt.frontend.loops import (
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         trunc,
         wrapped,
     )
+    from polyopt.graph.compiling import compile_model
     from polyopt.ir.scop import Array, Scop, same_scop
     from polyopt.library import load_kernel
     from polyopt.transform.plan import Plan
@@ -72,8 +73,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "boolean", "cast", "ceil",
-    "clamp", "clamped", "cos", "erf", "errors", "exp", "exp2", "f32", "f64", "floor", "fmod", "i8",
-    "i16", "i32", "i64", "input", "load_kernel", "log", "log2", "max", "min", "mirrored", "padded",
+    "clamp", "clamped", "compile_model", "cos", "erf", "errors", "exp", "exp2", "f32", "f64",
+    "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input", "load_kernel", "log", "log2",
+    "max", "min", "mirrored", "padded",
     "parse_c", "pipeline", "pow", "product", "same_scop", "scalar", "scop", "select", "sin",
     "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
 ]  # fmt: skip
@@ -88,6 +90,7 @@ _NAMES_IN: Final = {
         " mirrored padded pipeline pow product scalar select sin size sqrt stage sum tan tanh trunc"
         " wrapped"
     ),
+    "polyopt.graph.compiling": "compile_model",
     "polyopt.ir.scop": "Array Scop same_scop",
     "polyopt.library": "load_kernel",
     "polyopt.transform.plan": "Plan",
@@ -97,8 +100,8 @@ _MODULE_OF: Final = {name: module for module, names in _NAMES_IN.items() for nam
 
 def __getattr__(name: str) -> object:
     """The public name, loaded on first use."""
-    if name == "errors":
-        return import_module("polyopt.errors")
+    if name in {"errors", "graph"}:
+        return import_module(f"polyopt.{name}")
     if name not in _MODULE_OF:
         msg = f"module 'polyopt' has no attribute {name!r}"
         raise AttributeError(msg)

@@ -270,3 +270,15 @@ class MissingExtraError(UserError):
     """An optional dependency is not installed."""
 
     code = "missing-extra"
+
+
+class GraphError(UserError):
+    """A network that is not well-formed: a cycle, a missing tensor, shapes that do not fit."""
+
+    code = "bad-graph"
+
+
+class WrongPassError(UserError):
+    """A graph pass that changed what the network computes, or broke the graph."""
+
+    code = "wrong-pass"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from polyopt.cli.networks import explain_model, is_network
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
 from polyopt.cli.output import print_json, text, wrapped
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
@@ -59,16 +60,31 @@ def prove(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: 
 @click.argument("subject", required=False)
 @plan_options
 @size_option
+@click.option(
+    "--level",
+    default="windows",
+    metavar="LEVEL",
+    help="Networks: what may be fused (off, pointwise, windows, all).",
+)
+@click.option("--graphs", metavar="FOLDER", help="Networks: write graphs before and after.")
 @json_option
 def explain(
     program: str,
     subject: str | None,
     choice: PlanChoice,
     sizes: tuple[str, ...],
+    level: str,
+    graphs: str | None,
     *,
     as_json: bool,
 ) -> None:
-    """Say what was decided for PROGRAM (or for SUBJECT in it), why, and at what cost."""
+    """Say what was decided for PROGRAM (or for SUBJECT in it), why, and at what cost.
+
+    PROGRAM may be an ONNX file: then each pair of its nodes has a remark.
+    """
+    if is_network(program):
+        explain_model(program, subject, choice, sizes, (level, graphs), as_json=as_json)
+        return
     from polyopt.auto.bill import table
     from polyopt.explain import bill
     from polyopt.explain import explain as reasons

@@ -9,6 +9,7 @@ from polyopt.cli.boundary import GuardedGroup
 from polyopt.cli.demo import demo
 from polyopt.cli.house import cache, doctor
 from polyopt.cli.measuring import bench, tune
+from polyopt.cli.networks import profile
 from polyopt.cli.pages import report
 from polyopt.cli.reasons import deps, explain, prove
 from polyopt.cli.running import run
@@ -26,7 +27,21 @@ def cli() -> None:
     """Loop nests in, proven and fused C out."""
 
 
-for _command in (run, emit, view, deps, prove, explain, bench, tune, report, demo, doctor, cache):
+for _command in (
+    run,
+    emit,
+    view,
+    deps,
+    prove,
+    explain,
+    profile,
+    bench,
+    tune,
+    report,
+    demo,
+    doctor,
+    cache,
+):
     cli.add_command(_command)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from polyopt.codegen.target import Target, target
 from polyopt.errors import AliasError, ArgumentError
 from polyopt.runtime.arrays import aligned_copy, empty_at
+from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
 from polyopt.runtime.checks import (
     check_memory,
@@ -142,6 +143,18 @@ class Kernel:
         count = self.thread_count(threads)
         prepared = self._prepared(starts, layout, rest, count)
         return measure(lambda: self._checked(self._function(*prepared)), count, seconds=seconds)
+
+    def bind(self, *args: object, threads: int | None = None, **named: object) -> BoundKernel:
+        """A call on these arrays, checked now and run as often as wanted.
+
+        Outputs that are not given are allocated once. Raises what a call raises.
+        """
+        arrays, rest = self._bind(args, named.pop("out", None), named)
+        layout = self._layout(arrays, rest)
+        starts = self._complete(arrays, layout)
+        prepared = self._prepared(starts, layout, rest, self.thread_count(threads))
+        slots = {a.name: k for k, a in enumerate(self.arguments) if a.kind == "array"}
+        return BoundKernel(self.name, self._function, prepared, slots, arrays)
 
     def verify(self, seed: int = 0, **sizes: int) -> float:
         """Compare with the reference C on random arrays; the largest relative difference.
@@ -316,9 +329,7 @@ class Kernel:
         return result
 
     def _checked(self, status: int) -> None:
-        if status:
-            msg = f"{self.name} could not allocate its buffers"
-            raise MemoryError(msg)
+        check_status(self.name, status)
 
     def thread_count(self, threads: int | None = None) -> int:
         """The threads a call may use: those asked for, ``POLYOPT_THREADS``, or all cores.

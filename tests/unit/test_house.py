@@ -113,7 +113,19 @@ def is_ours(value, module):
 
 @pytest.mark.parametrize(
     "target",
-    ["test", "demo", "notebooks", "docs", "bench", "peers", "soak", "lint", "format", "wheel"],
+    [
+        "test",
+        "test-torch",
+        "demo",
+        "notebooks",
+        "docs",
+        "bench",
+        "peers",
+        "soak",
+        "lint",
+        "format",
+        "wheel",
+    ],
 )
 def test_make_knows_the_target(target):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}

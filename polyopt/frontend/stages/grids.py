@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from inspect import CO_VARARGS
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
@@ -162,6 +163,7 @@ def stage(
     function: Callable[..., object],
     *,
     type: object = None,  # noqa: A002  (public name)
+    indices: Sequence[str] | None = None,
 ) -> Stage:
     """A stage: ``function`` gives the element at each index of ``extents``.
 
@@ -174,30 +176,38 @@ def stage(
         pair = po.stage("pair", ["H", "W - 1"], lambda y, x: img[y, x] + img[y, x + 1])
         scop = po.pipeline(pair)
 
+    A function of any number of indices, ``lambda *i: 2 * img[i]``, makes a stage of any rank;
+    ``indices`` then names its loops (by default ``i0``, ``i1``, ...).
+
     Raises ``InvalidOptionError`` or the expression's errors.
     """
     _check_name(name, "stage")
     ranges = read_ranges(extents)
-    names = argument_names(function)
+    names = argument_names(function, indices or [f"i{d}" for d in range(len(ranges))])
     if len(names) != len(ranges):
         raise InvalidOptionError(
             f"the stage {name!r} has {len(ranges)} dimension(s), its function takes"
             f" {len(names)} index(es)",
             span=span_of(origin()),
         )
-    indices = tuple(Term("index", (), n) for n in names)
-    expression = as_term(function(*indices))
+    terms = tuple(Term("index", (), n) for n in names)
+    expression = as_term(function(*terms))
     kind = None if type is None else as_scalar(type).type
-    return Stage(name, ranges, origin(), indices, expression, kind)
+    return Stage(name, ranges, origin(), terms, expression, kind)
 
 
-def argument_names(function: Callable[..., object]) -> tuple[str, ...]:
-    """The names of a function's positional arguments; defaults are not counted."""
+def argument_names(function: Callable[..., object], rest: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names of a function's positional arguments; defaults are not counted.
+
+    Where it takes any number of them, ``rest`` names all.
+    """
     code = getattr(function, "__code__", None)
     if code is None:
         raise InvalidOptionError(
             f"a stage needs a Python function, not {function!r}", span=span_of(origin())
         )
+    if code.co_flags & CO_VARARGS:
+        return tuple(rest)
     given = code.co_argcount - len(getattr(function, "__defaults__", None) or ())
     return tuple(code.co_varnames[:given])
 

@@ -32,15 +32,16 @@ def _reduction(
     named: dict[str, object],
 ) -> Term:
     ranges = {**(over or {}), **named}
-    if set(argument_names(function)) != set(ranges) or not ranges:
+    names = argument_names(function, tuple(ranges))
+    if set(names) != set(ranges) or not ranges:
         raise InvalidOptionError(
-            f"the function of a reduction takes ({', '.join(argument_names(function))}),"
+            f"the function of a reduction takes ({', '.join(names)}),"
             f" the ranges are of ({', '.join(ranges)})",
             span=span_of(origin()),
             hint="name each index once: po.sum(lambda ky, kx: ..., ky=3, kx=3)",
         )
     indices = {name: Term("index", (), name) for name in ranges}
-    body = as_term(function(**indices))
+    body = as_term(function(*(indices[name] for name in names)))
     bounds = tuple(read_range(extent) for extent in ranges.values())
     return Term("reduce", (), Reduction(op, tuple(indices.values()), bounds, body))
 
@@ -52,7 +53,8 @@ def sum(  # noqa: A001  (public name)
 
     Ranges are sizes or pairs ``(low, high)``, the outermost first, and may depend on the
     stage's indices. The sum has the type of its terms: cast them to a wider type where they
-    could overflow.
+    could overflow. A function of any number of indices, ``lambda *k: ...``, gets them in the
+    order of the ranges.
     """
     return _reduction("add", function, over, ranges)
 

@@ -393,3 +393,17 @@ def test_a_stage_without_dimensions(row) -> None:
         expected = expected + value
     expect(found["total"], np.asarray(expected))
     expect(found["out"], data - expected)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 3, 4)])
+def test_functions_of_any_number_of_indices_make_stages_of_any_rank(shape: tuple[int, ...]) -> None:
+    x = po.input("x", f32, shape)
+    y = po.stage("y", shape, lambda *i: x[i] + x[i], indices=[f"a{d}" for d in range(len(shape))])
+    over = {f"k{d}": extent for d, extent in enumerate(shape)}
+    z = po.stage("z", [2], lambda *i: po.max(lambda *k: y[k], over=over) + i[0])
+    scop = po.pipeline([y, z])
+    given = numbers(*shape)
+    found = run(scop, {}, x=given)
+    expect(found["y"], given + given)
+    expect(found["z"], np.float32((given + given).max()) + np.arange(2, dtype=np.float32))
+    assert scop.statement("y").iterators == tuple(f"a{d}" for d in range(len(shape)))

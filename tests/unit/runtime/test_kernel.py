@@ -196,3 +196,22 @@ def test_c_that_does_not_compile_keeps_its_text(tmp_path) -> None:
     assert len(kept) == 1
     assert str(kept[0]) in text
     assert not list((tmp_path / "cache").glob(".build-*"))
+
+
+def test_a_bound_call_repeats_on_the_same_arrays(blur_kernel) -> None:
+    img, out = image(5, 9), np.zeros((5, 7), np.uint16)
+    call = blur_kernel.bind(img, out=out, threads=1)
+    call()
+    np.testing.assert_array_equal(out, blurred(img))
+    img += 3
+    call()
+    np.testing.assert_array_equal(out, blurred(img))
+
+
+def test_a_bound_call_can_move_to_other_memory(blur_kernel) -> None:
+    img, other, out = image(5, 9), image(5, 9) + np.uint16(7), np.zeros((5, 7), np.uint16)
+    call = blur_kernel.bind(img, out=out)
+    call.replace("in", other.ctypes.data)
+    call.set_threads(1)
+    call()
+    np.testing.assert_array_equal(out, blurred(other))

@@ -1,0 +1,130 @@
+"""Networks on the command line: ``explain model.onnx`` and ``profile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from polyopt.cli.options import json_option, one_thread_count, size_option
+from polyopt.cli.output import print_json, text, write_file
+from polyopt.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.cli.program import PlanChoice
+    from polyopt.graph import Graph, NetworkExplanation
+
+
+def is_network(program: str) -> bool:
+    """Whether a PROGRAM argument names a network."""
+    return program.endswith(".onnx")
+
+
+def network_sizes(texts: Sequence[str]) -> dict[str, int]:
+    """Open dimensions from ``N=1`` or ``N=1,M=2``. Raises ``InvalidOptionError``."""
+    sizes: dict[str, int] = {}
+    for part in (part for given in texts for part in given.split(",")):
+        name, equals, number = part.partition("=")
+        if not equals or not number.isdigit() or int(number) < 1:
+            msg = f"--size {part}: an open dimension is given as NAME=NUMBER, from 1 up"
+            raise InvalidOptionError(msg)
+        sizes[name.strip()] = int(number)
+    return sizes
+
+
+def load_network(program: str, sizes: Sequence[str]) -> Graph:
+    """The graph of a model file after the usual passes. Raises what reading it raises."""
+    from polyopt.graph import DEFAULT_PASSES, load_onnx, run_passes
+
+    return run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES).graph
+
+
+def explain_model(
+    program: str,
+    subject: str | None,
+    choice: PlanChoice,
+    sizes: Sequence[str],
+    shown_as: tuple[str, str | None],
+    *,
+    as_json: bool,
+) -> None:
+    """What ``explain`` does for a network; ``shown_as`` is the level and a folder for graphs.
+
+    Raises ``InvalidOptionError`` for options that are about single programs.
+    """
+    from polyopt.graph import Fusion, explain_network
+    from polyopt.graph.kernels import Options
+
+    level, graphs = shown_as
+    if choice.unfused or choice.expert or choice.file is not None:
+        msg = "--unfused, --expert and --plan are for single programs"
+        raise InvalidOptionError(msg, hint="a network's groups are chosen by --level")
+    graph = load_network(program, sizes)
+    if subject is not None and subject not in graph.makers:
+        listed = ", ".join(list(graph.makers)[:12])
+        msg = f"{program} has no node {subject!r}"
+        raise InvalidOptionError(msg, hint=f"there are: {listed}, ...")
+    found = explain_network(graph, Fusion(level), options=Options(choice.target))
+    if graphs is not None:
+        _write_graphs(found, Path(graphs))
+    shown = found if subject is None else found.about(subject)
+    if as_json:
+        print_json(shown.as_dict())
+    else:
+        text(shown)
+
+
+def _write_graphs(found: NetworkExplanation, folder: Path) -> None:
+    """The network without and with its groups, as text and pictures, and their difference."""
+    from polyopt.graph.draw import draw_graph
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{folder} cannot be made: {error.strerror}"
+        raise InvalidOptionError(msg) from None
+    write_file(str(folder / "unfused.txt"), f"{found.graph}\n")
+    write_file(str(folder / "fused.txt"), f"{found.groups_text()}\n")
+    write_file(str(folder / "fusion.diff"), f"{found.diff()}\n")
+    draw_graph(found.graph).save(folder / "unfused.svg")
+    draw_graph(found.graph, found.grouping.groups).save(folder / "fused.svg")
+    click.echo(f"wrote unfused and fused graphs into {folder}", err=True)
+
+
+@click.command()
+@click.argument("model")
+@size_option
+@click.option("--level", default="windows", show_default=True, metavar="LEVEL",
+              help="What may be fused: off, pointwise, windows or all.")  # fmt: skip
+@click.option("--threads", type=one_thread_count, help="Threads; all cores by default.")
+@click.option("--runs", default=10, show_default=True, help="Calls that are timed.")
+@click.option("--limits", is_flag=True, help="Measure the machine's limits, and compare.")
+@click.option("--trace", metavar="FILE", help="Write a trace for chrome://tracing or Perfetto.")
+@json_option
+def profile(
+    model: str,
+    sizes: tuple[str, ...],
+    level: str,
+    threads: int | None,
+    runs: int,
+    trace: str | None,
+    *,
+    limits: bool,
+    as_json: bool,
+) -> None:
+    """Compile the network in MODEL (an ONNX file), and time each of its kernels."""
+    from polyopt.bench.machine import machine
+    from polyopt.graph import compile_model
+
+    found = compile_model(load_network(model, sizes), passes=(), fusion=level)
+    limit = machine().limit_ms if limits else None
+    result = found.profile(threads=threads, runs=runs, limit_ms=limit)
+    if trace is not None:
+        result.chrome_trace(trace)
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        text(result)

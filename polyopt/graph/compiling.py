@@ -1,0 +1,58 @@
+"""From a graph, or a file with one, to a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.graph.ir import Graph
+from polyopt.graph.kernels import Options, compile_groups, planned_scratch
+from polyopt.graph.model import Model
+from polyopt.graph.onnx import load_onnx
+from polyopt.graph.passes import DEFAULT_PASSES, run_passes
+from polyopt.graph.policy import Fusion, choose_groups
+from polyopt.graph.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.codegen.target import Target
+    from polyopt.graph.passes import Pass
+
+
+def compile_model(
+    model: object,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    passes: Sequence[Pass] = DEFAULT_PASSES,
+    fusion: Fusion | str | None = None,
+    target: str | Target = "native",
+    cc: str | None = None,
+) -> Model:
+    """A network as a function on NumPy arrays.
+
+    For example::
+
+        model = po.compile_model("resnet50.onnx")
+        y = model(x)
+
+    ``model`` is a ``Graph``, or what ``load_onnx`` takes, with its ``sizes``. ``passes`` rewrite
+    the graph; ``fusion`` is a ``Fusion``, or the name of its level.
+
+    Raises what ``load_onnx``, passes, plans and the toolchain raise.
+    """
+    graph = model if isinstance(model, Graph) else load_onnx(model, sizes=sizes)
+    return compile_graph(
+        run_passes(graph, passes).graph, fusion=fusion, options=Options(target, cc)
+    )
+
+
+def compile_graph(
+    graph: Graph, *, fusion: Fusion | str | None = None, options: Options | None = None
+) -> Model:
+    """A graph as it is, compiled."""
+    chosen = options or Options()
+    policy = Fusion(fusion) if isinstance(fusion, str) else fusion
+    grouping = choose_groups(
+        verify(graph), policy, scratch_bytes=lambda group: planned_scratch(graph, group, chosen)
+    )
+    return Model(graph, grouping, compile_groups(graph, grouping.groups, chosen), chosen)

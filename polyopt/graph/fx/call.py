@@ -1,0 +1,118 @@
+"""One call of an ATen operator on its way into a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polyopt.errors import PolyoptError, UnsupportedError
+from polyopt.graph.ir import Node, attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from polyopt.graph.importer import Importer
+    from polyopt.graph.ir import Array, Attribute, Value
+    from polyopt.source import Span
+
+    Converter = Callable[["Call"], None]
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A tensor as an argument: its name in the graph."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call: its arguments by the names in the operator's schema, defaults filled in."""
+
+    importer: Importer
+    op: str
+    name: str
+    arguments: Mapping[str, Any]
+    span: Span
+
+    def unsupported(self, what: str) -> UnsupportedError:
+        """The error for a form of the operator that is not taken."""
+        return UnsupportedError(f"{self.op} {self.name!r}: {what}", span=self.span)
+
+    def __getitem__(self, argument: str) -> Any:  # noqa: ANN401
+        """An argument that is no tensor."""
+        return self.arguments[argument]
+
+    def tensor(self, argument: str) -> str:
+        """The name of a tensor argument; a number becomes a constant of the first one's type."""
+        given = self.arguments[argument]
+        if isinstance(given, Ref):
+            return given.name
+        return self.number(given)
+
+    def optional(self, argument: str) -> str:
+        """The name of a tensor argument, "" where it is left out."""
+        return "" if self.arguments[argument] is None else self.tensor(argument)
+
+    def number(self, given: float) -> str:
+        """A constant of the type of the first tensor argument. Raises ``UnsupportedError``."""
+        import numpy as np
+
+        if not isinstance(given, int | float) or isinstance(given, bool):
+            raise self.unsupported(f"{given!r} is not taken as an operand")
+        kinds = [self.importer.values[a.name].dtype
+                 for a in self.arguments.values() if isinstance(a, Ref)]  # fmt: skip
+        if not kinds or (isinstance(given, float) and not kinds[0].is_float):
+            raise self.unsupported("its result would have another type than its operand")
+        return self.constant(np.array(given, kinds[0].numpy_name))
+
+    def value(self, argument: str) -> Value:
+        """Shape and type of a tensor argument."""
+        return self.importer.values[self.tensor(argument)]
+
+    def constant(self, array: Array) -> str:
+        """An array as a tensor; its name."""
+        name = self.importer.fresh(f"{self.name}_constant")
+        self.importer.constant(name, array, self.span)
+        return name
+
+    def define(self, op: str, inputs: Sequence[str], /, **options: Attribute) -> None:
+        """The call's result is this operator."""
+        self._add(self.name, op, inputs, options)
+
+    def step(self, op: str, inputs: Sequence[str], /, **options: Attribute) -> str:
+        """An operator on the way to the result; its name."""
+        name = self.importer.fresh(f"{self.name}_{op}")
+        self._add(name, op, inputs, options)
+        return name
+
+    def alias(self, name: str) -> None:
+        """The call's result is another tensor."""
+        self.importer.aliases[self.name] = name
+
+    def _add(
+        self, name: str, op: str, inputs: Sequence[str], options: dict[str, Attribute]
+    ) -> None:
+        given = list(inputs)
+        while given and not given[-1]:
+            given.pop()
+        node = Node(name, op, tuple(given), attributes(**options), f"{self.op} {self.name}")
+        try:
+            self.importer.add(node)
+        except PolyoptError as error:
+            shown = error.diagnostic
+            raise type(error)(f"{self.op} {self.name!r}: {shown.message}", span=self.span,
+                              notes=shown.notes, hint=shown.hint) from None  # fmt: skip
+
+
+CONVERTERS: dict[str, Converter] = {}
+
+
+def converts(*names: str) -> Callable[[Converter], Converter]:
+    """Register what turns ATen operators of these names into nodes."""
+
+    def register(converter: Converter) -> Converter:
+        CONVERTERS.update(dict.fromkeys(names, converter))
+        return converter
+
+    return register

@@ -1,0 +1,51 @@
+"""What importers share: the graph in the making."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from polyopt.errors import UnsupportedError
+from polyopt.graph.infer import typed
+from polyopt.graph.ir import Node, Value, value_of
+
+if TYPE_CHECKING:
+    from polyopt.graph.ir import Array
+    from polyopt.source import Span
+
+
+@dataclass
+class Importer:
+    """The graph so far: what is known of each tensor, under its own name."""
+
+    nodes: list[Node] = field(default_factory=list[Node])
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    #: arrays that are known: initializers, and what is computed from nothing else
+    known: dict[str, Array] = field(default_factory=dict[str, "Array"])
+    #: names of tensors that are other tensors
+    aliases: dict[str, str] = field(default_factory=dict[str, str])
+
+    def fresh(self, base: str) -> str:
+        """A name that no tensor has yet."""
+        name, number = base, 2
+        while name in self.values:
+            name, number = f"{base}_{number}", number + 1
+        return name
+
+    def resolve(self, name: str) -> str:
+        """The tensor that a name stands for."""
+        return self.aliases.get(name, name)
+
+    def add(self, node: Node) -> None:
+        """One more node, its operands checked. Raises what its operator's rule raises."""
+        self.values[node.name] = typed(node, self.values)
+        self.nodes.append(node)
+
+    def constant(self, name: str, array: Array, span: Span) -> None:
+        """A known array. Raises ``UnsupportedError`` for a type that C has not."""
+        try:
+            self.values[name] = value_of(name, array)
+        except KeyError:
+            raise UnsupportedError(f"{name!r} has elements of type {array.dtype}",
+                                   span=span) from None  # fmt: skip
+        self.known[name] = array

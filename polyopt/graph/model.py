@@ -1,0 +1,243 @@
+"""A compiled network: groups of nodes as kernels, their tensors in one arena."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from polyopt.errors import ArgumentError
+from polyopt.graph.memory import Lifetime, plan_memory
+from polyopt.graph.operators import get_operator
+from polyopt.runtime.arrays import aligned_copy, empty
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.graph.ir import Array, Graph, Value
+    from polyopt.graph.kernels import GroupKernel, Options
+    from polyopt.graph.lower import Group
+    from polyopt.graph.memory import Arena
+    from polyopt.graph.policy import Grouping
+    from polyopt.graph.profile import LimitMs, Profile
+    from polyopt.graph.reasons import NetworkExplanation
+    from polyopt.runtime.bound import BoundKernel
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One call of a kernel, and the graph's tensors that are its arguments, by array."""
+
+    group: Group
+    kernel: GroupKernel
+    arguments: Mapping[str, str]
+
+
+class Model:
+    """A network as a function on NumPy arrays.
+
+    Inputs go by position, in the graph's order, or by name; the outputs come back as new arrays,
+    one alone or a tuple. One model runs one call at a time; others wait.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        grouping: Grouping,
+        kernels: Sequence[GroupKernel],
+        options: Options,
+    ) -> None:
+        self.graph = graph
+        self.name = graph.name
+        self.grouping = grouping
+        self.options = options
+        self.steps = tuple(
+            Step(group, kernel, _arguments(group, kernel))
+            for group, kernel in zip(grouping.groups, kernels, strict=True)
+        )
+        self._constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
+        self._lock = Lock()
+
+    # -- where tensors are ----------------------------------------------------------------------
+
+    @cached_property
+    def _roots(self) -> Mapping[str, str]:
+        """The tensor whose memory each tensor has: its own, or through views another's."""
+        roots = {name: name for name in self.graph.names}
+        for node in self.graph.nodes:
+            if get_operator(node.op).is_view:
+                roots[node.name] = roots[node.inputs[0]]
+        return roots
+
+    @cached_property
+    def arena(self) -> Arena:
+        """The plan of the memory for all computed tensors."""
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for number, step in enumerate(self.steps):
+            for name in step.group.outputs:
+                first[name] = last[name] = number
+            for name in step.group.inputs:
+                last[self._roots[name]] = number
+        for name in self.graph.outputs:
+            last[self._roots[name]] = len(self.steps)
+        values = self.graph.values
+        return plan_memory([Lifetime(n, values[n].bytes, first[n], last[n]) for n in first])
+
+    @cached_property
+    def _memory(self) -> Array:
+        return empty((self.arena.bytes,), np.dtype(np.uint8))
+
+    def _place(self, name: str, given: Mapping[str, Array]) -> Array:
+        """The memory of a tensor, in its own shape."""
+        root, value = self._roots[name], self.graph.values[name]
+        if root in self._constants:
+            return self._constants[root].reshape(value.shape)
+        if root in given:
+            return given[root].reshape(value.shape)
+        start = self.arena.offsets[root]
+        raw = self._memory[start : start + value.bytes]
+        return raw.view(value.dtype.numpy_name).reshape(value.shape)
+
+    # -- calls ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _bound(self) -> tuple[tuple[BoundKernel, tuple[tuple[str, str], ...]], ...]:
+        """Each step's call, and which of its arguments are inputs of the model."""
+        stand_in = {v.name: empty(v.shape, np.dtype(v.dtype.numpy_name)) for v in self.graph.inputs}
+        calls: list[tuple[BoundKernel, tuple[tuple[str, str], ...]]] = []
+        for step in self.steps:
+            arrays = {
+                array: _as_array(self._place(name, stand_in))
+                for array, name in step.arguments.items()
+            }
+            fed = tuple(
+                (array, self._roots[name])
+                for array, name in step.arguments.items()
+                if self._roots[name] in stand_in
+            )
+            calls.append((step.kernel.kernel.bind(**cast("dict[str, Any]", arrays)), fed))
+        return tuple(calls)
+
+    def __call__(self, *args: Any, threads: int | None = None, **named: Any) -> Any:  # noqa: ANN401
+        """Run the network.
+
+        Raises ``ArgumentError`` for inputs that are missing or do not fit.
+        """
+        results = self.run(self._named(args, named), threads)
+        return results[0] if len(results) == 1 else results
+
+    def run(self, inputs: Mapping[str, object], threads: int | None = None) -> tuple[Array, ...]:
+        """The outputs as a tuple, from inputs by name. Raises ``ArgumentError``."""
+        given = self._given(inputs)
+        with self._lock:
+            self.prepare(given, threads)
+            for call, _ in self._bound:
+                call()
+            return tuple(self._place(name, given).copy() for name in self.graph.outputs)
+
+    def prepare(self, given: Mapping[str, Array], threads: int | None) -> None:
+        """Let the steps read these inputs and use so many threads."""
+        for (call, fed), step in zip(self._bound, self.steps, strict=True):
+            call.set_threads(step.kernel.kernel.thread_count(threads))
+            for array, name in fed:
+                call.replace(array, given[name].ctypes.data)
+
+    def explain(self, *, counterfactuals: bool = True) -> NetworkExplanation:
+        """Why the nodes are fused as they are: see ``explain_network``."""
+        from polyopt.graph.reasons import explain_grouping
+
+        return explain_grouping(
+            self.graph, self.grouping, self.options, counterfactuals=counterfactuals
+        )
+
+    def profile(
+        self,
+        *args: Any,  # noqa: ANN401
+        threads: int | None = None,
+        runs: int = 10,
+        limit_ms: LimitMs | None = None,
+        **named: Any,  # noqa: ANN401
+    ) -> Profile:
+        """Time each kernel on these inputs; on random ones where none are given.
+
+        ``limit_ms`` is ``Machine.limit_ms``, for the fraction that each kernel reaches.
+        Raises ``ArgumentError`` for inputs that do not fit.
+        """
+        from polyopt.graph.profile import profile
+        from polyopt.graph.run import random_inputs
+
+        given = self._named(args, named) or random_inputs(self.graph)
+        with self._lock:
+            return profile(self, self._given(given), threads=threads, runs=runs, limit_ms=limit_ms)
+
+    @property
+    def calls(self) -> tuple[BoundKernel, ...]:
+        """The steps as calls, on what ``prepare`` gave them."""
+        return tuple(call for call, _ in self._bound)
+
+    def _named(self, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
+        """Inputs by name, from those by position and by name."""
+        names = [v.name for v in self.graph.inputs]
+        if len(args) > len(names):
+            raise ArgumentError(f"{self.name} takes {len(names)} input(s), not {len(args)}",
+                                notes=[f"they are: {self._listed()}"])  # fmt: skip
+        twice = next((name for name in names[: len(args)] if name in named), None)
+        if twice is not None:
+            raise ArgumentError(f"{twice} is given twice: by position and by name")
+        return {**dict(zip(names, args, strict=False)), **named}
+
+    def _given(self, found: Mapping[str, object]) -> dict[str, Array]:
+        """The inputs, checked."""
+        names = [v.name for v in self.graph.inputs]
+        unknown = next((name for name in found if name not in names), None)
+        if unknown is not None:
+            raise ArgumentError(f"{self.name} has no input {unknown!r}",
+                                hint=f"it has: {self._listed()}")  # fmt: skip
+        missing = next((name for name in names if name not in found), None)
+        if missing is not None:
+            raise ArgumentError(f"{self.name} needs {missing}", hint=f"it has: {self._listed()}")
+        return {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
+
+    def _listed(self) -> str:
+        return ", ".join(f"{v.name}: {v}" for v in self.graph.inputs)
+
+    def __repr__(self) -> str:
+        """Name, inputs, and how many kernels run."""
+        distinct = len({id(step.kernel) for step in self.steps})
+        return f"<Model {self.name}({self._listed()}): {len(self.steps)} steps, {distinct} kernels>"
+
+
+def _arguments(group: Group, kernel: GroupKernel) -> dict[str, str]:
+    return dict(
+        zip(
+            (*kernel.planned.inputs, *kernel.planned.outputs),
+            (*group.inputs, *group.outputs),
+            strict=True,
+        )
+    )
+
+
+def _as_array(array: Array) -> Array:
+    """Kernels keep a tensor without dimensions as an array of one element."""
+    return array if array.ndim else array.reshape(1)
+
+
+def _checked(found: object, value: Value) -> Array:
+    """An input as the kernels take it: right type and shape, contiguous, aligned."""
+    if not isinstance(found, np.ndarray):
+        raise ArgumentError(f"{value.name} is a {type(found).__name__}, not a NumPy array")
+    array = cast("Array", found)
+    if array.dtype != np.dtype(value.dtype.numpy_name):
+        raise ArgumentError(
+            f"{value.name} has the type {array.dtype}, not {value.dtype.numpy_name}",
+            hint=f"{value.name}.astype(np.{value.dtype.numpy_name}) converts it",
+        )
+    if array.shape != value.shape:
+        raise ArgumentError(f"{value.name} has the shape {list(array.shape)}, not {value}")
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return aligned_copy(array)

@@ -1,0 +1,147 @@
+"""One ONNX node on its way into a graph: its attributes and inputs, and what it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from polyopt.errors import GraphError, PolyoptError, UnsupportedError
+from polyopt.graph.ir import Node, attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from polyopt.graph.importer import Importer
+    from polyopt.graph.ir import Array, Attribute, Value
+    from polyopt.source import Span
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """An ONNX node, with what a converter needs of it."""
+
+    importer: Importer
+    op: str
+    opset: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+    title: str
+    span: Span
+
+    # -- what it says ---------------------------------------------------------------------------
+
+    def unsupported(self, what: str, hint: str = "") -> UnsupportedError:
+        """The error for a form of the operator that is not taken."""
+        return UnsupportedError(f"{self.title}: {what}", span=self.span, hint=hint)
+
+    def wrong(self, what: str) -> GraphError:
+        """The error for a node that makes no sense."""
+        return GraphError(f"{self.title}: {what}", span=self.span)
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
+        """An attribute, or its default."""
+        return self.attributes.get(name, default)
+
+    def has(self, index: int) -> bool:
+        """Whether an optional input is given."""
+        return index < len(self.inputs) and bool(self.inputs[index])
+
+    def value(self, index: int) -> Value:
+        """Shape and type of an input. Raises ``GraphError`` where it is left out."""
+        if not self.has(index):
+            raise self.wrong(f"its input {index} is missing")
+        return self.importer.values[self.inputs[index]]
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the first input."""
+        return len(self.value(0).shape)
+
+    def array(self, index: int) -> Array | None:
+        """An input that has to be known now; ``None`` where it is left out.
+
+        Raises ``UnsupportedError`` where it is computed when the network runs.
+        """
+        if not self.has(index):
+            return None
+        found = self.importer.known.get(self.inputs[index])
+        if found is None:
+            raise self.unsupported(
+                f"its input {self.inputs[index]!r} has to be a constant",
+                "shapes, axes and bounds that depend on data are not taken",
+            )
+        return found
+
+    def numbers(self, index: int, attribute: str) -> tuple[int, ...] | None:
+        """Integers given as an attribute or, in later opsets, as an input."""
+        if attribute in self.attributes:
+            return tuple(map(int, self.attributes[attribute]))
+        found = self.array(index)
+        return None if found is None else tuple(map(int, found.ravel()))
+
+    # -- what it becomes ------------------------------------------------------------------------
+
+    def define(
+        self,
+        op: str,
+        inputs: Sequence[str] | None = None,
+        /,
+        *,
+        output: int = 0,
+        **options: Attribute,
+    ) -> None:
+        """The node's output is this operator; without ``inputs``, of the node's own."""
+        self._add(self.outputs[output], op, self.inputs if inputs is None else inputs, options)
+
+    def step(self, op: str, inputs: Sequence[str], /, **options: Attribute) -> str:
+        """An operator on the way to the output; the name of its tensor."""
+        name = self.importer.fresh(f"{self.outputs[0]}_{op}")
+        self._add(name, op, inputs, options)
+        return name
+
+    def alias(self, index: int = 0) -> None:
+        """The node's output is its input."""
+        self.importer.aliases[self.outputs[0]] = self.inputs[index]
+
+    def constant(self, array: Array, base: str) -> str:
+        """An array made from attributes; the name of its tensor."""
+        name = self.importer.fresh(f"{self.outputs[0]}_{base}")
+        self.importer.constant(name, array, self.span)
+        return name
+
+    def _add(
+        self, name: str, op: str, inputs: Sequence[str], options: dict[str, Attribute]
+    ) -> None:
+        given = list(inputs)
+        while given and not given[-1]:
+            given.pop()
+        node = Node(name, op, tuple(given), attributes(**options), self.title)
+        try:
+            self.importer.add(node)
+        except PolyoptError as error:
+            shown = error.diagnostic
+            types = [f"{i} is {self.importer.values[i]}" for i in given if i]
+            raise type(error)(f"{self.title}: {shown.message}", span=self.span,
+                              notes=[*shown.notes, *types], hint=shown.hint) from None  # fmt: skip
+
+
+if TYPE_CHECKING:
+    Converter = Callable[[OnnxNode], None]
+
+CONVERTERS: dict[str, Converter] = {}
+
+
+def converts(*names: str) -> Callable[[Converter], Converter]:
+    """Register what turns ONNX operators of these names into nodes."""
+
+    def register(converter: Converter) -> Converter:
+        CONVERTERS.update(dict.fromkeys(names, converter))
+        return converter
+
+    return register
+
+
+def as_ints(given: object) -> tuple[int, ...]:
+    """A list attribute as a tuple."""
+    return tuple(int(n) for n in cast("Sequence[int]", given))

@@ -1,0 +1,136 @@
+"""Converters of operators on single elements, and of reductions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.graph.onnx.context import CONVERTERS, converts
+from polyopt.ir.types import TYPES
+
+if TYPE_CHECKING:
+    from polyopt.graph.onnx.context import OnnxNode
+
+#: ONNX's name -> ours, where operands are the same and there are no attributes
+SAME = {
+    "Abs": "abs", "Add": "add", "Ceil": "ceil", "Cos": "cos", "Div": "div", "Erf": "erf",
+    "Exp": "exp", "Floor": "floor", "HardSwish": "hardswish", "Log": "log", "Mul": "mul",
+    "Neg": "neg", "PRelu": "prelu", "Reciprocal": "reciprocal", "Relu": "relu",
+    "Sigmoid": "sigmoid", "Sin": "sin", "Softplus": "softplus", "Sqrt": "sqrt", "Sub": "sub",
+    "Tanh": "tanh",
+}  # fmt: skip
+
+
+def _same(node: OnnxNode) -> None:
+    node.define(SAME[node.op])
+
+
+CONVERTERS.update(dict.fromkeys(SAME, _same))
+
+
+@converts("LeakyRelu", "Elu")
+def _with_alpha(node: OnnxNode) -> None:
+    op, usual = ("leaky_relu", 0.01) if node.op == "LeakyRelu" else ("elu", 1.0)
+    node.define(op, alpha=float(node.get("alpha", usual)))
+
+
+@converts("HardSigmoid")
+def _hard_sigmoid(node: OnnxNode) -> None:
+    alpha, beta = float(node.get("alpha", 0.2)), float(node.get("beta", 0.5))
+    node.define("hard_sigmoid", alpha=alpha, beta=beta)
+
+
+@converts("Swish")
+def _swish(node: OnnxNode) -> None:
+    if node.get("alpha", 1.0) != 1.0:
+        raise node.unsupported("alpha has to be 1")
+    node.define("silu")
+
+
+@converts("Gelu")
+def _gelu(node: OnnxNode) -> None:
+    node.define("gelu", approximate=str(node.get("approximate", "none")))
+
+
+@converts("Clip")
+def _clip(node: OnnxNode) -> None:
+    ends: dict[str, float] = {}
+    for index, name, attribute in ((1, "low", "min"), (2, "high", "max")):
+        if attribute in node.attributes:
+            ends[name] = float(node.get(attribute))
+        elif (found := node.array(index)) is not None:
+            ends[name] = float(found.reshape(()))
+    node.define("clip", node.inputs[:1], output=0, **ends)
+
+
+@converts("Pow")
+def _pow(node: OnnxNode) -> None:
+    base, exponent = node.value(0), node.value(1)
+    if base.dtype == exponent.dtype:
+        node.define("power")
+        return
+    converted = node.step("cast", node.inputs[1:], to=base.dtype.name)
+    node.define("power", [node.inputs[0], converted])
+
+
+@converts("Min", "Max", "Sum")
+def _several(node: OnnxNode) -> None:
+    op = {"Min": "minimum", "Max": "maximum", "Sum": "add"}[node.op]
+    _joined(node, op)
+
+
+def _joined(node: OnnxNode, op: str) -> None:
+    """Any number of operands, from the left."""
+    first, *others = node.inputs
+    if not others:
+        node.alias()
+        return
+    for other in others[:-1]:
+        first = node.step(op, [first, other])
+    node.define(op, [first, others[-1]])
+
+
+@converts("Mean")
+def _mean(node: OnnxNode) -> None:
+    first, *others = node.inputs
+    for other in others:
+        first = node.step("add", [first, other])
+    count = np.array(len(node.inputs), node.value(0).dtype.numpy_name)
+    node.define("div", [first, node.constant(count, "count")])
+
+
+@converts("Cast")
+def _cast(node: OnnxNode) -> None:
+    import onnx
+
+    number = int(node.get("to"))
+    try:
+        name = onnx.helper.tensor_dtype_to_np_dtype(number).name
+    except KeyError:
+        name = str(number)
+    known = {t.numpy_name: t.name for t in TYPES.values()}
+    if name not in known:
+        raise node.unsupported(f"there is no type {name}", f"there are: {', '.join(known)}")
+    node.define("cast", to=known[name])
+
+
+@converts("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")
+def _reduce(node: OnnxNode) -> None:
+    op = f"reduce_{node.op.removeprefix('Reduce').lower()}"
+    axes = node.numbers(1, "axes")
+    if not axes:
+        if node.get("noop_with_empty_axes", 0):
+            node.alias()
+            return
+        axes = tuple(range(node.rank))
+    node.define(op, node.inputs[:1], axes=axes, keepdims=int(node.get("keepdims", 1)))
+
+
+@converts("Identity", "Dropout")
+def _identity(node: OnnxNode) -> None:
+    if len([o for o in node.outputs if o]) > 1:
+        raise node.unsupported("its mask is not given", "export the network for inference")
+    if node.op == "Dropout" and node.has(2) and bool(np.any(node.array(2))):
+        raise node.unsupported("training is not taken", "export the network for inference")
+    node.alias()

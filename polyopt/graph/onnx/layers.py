@@ -1,0 +1,116 @@
+"""Converters of convolutions, pooling, normalisations and matrix products."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from polyopt.graph.onnx.context import as_ints, converts
+
+if TYPE_CHECKING:
+    from polyopt.graph.onnx.context import OnnxNode
+
+
+@converts("Conv")
+def _conv(node: OnnxNode) -> None:
+    kernel = node.value(1).shape[2:]
+    if "kernel_shape" in node.attributes and as_ints(node.get("kernel_shape")) != kernel:
+        raise node.wrong(f"kernel_shape says {list(node.get('kernel_shape'))},"
+                         f" the weights have {list(kernel)}")  # fmt: skip
+    strides, pads, dilations = _windows(node, kernel)
+    node.define(
+        "conv", strides=strides, pads=pads, dilations=dilations, group=int(node.get("group", 1))
+    )
+
+
+def _windows(
+    node: OnnxNode, kernel: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Strides, pads and dilations, with ``auto_pad`` worked out."""
+    rank = len(kernel)
+    strides = as_ints(node.get("strides", [1] * rank))
+    dilations = as_ints(node.get("dilations", [1] * rank))
+    pads = as_ints(node.get("pads", [0] * 2 * rank))
+    mode = node.get("auto_pad", "NOTSET")
+    inputs = node.value(0).shape[2:]
+    if not len(strides) == len(dilations) == len(inputs) == rank or len(pads) != 2 * rank:
+        raise node.wrong(f"strides, pads and dilations do not fit {len(inputs)} dimension(s)")
+    if mode == "VALID":
+        pads = (0,) * (2 * rank)
+    elif mode in {"SAME_UPPER", "SAME_LOWER"}:
+        totals = [
+            max(0, (-(-n // s) - 1) * s + d * (k - 1) + 1 - n)
+            for n, s, d, k in zip(inputs, strides, dilations, kernel, strict=True)
+        ]
+        small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
+        pads = (*small, *large) if mode == "SAME_UPPER" else (*large, *small)
+    return strides, pads, dilations
+
+
+@converts("MaxPool", "AveragePool")
+def _pool(node: OnnxNode) -> None:
+    if len(node.outputs) > 1 and node.outputs[1]:
+        raise node.unsupported("indices of the greatest elements are not given")
+    kernel = as_ints(node.get("kernel_shape", ()))
+    strides, pads, dilations = _windows(node, kernel)
+    # What ceil_mode means for windows that auto_pad made is settled by auto_pad.
+    rounds_up = int(node.get("ceil_mode", 0)) and node.get("auto_pad", "NOTSET") == "NOTSET"
+    if node.op == "MaxPool":
+        node.define("max_pool", kernel=kernel, strides=strides, pads=pads, dilations=dilations,
+                    ceil_mode=int(rounds_up))  # fmt: skip
+        return
+    node.define("avg_pool", kernel=kernel, strides=strides, pads=pads, dilations=dilations,
+                ceil_mode=int(rounds_up),
+                count_include_pad=int(node.get("count_include_pad", 0)))  # fmt: skip
+
+
+@converts("GlobalAveragePool", "GlobalMaxPool")
+def _global(node: OnnxNode) -> None:
+    op = "reduce_mean" if node.op == "GlobalAveragePool" else "reduce_max"
+    node.define(op, axes=tuple(range(2, node.rank)), keepdims=1)
+
+
+@converts("BatchNormalization")
+def _batch_norm(node: OnnxNode) -> None:
+    if node.get("training_mode", 0) or len([o for o in node.outputs if o]) > 1:
+        raise node.unsupported("training is not taken", "export the network for inference")
+    node.define("batch_norm", epsilon=float(node.get("epsilon", 1e-5)))
+
+
+@converts("LayerNormalization")
+def _layer_norm(node: OnnxNode) -> None:
+    if len([o for o in node.outputs if o]) > 1:
+        raise node.unsupported("mean and inverse deviation are not given")
+    if node.get("stash_type", 1) != 1:
+        raise node.unsupported("stash_type has to be 1")
+    axis = int(node.get("axis", -1))
+    node.define("layer_norm", axis=axis, epsilon=float(node.get("epsilon", 1e-5)))
+
+
+@converts("Softmax", "LogSoftmax")
+def _softmax(node: OnnxNode) -> None:
+    op = "softmax" if node.op == "Softmax" else "log_softmax"
+    shape = node.value(0).shape
+    if node.opset >= 13 or not shape:
+        node.define(op, axis=int(node.get("axis", -1)))
+        return
+    axis = int(node.get("axis", 1)) % len(shape)  # before opset 13: over all axes from it on
+    flat = node.step("reshape", node.inputs, shape=(prod(shape[:axis]), prod(shape[axis:])))
+    done = node.step(op, [flat], axis=1)
+    node.define("reshape", [done], shape=shape)
+
+
+@converts("Gemm")
+def _gemm(node: OnnxNode) -> None:
+    node.define(
+        "gemm",
+        alpha=float(node.get("alpha", 1.0)),
+        beta=float(node.get("beta", 1.0)),
+        trans_a=int(node.get("transA", 0)),
+        trans_b=int(node.get("transB", 0)),
+    )
+
+
+@converts("MatMul")
+def _matmul(node: OnnxNode) -> None:
+    node.define("matmul")

@@ -1,0 +1,341 @@
+"""Reading ONNX: files into graphs, with the node named where something is wrong.
+
+Whatever can be computed from constants and shapes alone, as exporters write reshapes and bounds,
+is computed here by ONNX's own reference evaluator.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from polyopt.errors import GraphError, MissingExtraError, PolyoptError, UnsupportedError
+from polyopt.graph.importer import Importer
+from polyopt.graph.ir import Graph, Value, value_of
+from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
+from polyopt.graph.verify import verify
+from polyopt.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.graph.ir import Array
+
+#: the first opset whose operators are taken
+OLDEST_OPSET = 7
+#: nodes whose results are never constants, though their inputs may be
+_RANDOM = ("Random", "Bernoulli", "Multinomial")
+#: elements of an array that is computed while reading
+_MOST_FOLDED = 1 << 26
+
+
+def load_onnx(model: object, *, sizes: Mapping[str, int] | None = None) -> Graph:
+    """The graph of an ONNX model: a path, the bytes of a file, or an ``onnx.ModelProto``.
+
+    ``sizes`` gives the dimensions that the model leaves open, by their names in it:
+    ``{"batch": 1}``; one without a name is ``"input.axis"``.
+
+    Raises ``MissingExtraError`` without ``onnx``; ``GraphError`` for what is no ONNX model, is
+    damaged or not well-formed; ``UnsupportedError`` for operators, opsets, types and open
+    dimensions that are not taken.
+    """
+    onnx = _onnx()
+    name, proto = _proto(onnx, model)
+    _check_names(proto, name)
+    opset = _opset(onnx, proto, name)
+    if proto.functions:
+        proto = onnx.inliner.inline_local_functions(proto)
+    source = Source(name, "\n".join(map(_line, proto.graph.node)))
+    importer = Importer()
+    inputs = _inputs(onnx, proto, importer, dict(sizes or {}), name)
+    _check_order(proto, set(importer.values), source)
+    for number, node in enumerate(proto.graph.node, 1):
+        span = Span(source, number, 1, len(source.line(number)))
+        _convert(onnx, proto, importer, node, opset, span)
+    return _finished(onnx, proto, importer, inputs, name)
+
+
+def onnx_operators() -> tuple[str, ...]:
+    """The ONNX operators that are taken, sorted."""
+    from polyopt.graph.onnx import elements, layers, shapes
+
+    _ = elements, layers, shapes  # they register
+    return tuple(sorted(CONVERTERS))
+
+
+def _onnx() -> Any:  # noqa: ANN401
+    try:
+        parts = [import_module(f"onnx{name}") for name in ("", ".inliner", ".reference")]
+    except ImportError:
+        hint = "pip install 'polyopt[nn]'"
+        raise MissingExtraError("reading ONNX needs onnx", hint=hint) from None
+    return parts[0]
+
+
+def _proto(onnx: Any, model: object) -> tuple[str, Any]:  # noqa: ANN401
+    """A name for messages, and the model."""
+    if isinstance(model, onnx.ModelProto):
+        return model.graph.name or "model", model  # type: ignore[union-attr]
+    name = str(model) if isinstance(model, (str, Path)) else "model"
+    try:
+        if isinstance(model, (str, Path)):
+            return name, onnx.load(str(model))
+        if isinstance(model, bytes):
+            return name, onnx.load_from_string(model)
+    except FileNotFoundError as error:
+        missing = error.filename or name
+        raise GraphError(f"there is no file {missing}") from None
+    except OSError as error:
+        raise GraphError(f"{name} cannot be read: {error.strerror or error}") from None
+    except Exception as error:  # noqa: BLE001  (onnx raises what protobuf and its checker happen to raise)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise GraphError(f"{name} is no ONNX model, or a damaged one", notes=[reason]) from None
+    raise GraphError(f"a model is a path, bytes or a ModelProto, not a {type(model).__name__}")
+
+
+def _check_names(proto: Any, name: str) -> None:  # noqa: ANN401
+    """Names are text: protobuf gives bytes where they are not. Raises ``GraphError``."""
+    graph = proto.graph
+    ends = [entry.name for entry in (*graph.input, *graph.output, *graph.initializer)]
+    nodes = [
+        text for node in graph.node
+        for text in (node.op_type, node.name, node.domain, *node.input, *node.output)
+    ]  # fmt: skip
+    if not all(isinstance(text, str) for text in (*ends, *nodes)):
+        raise GraphError(f"{name} is no ONNX model, or a damaged one",
+                         notes=["a name in it is not text"])  # fmt: skip
+
+
+def _opset(onnx: Any, proto: Any, name: str) -> int:  # noqa: ANN401
+    newest = onnx.defs.onnx_opset_version()
+    found = [entry.version for entry in proto.opset_import if entry.domain in {"", "ai.onnx"}]
+    if not found or not proto.graph.node:
+        raise GraphError(f"{name} is no ONNX model, or a damaged one",
+                         notes=["it has no opset" if not found else "it has no nodes"])  # fmt: skip
+    if not OLDEST_OPSET <= found[0] <= newest:
+        raise UnsupportedError(
+            f"{name} uses opset {found[0]}; {OLDEST_OPSET} to {newest} are taken",
+            hint="onnx.version_converter.convert_version makes another",
+        )
+    return int(found[0])
+
+
+def _line(node: Any) -> str:  # noqa: ANN401
+    return f"{', '.join(node.output)} = {node.op_type}({', '.join(node.input)})"
+
+
+def _title(node: Any) -> str:  # noqa: ANN401
+    return f"{node.op_type} {node.name!r}" if node.name else node.op_type
+
+
+# -- inputs and constants -----------------------------------------------------------------------
+
+
+def _inputs(
+    onnx: Any,  # noqa: ANN401
+    proto: Any,  # noqa: ANN401
+    importer: Importer,
+    sizes: dict[str, int],
+    name: str,
+) -> tuple[Value, ...]:
+    where = Span(Source(name, ""), 1)
+    for tensor in proto.graph.initializer:
+        try:
+            array = onnx.numpy_helper.to_array(tensor)
+        except Exception as error:  # noqa: BLE001  (sizes that do not match, types that NumPy has not)
+            raise GraphError(f"the weights {tensor.name!r} of {name} are damaged or missing",
+                             notes=[str(error).splitlines()[0]]) from None  # fmt: skip
+        importer.constant(tensor.name, array, where)
+    if proto.graph.sparse_initializer:
+        raise UnsupportedError(f"{name} has sparse weights")
+    found: list[Value] = []
+    for entry in proto.graph.input:
+        if entry.name in importer.known:
+            continue
+        value = _declared(onnx, entry, sizes, name)
+        importer.values[entry.name] = value
+        found.append(value)
+    unused = sizes.keys() - _open_sizes(proto)
+    if unused:
+        listed = ", ".join(sorted(_open_sizes(proto))) or "none"
+        raise GraphError(f"{name} has no open dimension {min(unused)!r}", hint=f"open: {listed}")
+    return tuple(found)
+
+
+def _open_sizes(proto: Any) -> set[str]:  # noqa: ANN401
+    return {
+        dim.dim_param or f"{entry.name}.{axis}"
+        for entry in proto.graph.input
+        for axis, dim in enumerate(entry.type.tensor_type.shape.dim)
+        if dim.WhichOneof("value") != "dim_value"
+    }
+
+
+def _declared(onnx: Any, entry: Any, sizes: Mapping[str, int], name: str) -> Value:  # noqa: ANN401
+    kind = entry.type.tensor_type
+    if entry.type.WhichOneof("value") != "tensor_type" or not kind.HasField("shape"):
+        raise UnsupportedError(f"the input {entry.name!r} of {name} is no tensor of known rank")
+    shape: list[int] = []
+    for axis, dim in enumerate(kind.shape.dim):
+        given = dim.dim_value if dim.WhichOneof("value") == "dim_value" else None
+        label = dim.dim_param or f"{entry.name}.{axis}"
+        extent = sizes.get(label) if given is None else given
+        if extent is None:
+            raise UnsupportedError(
+                f"axis {axis} of the input {entry.name!r} of {name} is left open",
+                hint=f"say how long it is: sizes={{{label!r}: 1}}",
+            )
+        if extent < 1:
+            raise GraphError(
+                f"axis {axis} of the input {entry.name!r} of {name} has {extent} elements"
+            )
+        shape.append(int(extent))
+    try:
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        return Value(entry.name, tuple(shape), value_of("", np.empty(0, dtype)).dtype)
+    except (KeyError, TypeError):
+        raise UnsupportedError(
+            f"the input {entry.name!r} of {name} has elements of a type that is not taken",
+            hint="convert the model to float32",
+        ) from None
+
+
+def _check_order(proto: Any, known: set[str], source: Source) -> None:  # noqa: ANN401
+    """Each node after what it reads, each tensor made once. Raises ``GraphError``."""
+    made = [name for node in proto.graph.node for name in node.output if name]
+    seen = set(known)
+    for number, node in enumerate(proto.graph.node, 1):
+        span = Span(source, number, 1, len(source.line(number)))
+        for name in node.input:
+            if name and name not in seen:
+                later = "comes later, or depends on this node" if name in made else "does not exist"
+                raise GraphError(f"{_title(node)} reads {name!r}, which {later}", span=span)
+        for name in node.output:
+            if name and name in seen:
+                raise GraphError(f"two tensors are called {name!r}", span=span)
+            seen.add(name)
+    missing = next((o.name for o in proto.graph.output if o.name not in seen), None)
+    if missing is not None:
+        raise GraphError(f"the output {missing!r} of {source.name} is made by nothing")
+
+
+# -- nodes --------------------------------------------------------------------------------------
+
+
+def _convert(
+    onnx: Any,  # noqa: ANN401
+    proto: Any,  # noqa: ANN401
+    importer: Importer,
+    node: Any,  # noqa: ANN401
+    opset: int,
+    span: Span,
+) -> None:
+    if _fold(onnx, importer, node, opset, span):
+        return
+    known = onnx_operators()
+    if node.op_type not in known or node.domain not in {"", "ai.onnx"}:
+        domain = f" of {node.domain}" if node.domain not in {"", "ai.onnx"} else ""
+        raise UnsupportedError(
+            f"the operator {_title(node)}{domain} is not taken",
+            span=span,
+            hint="taken are: " + ", ".join(known),
+        )
+    _check_node(onnx, proto, node, span)
+    values = {a.name: _decoded(onnx.helper.get_attribute_value(a)) for a in node.attribute}
+    inputs = tuple(importer.resolve(name) for name in node.input)
+    made = OnnxNode(importer, node.op_type, opset, inputs, tuple(node.output), values,
+                    _title(node), span)  # fmt: skip
+    CONVERTERS[node.op_type](made)
+
+
+def _check_node(onnx: Any, proto: Any, node: Any, span: Span) -> None:  # noqa: ANN401
+    """Attributes and counts of operands by ONNX's own schema. Raises ``GraphError``."""
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = proto.ir_version
+    context.opset_imports = {entry.domain: entry.version for entry in proto.opset_import}
+    try:
+        onnx.checker.check_node(node, context)
+    except (onnx.checker.ValidationError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise GraphError(f"{_title(node)} is not what ONNX allows", span=span,
+                         notes=[reason]) from None  # fmt: skip
+
+
+def _decoded(value: object) -> object:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bool:  # noqa: ANN401
+    """Compute a node from what is known; whether that could be done."""
+    if node.op_type == "Shape":
+        shape = importer.values[importer.resolve(node.input[0])].shape
+        bounds = {a.name: a.i for a in node.attribute}
+        wanted = shape[bounds.get("start", 0) : bounds.get("end", len(shape))]
+        importer.constant(node.output[0], np.array(wanted, np.int64), span)
+        return True
+    names = [importer.resolve(name) for name in node.input]
+    if node.op_type.startswith(_RANDOM) or any(n and n not in importer.known for n in names):
+        return False
+    if any(a.type in {a.GRAPH, a.GRAPHS} for a in node.attribute):
+        return False
+    alone = onnx.helper.make_opsetid(node.domain, opset)
+    try:
+        graph = onnx.helper.make_graph(
+            [node], "one",
+            [onnx.helper.make_value_info(n, onnx.TypeProto()) for n in node.input if n],
+            [onnx.helper.make_value_info(n, onnx.TypeProto()) for n in node.output if n],
+        )  # fmt: skip
+        model = onnx.helper.make_model(graph, opset_imports=[alone])
+        fed = {n: importer.known[importer.resolve(n)] for n in node.input if n}
+        results = onnx.reference.ReferenceEvaluator(model).run(None, fed)
+    except Exception:  # noqa: BLE001  (the converter finds out what is wrong with it)
+        return False
+    outputs = [name for name in node.output if name]
+    arrays = [np.ascontiguousarray(cast("Array", r)) for r in results]
+    if any(a.dtype == object or a.size > _MOST_FOLDED for a in arrays):
+        return False
+    for name, array in zip(outputs, arrays, strict=True):
+        importer.constant(name, array, span)
+    return True
+
+
+# -- outputs ------------------------------------------------------------------------------------
+
+
+def _finished(
+    onnx: Any,  # noqa: ANN401
+    proto: Any,  # noqa: ANN401
+    importer: Importer,
+    inputs: tuple[Value, ...],
+    name: str,
+) -> Graph:
+    outputs = tuple(importer.resolve(entry.name) for entry in proto.graph.output)
+    used = {n for node in importer.nodes for n in node.inputs} | set(outputs)
+    constants = {n: a for n, a in importer.known.items() if n in used}
+    graph = Graph(Path(name).stem, inputs, constants, tuple(importer.nodes), outputs)
+    try:
+        verify(graph)
+    except PolyoptError as error:
+        raise GraphError(f"{name}: {error.diagnostic.message}",
+                         notes=error.diagnostic.notes) from None  # fmt: skip
+    for entry, output in zip(proto.graph.output, outputs, strict=True):
+        _check_output(entry, graph.values[output], name)
+    _ = onnx
+    return graph
+
+
+def _check_output(entry: Any, value: Value, name: str) -> None:  # noqa: ANN401
+    """What the model says of an output has to be so. Raises ``GraphError``."""
+    kind = entry.type.tensor_type
+    if not kind.HasField("shape"):
+        return
+    said = [d.dim_value if d.WhichOneof("value") == "dim_value" else None for d in kind.shape.dim]
+    fits = len(said) == len(value.shape) and all(
+        s is None or s == e for s, e in zip(said, value.shape, strict=True)
+    )
+    if not fits:
+        shown = ", ".join("?" if s is None else str(s) for s in said)
+        raise GraphError(f"{name} says that {entry.name!r} has the shape [{shown}], it has {value}")

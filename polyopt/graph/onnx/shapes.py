@@ -1,0 +1,188 @@
+"""Converters of operators that move elements."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from polyopt.graph.onnx.context import as_ints, converts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.graph.onnx.context import OnnxNode
+
+
+@converts("Reshape")
+def _reshape(node: OnnxNode) -> None:
+    wanted = node.numbers(1, "shape")
+    given = node.value(0)
+    if wanted is None:
+        raise node.wrong("it has no shape")
+    if not node.get("allowzero", 0):
+        if any(n == 0 and d >= len(given.shape) for d, n in enumerate(wanted)):
+            raise node.wrong(f"{list(wanted)} keeps an axis that {list(given.shape)} has not")
+        wanted = tuple(given.shape[d] if n == 0 else n for d, n in enumerate(wanted))
+    if wanted.count(-1) > 1:
+        raise node.wrong(f"{list(wanted)} leaves more than one axis open")
+    rest = prod(n for n in wanted if n != -1)
+    if rest == 0:
+        raise node.wrong(f"{list(wanted)} has no elements")
+    shape = tuple(given.size // rest if n == -1 else n for n in wanted)
+    node.define("reshape", node.inputs[:1], shape=shape)
+
+
+@converts("Flatten")
+def _flatten(node: OnnxNode) -> None:
+    shape = node.value(0).shape
+    axis = int(node.get("axis", 1))
+    if axis != len(shape):  # one past the last: all axes become rows
+        axis = _axis(node, axis, len(shape))
+    node.define("reshape", shape=(prod(shape[:axis]), prod(shape[axis:])))
+
+
+def _axis(node: OnnxNode, axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise node.wrong(f"there is no axis {axis}")
+    return axis % rank
+
+
+@converts("Squeeze")
+def _squeeze(node: OnnxNode) -> None:
+    shape = node.value(0).shape
+    axes = node.numbers(1, "axes")
+    along = {_axis(node, a, len(shape)) for a in axes or ()} if axes is not None else {
+        d for d, extent in enumerate(shape) if extent == 1
+    }  # fmt: skip
+    if any(shape[d] != 1 for d in along):
+        raise node.wrong(f"axes {sorted(along)} of {list(shape)} are not all of size 1")
+    kept = tuple(extent for d, extent in enumerate(shape) if d not in along)
+    node.define("reshape", node.inputs[:1], shape=kept)
+
+
+@converts("Unsqueeze")
+def _unsqueeze(node: OnnxNode) -> None:
+    shape = list(node.value(0).shape)
+    axes = node.numbers(1, "axes")
+    if axes is None:
+        raise node.wrong("it has no axes")
+    for axis in sorted(_axis(node, a, len(shape) + len(axes)) for a in axes):
+        shape.insert(axis, 1)
+    node.define("reshape", node.inputs[:1], shape=tuple(shape))
+
+
+@converts("Transpose")
+def _transpose(node: OnnxNode) -> None:
+    node.define("transpose", perm=as_ints(node.get("perm", range(node.rank)[::-1])))
+
+
+@converts("Concat")
+def _concat(node: OnnxNode) -> None:
+    node.define("concat", axis=int(node.get("axis", 1)))
+
+
+@converts("Pad")
+def _pad(node: OnnxNode) -> None:
+    rank = node.rank
+    pads = node.numbers(1, "pads" if "pads" in node.attributes else "paddings")
+    if pads is None:
+        raise node.wrong("it has no pads")
+    value = float(node.get("value", 0.0))
+    if (given := node.array(2)) is not None and given.size:
+        value = float(given.reshape(()))
+    if (axes := node.array(3)) is not None:
+        pads = _spread(node, pads, as_ints(axes.ravel()), rank)
+    mode = node.get("mode", "constant")
+    node.define("pad", node.inputs[:1], pads=pads, mode=mode, value=value)
+
+
+def _spread(node: OnnxNode, pads: Sequence[int], axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Pads of some axes as pads of all."""
+    if len(pads) != 2 * len(axes):
+        raise node.wrong(f"{len(pads)} pads do not fit {len(axes)} axes")
+    result = [0] * (2 * rank)
+    for k, axis in enumerate(axes):
+        d = _axis(node, axis, rank)
+        result[d], result[rank + d] = pads[k], pads[len(axes) + k]
+    return tuple(result)
+
+
+@converts("Slice")
+def _slice(node: OnnxNode) -> None:
+    shape = node.value(0).shape
+    starts, ends = node.numbers(1, "starts"), node.numbers(2, "ends")
+    if starts is None or ends is None:
+        raise node.wrong("it has no bounds")
+    axes = node.numbers(3, "axes") or tuple(range(len(starts)))
+    steps = node.numbers(4, "steps") or (1,) * len(starts)
+    firsts, strides, counts = [0] * len(shape), [1] * len(shape), list(shape)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        d = _axis(node, axis, len(shape))
+        if step == 0:
+            raise node.wrong("a step of 0")
+        taken = range(shape[d])[start:end:step]
+        if not taken:
+            raise node.unsupported(f"it takes no element of axis {d}")
+        firsts[d], strides[d], counts[d] = taken[0], step, len(taken)
+    node.define("slice", node.inputs[:1], starts=tuple(firsts), steps=tuple(strides),
+                shape=tuple(counts))  # fmt: skip
+
+
+@converts("Split")
+def _split(node: OnnxNode) -> None:
+    shape = node.value(0).shape
+    axis = _axis(node, int(node.get("axis", 0)), len(shape))
+    count = len(node.outputs)
+    sizes = node.numbers(1, "split")
+    if sizes is None:
+        size = -(-shape[axis] // count)
+        sizes = (*(size,) * (count - 1), shape[axis] - size * (count - 1))
+    if len(sizes) != count or sum(sizes) != shape[axis] or min(sizes) < 1:
+        raise node.wrong(f"parts of {list(sizes)} do not make {shape[axis]} elements")
+    start = 0
+    for number, size in enumerate(sizes):
+        firsts = tuple(start if d == axis else 0 for d in range(len(shape)))
+        part = tuple(size if d == axis else extent for d, extent in enumerate(shape))
+        node.define("slice", node.inputs[:1], output=number, starts=firsts,
+                    steps=(1,) * len(shape), shape=part)  # fmt: skip
+        start += size
+
+
+@converts("Resize", "Upsample")
+def _resize(node: OnnxNode) -> None:
+    shape = node.value(0).shape
+    mode = str(node.get("mode", "nearest"))
+    _only(node, "mode", mode, {"nearest", "linear"})
+    for name in ("antialias", "exclude_outside"):
+        if node.get(name, 0):
+            raise node.unsupported(f"{name} is not taken")
+    later = node.op == "Resize" and node.opset >= 11
+    scales = node.array(2 if later else 1) if "scales" not in node.attributes else None
+    factors = list(node.get("scales", [])) if scales is None else [float(s) for s in scales.ravel()]
+    wanted = node.array(3) if later else None
+    axes = [_axis(node, a, len(shape)) for a in node.get("axes", range(len(shape)))]
+    sizes, ratios = list(shape), [1.0] * len(shape)
+    if factors:
+        for axis, factor in zip(axes, factors, strict=True):
+            sizes[axis], ratios[axis] = int(shape[axis] * factor + 1e-9), factor
+    elif wanted is not None:
+        _only(node, "keep_aspect_ratio_policy", node.get("keep_aspect_ratio_policy", "stretch"),
+              {"stretch"})  # fmt: skip
+        for axis, size in zip(axes, as_ints(wanted.ravel()), strict=True):
+            sizes[axis], ratios[axis] = size, size / shape[axis]
+    else:
+        raise node.wrong("it has neither scales nor sizes")
+    usual = "half_pixel" if later else "asymmetric"
+    coordinates = str(node.get("coordinate_transformation_mode", usual))
+    _only(node, "coordinate_transformation_mode", coordinates,
+          {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"})  # fmt: skip
+    rounding = str(node.get("nearest_mode", "round_prefer_floor" if later else "floor"))
+    node.define("resize", node.inputs[:1], shape=tuple(sizes), scales=tuple(ratios), mode=mode,
+                coordinates=coordinates, rounding=rounding)  # fmt: skip
+
+
+def _only(node: OnnxNode, name: str, value: str, known: set[str]) -> None:
+    if value not in known:
+        raise node.unsupported(
+            f"{name}={value!r} is not taken", f"known: {', '.join(sorted(known))}"
+        )

@@ -1,0 +1,268 @@
+"""Operators: what each computes, as stages, and the rule for its result's shape and type.
+
+Whatever is known of an operator beyond that (how it reads its inputs, what fusing it costs,
+whether it may overwrite an input) is found out from its stages, never declared. A user's operator
+is as good as one that comes with polyopt::
+
+    @po.graph.operator("hardswish")
+    def hardswish(make: Maker, x: Tensor) -> Tensor:
+        return make.stage(x.shape, lambda *i: x[i] * po.clamp(x[i] + 3.0, 0.0, 6.0) / 6.0)
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, cast
+
+from polyopt.errors import GraphError, InvalidOptionError
+from polyopt.frontend import stages as po
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from polyopt.frontend.stages import Border, Input, Stage, Term
+    from polyopt.graph.ir import Attribute, Value
+    from polyopt.ir.types import ScalarType
+    from polyopt.transform.plan import Plan
+
+    Build = Callable[..., "Tensor"]
+    Rule = Callable[..., "Result"]
+    Schedule = Callable[[Plan], Plan]
+
+#: loops of tensors by rank: batch, channels, rows, columns
+_INDICES = {1: "c", 2: "nc", 3: "ncx", 4: "ncyx", 5: "nczyx"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a rule returns: shape and element type."""
+
+    shape: tuple[int, ...]
+    dtype: ScalarType
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """An operand, or a step of an operator's computation: indexed like an array.
+
+    A tensor without dimensions is kept as an array of one element.
+    """
+
+    grid: Input | Stage
+    shape: tuple[int, ...]
+    dtype: ScalarType
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __getitem__(self, index: object) -> Term:
+        """The element at an index."""
+        return self.grid[index if self.shape else 0]
+
+    def padded(self, value: object = 0) -> Border:
+        """The tensor with ``value`` outside its shape."""
+        return po.padded(self.grid, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """Makes the stages of one node; the names are unique in the program of its group."""
+
+    base: str
+    dtype: ScalarType
+    #: names the next stage: base of the name -> a name not used yet
+    fresh: Callable[[str], str]
+
+    def stage(
+        self,
+        shape: Sequence[int],
+        function: Callable[..., object],
+        *,
+        part: str = "",
+        dtype: ScalarType | None = None,
+    ) -> Tensor:
+        """An array of the node: ``function`` gives the element at each index.
+
+        ``part`` names a step on the way to the result, such as ``"sums"``. Elements have the type
+        of the node's result unless ``dtype`` says otherwise.
+        """
+        name = self.fresh(f"{self.base}_{part}" if part else self.base)
+        rank = len(shape)
+        names = tuple(_INDICES.get(rank, "")) or tuple(f"i{d}" for d in range(rank))
+        kind = dtype or self.dtype
+        if rank:
+            made = po.stage(name, list(shape), function, type=kind.name, indices=names)
+        else:
+            made = po.stage(name, [1], lambda *_: function(), type=kind.name)
+        return Tensor(made, tuple(shape), kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """An operator: its name, stages, rule, and maybe a schedule of its own.
+
+    ``is_view`` says that the result holds the first operand's elements in the same order, so
+    that no kernel has to run.
+    """
+
+    name: str
+    build: Build
+    rule: Rule
+    schedule: Schedule | None = None
+    is_view: bool = False
+
+    @property
+    def signature(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of operands and of attributes."""
+        parameters = list(inspect.signature(self.build).parameters.values())[1:]
+        operands = tuple(p.name for p in parameters if p.kind != p.KEYWORD_ONLY)
+        return operands, tuple(p.name for p in parameters if p.kind == p.KEYWORD_ONLY)
+
+    def infer(self, inputs: Sequence[Value | None], attributes: Mapping[str, Attribute]) -> Result:
+        """Shape and type of the result.
+
+        Raises ``GraphError`` for operands or attributes that do not fit.
+        """
+        self._check(len(inputs), attributes)
+        return self.rule(*inputs, **attributes)
+
+    def _check(self, count: int, attributes: Mapping[str, Attribute]) -> None:
+        parameters = list(inspect.signature(self.build).parameters.values())[1:]
+        _, known = self.signature
+        unknown = next((name for name in attributes if name not in known), None)
+        if unknown is not None:
+            listed = ", ".join(known) or "none"
+            raise GraphError(f"{self.name} has no attribute {unknown!r}; it has: {listed}")
+        needed = [p.name for p in parameters
+                  if p.kind == p.KEYWORD_ONLY and p.default is p.empty]  # fmt: skip
+        missing = next((name for name in needed if name not in attributes), None)
+        if missing is not None:
+            raise GraphError(f"{self.name} needs the attribute {missing!r}")
+        places = [p for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
+        least = sum(p.default is p.empty for p in places)
+        most = None if any(p.kind == p.VAR_POSITIONAL for p in parameters) else len(places)
+        if count < least or (most is not None and count > most):
+            takes = f"{least}" if most == least else f"{least} to {most or 'any number of'}"
+            raise GraphError(f"{self.name} takes {takes} operand(s), not {count}")
+
+
+_OPERATORS: dict[str, Operator] = {}
+
+
+def operator(
+    name: str,
+    *,
+    result: Rule | None = None,
+    schedule: Schedule | None = None,
+    is_view: bool = False,
+    replace: bool = False,
+) -> Callable[[Build], Operator]:
+    """Register a function as an operator: ``(make, *operands, **attributes) -> Tensor``.
+
+    ``result`` gets the operands' ``Value`` and the attributes, and gives the result's shape and
+    type; without it they are those of the first operand. ``schedule`` takes the unfused ``Plan``
+    of the operator's program and returns another; without it ``po.auto`` chooses.
+
+    Raises ``InvalidOptionError`` where the name is taken, unless ``replace`` is set.
+    """
+    if name in _OPERATORS and not replace:
+        msg = f"there is an operator {name!r} already"
+        raise InvalidOptionError(msg, hint="give it another name, or replace=True")
+    if not name.isidentifier():
+        msg = f"an operator's name is an identifier, not {name!r}"
+        raise InvalidOptionError(msg)
+
+    def register(build: Build) -> Operator:
+        made = Operator(name, build, result or like_first, schedule, is_view)
+        _OPERATORS[name] = made
+        return made
+
+    return register
+
+
+def find_operator(name: str) -> Operator | None:
+    """The operator of that name; those of polyopt are loaded when first asked for."""
+    import polyopt.graph.ops as _ops  # registers them
+
+    _ = _ops
+    return _OPERATORS.get(name)
+
+
+def get_operator(name: str) -> Operator:
+    """The operator of that name. Raises ``InvalidOptionError``."""
+    found = find_operator(name)
+    if found is None:
+        near = get_close_matches(name, _OPERATORS, n=3)
+        msg = f"there is no operator {name!r}"
+        raise InvalidOptionError(msg, hint=f"did you mean {' or '.join(near)}?" if near else "")
+    return found
+
+
+def supported() -> tuple[str, ...]:
+    """Names of all operators, sorted."""
+    _ = find_operator("")
+    return tuple(sorted(_OPERATORS))
+
+
+def forget(name: str) -> None:
+    """Take an operator out of the registry again."""
+    _OPERATORS.pop(name, None)
+
+
+# -- rules --------------------------------------------------------------------------------------
+
+
+def like_first(first: Value, *_others: Value | None, **_attributes: object) -> Result:
+    """The shape and type of the first operand."""
+    return Result(first.shape, first.dtype)
+
+
+def need_float(*values: Value | None) -> None:
+    """Raises ``GraphError`` unless all operands have one floating-point type."""
+    kinds = {v.dtype for v in values if v is not None}
+    if len(kinds) > 1 or not next(iter(kinds)).is_float:
+        listed = " and ".join(sorted(map(str, kinds)))
+        raise GraphError(f"operands of one floating-point type are needed, not {listed}")
+
+
+def need_rank(value: Value, least: int, most: int | None = None) -> None:
+    """Raises ``GraphError`` for an operand with fewer or more dimensions."""
+    rank = len(value.shape)
+    if rank < least or (most is not None and rank > most):
+        wanted = (
+            f"{least}" if most == least else f"{least} to {most}" if most else f"{least} or more"
+        )
+        raise GraphError(f"{value.name} has {rank} dimension(s), not {wanted}")
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """An axis counted from the front. Raises ``GraphError`` outside ``-rank .. rank - 1``."""
+    if not -rank <= axis < rank:
+        raise GraphError(f"there is no axis {axis} in {rank} dimension(s)")
+    return axis % rank
+
+
+def broadcast(*values: Value) -> tuple[int, ...]:
+    """The shape that NumPy broadcasts to. Raises ``GraphError`` where shapes do not fit."""
+    rank = max(len(v.shape) for v in values)
+    result: list[int] = []
+    for d in range(rank):
+        found = {v.shape[d - rank] for v in values if len(v.shape) >= rank - d}
+        wide = found - {1}
+        if len(wide) > 1:
+            shapes = " and ".join(str(list(v.shape)) for v in values)
+            raise GraphError(f"shapes {shapes} do not broadcast")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def broadcast_index(tensor: Tensor, index: Sequence[Term]) -> tuple[Any, ...]:
+    """The subscripts of a broadcast operand for an index of the result."""
+    own = index[len(index) - tensor.rank :]
+    return tuple(
+        cast("Any", 0) if extent == 1 else i for i, extent in zip(own, tensor.shape, strict=True)
+    )

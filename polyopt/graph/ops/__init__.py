@@ -1,0 +1,17 @@
+"""The operators that come with polyopt: each its stages and the rule for its result."""
+
+from polyopt.graph.ops import (
+    contractions,
+    convolutions,
+    normalisations,
+    pointwise,
+    pooling,
+    reductions,
+    resizing,
+    shapes,
+)
+
+__all__ = [
+    "contractions", "convolutions", "normalisations", "pointwise", "pooling", "reductions",
+    "resizing", "shapes",
+]  # fmt: skip

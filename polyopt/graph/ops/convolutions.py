@@ -1,0 +1,126 @@
+"""Convolutions over one to three dimensions, channels second."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.errors import GraphError
+from polyopt.frontend import stages as po
+from polyopt.graph.operators import Result, need_float, need_rank, operator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.frontend.stages import Term
+    from polyopt.graph.ir import Value
+    from polyopt.graph.operators import Maker, Tensor
+
+#: reduction loops: input channel, then the kernel's dimensions
+_KERNEL = {1: ("kx",), 2: ("ky", "kx"), 3: ("kz", "ky", "kx")}
+
+
+def need_lengths(rank: int, **given: Sequence[int]) -> None:
+    """Raises ``GraphError`` unless each attribute has one number per spatial dimension.
+
+    ``pads`` has two: all begins, then all ends.
+    """
+    for name, numbers in given.items():
+        wanted = 2 * rank if name == "pads" else rank
+        least = 0 if name == "pads" else 1
+        if len(numbers) != wanted or min(numbers, default=least) < least:
+            raise GraphError(f"{name} is {wanted} number(s) from {least} up, not {list(numbers)}")
+
+
+def _rule(
+    x: Value,
+    w: Value,
+    b: Value | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    group: int = 1,
+) -> Result:
+    need_float(x, w, b)
+    need_rank(x, 3, 5)
+    need_rank(w, len(x.shape), len(x.shape))
+    rank = len(x.shape) - 2
+    need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
+    (batch, channels, *inputs), (count, per_group, *kernel) = x.shape, w.shape
+    if group < 1 or channels != per_group * group or count % group:
+        raise GraphError(
+            f"weights {list(w.shape)} do not fit {channels} channels in {group} group(s)"
+        )
+    if b is not None and b.shape != (count,):
+        raise GraphError(f"the bias has the shape {list(b.shape)}, not [{count}]")
+    outputs = [
+        (inputs[d] + pads[d] + pads[rank + d] - dilations[d] * (kernel[d] - 1) - 1) // strides[d]
+        + 1
+        for d in range(rank)
+    ]
+    return Result((batch, count, *outputs), x.dtype)
+
+
+@operator("conv", result=_rule)
+def conv(
+    make: Maker,
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    group: int = 1,
+) -> Tensor:
+    """Cross-correlation as in ONNX's ``Conv``: ``x [n][c]...``, ``w [co][c / group]...``.
+
+    A depthwise convolution has as many groups as channels.
+    """
+    rank = x.rank - 2
+    count, per_group, *kernel = w.shape
+    outputs = [
+        (x.shape[2 + d] + pads[d] + pads[rank + d] - dilations[d] * (kernel[d] - 1) - 1)
+        // strides[d] + 1
+        for d in range(rank)
+    ]  # fmt: skip
+    source = pad_constant(make, x, pads, 0.0)
+
+    def summed(n: Term, co: Term, *place: Term) -> Term:
+        def product(ci: Term, *k: Term) -> Term:
+            at = [strides[d] * place[d] + dilations[d] * k[d] for d in range(rank)]
+            channel = ci if group == 1 else _channel(co, ci, count // group, per_group)
+            return source[(n, channel, *at)] * w[(co, ci, *k)]
+
+        over = {"ci": per_group, **dict(zip(_KERNEL[rank], kernel, strict=True))}
+        if per_group == 1:
+            del over["ci"]
+            return po.sum(lambda *k: product(0, *k), over)  # type: ignore[arg-type]
+        return po.sum(product, over)
+
+    shape = (x.shape[0], count, *outputs)
+    sums = make.stage(shape, summed, part="sums" if b is not None else "")
+    if b is None:
+        return sums
+    return make.stage(shape, lambda *i: sums[i] + b[i[1]])
+
+
+def _channel(co: Term, ci: Term, per_output: int, per_input: int) -> Term:
+    """The input channel that output channel ``co`` reads as its ``ci``-th."""
+    first = co if per_output == 1 else co // per_output
+    return first * per_input + ci
+
+
+def pad_constant(make: Maker, x: Tensor, pads: Sequence[int], value: float) -> Tensor:
+    """The operand with a frame around its spatial dimensions; itself where it has no width."""
+    if not any(pads):
+        return x
+    rank = len(pads) // 2
+    spatial = [x.shape[2 + d] + pads[d] + pads[rank + d] for d in range(rank)]
+    shape = (*x.shape[:2], *spatial)
+    framed = x.padded(value)
+
+    def element(n: Term, c: Term, *i: Term) -> Term:
+        return framed[(n, c, *(i[d] - pads[d] for d in range(rank)))]
+
+    return make.stage(shape, element, part="padded")

@@ -1,0 +1,195 @@
+"""Pooling: the greatest or the mean element of windows, along one axis after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.errors import GraphError
+from polyopt.frontend import stages as po
+from polyopt.graph.operators import Result, need_float, need_rank, operator
+from polyopt.graph.ops.convolutions import need_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from polyopt.frontend.stages import Term
+    from polyopt.graph.ir import Value
+    from polyopt.graph.operators import Maker, Tensor
+
+
+def _outputs(
+    inputs: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: int,
+) -> list[int]:
+    """Windows per dimension; with ``ceil_mode`` the last may be cut off, but not start outside."""
+    rank = len(inputs)
+    result: list[int] = []
+    for d in range(rank):
+        free = inputs[d] + pads[d] + pads[rank + d] - dilations[d] * (kernel[d] - 1) - 1
+        count = (-(-free // strides[d]) if ceil_mode else free // strides[d]) + 1
+        if ceil_mode and (count - 1) * strides[d] >= inputs[d] + pads[d]:
+            count -= 1
+        result.append(count)
+    return result
+
+
+def _rule(
+    x: Value,
+    *,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: int = 0,
+    **_options: object,
+) -> Result:
+    need_rank(x, 3, 5)
+    rank = len(x.shape) - 2
+    need_lengths(rank, kernel=kernel, strides=strides, pads=pads, dilations=dilations)
+    reach = [dilations[d] * (kernel[d] - 1) + 1 for d in range(rank)]
+    if any(max(pads[d], pads[rank + d]) >= reach[d] for d in range(rank)):
+        raise GraphError(f"pads {list(pads)} are wider than the window {reach}")
+    return Result(
+        (*x.shape[:2], *_outputs(x.shape[2:], kernel, strides, pads, dilations, ceil_mode)), x.dtype
+    )
+
+
+def _mean_rule(x: Value, *, count_include_pad: int = 0, **options: Sequence[int]) -> Result:
+    need_float(x)
+    _ = count_include_pad
+    return _rule(x, **options)  # type: ignore[arg-type]
+
+
+@operator("max_pool", result=_rule)
+def max_pool(
+    make: Maker,
+    x: Tensor,
+    *,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: int = 0,
+) -> Tensor:
+    """The greatest element of each window; what lies outside does not count."""
+    windows = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    lowest = float("-inf") if x.dtype.is_float else x.dtype.range[0]
+    return _pooled(make, x, windows, po.max, lowest, "")
+
+
+@operator("avg_pool", result=_mean_rule)
+def avg_pool(
+    make: Maker,
+    x: Tensor,
+    *,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+) -> Tensor:
+    """The mean of each window, over what lies inside, or inside the padding as well."""
+    windows = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    sums = _pooled(make, x, windows, po.sum, 0.0, "sums")
+
+    def mean(*i: Term) -> Term:
+        count: Term | int = 1
+        for d, window in enumerate(windows):
+            inside = window.covered(i[2 + d], padding=bool(count_include_pad))
+            if isinstance(count, int) and isinstance(inside, int):
+                count *= inside
+            else:
+                count = po.cast(x.dtype.name, inside) * count
+        return sums[i] / count
+
+    return make.stage(sums.shape, mean)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The windows along one axis: ``outputs`` of them on ``size`` elements."""
+
+    size: int
+    kernel: int
+    stride: int
+    before: int
+    after: int
+    dilation: int
+    outputs: int
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether no window reaches outside."""
+        last = self.stride * (self.outputs - 1) + self.dilation * (self.kernel - 1)
+        return not self.before and last < self.size
+
+    def covered(self, i: Term, *, padding: bool) -> Term | int:
+        """Elements of window ``i`` that count: the ``k`` of ``low <= s * i - p + d * k < high``."""
+        low, high = 0, self.size
+        if padding:
+            low, high = -self.before, self.size + self.after
+        start = self.stride * i - self.before
+        end = self.stride * (self.outputs - 1) - self.before + self.dilation * (self.kernel - 1)
+        if -self.before >= low and end < high:
+            return self.kernel
+        first = po.max(-((start - low) // self.dilation), 0)
+        last = po.min((high - 1 - start) // self.dilation, self.kernel - 1)
+        return last - first + 1
+
+
+def _windows(
+    x: Tensor,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: int,
+) -> list[_Window]:
+    outputs = _outputs(x.shape[2:], kernel, strides, pads, dilations, ceil_mode)
+    rank = len(kernel)
+    return [
+        _Window(x.shape[2 + d], kernel[d], strides[d], pads[d], pads[rank + d], dilations[d],
+                outputs[d])
+        for d in range(rank)
+    ]  # fmt: skip
+
+
+def _pooled(
+    make: Maker,
+    x: Tensor,
+    windows: Sequence[_Window],
+    reduce: Callable[..., Term],
+    outside: float,
+    part: str,
+) -> Tensor:
+    """Each window reduced, rows first: ``k + k`` operations instead of ``k * k``."""
+    shape = list(x.shape)
+    for d, window in enumerate(windows):
+        shape[2 + d] = window.outputs
+        is_last = d == len(windows) - 1
+        x = make.stage(
+            shape, _along(x, 2 + d, window, reduce, outside), part=part if is_last else f"axis{d}"
+        )
+    return x
+
+
+def _along(
+    x: Tensor, axis: int, window: _Window, reduce: Callable[..., Term], outside: float
+) -> Callable[..., Term]:
+    """The reduction of the windows along one axis."""
+    read = x if window.is_inside else x.padded(outside)
+
+    def value(*i: Term) -> Term:
+        def element(*k: Term) -> Term:
+            place = window.stride * i[axis] + window.dilation * k[0] - window.before
+            return read[(*i[:axis], place, *i[axis + 1 :])]
+
+        return reduce(element, over={"k": window.kernel})
+
+    return value

@@ -1,0 +1,266 @@
+"""Bad networks: each mistake has one clear message, at its node where there is one."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+from onnx import TensorProto, helper
+
+from polyopt.bench.networks import network
+from polyopt.cli import cli
+from polyopt.errors import GraphError, InvalidOptionError, UnsupportedError, UserError
+from polyopt.graph import load_onnx
+
+F32 = TensorProto.FLOAT
+
+
+def value(name, *shape, kind=F32):
+    return helper.make_tensor_value_info(name, kind, list(shape))
+
+
+def model(nodes, shape=(1, 3, 8, 8), *, weights=(), opset=17, outputs=("y",), kind=F32):
+    ends = [helper.make_tensor_value_info(name, kind, None) for name in outputs]
+    arrays = [onnx.numpy_helper.from_array(a, n) for n, a in weights]
+    graph = helper.make_graph(nodes, "m", [value("x", *shape, kind=kind)], ends, arrays)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def node(op, inputs, outputs="y", name="", **options):
+    return helper.make_node(op, inputs.split(), outputs.split(), name, **options)
+
+
+def conv(*shape, **options):
+    weights = [("w", np.zeros(shape, np.float32))]
+    return model([node("Conv", "x w", name="first", **options)], weights=weights)
+
+
+REFUSED = {
+    "an operator that is not taken": (
+        model([node("Relu", "x", "r"), node("Einsum", "r r", name="sum", equation="abcd,abcd->")]),
+        UnsupportedError, "the operator Einsum 'sum' is not taken", "m:2:1",
+    ),
+    "an operator of another domain": (
+        model([helper.make_node("Relu", ["x"], ["y"], "mine", domain="com.mine")]),
+        UnsupportedError, "the operator Relu 'mine' of com.mine is not taken", "m:1:1",
+    ),
+    "an opset that is too old": (
+        model([node("Relu", "x")], opset=6), UnsupportedError, "m uses opset 6; 7 to", "None",
+    ),
+    "an opset of the future": (
+        model([node("Relu", "x")], opset=999), UnsupportedError, "m uses opset 999", "None",
+    ),
+    "a cycle": (
+        model([node("Add", "x b", "a"), node("Relu", "a", "b"), node("Neg", "b")]),
+        GraphError, "Add reads 'b', which comes later, or depends on this node", "m:1:1",
+    ),
+    "a tensor that nothing makes": (
+        model([node("Add", "x z")]), GraphError, "Add reads 'z', which does not exist", "m:1:1",
+    ),
+    "weights that are missing": (
+        model([node("Conv", "x w", name="first")]), GraphError,
+        "Conv 'first' reads 'w', which does not exist", "m:1:1",
+    ),
+    "a tensor made twice": (
+        model([node("Relu", "x"), node("Neg", "x")]), GraphError, "two tensors are called 'y'",
+        "m:2:1",
+    ),
+    "an output that nothing makes": (
+        model([node("Relu", "x", "z")]), GraphError, "the output 'y' of m is made by nothing",
+        "None",
+    ),
+    "weights for other channels": (
+        conv(4, 5, 3, 3), GraphError,
+        r"Conv 'first': weights \[4, 5, 3, 3\] do not fit 3 channels in 1 group", "m:1:1",
+    ),
+    "a kernel_shape that is not the weights'": (
+        conv(4, 3, 3, 3, kernel_shape=[5, 5]), GraphError,
+        r"kernel_shape says \[5, 5\], the weights have \[3, 3\]", "m:1:1",
+    ),
+    "strides for another rank": (
+        conv(4, 3, 3, 3, strides=[2]), GraphError, "strides, pads and dilations do not fit",
+        "m:1:1",
+    ),
+    "a kernel larger than its input": (
+        conv(4, 3, 11, 11), GraphError, r"y would have the shape|from 1 up|-2", "m:1:1",
+    ),
+    "an attribute of another type": (
+        model([node("LeakyRelu", "x", alpha="steep")]), GraphError, "is not what ONNX allows",
+        "m:1:1",
+    ),
+    "operands of two types": (
+        model([node("Cast", "x", "i", to=TensorProto.INT32), node("Add", "x i")]), GraphError,
+        "Add: operands of one type are needed, not f32 and i32", "m:2:1",
+    ),
+    "shapes that do not broadcast": (
+        model([node("Add", "x w")], weights=[("w", np.zeros((5, 8), np.float32))]), GraphError,
+        r"Add: shapes \[1, 3, 8, 8\] and \[5, 8\] do not broadcast", "m:1:1",
+    ),
+    "an open dimension": (
+        model([node("Relu", "x")], ("N", 3)), UnsupportedError,
+        "axis 0 of the input 'x' of m is left open", "None",
+    ),
+    "an input of half precision": (
+        model([node("Relu", "x")], kind=TensorProto.FLOAT16), UnsupportedError,
+        "the input 'x' of m has elements of a type that is not taken", "None",
+    ),
+    "weights of half precision": (
+        model([node("Cast", "w", "v", to=F32), node("Add", "x v")],
+              weights=[("w", np.zeros(8, np.float16))]),
+        UnsupportedError, "'w' has elements of type float16", "m:1",
+    ),
+    "a shape that depends on data": (
+        model([node("Cast", "x", "s", to=TensorProto.INT64), node("Reshape", "x s", name="r")]),
+        UnsupportedError, "Reshape 'r': its input 's' has to be a constant", "m:2:1",
+    ),
+    "training": (
+        model([node("Dropout", "x", "y mask")]), UnsupportedError, "its mask is not given", "m:1:1",
+    ),
+    "no nodes": (
+        model([], outputs=("x",)), GraphError, "m is no ONNX model, or a damaged one", "None",
+    ),
+    "half an element": (
+        model([node("Reshape", "x s")], weights=[("s", np.array([7, -1], np.int64))]), GraphError,
+        "192 elements do not fill the shape", "m:1:1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_a_mistake_in_a_model_is_named(mistake):
+    given, kind, said, place = REFUSED[mistake]
+    with pytest.raises(kind, match=said) as caught:
+        load_onnx(given)
+    assert str(caught.value.diagnostic.span).startswith(place)
+    assert "onnx." not in str(caught.value.diagnostic.message)
+
+
+def test_an_unknown_operator_comes_with_those_that_are_taken():
+    with pytest.raises(UnsupportedError) as caught:
+        load_onnx(REFUSED["an operator that is not taken"][0])
+    assert "Conv, " in caught.value.diagnostic.hint
+    assert "y = Einsum(r, r)" in str(caught.value)
+
+
+def test_an_open_dimension_is_given_by_its_name():
+    given = model([node("Relu", "x")], ("N", 3))
+    assert str(load_onnx(given, sizes={"N": 5}).values["y"]) == "f32[5, 3]"
+    with pytest.raises(GraphError, match="m has no open dimension 'M'") as caught:
+        load_onnx(given, sizes={"N": 5, "M": 1})
+    assert caught.value.diagnostic.hint == "open: N"
+    with pytest.raises(GraphError, match="has 0 elements"):
+        load_onnx(given, sizes={"N": 0})
+
+
+def test_a_model_that_lies_about_its_output_is_refused():
+    given = model([node("Relu", "x")])
+    del given.graph.output[:]
+    given.graph.output.append(value("y", 1, 3, 9, 9))
+    with pytest.raises(GraphError, match=r"says that 'y' has the shape \[1, 3, 9, 9\], it has f32"):
+        load_onnx(given)
+
+
+@pytest.mark.parametrize("keep", [0.001, 0.3, 0.6, 0.95])
+def test_truncated_files_are_refused(tmp_path, keep):
+    whole = network("unet", size=16, width=2).SerializeToString()
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(whole[: int(len(whole) * keep)])
+    with pytest.raises(UserError) as caught:
+        load_onnx(path)
+    assert "cut.onnx" in str(caught.value)
+
+
+def test_damaged_bytes_never_crash():
+    whole = bytearray(model([node("Relu", "x", "r"), node("Neg", "r")]).SerializeToString())
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(300):
+        bad = bytearray(whole)
+        for place in rng.integers(0, len(bad), 2):
+            bad[place] = rng.integers(0, 256)
+        try:
+            load_onnx(bytes(bad))
+        except UserError:
+            refused += 1
+    assert refused > 100
+
+
+def test_weights_in_a_file_outside_are_not_read(tmp_path):
+    given = conv(4, 3, 3, 3)
+    given.graph.initializer[0].ClearField("raw_data")
+    given.graph.initializer[0].data_location = TensorProto.EXTERNAL
+    entry = given.graph.initializer[0].external_data.add()
+    entry.key, entry.value = "location", "../../etc/passwd"
+    path = tmp_path / "m.onnx"
+    path.write_bytes(given.SerializeToString())
+    with pytest.raises(GraphError, match="is no ONNX model, or a damaged one"):
+        load_onnx(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("none.onnx", "there is no file none.onnx"), (3, "not a int"), (b"nonsense", "no ONNX model")],
+)
+def test_what_is_no_model_is_refused(given, said):
+    with pytest.raises(GraphError, match=said):
+        load_onnx(given)
+
+
+# -- on the command line --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model([node("Relu", "x", "r"), node("Neg", "r")], ("N", 3)), "m.onnx")
+
+    def invoke(*arguments):
+        result = CliRunner().invoke(cli, list(arguments))
+        assert "Traceback" not in result.output
+        return result
+
+    return invoke
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["explain", "none.onnx"], "bad-graph: there is no file none.onnx"),
+        (["explain", "m.onnx"], "axis 0 of the input 'x' of m.onnx is left open"),
+        (["explain", "m.onnx", "-s", "N=x"], "an open dimension is given as NAME=NUMBER"),
+        (["explain", "m.onnx", "-s", "N=2", "--level", "most"], "no fusion level 'most'"),
+        (["explain", "m.onnx", "q", "-s", "N=2"], "m.onnx has no node 'q'"),
+        (["explain", "m.onnx", "-s", "N=2", "--graphs", "m.onnx"], "m.onnx cannot be made"),
+        (["profile", "m.onnx", "-s", "N=2", "--runs", "0"], "runs=0"),
+    ],
+)
+def test_mistakes_on_the_command_line_exit_with_2(run, arguments, said):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_network_is_explained_and_profiled(run, tmp_path):
+    shown = run("explain", "m.onnx", "-s", "N=2", "--graphs", "out")
+    assert shown.exit_code == 0
+    assert "m: 2 nodes in 1 kernels" in shown.stdout
+    assert "fused  r -> y: each result reads one element of it" in shown.stdout
+    assert "+y = [relu + neg](x)" in (tmp_path / "out" / "fusion.diff").read_text()
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        "fused.svg", "fused.txt", "fusion.diff", "unfused.svg", "unfused.txt",
+    }  # fmt: skip
+    data = json.loads(run("explain", "m.onnx", "-s", "N=2", "--json").stdout)
+    assert data["remarks"][0]["producer_instances"] == 6
+    times = json.loads(run("profile", "m.onnx", "-s", "N=2", "--json", "--trace", "t").stdout)
+    assert times["rows"][0]["operators"] == "relu + neg"
+    assert "traceEvents" in (tmp_path / "t").read_text()
+
+
+def test_options_of_programs_do_not_go_with_networks(run):
+    result = run("explain", "m.onnx", "-s", "N=2", "--unfused")
+    assert result.exit_code == 2
+    assert InvalidOptionError.code in result.stderr

@@ -1,0 +1,173 @@
+"""Networks from PyTorch: the same results as PyTorch's own, and a fallback that is one."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from polyopt.errors import GraphError, UnsupportedError
+from polyopt.graph import compile_model
+from polyopt.graph.fx import from_torch, torch_operators
+
+# PyTorch's own deprecations
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    torch.manual_seed(0)
+
+
+class Stem(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 7, 2, 3, bias=False)
+        self.norm = nn.BatchNorm2d(8)
+        self.norm.running_mean.normal_()
+        self.norm.running_var.uniform_(0.5, 1.5)
+
+    def forward(self, x):
+        return functional.max_pool2d(torch.relu(self.norm(self.conv(x))), 3, 2, 1)
+
+
+class Inverted(nn.Module):
+    """An inverted residual block of MobileNetV3, with its squeeze and excitation."""
+
+    def __init__(self, channels=8, inner=16):
+        super().__init__()
+        self.expand = nn.Conv2d(channels, inner, 1)
+        self.depth = nn.Conv2d(inner, inner, 5, 1, 2, groups=inner)
+        self.squeeze = nn.Linear(inner, 4)
+        self.excite = nn.Linear(4, inner)
+        self.project = nn.Conv2d(inner, channels, 1)
+
+    def forward(self, x):
+        y = functional.hardswish(self.expand(x))
+        y = functional.relu6(self.depth(y))
+        s = functional.adaptive_avg_pool2d(y, 1).flatten(1)
+        s = functional.hardsigmoid(self.excite(functional.silu(self.squeeze(s))))
+        return x + self.project(y * s.unsqueeze(2).unsqueeze(3))
+
+
+class Mixed(nn.Module):
+    """Everything else that is taken."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(12)
+        self.line = nn.Linear(12, 12)
+
+    def forward(self, x):
+        y = functional.interpolate(x, scale_factor=2, mode="nearest")
+        y = functional.interpolate(y, scale_factor=1.5, mode="bilinear", align_corners=False)
+        y = functional.avg_pool2d(functional.pad(y, (1, 2, 0, 1)), 2, 1, 1)
+        y = torch.cat([y, torch.tanh(y)], 1)[:, 1:3, :12, :12]
+        y = functional.gelu(self.line(self.norm(y)))
+        y = functional.leaky_relu(y - 0.5, 0.2) / 2 + y.amax(3, keepdim=True)
+        z = torch.softmax(y.permute(0, 2, 1, 3).reshape(12, 24), -1)
+        return torch.clamp(z @ z.t(), 0.01, 0.06), y.mean((2, 3)), torch.exp(-y).sum(1)
+
+
+class Residual(nn.Module):
+    def __init__(self, channels=8):
+        super().__init__()
+        self.one = nn.Sequential(
+            nn.Conv2d(channels, channels, 3, padding=1, bias=False),
+            nn.BatchNorm2d(channels),
+            nn.ReLU(inplace=True),
+        )
+        self.two = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x):
+        return torch.relu(self.two(self.one(x)) + x)
+
+
+NETS = {
+    "stem": (Stem, (2, 3, 32, 32)), "inverted": (Inverted, (1, 8, 10, 12)),
+    "mixed": (Mixed, (1, 2, 6, 6)), "residual": (Residual, (1, 8, 9, 9)),
+}  # fmt: skip
+
+
+def close(mine, theirs):
+    for one, two in zip(mine, theirs, strict=True):
+        np.testing.assert_allclose(np.asarray(one), two.detach().numpy(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_exported_modules_agree_with_pytorch(name):
+    make, shape = NETS[name]
+    net, x = make().eval(), torch.randn(shape)
+    with torch.no_grad():
+        expected = net(x)
+    found = compile_model(from_torch(net, (x,))).run({"x": x.numpy()})
+    close(found, expected if isinstance(expected, tuple) else (expected,))
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_torch_compile_runs_on_polyopt(name, caplog):
+    make, shape = NETS[name]
+    net, x = make().eval(), torch.randn(shape)
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "polyopt"):
+        expected = net(x)
+        found = torch.compile(net, backend="polyopt")(x)
+    assert caplog.records == []
+    several = isinstance(expected, tuple)
+    close(found if several else (found,), expected if several else (expected,))
+
+
+def test_batch_norm_is_folded_in_both_ways():
+    net, x = Stem().eval(), torch.randn(1, 3, 16, 16)
+    model = compile_model(from_torch(net, (x,)))
+    assert [node.op for node in model.graph.nodes] == ["conv", "relu", "max_pool"]
+
+
+class Odd(nn.Module):
+    def forward(self, x):
+        return torch.cumsum(x, 1) + 1
+
+
+def test_what_is_not_taken_is_named():
+    with pytest.raises(UnsupportedError, match=r"aten\.cumsum\.default is not taken") as caught:
+        from_torch(Odd(), (torch.randn(2, 3),))
+    assert "conv2d" in caught.value.diagnostic.hint
+    assert "cumsum" in str(caught.value.diagnostic.span.render())
+
+
+def test_what_is_not_taken_runs_on_pytorch_and_says_so(caplog):
+    x = torch.randn(2, 3)
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "polyopt"):
+        found = torch.compile(Odd(), backend="polyopt")(x)
+    torch.testing.assert_close(found, torch.cumsum(x, 1) + 1)
+    assert "cumsum" in caplog.text
+
+
+def test_training_runs_on_pytorch(caplog):
+    net, x = Residual(), torch.randn(1, 8, 5, 5)
+    with caplog.at_level(logging.WARNING, "polyopt"):
+        torch.compile(net, backend="polyopt")(x).sum().backward()
+    assert net.two.weight.grad is not None
+    assert "gradients are wanted" in caplog.text
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+def test_modules_that_cannot_be_exported_are_refused():
+    with pytest.raises(GraphError, match=r"torch\.export does not take Branches"):
+        from_torch(Branches(), (torch.randn(2),))
+
+
+def test_half_precision_is_refused():
+    with pytest.raises(UnsupportedError, match=r"is of type torch\.bfloat16"):
+        from_torch(nn.ReLU(), (torch.randn(2).bfloat16(),))
+
+
+def test_the_operators_are_listed():
+    assert {"conv2d", "linear", "gelu", "upsample_bilinear2d"} <= set(torch_operators())

@@ -1,0 +1,111 @@
+"""Every operator against ONNX's own node cases: results, shapes and types of its reference."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from functools import cache
+
+import numpy as np
+import onnx
+import pytest
+
+from polyopt.errors import GraphError, UnsupportedError
+from polyopt.graph import compile_graph, load_onnx, onnx_operators
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # ONNX computes its cases while they load
+    from onnx.backend.test.loader import load_model_tests
+
+TAKEN = set(onnx_operators())
+#: cases of a form that is refused, by name, and what the refusal says
+REFUSED = {
+    r"maxpool_with_argmax": "indices",
+    r"batchnorm_.*training": "training",
+    r"^test_training_dropout|^test_dropout_.*mask": "training|mask",
+    r"^test_layer_normalization(?!.*expanded)": "mean and inverse deviation",
+    r"^test_resize.*(cubic|antialias|half_pixel_symmetric|not_larger|not_smaller|crop_and)":
+        "is not taken",
+    r"(_empty_set|zero_size|allowzero_reordered)": "0 elements|takes no element",
+    r"sum_square": "has to be a constant|0 elements",
+    r"castlike": "0 elements",
+    r"slice_start_out_of_bounds": "takes no element",
+    r"swiglu_alpha": "alpha has to be 1",
+}  # fmt: skip
+#: inputs that say how to compute, and have to be constants of the model
+SETTINGS = re.compile(
+    r"^(axes|shape|pads|value|axis|scales|sizes|roi|starts|ends|steps|split|min|max|ratio|t)$"
+)
+POINTWISE = {"Add", "Sub", "Mul", "Div", "Min", "Max", "Pow", "MatMul", "Sum", "Mean"}
+
+
+@cache
+def cases():
+    """Cases of operators that are taken, on types that C has, by the first operator."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded = load_model_tests(kind="node")
+    found = {}
+    for case in loaded:
+        operators = [node.op_type for node in case.model.graph.node]
+        if operators and set(operators) <= TAKEN and has_c_types(case.model):
+            name = case.name.removeprefix("test_").removesuffix("_expanded")
+            found.setdefault(f"{operators[0]}-{name.split('_')[0]}", []).append(case)
+    return found
+
+
+def has_c_types(model):
+    ours = {1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13}
+    ends = [*model.graph.input, *model.graph.output]
+    return all(end.type.tensor_type.elem_type in ours for end in ends)
+
+
+def as_array(given):
+    """Cases hold arrays, or messages with one."""
+    is_message = isinstance(given, onnx.TensorProto)
+    return onnx.numpy_helper.to_array(given) if is_message else np.asarray(given)
+
+
+def with_settings(model, arrays):
+    """The model with such inputs as constants, and the other inputs' arrays by name."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    named = dict(zip([i.name for i in model.graph.input], map(as_array, arrays), strict=True))
+    is_setting = {
+        name: bool(SETTINGS.match(name)) and model.graph.node[0].op_type not in POINTWISE
+        for name in named
+    }
+    kept = [i for i in copy.graph.input if not is_setting[i.name]]
+    del copy.graph.input[:]
+    copy.graph.input.extend(kept)
+    for name, array in named.items():
+        if is_setting[name]:
+            copy.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    fed = {n: np.require(a, requirements="C") for n, a in named.items() if not is_setting[n]}
+    return copy, fed
+
+
+@pytest.mark.parametrize("family", sorted(cases()))
+def test_node_cases(family):
+    for case in cases()[family]:
+        refusal = next((text for name, text in REFUSED.items() if re.search(name, case.name)), "")
+        inputs, outputs = case.data_sets[0]
+        model, fed = with_settings(case.model, inputs)
+        if refusal:
+            with pytest.raises((UnsupportedError, GraphError), match=refusal):
+                load_onnx(model)
+            continue
+        found = compile_graph(load_onnx(model)).run(fed)
+        for mine, reference in zip(found, outputs, strict=True):
+            theirs = as_array(reference)
+            assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype), case.name
+            np.testing.assert_allclose(
+                mine, theirs, rtol=case.rtol, atol=max(case.atol, 1e-6), err_msg=case.name
+            )
+
+
+def test_every_operator_that_is_taken_has_a_case():
+    met = {node.op_type for found in cases().values() for case in found
+           for node in case.model.graph.node}  # fmt: skip
+    # Upsample was replaced by Resize in opset 10: its cases are gone
+    assert met | {"Upsample"} >= TAKEN

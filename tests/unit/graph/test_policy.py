@@ -1,0 +1,275 @@
+"""Patterns, groups, in-place answers and remarks: by what nodes compute."""
+
+import pytest
+
+from polyopt.errors import InvalidOptionError
+from polyopt.graph import (
+    DEFAULT_PASSES,
+    Fusion,
+    choose_groups,
+    explain_network,
+    in_place,
+    run_passes,
+)
+from polyopt.graph.patterns import patterns
+
+
+def groups(graph, *args, **options):
+    fusion = Fusion(*args, **options)
+    return [[node.name for node in group.nodes] for group in choose_groups(graph, fusion).groups]
+
+
+def pattern(graph, name, operand):
+    return patterns(graph, graph.makers[name])[operand]
+
+
+# -- patterns -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("op", "options", "kind", "reads"),
+    [
+        ("relu", {}, "pointwise", 1),
+        ("transpose", {"perm": (0, 1, 3, 2)}, "moved", 1),
+        ("pad", {"pads": (0, 0, 1, 1, 0, 0, 1, 1), "mode": "constant", "value": 0.0}, "moved", 1),
+        (
+            "pad",
+            {"pads": (0, 0, 1, 1, 0, 0, 1, 1), "mode": "edge", "value": 0.0},
+            "broadcast",
+            1.78,
+        ),
+        ("reduce_mean", {"axes": (2, 3), "keepdims": 1}, "reduction 1x1x6x6", 1),
+        ("softmax", {"axis": 1}, "contraction 1x4x1x1", 4),
+    ],
+)
+def test_patterns_follow_from_the_stages(net, op, options, kind, reads):
+    n = net(1, 4, 6, 6)
+    n.add("y", op, "x", **options)
+    found = pattern(n.graph("y"), "y", "x")
+    assert str(found) == kind
+    assert found.reads == pytest.approx(reads, abs=0.01)
+
+
+def test_a_depthwise_convolution_is_a_window_and_a_full_one_a_contraction(net):
+    n = net(1, 4, 6, 6)
+    n.conv("d", "x", n.const("v", 4, 1, 3, 3), group=4)
+    n.conv("c", "d", n.const("w", 8, 4, 1, 1), pad=0)
+    graph = n.graph("c")
+    assert str(pattern(graph, "d", "x")) == "window 1x1x3x3"
+    assert str(pattern(graph, "c", "d")) == "contraction 1x4x1x1"
+    assert pattern(graph, "c", "d").reads == 8
+
+
+def test_pooling_reads_windows_of_a_quarter_as_many_results(stem):
+    found = pattern(stem, "p", "r")
+    assert str(found) == "window 1x1x3x3"
+    assert (found.elements, found.results) == (4 * found.results, 4 * 36)
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+def test_levels_join_more_and_more(stem):
+    assert groups(stem, "off") == [["c"], ["b"], ["r"], ["p"]]
+    assert groups(stem, "pointwise") == [["c", "b", "r"], ["p"]]
+    assert groups(stem, "windows") == [["c", "b", "r", "p"]]
+
+
+def test_a_pointwise_convolution_joins_a_depthwise_one(net):
+    n = net(1, 4, 6, 6)
+    n.conv("d", "x", n.const("v", 4, 1, 3, 3), group=4)
+    n.conv("c", "d", n.const("w", 8, 4, 1, 1), pad=0)
+    assert groups(n.graph("c"), "windows") == [["d", "c"]]
+    assert groups(n.graph("c"), "pointwise") == [["d"], ["c"]]
+
+
+def test_only_level_all_joins_convolutions_of_convolutions(net):
+    n = net(1, 4, 6, 6)
+    n.conv("b", "x", n.const("u", 4, 4, 3, 3))
+    n.conv("c", "b", n.const("v", 8, 4, 1, 1), pad=0)
+    graph = n.graph("c")
+    assert groups(graph, "windows") == [["b"], ["c"]]
+    assert groups(graph, "all") == [["b", "c"]]
+    assert groups(graph, "windows", include=("c",)) == [["b", "c"]]
+
+
+def test_overlapping_windows_of_a_convolution_are_stored(net):
+    """A depthwise convolution reads each element nine times, pooling with stride 2 twice."""
+    n = net(1, 4, 12, 12)
+    n.conv("b", "x", n.const("u", 4, 4, 1, 1), pad=0)
+    n.conv("d", "b", n.const("v", 4, 1, 3, 3), group=4)
+    decision = choose_groups(n.graph("d")).decisions[-1]
+    assert not decision.fused
+    assert decision.reason.startswith("each element is read 8.03 times, and computed from whole")
+    n.nodes.pop()
+    n.pool("p", "b")
+    assert groups(n.graph("p")) == [["b", "p"]]
+
+
+def test_excluded_nodes_and_operators_stay_apart(stem):
+    assert groups(stem, exclude=("r",)) == [["c", "b"], ["r"], ["p"]]
+    assert groups(stem, exclude=("max_pool",)) == [["c", "b", "r"], ["p"]]
+    assert groups(stem, operators=("batch_norm",)) == [["c", "b"], ["r"], ["p"]]
+
+
+def test_unknown_names_and_levels_are_refused(stem):
+    with pytest.raises(InvalidOptionError, match="no node and no operator 'fc'"):
+        choose_groups(stem, Fusion(exclude=("fc",)))
+    with pytest.raises(InvalidOptionError, match="no fusion level 'most'"):
+        Fusion("most")
+
+
+def residual(net):
+    """conv + relu, whose result goes through another convolution and around it."""
+    n = net(1, 4, 6, 6)
+    n.conv("c1", "x", n.const("v", 4, 4, 3, 3))
+    n.add("r1", "relu", "c1")
+    n.conv("c2", "r1", n.const("w", 4, 4, 3, 3))
+    n.add("s", "add", "c2", "r1")
+    n.add("r2", "relu", "s")
+    return n.graph("r2")
+
+
+def test_a_residual_sum_joins_its_convolution(net):
+    graph = residual(net)
+    assert groups(graph) == [["c1", "r1"], ["c2", "s", "r2"]]
+    reasons = {(d.producer, d.consumer): d.reason for d in choose_groups(graph).decisions}
+    assert reasons["r1", "s"] == "the node joined another producer"
+    assert "contraction 1x4x3x3 stays apart" in reasons["r1", "c2"]
+
+
+def test_a_producer_that_others_read_is_stored(net):
+    n = net(1, 4, 6, 6)
+    n.conv("c", "x", n.const("v", 4, 4, 3, 3))
+    n.add("r", "relu", "c")
+    n.conv("d", "c", n.const("w", 4, 4, 3, 3))
+    n.add("y", "add", "r", "d")
+    decisions = choose_groups(n.graph("y")).decisions
+    first = next(d for d in decisions if (d.producer, d.consumer) == ("c", "r"))
+    assert (first.fused, first.reason) == (False, "d reads it too: its array is stored anyway")
+
+
+def test_a_producer_whose_readers_meet_is_swallowed_whole(net):
+    n = net(1, 4, 6, 6)
+    n.conv("c", "x", n.const("v", 4, 4, 3, 3))
+    n.add("s", "sigmoid", "c")
+    n.add("y", "mul", "c", "s")
+    assert groups(n.graph("y")) == [["c", "s", "y"]]
+
+
+def test_an_output_of_the_network_is_stored(net):
+    n = net(1, 4, 6, 6)
+    n.add("a", "neg", "x")
+    n.add("y", "relu", "a")
+    assert groups(n.graph("y")) == [["a", "y"]]
+    assert groups(n.graph("y", "a")) == [["a"], ["y"]]
+
+
+def test_groups_never_wait_for_themselves(net):
+    """``y`` reads ``a``'s group and what is computed from it outside."""
+    n = net(1, 4, 6, 6)
+    n.add("a", "neg", "x")
+    n.conv("c", "a", n.const("v", 4, 4, 3, 3))
+    n.add("b", "relu", "a")
+    n.add("y", "add", "b", "c")
+    for level in ("pointwise", "windows", "all"):
+        found = choose_groups(n.graph("y"), Fusion(level)).groups
+        done = {"x", "v"}
+        for group in found:
+            assert done.issuperset(group.inputs)
+            done |= set(group.outputs)
+
+
+def test_a_ceiling_on_scratch_is_never_ignored(stem):
+    with pytest.raises(InvalidOptionError, match="a ceiling on scratch needs scratch_bytes="):
+        choose_groups(stem, Fusion(most_scratch_bytes=1))
+    found = explain_network(stem, Fusion(most_scratch_bytes=1), counterfactuals=False)
+    reason = next(row.reason for row in found if row.consumer == "p")
+    assert reason.endswith("bytes of scratch, 1 are allowed")
+
+
+def test_a_ceiling_on_scratch_cuts_groups(stem):
+    asked = []
+
+    def scratch(group):
+        asked.append([node.name for node in group.nodes])
+        return 1000 * len(group.nodes)
+
+    found = choose_groups(stem, Fusion(most_scratch_bytes=2500), scratch_bytes=scratch)
+    assert [[n.name for n in g.nodes] for g in found.groups] == [["c", "b"], ["r", "p"]]
+    assert asked[1] == ["c", "b", "r"]
+    reason = next(d.reason for d in found.decisions if d.consumer == "r")
+    assert reason == "the kernel would take 3,000 bytes of scratch, 2,500 are allowed"
+
+
+# -- in place -------------------------------------------------------------------------------------
+
+
+def answers(graph):
+    return {(a.node, a.operand): (a.allowed, a.reason) for a in in_place(graph)}
+
+
+def test_pointwise_results_may_overwrite_and_windows_must_not(stem):
+    found = answers(stem)
+    assert found["r", "b"][0]
+    assert found["p", "r"] == (
+        False, "f32[1, 4, 6, 6] does not have the layout of f32[1, 4, 12, 12]",
+    )  # fmt: skip
+    assert found["c", "x"] == (False, "it is the caller's array")
+
+
+def test_a_clash_is_shown_by_two_elements(net):
+    n = net(1, 4, 6, 6)
+    n.add("a", "neg", "x")
+    n.conv("c", "a", n.const("v", 4, 4, 3, 3))
+    allowed, reason = answers(n.graph("c"))["c", "a"]
+    assert not allowed
+    assert reason == "c[0, 0, 0, 0] reads a[0, 0, 0, 1], where c[0, 0, 0, 1] would stand"
+
+
+def test_what_is_needed_later_must_not_be_overwritten(net):
+    found = answers(residual(net))
+    assert found["s", "c2"][0]
+    assert found["s", "r1"][0]  # its last reader: after the convolution
+    n = net(2, 3)
+    n.add("a", "neg", "x")
+    n.add("b", "relu", "a")
+    n.add("v", "reshape", "a", shape=(6,))
+    n.add("c", "exp", "v")
+    assert answers(n.graph("b", "c"))["b", "a"] == (False, "c needs it afterwards")
+    assert answers(n.graph("b", "a"))["b", "a"] == (False, "the caller needs it afterwards")
+
+
+# -- remarks --------------------------------------------------------------------------------------
+
+
+def test_bn_relu_into_pooling_is_explained_with_its_numbers(net):
+    """What PyTorch Inductor refuses, on the sizes of the first ResNet block, batch 2."""
+    n = net(2, 64, 112, 112)
+    n.norm("b", "x", 64)
+    n.add("r", "relu", "b")
+    n.pool("p", "r")
+    graph = run_passes(n.graph("p"), DEFAULT_PASSES).graph
+    fused = {(row.producer, row.consumer): row for row in explain_network(graph)}["r", "p"]
+    assert fused.fused
+    assert (fused.producer_instances, fused.consumer_instances) == (1_605_632, 401_408)
+    assert fused.pattern == "window 1x1x3x3"
+    assert fused.bytes_saved == 2 * 4 * 1_605_632
+    text = str(fused)
+    assert "1,605,632 against 401,408 instances, 4 to 1" in text
+    assert "in place: no" in text
+    apart = explain_network(graph, Fusion("pointwise"))
+    row = {(r.producer, r.consumer): r for r in apart}["r", "p"]
+    assert not row.fused
+    assert row.bytes_saved == fused.bytes_saved
+    assert "fused would cost: " in row.counterfactual
+
+
+def test_explanations_show_groups_and_their_difference(stem):
+    graph = run_passes(stem, DEFAULT_PASSES).graph
+    found = explain_network(graph, counterfactuals=False)
+    assert found.groups_text().splitlines()[0] == "net: 3 nodes in 1 kernels"
+    assert "+p = [conv + relu + max_pool](x, w_folded, b_bias)" in found.diff().splitlines()
+    assert len(found.about("p")) == 1
+    assert found.as_dict()["groups"][0]["outputs"] == ["p"]
+    assert {r["consumer"] for r in found.as_dict()["remarks"]} == {"r", "p"}
