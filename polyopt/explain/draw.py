@@ -60,7 +60,7 @@ def draw_domain(
     there are too many points to draw.
     """
     plan, scop = _plan_and_scop(program)
-    found = _statement(scop, statement)
+    found = statement_of(scop, statement)
     known = assumed_sizes(scop, sizes, dict.fromkeys(scop.params, SMALL))
     rows = _slice(points(found.domain.intersect_params(scop.context), known))
     if len(rows) > MOST_POINTS:
@@ -68,7 +68,7 @@ def draw_domain(
         raise InvalidOptionError(message, hint="give smaller sizes=")
     colours = _tile_colours(plan, found, rows, known)
     shapes: list[Shape] = []
-    xs, ys = _columns(rows)
+    xs, ys = columns(rows)
     place = _Grid(xs, ys)
     shapes += place.axes(found.iterators[-2:])
     if arrows:
@@ -76,7 +76,7 @@ def draw_domain(
     for (x, y), row, colour in zip(zip(xs, ys, strict=True), rows, colours, strict=True):
         name = f"{found.name}[{', '.join(map(str, row))}]"
         shapes.append(Dot(place.x(x), place.y(y), _DOT, colour, name))
-    label = f"{len(rows)} instances of {found.name} for {_sizes_text(known)}"
+    label = f"{len(rows)} instances of {found.name} for {sizes_text(known)}"
     shapes.append(Text(8, 16, label, 12))
     return Picture(max(place.width, text_width(label, 12) + 16), place.height, tuple(shapes), label)
 
@@ -89,7 +89,11 @@ def _plan_and_scop(program: Scop | Plan) -> tuple[Plan | None, Scop]:
     return program, program.scop
 
 
-def _statement(scop: Scop, name: str) -> Statement:
+def statement_of(scop: Scop, name: str) -> Statement:
+    """The statement of that name, or the last one that writes an array of that name.
+
+    Raises ``UnknownNameError``.
+    """
     found = [s for s in scop.statements if name in {s.name, s.array}]
     if not found:
         message = f"no statement is called {name!r}"
@@ -106,11 +110,11 @@ def _slice(rows: Rows) -> Rows:
     return rows[(rows[:, :outer] == rows[0, :outer]).all(axis=1)]
 
 
-def _columns(rows: Rows) -> tuple[list[int], list[int]]:
+def columns(rows: Rows | Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
     """Horizontal and vertical positions: the last iterator runs to the right."""
-    count = rows.shape[1]
-    xs = [int(v) for v in rows[:, -1]] if count else [0] * len(rows)
-    ys = [int(v) for v in rows[:, -2]] if count > 1 else [0] * len(rows)
+    count = len(rows[0]) if len(rows) else 0
+    xs = [int(row[-1]) for row in rows] if count else [0] * len(rows)
+    ys = [int(row[-2]) for row in rows] if count > 1 else [0] * len(rows)
     return xs, ys
 
 
@@ -191,15 +195,16 @@ def _arrows(
 
 
 def _arrow(one: Sequence[int], two: Sequence[int], place: _Grid) -> Shape:
-    (x1,), (y1,) = _columns(np.array([one]))
-    (x2,), (y2,) = _columns(np.array([two]))
+    (x1,), (y1,) = columns([one])
+    (x2,), (y2,) = columns([two])
     across, down = place.x(x2) - place.x(x1), place.y(y2) - place.y(y1)
     gap = 1 - _DOT / max(1.0, (across**2 + down**2) ** 0.5)  # ends at the point's rim
     end = place.x(x1) + gap * across, place.y(y1) + gap * down
     return Line(place.x(x1), place.y(y1), *end, INK, 0.9, arrow=True)
 
 
-def _sizes_text(sizes: Mapping[str, int]) -> str:
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """``H = 12, W = 14``."""
     return ", ".join(f"{k} = {v}" for k, v in sizes.items())
 
 

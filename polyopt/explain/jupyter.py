@@ -6,15 +6,22 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
+from polyopt.explain.alternatives import HEAD
 from polyopt.explain.explanation import number_text
+from polyopt.explain.tradeoff import HEAD as FRONT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.analysis.dependences import Dependences
     from polyopt.auto.cost import Cost
+    from polyopt.explain.alternatives import Alternatives
+    from polyopt.explain.difference import Difference
     from polyopt.explain.explanation import Explanation
+    from polyopt.explain.provenance import Provenance
+    from polyopt.explain.tradeoff import Tradeoff
     from polyopt.ir.scop import Scop
+    from polyopt.runtime.kernel import Kernel
     from polyopt.transform.plan import Plan
     from polyopt.transform.prove import Proof
     from polyopt.transform.remark import Remark
@@ -86,7 +93,6 @@ def proof_html(proof: Proof) -> str:
 
 def cost_html(cost: Cost) -> str:
     """The bill: each quantity beside the source program's."""
-    sizes = ", ".join(f"{k} = {v}" for k, v in cost.sizes.items())
     rows = [
         ["operations", f"{cost.source_operations:,}", f"{cost.operations:,}"],
         ["work", "1", f"{cost.work_repeated:.3f}"],
@@ -110,7 +116,7 @@ def cost_html(cost: Cost) -> str:
         for s in cost.scratch
     ]  # fmt: skip
     body = table(["", "unfused", "plan"], rows, numbers=frozenset({1, 2}))
-    return _named(f"{cost.program}: {sizes}", body)
+    return _named(f"{cost.program}: {_sizes(cost.sizes)}", body)
 
 
 def explanation_html(explanation: Explanation) -> str:
@@ -133,3 +139,48 @@ def _remark_row(remark: Remark) -> list[str]:
         escape(remark.reason) + more,
         numbers,
     ]
+
+
+def alternatives_html(found: Alternatives) -> str:
+    """The places of a producer as a table, what it cannot hold below."""
+    rows = [[escape(cell) for cell in cells] for cells in found.cells()]
+    body = table(HEAD, rows, numbers=frozenset(range(2, len(HEAD))))
+    notes = "".join(f"<br><small>{escape(note)}</small>" for note in found.notes())
+    return _named(f"{found.producer} in {found.program}: {_sizes(found.sizes)}", body + notes)
+
+
+def tradeoff_html(found: Tradeoff) -> str:
+    """The front as a picture, and as a table of its points."""
+    rows = [[escape(cell) for cell in cells] for cells in found.rows()]
+    body = table(FRONT, rows, numbers=frozenset({1, 2, 3, 4}))
+    title = f"memory against work: {found.program}, {_sizes(found.sizes)}"
+    return _named(title, found.picture().svg + body)
+
+
+def provenance_html(found: Provenance) -> str:
+    """What an element is computed from, a row per statement and input."""
+    rows = [[escape(cell) for cell in cells] for cells in found.lines()]
+    body = table(["", "how many", "which", "in the plan"], rows, numbers=frozenset({1}))
+    at = ", ".join(f"{name} = {value}" for name, value in found.at.items())
+    title = f"{found.element} of {found.program}, {_sizes(found.sizes)}"
+    return _named(title, f"<div>written by {escape(found.writer)} at {escape(at)}</div>{body}")
+
+
+def difference_html(found: Difference) -> str:
+    """Moves that went and came, places, and the bills side by side."""
+    moves = [f"- {m}" for m in found.removed] + [f"+ {m}" for m in found.added]
+    places = [f"{name}: {one} -> {other}" for name, (one, other) in found.places.items()]
+    bill = table(["", "before", "after", "ratio"], [list(row) for row in found.rows()],
+                 numbers=frozenset({1, 2, 3}))  # fmt: skip
+    return _named(f"{found.program}: {_sizes(found.sizes)}", code("\n".join(moves + places)) + bill)
+
+
+def kernel_html(kernel: Kernel) -> str:
+    """The prototype, how to call it, and its C to unfold."""
+    call = f"{kernel.name}({', '.join(kernel.positional)})"
+    c = f"<details><summary>C</summary>{code(kernel.source)}</details>"
+    return _named(call, code(kernel.program.prototype) + c)
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
