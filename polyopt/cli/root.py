@@ -10,9 +10,11 @@ from polyopt.cli.demo import demo
 from polyopt.cli.house import cache, doctor
 from polyopt.cli.measuring import bench, tune
 from polyopt.cli.pages import report
-from polyopt.cli.reasons import deps, explain, prove
+from polyopt.cli.reasons import deps, explain, prove, tradeoff, why
 from polyopt.cli.running import run
-from polyopt.cli.writing import emit, view
+from polyopt.cli.shells import completion
+from polyopt.cli.viewing import view
+from polyopt.cli.writing import emit
 
 
 @click.group(
@@ -26,7 +28,10 @@ def cli() -> None:
     """Loop nests in, proven and fused C out."""
 
 
-for _command in (run, emit, view, deps, prove, explain, bench, tune, report, demo, doctor, cache):
+for _command in (
+    run, emit, view, deps, prove, explain, why, tradeoff, bench, tune, report, demo, doctor, cache,
+    completion,
+):  # fmt: skip
     cli.add_command(_command)
 
 
