@@ -211,6 +211,8 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 # -- tiles ------------------------------------------------------------------------------------
 
 _PANEL = 210.0
+#: panels beside each other
+_BESIDE = 4
 
 
 def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -> Picture:
@@ -224,15 +226,17 @@ def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -
     """
     stages = stages_of(plan, space, sizes)
     shapes: list[Shape] = []
-    width = 0.0
-    for position, stage in enumerate(stages):
-        left = 16 + position * (_PANEL + 34)
-        shapes += _panel(stage, left, PALETTE[position % len(PALETTE)])
-        width = left + _PANEL + 18
-    lowest = max(_below(stage) for stage in stages)
+    top = 0.0
+    for start in range(0, len(stages), _BESIDE):
+        row = stages[start : start + _BESIDE]
+        for position, stage in enumerate(row):
+            left = 16 + position * (_PANEL + 34)
+            panel = _panel(stage, left, PALETTE[(start + position) % len(PALETTE)])
+            shapes += [shape.moved(0, top) for shape in panel]
+        top += max(_below(stage) for stage in row) + 42
+    width = 16 + min(len(stages), _BESIDE) * (_PANEL + 34) - 16
     names = ", ".join(s.name for s in stages)
-    label = f"tiles of {space}: {names}"
-    return Picture(width, lowest + 42, tuple(shapes), label)
+    return Picture(width, top, tuple(shapes), f"tiles of {space}: {names}")
 
 
 def _scale(stage: Stage) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.auto.cost import cost
@@ -99,6 +100,20 @@ class Explorer:
         """All of it as HTML without scripts: what a page shows where no Jupyter runs."""
         places = ", ".join(f"{n}: {place_of(self.plan.program, n)}" for n in self.layout.places)
         return f"<div>{escape(places)}</div>{self.nest()}{self.bill()}{self.tiles()}"
+
+    def save(self, path: str | Path) -> Path:
+        """Write what the panel shows as a page of its own, without scripts.
+
+        Raises ``InvalidOptionError`` where it cannot be written.
+        """
+        where = Path(path)
+        page = f'<!doctype html><meta charset="utf-8"><title>{self.plan.scop.name}</title>'
+        try:
+            where.write_text(page + self.static(), encoding="utf-8")
+        except OSError as error:
+            message = f"{where} cannot be written: {error.strerror or error}"
+            raise InvalidOptionError(message) from None
+        return where
 
     def measure(self, seconds: float = 0.3) -> str:
         """Compile the plan and time it on random arrays of the panel's sizes; a line of text."""

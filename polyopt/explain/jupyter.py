@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.auto.bill import human_bytes
 from polyopt.explain.alternatives import HEAD
 from polyopt.explain.explanation import number_text
+from polyopt.explain.summary import beside
 from polyopt.explain.tradeoff import HEAD as FRONT
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ def _remark_row(remark: Remark) -> list[str]:
     notes = [f"witness: {w}" for w in remark.witnesses]
     notes += [f"hint: {remark.hint}"] if remark.hint else []
     more = "".join(f"<br><small>{escape(note)}</small>" for note in notes)
-    numbers = "<br>".join(escape(number_text(k, v)) for k, v in remark.numbers.items())
+    texts = list(beside(remark)) or [number_text(k, v) for k, v in remark.numbers.items()]
+    numbers = "<br>".join(map(escape, texts))
     return [
         f'<span style="color:{colour}">{escape(remark.kind)}</span>',
         escape(remark.move),

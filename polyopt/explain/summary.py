@@ -150,7 +150,7 @@ def _numbers(remark: Remark) -> list[str]:
     if not remark.consumer:
         return [f"{_number(v)} {k}" for k, v in remark.numbers.items()]
     if any(name.endswith(NOW) for name in remark.numbers):
-        return list(_beside(remark))
+        return list(beside(remark))
     return [
         short_text(name, value)
         for name, value in remark.numbers.items()
@@ -160,11 +160,12 @@ def _numbers(remark: Remark) -> list[str]:
     ]
 
 
-def _beside(remark: Remark) -> Iterator[str]:
-    """``work 2 (now 1.01)``: the numbers of what could be, each with that of the plan."""
+def beside(remark: Remark) -> Iterator[str]:
+    """``work 2 (now 1.01)``: the numbers of what could be, each with that of the plan; nothing
+    where a remark says what is."""
     for name, value in remark.numbers.items():
-        if not name.endswith(NOW):
-            now = _amount(name, remark.numbers.get(name + NOW, 0))
+        if name + NOW in remark.numbers:
+            now = _amount(name, remark.numbers[name + NOW])
             yield f"{name.removesuffix(' bytes')} {_amount(name, value)} (now {now})"
 
 

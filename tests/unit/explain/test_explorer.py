@@ -47,11 +47,14 @@ def test_what_is_refused_is_shown_and_taken_back():
         explorer.set(conv="cellar")
 
 
-def test_it_measures_and_goes_to_a_page_without_scripts():
+def test_it_measures_and_goes_to_a_page_without_scripts(tmp_path):
     explorer = Plan(load_scop("blur")).explore(sizes=SIZES)
     assert " ms (least " in explorer.measure(seconds=0.001)
     explorer._timed(None)
     assert " ms" in explorer._views["said"].value
+    assert "<svg" in explorer.save(tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(InvalidOptionError, match="cannot be written"):
+        explorer.save(tmp_path / "no" / "page.html")
     bundle = explorer._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in bundle
     assert "<script" not in bundle["text/html"]
