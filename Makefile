@@ -13,12 +13,13 @@ THREADS ?= 1,2
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9'
 
-.PHONY: all help test lint format ruff types imports tests demo notebooks docs gallery bench compile-time peers soak wheel clean .venv
+.PHONY: all help test test-browser lint format ruff types imports tests demo notebooks docs gallery bench compile-time peers soak wheel clean .venv
 
 all: test
 
 help:
 	@echo "make test       lint, types, layers and tests"
+	@echo "make test-browser  open a program's page in headless Chromium (BROWSER=...)"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
@@ -79,6 +80,10 @@ imports: $(STAMP)
 tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -q -n auto
+
+# The pages of programs in a real browser: apart from the tests, which need none.
+test-browser: $(STAMP)
+	@$(BIN)/python -m tests.browser.check $(BROWSER)
 
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix || true
