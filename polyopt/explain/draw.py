@@ -213,6 +213,8 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 _PANEL = 210.0
 #: panels beside each other
 _BESIDE = 4
+#: share of a panel that its shorter side takes at least
+_LEAST_SIDE = 0.35
 
 
 def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -> Picture:
@@ -239,25 +241,28 @@ def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -
     return Picture(width, top, tuple(shapes), f"tiles of {space}: {names}")
 
 
-def _scale(stage: Stage) -> float:
+def _scale(stage: Stage) -> tuple[float, float]:
+    """Points per iteration across and down: the same, unless one side would be a mere line."""
     x0, x1, y0, y1 = stage.bounds
-    return min(_PANEL / max(1, x1 - x0), _PANEL / max(1, y1 - y0))
+    across, down = max(1, x1 - x0), max(1, y1 - y0)
+    same = _PANEL / max(across, down)
+    return max(same, _LEAST_SIDE * _PANEL / across), max(same, _LEAST_SIDE * _PANEL / down)
 
 
 def _below(stage: Stage) -> float:
     """Where a stage's panel ends and the text below it starts."""
     _, _, y0, y1 = stage.bounds
-    return 44 + (y1 - y0) * _scale(stage)
+    return 44 + (y1 - y0) * _scale(stage)[1]
 
 
 def _panel(stage: Stage, left: float, colour: str) -> list[Shape]:
     """The tiles of one stage, scaled to the panel."""
     x0, x1, y0, y1 = stage.bounds
-    scale = _scale(stage)
+    wide, high = _scale(stage)
 
     def box(tile: tuple[int, int, int, int]) -> tuple[float, float, float, float]:
         a, b, c, d = tile
-        return left + (a - x0) * scale, 44 + (c - y0) * scale, (b - a) * scale, (d - c) * scale
+        return left + (a - x0) * wide, 44 + (c - y0) * high, (b - a) * wide, (d - c) * high
 
     shapes: list[Shape] = [Text(left, 18, stage.name, 13), Text(left, 33, stage.shape, 10)]
     shapes.append(Rect(*box((x0, x1, y0, y1)), stroke=FAINT))

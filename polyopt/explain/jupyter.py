@@ -49,7 +49,8 @@ def table(
 
     body = "".join(row(r, "td") for r in rows)
     top = f"<thead>{row([escape(h) for h in head], 'th')}</thead>" if any(head) else ""
-    return f'<table style="border-collapse:collapse">{top}<tbody>{body}</tbody></table>'
+    style = "border-collapse:collapse;line-height:1.35"
+    return f'<table style="{style}">{top}<tbody>{body}</tbody></table>'
 
 
 def code(text: str) -> str:
