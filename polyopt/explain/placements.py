@@ -48,7 +48,7 @@ class Layout:
     """A place for each producer, and the sizes of the blocks that places stand in."""
 
     places: Mapping[str, str]
-    #: rows and columns of tiles, for ``scratch``
+    #: rows and columns of tiles, for ``scratch``; 0 leaves rows whole
     tile: tuple[int, int] = USUAL_TILE
     #: rows of the strips that windows slide down; 0 for none: one long strip, no threads
     strip: int = USUAL_STRIP
@@ -92,18 +92,26 @@ def place_of(program: Program, producer: str) -> str:
     return "scratch" if is_block or at is None else "element"
 
 
+def blocks_of(program: Program) -> tuple[int, ...]:
+    """Sizes of the tiles of the last result that has some, rows first; two at most."""
+    for name in reversed(list(program.places)):
+        if not program.copies[name].outer:
+            found = [block_size(loop.values[name]) for loop in program.places[name].loops]
+            if any(found):
+                # the first blocks are tiles; those inside are for registers
+                return tuple(size for size in found if size)[:2]
+    return ()
+
+
 def layout_of(plan: Plan) -> Layout:
     """The layout that comes nearest to a plan: its places, and the blocks of its last result."""
     program = plan.program
     places = {name: place_of(program, name) for name in producers(plan.scop)}
-    sizes: list[int] = []
-    for name in reversed(list(program.places)):
-        if not program.copies[name].outer:
-            found = [block_size(loop.values[name]) for loop in program.places[name].loops]
-            # the first blocks are tiles; those inside are for registers
-            sizes = sizes or [size for size in found if size][:2]
+    sizes = blocks_of(program)
     strip = sizes[0] if len(sizes) == 1 else USUAL_STRIP
-    tile = (sizes[0], sizes[1]) if len(sizes) > 1 else USUAL_TILE
+    # strips are no tiles: a buffer of so many whole rows would leave the cache
+    is_tiled = len(sizes) > 1 or (sizes and "scratch" in places.values())
+    tile = (sizes[0], sizes[1] if len(sizes) > 1 else 0) if is_tiled else USUAL_TILE
     return Layout(places, tile, strip)
 
 

@@ -16,7 +16,14 @@ from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, PolyoptError
 from polyopt.explain.alternatives import memory_bytes, shared_iterations
-from polyopt.explain.placements import PLACES, Layout, lay_out, layout_of, place_of
+from polyopt.explain.placements import (
+    PLACES,
+    Layout,
+    blocks_of,
+    lay_out,
+    layout_of,
+    place_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,9 +70,10 @@ class Point:
         else:
             counts = {p: sum(q == p for q in found.values()) for p in PLACES}
             places = ", ".join(f"{n} {p}" for p, n in counts.items() if n)
-        tile, strip = self.layout.tile, self.layout.strip
-        places = places.replace("scratch", f"scratch {tile[0]}x{tile[1]}")
-        return places.replace("sliding", f"sliding {strip}" if strip else "sliding")
+        blocks = "x".join(map(str, blocks_of(self.plan.program)))
+        for place in ("scratch", "sliding"):
+            places = places.replace(place, f"{place} {blocks}".rstrip())
+        return places
 
     def as_dict(self) -> dict[str, object]:
         """The point for JSON."""

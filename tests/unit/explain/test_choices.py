@@ -12,7 +12,17 @@ from polyopt.auto.cost import cost
 from polyopt.codegen.target import target
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.explain.alternatives import memory_bytes
-from polyopt.explain.placements import PLACES, Layout, lay_out, layout_of, place_of, producers
+from polyopt.explain.placements import (
+    PLACES,
+    Layout,
+    blocks_of,
+    lay_out,
+    layout_of,
+    place_of,
+    producers,
+)
+from polyopt.explain.tiles import stages_of
+from polyopt.frontend.c import parse_c
 from polyopt.library import load_scop
 from polyopt.transform.plan import Plan
 
@@ -172,3 +182,16 @@ def test_the_formulas_are_expressions_and_latex() -> None:
     assert found._repr_latex_().startswith("$$\n\\begin{aligned}")
     with pytest.raises(UnknownNameError, match="no quantity is called 'joy'"):
         found["joy"]
+
+
+def test_one_dimension_has_tiles_of_one_size() -> None:
+    text = """void smooth(int n, const float a[n], float out[n - 4]) {
+        float b[n - 2];
+        for (int i = 0; i < n - 2; i++) b[i] = a[i] + a[i + 1] + a[i + 2];
+        for (int i = 0; i < n - 4; i++) out[i] = b[i] + b[i + 1] + b[i + 2]; }"""
+    plan = Plan(parse_c(text)).tile("out", i=128).fuse("b", into="out")
+    assert layout_of(plan).tile == (128, 0)
+    assert blocks_of(plan.program) == (128,)
+    found = plan.tradeoff(sizes={"n": 4000}, target=MACHINE)
+    assert found.chosen.name == "b scratch 128"
+    assert stages_of(plan, "out")[1].shape == "(i): 130 per tile"
