@@ -14,6 +14,9 @@ from polyopt.cli.output import progress, write_file
 from polyopt.cli.program import PlanChoice, complete_sizes, load_program, parse_sizes
 from polyopt.errors import InvalidOptionError
 
+#: beyond so many statements, weighing plans takes a minute: its own command does that
+MOST_WEIGHED = 16
+
 
 @click.command(short_help="Make a page of PROGRAM, or of what bench --json printed.")
 @click.argument("subject", metavar="PROGRAM|FILE.json")
@@ -62,7 +65,8 @@ def _program_page(
     with progress("report") as told:
         outcome = execute(found, choice, {}, known, threads=None, seed=0) if measured else None
         told(steps - 2, steps)
-        tradeoff = plan.tradeoff(sizes=known)
+        few = len(found.scop.statements) <= MOST_WEIGHED
+        tradeoff = plan.tradeoff(sizes=known) if few else None
         told(steps - 1, steps)
         html = web_page(found, plan, known, tradeoff, outcome)
         told(steps, steps)

@@ -110,8 +110,11 @@ def layout_of(plan: Plan) -> Layout:
     sizes = blocks_of(program)
     strip = sizes[0] if len(sizes) == 1 else USUAL_STRIP
     # strips are no tiles: a buffer of so many whole rows would leave the cache
-    is_tiled = len(sizes) > 1 or (sizes and "scratch" in places.values())
-    tile = (sizes[0], sizes[1] if len(sizes) > 1 else 0) if is_tiled else USUAL_TILE
+    tile = USUAL_TILE
+    if len(sizes) > 1:
+        tile = sizes[0], sizes[1]
+    elif len(sizes) == 1 and "scratch" in places.values():
+        tile = sizes[0], 0
     return Layout(places, tile, strip)
 
 

@@ -38,7 +38,7 @@ STRIPS = (0, 32, 128, 512)
 #: every combination of places is tried for so many producers
 FEW = 2
 #: layouts that a search may look at, times statements squared: some seconds
-MOST = 30_000
+MOST = 6_000
 #: a search looks at so many layouts at least
 LEAST = 8
 #: beyond so many producers, inlining all of them grows expressions without end
