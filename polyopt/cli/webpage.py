@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from polyopt.explain import Tradeoff
     from polyopt.transform.plan import Plan
 
-#: remarks beyond so many are cut: a page is for people
-MOST_REMARKS = 120
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -127,12 +124,7 @@ def _sections(
     yield "Plan", plan_html(plan)
     yield "Stages", draw_graph(plan, sizes).svg
     yield "Tiles and windows", "".join(_pictures(plan, sizes))
-    reasons = explain(plan, sizes)
-    rest = len(reasons) - MOST_REMARKS
-
-    shown = replace(reasons, rows=reasons.rows[:MOST_REMARKS])
-    more = f"<p>and {rest} more: polyopt explain {escape(program.name)}</p>" if rest > 0 else ""
-    yield "Reasons", explanation_html(shown) + more
+    yield "Reasons", explanation_html(explain(plan, sizes))
     formulas = f"<details><summary>as formulas</summary>{code(str(plan.formula()))}</details>"
     yield "Bill", cost_html(cost) + formulas
     later = f"<p>polyopt tradeoff {escape(program.name)} weighs it; it takes a minute.</p>"

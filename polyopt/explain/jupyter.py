@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _KIND = {
     "applied": "#00664B", "refused": "#A33F00", "not considered": "#555555", "unknown": "#8A4B76",
 }  # fmt: skip
+#: a table shows so many rows at most
+MOST_ROWS = 80
 _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
 _NUMBER = "text-align:right;vertical-align:top;padding:2px 10px 2px 0"
 
@@ -53,6 +55,11 @@ def table(
     return f'<table style="{style}">{top}<tbody>{body}</tbody></table>'
 
 
+def _more(count: int, where: str) -> str:
+    """What stands below a table that was cut: cells of a notebook stay small."""
+    return f"<div>and {count - MOST_ROWS:,} more: {where}</div>" if count > MOST_ROWS else ""
+
+
 def code(text: str) -> str:
     """Text in a fixed-width font, as it is."""
     return f'<pre style="line-height:1.3;margin:4px 0">{escape(text)}</pre>'
@@ -69,14 +76,16 @@ def scop_html(scop: Scop) -> str:
 
 def dependences_html(found: Dependences) -> str:
     """A row per kind, pair and array, with distance and witness."""
+    every = found.rows()
     rows = [
         [escape(cell) for cell in (r.kind, r.source, r.sink, r.array, r.distance_text,
                                    str(r.witness))]
-        for r in found.rows()
+        for r in every[:MOST_ROWS]
     ]  # fmt: skip
     if not rows:
         return "<div>no dependences</div>"
-    return table(["kind", "source", "sink", "array", "distance", "witness"], rows)
+    body = table(["kind", "source", "sink", "array", "distance", "witness"], rows)
+    return body + _more(len(every), ".rows() has them all")
 
 
 def plan_html(plan: Plan) -> str:
@@ -123,8 +132,9 @@ def cost_html(cost: Cost) -> str:
 
 def explanation_html(explanation: Explanation) -> str:
     """The remarks as a table; witnesses and hints below the reason."""
-    rows = [_remark_row(r) for r in explanation.rows]
-    return table(["", "move", "what", "why", "numbers"], rows)
+    rows = [_remark_row(r) for r in explanation.rows[:MOST_ROWS]]
+    body = table(["", "move", "what", "why", "numbers"], rows)
+    return body + _more(len(explanation), 'explain("name") or .where(...) shows those you want')
 
 
 def _remark_row(remark: Remark) -> list[str]:
