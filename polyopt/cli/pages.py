@@ -19,7 +19,7 @@ MOST_WEIGHED = 16
 
 
 @click.command(short_help="Make a page of PROGRAM, or of what bench --json printed.")
-@click.argument("subject", metavar="PROGRAM|FILE.json")
+@click.argument("subjects", metavar="PROGRAM|FILE.json...", nargs=-1, required=True)
 @click.option(
     "--output", "-o", metavar="PAGE.html|PAGE.md", required=True,
     help="A program's page is .html; measurements' is .md, with the chart beside it as .svg.",
@@ -28,17 +28,25 @@ MOST_WEIGHED = 16
 @plan_options
 @size_option
 def report(
-    subject: str, output: str, choice: PlanChoice, sizes: tuple[str, ...], *, no_measure: bool
+    subjects: tuple[str, ...],
+    output: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    *,
+    no_measure: bool,
 ) -> None:
     """Make one page, complete in itself, of what there is to know about PROGRAM and its plan.
 
     Program, dependences, plan, pictures, bill, proof, C and measured times, without anything from
     elsewhere. For FILE, what bench --json printed (with or without --compile-time; - is stdin), a
-    page in Markdown and a chart.
+    page in Markdown and a chart; several FILEs are runs of one machine, each of other kernels.
     """
     target = Path(output)
     if target.suffix == ".html":
-        _program_page(subject, target, choice, sizes, measured=not no_measure)
+        if len(subjects) > 1:
+            msg = f"a page is about one program, not {len(subjects)}"
+            raise InvalidOptionError(msg, hint="write a page for each")
+        _program_page(subjects[0], target, choice, sizes, measured=not no_measure)
         return
     if target.suffix != ".md":
         msg = f"pages are written as .html or .md, not as {target.name!r}"
@@ -46,7 +54,7 @@ def report(
     if choice != PlanChoice() or sizes or no_measure:
         msg = "a page of measurements takes no plan and no sizes"
         raise InvalidOptionError(msg, hint="they are options of bench")
-    _measured_page(subject, target)
+    _measured_page(subjects, target)
 
 
 def _program_page(
@@ -74,14 +82,20 @@ def _program_page(
     click.echo(f"wrote {target}", err=True)
 
 
-def _measured_page(measured: str, target: Path) -> None:
-    from polyopt.bench.pages import Making, page
-    from polyopt.bench.reading import read
+def _measured_page(measured: tuple[str, ...], target: Path) -> None:
+    from polyopt.bench.markdown import Making
+    from polyopt.bench.pages import page
+    from polyopt.bench.reading import Times, merged, read
 
     picture = target.with_suffix(".svg")
-    run = read(_text(measured), "stdin" if measured == "-" else measured)
+    runs = [(name, read(_text(name), "stdin" if name == "-" else name)) for name in measured]
+    times = [(name, run) for name, run in runs if isinstance(run, Times)]
+    if len(runs) > 1 and len(times) < len(runs):
+        msg = "times of compiling are reported by themselves"
+        raise InvalidOptionError(msg, hint="give one file, or files of `polyopt bench --json`")
+    run = merged(times) if len(runs) > 1 else runs[0][1]
     command = shlex.join(["polyopt", *click.get_current_context().meta[ARGUMENTS]])
-    made = page(run, Making(measured, picture.name, command))
+    made = page(run, Making(measured[-1], picture.name, command))
     write_file(picture, made.svg)
     write_file(target, made.markdown)
     click.echo(f"wrote {target} and {picture}", err=True)
