@@ -17,6 +17,7 @@ from polyopt.auto.rows import moves_with
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
 from polyopt.errors import NotFusableError, PolyoptError
+from polyopt.isl import dim_type
 from polyopt.transform.find import find_loop, loops_around
 from polyopt.transform.interchange import perfect_chain
 from polyopt.transform.plan import Plan
@@ -95,11 +96,17 @@ def place_of(program: Program, producer: str) -> str:
 def blocks_of(program: Program) -> tuple[int, ...]:
     """Sizes of the tiles of the last result that has some, rows first; two at most."""
     for name in reversed(list(program.places)):
-        if not program.copies[name].outer:
-            found = [block_size(loop.values[name]) for loop in program.places[name].loops]
-            if any(found):
-                # the first blocks are tiles; those inside are for registers
-                return tuple(size for size in found if size)[:2]
+        # blocks inside those of the same iterator are for registers
+        sizes: dict[int, int] = {}
+        for loop in program.places[name].loops:
+            value = loop.values[name]
+            size = 0 if program.copies[name].outer else block_size(value)
+            if size:
+                dims = range(value.dim(dim_type.in_))
+                along = next((d for d in dims if value.involves_dims(dim_type.in_, d, 1)), 0)
+                sizes.setdefault(along, size)
+        if sizes:
+            return tuple(sizes.values())[:2]
     return ()
 
 

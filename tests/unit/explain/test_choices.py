@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from polyopt.auto import auto
 from polyopt.auto.cost import cost
 from polyopt.codegen.target import target
 from polyopt.errors import InvalidOptionError, UnknownNameError
@@ -32,12 +31,15 @@ MACHINE = replace(target("avx2"), cores=2)
 
 @pytest.fixture(scope="module")
 def chosen() -> Plan:
-    return auto(load_scop("blur"), target=MACHINE, sizes=SIZES)
+    return lay_out(load_scop("blur"), Layout({"bx": "sliding"}), SIZES, MACHINE).plan
 
 
 @pytest.fixture(scope="module")
 def harris() -> Plan:
-    return auto(load_scop("harris"), target=MACHINE, sizes={"H": 514, "W": 514})
+    scop = load_scop("harris")
+    inlined = dict.fromkeys(("Sxx", "Syy", "Sxy", "det", "trace"), "inline")
+    places = {**dict.fromkeys(producers(scop), "sliding"), **inlined}
+    return lay_out(scop, Layout(places), {"H": 514, "W": 514}, MACHINE).plan
 
 
 @pytest.mark.parametrize("place", PLACES)
