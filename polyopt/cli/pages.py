@@ -43,7 +43,7 @@ def report(
     """
     target = Path(output)
     if target.suffix == ".html":
-        if len(subjects) > 1:
+        if len(subjects) != 1:
             msg = f"a page is about one program, not {len(subjects)}"
             raise InvalidOptionError(msg, hint="write a page for each")
         _program_page(subjects[0], target, choice, sizes, measured=not no_measure)
