@@ -15,14 +15,15 @@ TORCH_STAMP := build/torch/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
-.PHONY: all help test test-torch lint format ruff types imports tests demo notebooks docs gallery bench
-.PHONY: compile-time peers peers-affine soak wheel clean .venv
+.PHONY: all help test test-torch test-browser lint format ruff types imports tests demo notebooks
+.PHONY: docs gallery bench compile-time peers peers-affine soak wheel clean .venv
 
 all: test
 
 help:
 	@echo "make test       lint, types, layers and tests"
 	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
+	@echo "make test-browser  open a program's page in headless Chromium (BROWSER=...)"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
@@ -97,6 +98,10 @@ $(TORCH_STAMP): $(STAMP)
 test-torch: $(TORCH_STAMP)
 	@echo "== pytest, with torch"
 	@build/torch/bin/python -m pytest -q tests/torch
+
+# The pages of programs in a real browser: apart from the tests, which need none.
+test-browser: $(STAMP)
+	@$(BIN)/python -m tests.browser.check $(BROWSER)
 
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix || true

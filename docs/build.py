@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 ERRORS = DOCS / "errors.md"
+API = DOCS / "api.md"
 #: how the names of pictures end, which are copied beside the pages
 PICTURES = (".svg", ".png", ".jpg")
 #: stands in errors.md where a class has no example and advice yet
@@ -176,8 +177,25 @@ def _written(section: str) -> str:
     return section[start:].strip() if start >= 0 else UNWRITTEN
 
 
+def error_pages(text: str) -> dict[Path, str]:
+    """A page for each section of errors.md, by where it goes: docs/errors/non-affine.md."""
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    found: dict[Path, str] = {}
+    for section in sections:
+        code, _, body = section.partition("\n")
+        links = re.sub(r"\]\((?!https?:|#)", "](../", body)
+        more = "[All errors](../errors.md), [glossary](../glossary.md)"
+        page = f"# {code.strip()}\n{links.rstrip()}\n\n{more}\n"
+        found[Path("docs", "errors", f"{code.strip()}.md")] = page
+    return found
+
+
 def current(page: Path) -> str:
     """What the page should say: its examples run anew, the error index after polyopt.errors."""
+    if page == API:
+        from docs import reference
+
+        return reference.page()
     text = page.read_text(encoding="utf-8")
     return refreshed(error_index(text) if page == ERRORS else text)
 
@@ -206,11 +224,12 @@ def build(target: Path) -> None:
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark").enable("table")
-    for page in pages():
-        relative = page.relative_to(ROOT)
+    texts = {page.relative_to(ROOT): page.read_text(encoding="utf-8") for page in pages()}
+    texts |= error_pages(texts[ERRORS.relative_to(ROOT)])
+    for relative, text in texts.items():
         path = (target / relative).with_suffix(".html")
         path.parent.mkdir(parents=True, exist_ok=True)
-        body = markdown.render(page.read_text(encoding="utf-8"))
+        body = markdown.render(text)
         body = re.sub(r'(href="[^":]+)\.md(["#])', r"\1.html\2", body)
         body = re.sub(
             r"<(h\d)>(.*?)</\1>",
@@ -272,4 +291,5 @@ def main(command: str) -> int:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     sys.exit(main(*(sys.argv[1:] or ["help"])))

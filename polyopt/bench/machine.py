@@ -63,13 +63,15 @@ class Machine:
 
 
 @cache
-def machine(cc: str | None = None) -> Machine:
+def machine(cc: str | None = None, folder: Path | None = None) -> Machine:
     """This machine's limits, measured once per process (about a second).
+
+    ``folder`` keeps what is compiled for it; the kernel cache unless given.
 
     Raises ``CompilerMissingError`` and the compiler's and the cache's other errors.
     """
     toolchain = find_toolchain(cc)
-    library = _library(cc, native_target())
+    library = _library(cc, native_target(), folder)
     counts = sorted({1, core_count()}) if toolchain.has_openmp else [1]
     bandwidth: dict[int, float] = {}
     peak: dict[int, float] = {}
@@ -86,7 +88,7 @@ def machine(cc: str | None = None) -> Machine:
     return Machine(cpu_name(), core_count(), toolchain.version, bandwidth, peak, stream)
 
 
-def _library(cc: str | None, target: Target) -> ctypes.CDLL:
+def _library(cc: str | None, target: Target, folder: Path | None) -> ctypes.CDLL:
     toolchain = find_toolchain(cc)
     text = _SOURCE.read_text(encoding="utf-8")
     lanes = f"-DVECTOR_BYTES={target.vector_bytes}"
@@ -98,7 +100,7 @@ def _library(cc: str | None, target: Target) -> ctypes.CDLL:
         toolchain.compile_library(directory / SOURCE, directory / LIBRARY, flags)
 
     key = content_key("machine", text, " ".join(flags), toolchain.version, cpu_name())
-    loaded = ctypes.CDLL(str(KernelCache().library(key, "machine", build)))
+    loaded = ctypes.CDLL(str(KernelCache(folder).library(key, "machine", build)))
     for function in (loaded.polyopt_bandwidth, loaded.polyopt_peak):
         function.argtypes = [ctypes.c_int64, ctypes.c_int, ctypes.c_int]
         function.restype = ctypes.c_double

@@ -38,16 +38,19 @@ class Finding:
 _DETAIL = 21
 #: what an extra is for, by one of its distributions
 _EXTRAS = {
-    "matplotlib": "jupyter", "ipykernel": "jupyter", "pillow": "demo", "onnx": "nn",
-    "halide": "peers", "numba": "peers", "dask": "scale",
+    "matplotlib": "jupyter", "ipykernel": "jupyter", "ipywidgets": "jupyter", "textual": "tui",
+    "pillow": "demo", "onnx": "nn", "halide": "peers", "numba": "peers", "dask": "scale",
 }  # fmt: skip
 
 
-@click.command(short_help="Check compiler, OpenMP, cache and libraries.")
+@click.command(short_help="Check compiler, threads, vectors, caches, speed and libraries.")
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, *, as_json: bool) -> None:
-    """Check compiler, OpenMP, cache and libraries; exit 2 if something needed is broken."""
+    """Check compiler, OpenMP, cache and libraries, measure memory and arithmetic.
+
+    Exits with 2 if something needed is broken; says what to install.
+    """
     findings = list(_findings())
     healthy = all(f.state != "broken" for f in findings)
     if as_json:
@@ -107,6 +110,7 @@ def _compiler() -> Iterator[Finding]:
     else:
         hint = "install libgomp or libomp, or choose another compiler by POLYOPT_CC"
         yield Finding("openmp", "missing", "kernels run on one thread", hint)
+    yield from _limits()
 
 
 def _compiles(toolchain: Toolchain) -> Finding:
@@ -130,6 +134,21 @@ def _target() -> Iterator[Finding]:
         f"L1 {bytes_text(t.l1_bytes)}, L2 {bytes_text(t.l2_bytes)}"
     )
     yield Finding("target", "ok", detail)
+
+
+def _limits() -> Iterator[Finding]:
+    """Measured with C of our own, a second or two; nothing of it stays."""
+    from polyopt.bench.machine import machine
+
+    with tempfile.TemporaryDirectory(prefix="polyopt-") as folder:
+        found = machine(None, Path(folder))
+    counts = sorted(found.bandwidth_gbs)
+    one, *more = (f"{found.bandwidth_gbs[n]:.3g} GB/s" for n in counts)
+    many = f"; {more[0]} on {counts[-1]}" if more else ""
+    yield Finding("bandwidth", "ok", f"{one} on one thread{many}, from memory and back")
+    one, *more = (f"{found.peak_gflops[n]:.3g} Gflop/s" for n in counts)
+    many = f"; {more[0]} on {counts[-1]}" if more else ""
+    yield Finding("peak", "ok", f"{one} on one thread{many}, multiply-adds on f32")
 
 
 def _cache() -> Iterator[Finding]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -17,13 +15,11 @@ from polyopt.cli.options import (
     program_argument,
     size_option,
 )
-from polyopt.cli.output import error_console, milliseconds, print_json, print_table, text
+from polyopt.cli.output import error_console, milliseconds, print_json, print_table, progress, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
     from polyopt.bench.machine import Machine
     from polyopt.bench.runner import Row, Subjects
 
@@ -252,7 +248,7 @@ def tune(
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
     kept = Journal(journal, found.name, known, threads) if journal else None
-    with _progress(quiet=as_json) as report:
+    with progress("plans", quiet=as_json) as report:
         trials = search(
             found.scop, known, library=found.kernel, threads=threads, seed=seed, seconds=seconds,
             journal=kept, report=report,
@@ -281,17 +277,3 @@ def tune(
     text(f"\nthe fastest, for {best.name}:\n{best.plan}")
     if save:
         text(f"wrote {save}")
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Generator[Callable[[int, int], None]]:
-    """A bar on the terminal; where there is none, or nobody is to see it, nothing."""
-    with click.progressbar(
-        length=1, label="plans", file=sys.stderr, hidden=quiet or not sys.stderr.isatty()
-    ) as bar:
-
-        def report(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        yield report

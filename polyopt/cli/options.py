@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from polyopt.cli.program import PlanChoice
 
@@ -16,7 +17,16 @@ one_thread_count = click.IntRange(min=1, max=MOST_THREADS)
 #: what a command's function is, before and after an option is added
 Command = Callable[..., Any]
 
-program_argument: Callable[[Command], Command] = click.argument("program")
+
+def _programs(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    """What a shell offers for PROGRAM: the kernels, then files."""
+    from polyopt.library import kernel_names
+
+    names = [CompletionItem(name) for name in kernel_names() if name.startswith(start)]
+    return [*names, CompletionItem(start, type="file")]
+
+
+program_argument: Callable[[Command], Command] = click.argument("program", shell_complete=_programs)
 size_option: Callable[[Command], Command] = click.option(
     "--size",
     "-s",

@@ -1,4 +1,4 @@
-"""``report``: pages and pictures from measurements."""
+"""``report``: a page of a program and its plan, and pages and charts of measurements."""
 
 from __future__ import annotations
 
@@ -9,30 +9,84 @@ from pathlib import Path
 import click
 
 from polyopt.cli.boundary import ARGUMENTS
-from polyopt.cli.output import write_file
+from polyopt.cli.options import plan_options, size_option
+from polyopt.cli.output import progress, write_file
+from polyopt.cli.program import PlanChoice, complete_sizes, load_program, parse_sizes
 from polyopt.errors import InvalidOptionError
 
+#: beyond so many statements, weighing plans takes a minute: its own command does that
+MOST_WEIGHED = 16
 
-@click.command(short_help="Make a page and a chart of what bench --json printed.")
-@click.argument("measured", metavar="FILE...", nargs=-1, required=True)
+
+@click.command(short_help="Make a page of PROGRAM, or of what bench --json printed.")
+@click.argument("subjects", metavar="PROGRAM|FILE.json...", nargs=-1, required=True)
 @click.option(
-    "--output", "-o", metavar="PAGE.md", required=True,
-    help="Write there, and the chart beside it as .svg.",
+    "--output", "-o", metavar="PAGE.html|PAGE.md", required=True,
+    help="A program's page is .html; measurements' is .md, with the chart beside it as .svg.",
 )  # fmt: skip
-def report(measured: tuple[str, ...], output: str) -> None:
-    """Make a page in Markdown and a chart in SVG of FILE, or of stdin for -.
+@click.option("--no-measure", is_flag=True, help="Leave the measured times out.")
+@plan_options
+@size_option
+def report(
+    subjects: tuple[str, ...],
+    output: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    *,
+    no_measure: bool,
+) -> None:
+    """Make one page, complete in itself, of what there is to know about PROGRAM and its plan.
 
-    FILE holds what bench --json printed, with or without --compile-time. Several are runs of one
-    machine, each of other kernels.
+    Program, dependences, plan, pictures, bill, proof, C and measured times, without anything from
+    elsewhere. For FILE, what bench --json printed (with or without --compile-time; - is stdin), a
+    page in Markdown and a chart; several FILEs are runs of one machine, each of other kernels.
     """
+    target = Path(output)
+    if target.suffix == ".html":
+        if len(subjects) != 1:
+            msg = f"a page is about one program, not {len(subjects)}"
+            raise InvalidOptionError(msg, hint="write a page for each")
+        _program_page(subjects[0], target, choice, sizes, measured=not no_measure)
+        return
+    if target.suffix != ".md":
+        msg = f"pages are written as .html or .md, not as {target.name!r}"
+        raise InvalidOptionError(msg, hint="report blur -o blur.html; report run.json -o run.md")
+    if choice != PlanChoice() or sizes or no_measure:
+        msg = "a page of measurements takes no plan and no sizes"
+        raise InvalidOptionError(msg, hint="they are options of bench")
+    _measured_page(subjects, target)
+
+
+def _program_page(
+    name: str, target: Path, choice: PlanChoice, sizes: tuple[str, ...], *, measured: bool
+) -> None:
+    from polyopt.cli.running import execute
+    from polyopt.cli.webpage import web_page
+
+    if name.endswith(".json") or name == "-":
+        msg = f"{name} holds measurements: their page is written as .md"
+        raise InvalidOptionError(msg, hint=f"report {name} -o page.md")
+    found = load_program(name)
+    known = complete_sizes(parse_sizes(sizes, found), found)
+    plan = choice.plan(found, known)
+    steps = 2 + measured
+    with progress("report") as told:
+        outcome = execute(found, choice, {}, known, threads=None, seed=0) if measured else None
+        told(steps - 2, steps)
+        few = len(found.scop.statements) <= MOST_WEIGHED
+        tradeoff = plan.tradeoff(sizes=known) if few else None
+        told(steps - 1, steps)
+        html = web_page(found, plan, known, tradeoff, outcome)
+        told(steps, steps)
+    write_file(target, html)
+    click.echo(f"wrote {target}", err=True)
+
+
+def _measured_page(measured: tuple[str, ...], target: Path) -> None:
     from polyopt.bench.markdown import Making
     from polyopt.bench.pages import page
     from polyopt.bench.reading import Times, merged, read
 
-    target = Path(output)
-    if target.suffix != ".md":
-        msg = f"pages are written as .md, not as {target.name!r}"
-        raise InvalidOptionError(msg)
     picture = target.with_suffix(".svg")
     runs = [(name, read(_text(name), "stdin" if name == "-" else name)) for name in measured]
     times = [(name, run) for name, run in runs if isinstance(run, Times)]

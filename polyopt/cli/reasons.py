@@ -1,4 +1,4 @@
-"""``deps``, ``prove`` and ``explain``: what is true of a program and of a plan for it."""
+"""``deps``, ``prove``, ``explain``, ``why``, ``tradeoff``: what is true of a program and a plan."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import click
 
 from polyopt.cli.networks import explain_model, is_network
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
-from polyopt.cli.output import print_json, text, wrapped
+from polyopt.cli.output import print_json, progress, text, wrapped
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from polyopt.auto.cost import Cost
     from polyopt.cli.program import PlanChoice
+    from polyopt.transform.plan import Plan
 
 
 @click.command()
@@ -58,6 +62,11 @@ def prove(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: 
 @click.command(short_help="Say what was decided, why, and at what cost.")
 @program_argument
 @click.argument("subject", required=False)
+@click.option(
+    "--if", "place", metavar="PLACE",
+    help="What SUBJECT would bring elsewhere: inline, element, sliding, scratch or root.",
+)  # fmt: skip
+@click.option("--alternatives", "table_of", is_flag=True, help="All places of SUBJECT as a table.")
 @plan_options
 @size_option
 @click.option(
@@ -71,11 +80,13 @@ def prove(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: 
 def explain(
     program: str,
     subject: str | None,
+    place: str | None,
     choice: PlanChoice,
     sizes: tuple[str, ...],
     level: str,
     graphs: str | None,
     *,
+    table_of: bool,
     as_json: bool,
 ) -> None:
     """Say what was decided for PROGRAM (or for SUBJECT in it), why, and at what cost.
@@ -92,13 +103,97 @@ def explain(
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
-    remarks, cost = reasons(plan, known, subject), bill(plan, known)
+    if table_of:
+        _alternatives(plan, subject, known, as_json=as_json)
+        return
+    remarks, cost = reasons(plan, known, subject, if_=place), bill(plan, known)
     if as_json:
         print_json({**remarks.as_dict(), "variant": choice.name, "cost": numbers(cost)})
         return
     text(remarks)
     if subject is None:
         text(f"\nthe bill\n{table(cost, stages=False)}")
+
+
+def _alternatives(
+    plan: Plan, subject: str | None, sizes: Mapping[str, int], *, as_json: bool
+) -> None:
+    if subject is None:
+        msg = "--alternatives are those of one producer"
+        raise InvalidOptionError(msg, hint="name it: explain blur bx --alternatives")
+    found = plan.alternatives(subject, sizes=sizes)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        text(found)
+
+
+@click.command(short_help="Say where one element of PROGRAM comes from.")
+@program_argument
+@click.argument("element")
+@plan_options
+@size_option
+@json_option
+def why(
+    program: str, element: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: bool
+) -> None:
+    """Say where an element such as 'out[10, 20]' comes from: instances and inputs, exactly."""
+    found = load_program(program)
+    known = complete_sizes(parse_sizes(sizes, found), found)
+    result = choice.plan(found, known).why(element, sizes=known)
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        text(result)
+
+
+@click.command(short_help="Weigh memory against work; keep the plan you choose.")
+@program_argument
+@click.option("--point", type=int, metavar="N", help="Choose point N of the table.")
+@click.option("--memory", type=float, metavar="BYTES", help="Choose the least work within.")
+@click.option("--save", metavar="FILE", help="Keep the chosen plan as JSON.")
+@click.option("--output", "-o", metavar="PICTURE", help="Draw it: .svg, .png or .pdf.")
+@plan_options
+@size_option
+@json_option
+def tradeoff(
+    program: str,
+    point: int | None,
+    memory: float | None,
+    save: str | None,
+    output: str | None,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
+    """Weigh memory against work: the plans of PROGRAM that no other beats in both."""
+    from polyopt.explain.tradeoff import tradeoff as weigh
+
+    if point is not None and memory is not None:
+        msg = "--point and --memory each choose a plan"
+        raise InvalidOptionError(msg, hint="give one of them")
+    found = load_program(program)
+    known = complete_sizes(parse_sizes(sizes, found), found)
+    with progress("plans", quiet=as_json) as report:
+        result = weigh(choice.plan(found, known), known, progress=report)
+    chosen = result.chosen
+    if point is not None:
+        chosen = result[point]
+    elif memory is not None:
+        chosen = result.within(memory)
+    if output:
+        result.picture().save(output)
+    if save:
+        chosen.plan.save(save)
+    if as_json:
+        print_json({**result.as_dict(), "picked": chosen.as_dict(), "file": save})
+        return
+    text(result)
+    if chosen is not result.chosen or save:
+        text(f"\n{chosen.name}\n{chosen.plan}")
+    for file in filter(None, (output, save)):
+        click.echo(f"wrote {file}", err=True)
 
 
 def numbers(cost: Cost) -> dict[str, float]:

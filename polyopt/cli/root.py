@@ -11,9 +11,11 @@ from polyopt.cli.house import cache, doctor
 from polyopt.cli.measuring import bench, tune
 from polyopt.cli.networks import profile
 from polyopt.cli.pages import report
-from polyopt.cli.reasons import deps, explain, prove
+from polyopt.cli.reasons import deps, explain, prove, tradeoff, why
 from polyopt.cli.running import run
-from polyopt.cli.writing import emit, view
+from polyopt.cli.shells import completion
+from polyopt.cli.viewing import view
+from polyopt.cli.writing import emit
 
 
 @click.group(
@@ -28,20 +30,9 @@ def cli() -> None:
 
 
 for _command in (
-    run,
-    emit,
-    view,
-    deps,
-    prove,
-    explain,
-    profile,
-    bench,
-    tune,
-    report,
-    demo,
-    doctor,
-    cache,
-):
+    run, emit, view, deps, prove, explain, why, tradeoff, profile, bench, tune, report, demo,
+    doctor, cache, completion,
+):  # fmt: skip
     cli.add_command(_command)
 
 

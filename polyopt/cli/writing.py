@@ -1,4 +1,4 @@
-"""``emit`` and ``view``: the C of a plan, for compilers and for people."""
+"""``emit``: the C of a plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
-from polyopt.cli.output import heading, print_json, text, write_file
+from polyopt.cli.output import print_json, write_file
 from polyopt.cli.program import load_program, parse_sizes
 
 if TYPE_CHECKING:
@@ -38,20 +38,3 @@ def emit(
         click.echo(f"wrote {output}: {c.prototype}", err=True)
     else:
         click.echo(c.source, nl=not c.source.endswith("\n"))
-
-
-@click.command()
-@program_argument
-@plan_options
-@size_option
-def view(program: str, choice: PlanChoice, sizes: tuple[str, ...]) -> None:
-    """Show PROGRAM: its source form, the plan, and the C."""
-    found = load_program(program)
-    plan = choice.plan(found, parse_sizes(sizes, found))
-    for title, shown in (
-        ("program", found.scop), ("script", plan.script), ("plan", plan),
-        ("C", plan.emit().source),
-    ):  # fmt: skip
-        heading(f"== {title}")
-        text(shown)
-        text("")

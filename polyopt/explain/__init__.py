@@ -1,12 +1,23 @@
-"""Why a plan is as it is: remarks, bills, and pictures, as data, text and HTML."""
+"""Why a plan is as it is, and what else it could be: data, text, HTML and pictures."""
 
+from polyopt.explain.alternatives import Alternatives, alternatives
+from polyopt.explain.animation import Animation, animate
+from polyopt.explain.arrows import draw_dependences
+from polyopt.explain.difference import Difference, diff
 from polyopt.explain.draw import draw_domain, draw_tiles, draw_tree
 from polyopt.explain.explanation import Explanation
+from polyopt.explain.flowgraph import draw_graph
+from polyopt.explain.formulas import Formulas, formulas
 from polyopt.explain.picture import Picture
+from polyopt.explain.plots import Roof, Spot, draw_roofline, draw_tradeoff, roofs_of
+from polyopt.explain.provenance import Provenance, why
 from polyopt.explain.reasons import bill, explain
+from polyopt.explain.tradeoff import Tradeoff, tradeoff
 from polyopt.explain.windows import draw_windows
 
 __all__ = [
-    "Explanation", "Picture", "bill", "draw_domain", "draw_tiles", "draw_tree",
-    "draw_windows", "explain",
+    "Alternatives", "Animation", "Difference", "Explanation", "Formulas", "Picture", "Provenance",
+    "Roof", "Spot", "Tradeoff", "alternatives", "animate", "bill", "diff", "draw_dependences",
+    "draw_domain", "draw_graph", "draw_roofline", "draw_tiles", "draw_tradeoff", "draw_tree",
+    "draw_windows", "explain", "formulas", "roofs_of", "tradeoff", "why",
 ]  # fmt: skip

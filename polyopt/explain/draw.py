@@ -60,7 +60,7 @@ def draw_domain(
     there are too many points to draw.
     """
     plan, scop = _plan_and_scop(program)
-    found = _statement(scop, statement)
+    found = statement_of(scop, statement)
     known = assumed_sizes(scop, sizes, dict.fromkeys(scop.params, SMALL))
     rows = _slice(points(found.domain.intersect_params(scop.context), known))
     if len(rows) > MOST_POINTS:
@@ -68,7 +68,7 @@ def draw_domain(
         raise InvalidOptionError(message, hint="give smaller sizes=")
     colours = _tile_colours(plan, found, rows, known)
     shapes: list[Shape] = []
-    xs, ys = _columns(rows)
+    xs, ys = columns(rows)
     place = _Grid(xs, ys)
     shapes += place.axes(found.iterators[-2:])
     if arrows:
@@ -76,7 +76,7 @@ def draw_domain(
     for (x, y), row, colour in zip(zip(xs, ys, strict=True), rows, colours, strict=True):
         name = f"{found.name}[{', '.join(map(str, row))}]"
         shapes.append(Dot(place.x(x), place.y(y), _DOT, colour, name))
-    label = f"{len(rows)} instances of {found.name} for {_sizes_text(known)}"
+    label = f"{len(rows)} instances of {found.name} for {sizes_text(known)}"
     shapes.append(Text(8, 16, label, 12))
     return Picture(max(place.width, text_width(label, 12) + 16), place.height, tuple(shapes), label)
 
@@ -89,7 +89,11 @@ def _plan_and_scop(program: Scop | Plan) -> tuple[Plan | None, Scop]:
     return program, program.scop
 
 
-def _statement(scop: Scop, name: str) -> Statement:
+def statement_of(scop: Scop, name: str) -> Statement:
+    """The statement of that name, or the last one that writes an array of that name.
+
+    Raises ``UnknownNameError``.
+    """
     found = [s for s in scop.statements if name in {s.name, s.array}]
     if not found:
         message = f"no statement is called {name!r}"
@@ -106,11 +110,11 @@ def _slice(rows: Rows) -> Rows:
     return rows[(rows[:, :outer] == rows[0, :outer]).all(axis=1)]
 
 
-def _columns(rows: Rows) -> tuple[list[int], list[int]]:
+def columns(rows: Rows | Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
     """Horizontal and vertical positions: the last iterator runs to the right."""
-    count = rows.shape[1]
-    xs = [int(v) for v in rows[:, -1]] if count else [0] * len(rows)
-    ys = [int(v) for v in rows[:, -2]] if count > 1 else [0] * len(rows)
+    count = len(rows[0]) if len(rows) else 0
+    xs = [int(row[-1]) for row in rows] if count else [0] * len(rows)
+    ys = [int(row[-2]) for row in rows] if count > 1 else [0] * len(rows)
     return xs, ys
 
 
@@ -191,21 +195,26 @@ def _arrows(
 
 
 def _arrow(one: Sequence[int], two: Sequence[int], place: _Grid) -> Shape:
-    (x1,), (y1,) = _columns(np.array([one]))
-    (x2,), (y2,) = _columns(np.array([two]))
+    (x1,), (y1,) = columns([one])
+    (x2,), (y2,) = columns([two])
     across, down = place.x(x2) - place.x(x1), place.y(y2) - place.y(y1)
     gap = 1 - _DOT / max(1.0, (across**2 + down**2) ** 0.5)  # ends at the point's rim
     end = place.x(x1) + gap * across, place.y(y1) + gap * down
     return Line(place.x(x1), place.y(y1), *end, INK, 0.9, arrow=True)
 
 
-def _sizes_text(sizes: Mapping[str, int]) -> str:
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """``H = 12, W = 14``."""
     return ", ".join(f"{k} = {v}" for k, v in sizes.items())
 
 
 # -- tiles ------------------------------------------------------------------------------------
 
 _PANEL = 210.0
+#: panels beside each other
+_BESIDE = 4
+#: share of a panel that its shorter side takes at least
+_LEAST_SIDE = 0.35
 
 
 def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -> Picture:
@@ -219,36 +228,41 @@ def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -
     """
     stages = stages_of(plan, space, sizes)
     shapes: list[Shape] = []
-    width = 0.0
-    for position, stage in enumerate(stages):
-        left = 16 + position * (_PANEL + 34)
-        shapes += _panel(stage, left, PALETTE[position % len(PALETTE)])
-        width = left + _PANEL + 18
-    lowest = max(_below(stage) for stage in stages)
+    top = 0.0
+    for start in range(0, len(stages), _BESIDE):
+        row = stages[start : start + _BESIDE]
+        for position, stage in enumerate(row):
+            left = 16 + position * (_PANEL + 34)
+            panel = _panel(stage, left, PALETTE[(start + position) % len(PALETTE)])
+            shapes += [shape.moved(0, top) for shape in panel]
+        top += max(_below(stage) for stage in row) + 42
+    width = 16 + min(len(stages), _BESIDE) * (_PANEL + 34) - 16
     names = ", ".join(s.name for s in stages)
-    label = f"tiles of {space}: {names}"
-    return Picture(width, lowest + 42, tuple(shapes), label)
+    return Picture(width, top, tuple(shapes), f"tiles of {space}: {names}")
 
 
-def _scale(stage: Stage) -> float:
+def _scale(stage: Stage) -> tuple[float, float]:
+    """Points per iteration across and down: the same, unless one side would be a mere line."""
     x0, x1, y0, y1 = stage.bounds
-    return min(_PANEL / max(1, x1 - x0), _PANEL / max(1, y1 - y0))
+    across, down = max(1, x1 - x0), max(1, y1 - y0)
+    same = _PANEL / max(across, down)
+    return max(same, _LEAST_SIDE * _PANEL / across), max(same, _LEAST_SIDE * _PANEL / down)
 
 
 def _below(stage: Stage) -> float:
     """Where a stage's panel ends and the text below it starts."""
     _, _, y0, y1 = stage.bounds
-    return 44 + (y1 - y0) * _scale(stage)
+    return 44 + (y1 - y0) * _scale(stage)[1]
 
 
 def _panel(stage: Stage, left: float, colour: str) -> list[Shape]:
     """The tiles of one stage, scaled to the panel."""
     x0, x1, y0, y1 = stage.bounds
-    scale = _scale(stage)
+    wide, high = _scale(stage)
 
     def box(tile: tuple[int, int, int, int]) -> tuple[float, float, float, float]:
         a, b, c, d = tile
-        return left + (a - x0) * scale, 44 + (c - y0) * scale, (b - a) * scale, (d - c) * scale
+        return left + (a - x0) * wide, 44 + (c - y0) * high, (b - a) * wide, (d - c) * high
 
     shapes: list[Shape] = [Text(left, 18, stage.name, 13), Text(left, 33, stage.shape, 10)]
     shapes.append(Rect(*box((x0, x1, y0, y1)), stroke=FAINT))

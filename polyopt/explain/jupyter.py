@@ -6,15 +6,23 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
+from polyopt.explain.alternatives import HEAD
 from polyopt.explain.explanation import number_text
+from polyopt.explain.summary import beside
+from polyopt.explain.tradeoff import HEAD as FRONT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.analysis.dependences import Dependences
     from polyopt.auto.cost import Cost
+    from polyopt.explain.alternatives import Alternatives
+    from polyopt.explain.difference import Difference
     from polyopt.explain.explanation import Explanation
+    from polyopt.explain.provenance import Provenance
+    from polyopt.explain.tradeoff import Tradeoff
     from polyopt.ir.scop import Scop
+    from polyopt.runtime.kernel import Kernel
     from polyopt.transform.plan import Plan
     from polyopt.transform.prove import Proof
     from polyopt.transform.remark import Remark
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
 _KIND = {
     "applied": "#00664B", "refused": "#A33F00", "not considered": "#555555", "unknown": "#8A4B76",
 }  # fmt: skip
+#: a table shows so many rows at most
+MOST_ROWS = 80
 _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
 _NUMBER = "text-align:right;vertical-align:top;padding:2px 10px 2px 0"
 
@@ -41,7 +51,13 @@ def table(
 
     body = "".join(row(r, "td") for r in rows)
     top = f"<thead>{row([escape(h) for h in head], 'th')}</thead>" if any(head) else ""
-    return f'<table style="border-collapse:collapse">{top}<tbody>{body}</tbody></table>'
+    style = "border-collapse:collapse;line-height:1.35"
+    return f'<table style="{style}">{top}<tbody>{body}</tbody></table>'
+
+
+def _more(count: int, where: str) -> str:
+    """What stands below a table that was cut: cells of a notebook stay small."""
+    return f"<div>and {count - MOST_ROWS:,} more: {where}</div>" if count > MOST_ROWS else ""
 
 
 def code(text: str) -> str:
@@ -60,14 +76,16 @@ def scop_html(scop: Scop) -> str:
 
 def dependences_html(found: Dependences) -> str:
     """A row per kind, pair and array, with distance and witness."""
+    every = found.rows()
     rows = [
         [escape(cell) for cell in (r.kind, r.source, r.sink, r.array, r.distance_text,
                                    str(r.witness))]
-        for r in found.rows()
+        for r in every[:MOST_ROWS]
     ]  # fmt: skip
     if not rows:
         return "<div>no dependences</div>"
-    return table(["kind", "source", "sink", "array", "distance", "witness"], rows)
+    body = table(["kind", "source", "sink", "array", "distance", "witness"], rows)
+    return body + _more(len(every), ".rows() has them all")
 
 
 def plan_html(plan: Plan) -> str:
@@ -86,7 +104,6 @@ def proof_html(proof: Proof) -> str:
 
 def cost_html(cost: Cost) -> str:
     """The bill: each quantity beside the source program's."""
-    sizes = ", ".join(f"{k} = {v}" for k, v in cost.sizes.items())
     rows = [
         ["operations", f"{cost.source_operations:,}", f"{cost.operations:,}"],
         ["work", "1", f"{cost.work_repeated:.3f}"],
@@ -110,13 +127,14 @@ def cost_html(cost: Cost) -> str:
         for s in cost.scratch
     ]  # fmt: skip
     body = table(["", "unfused", "plan"], rows, numbers=frozenset({1, 2}))
-    return _named(f"{cost.program}: {sizes}", body)
+    return _named(f"{cost.program}: {_sizes(cost.sizes)}", body)
 
 
 def explanation_html(explanation: Explanation) -> str:
     """The remarks as a table; witnesses and hints below the reason."""
-    rows = [_remark_row(r) for r in explanation.rows]
-    return table(["", "move", "what", "why", "numbers"], rows)
+    rows = [_remark_row(r) for r in explanation.rows[:MOST_ROWS]]
+    body = table(["", "move", "what", "why", "numbers"], rows)
+    return body + _more(len(explanation), 'explain("name") or .where(...) shows those you want')
 
 
 def _remark_row(remark: Remark) -> list[str]:
@@ -125,7 +143,8 @@ def _remark_row(remark: Remark) -> list[str]:
     notes = [f"witness: {w}" for w in remark.witnesses]
     notes += [f"hint: {remark.hint}"] if remark.hint else []
     more = "".join(f"<br><small>{escape(note)}</small>" for note in notes)
-    numbers = "<br>".join(escape(number_text(k, v)) for k, v in remark.numbers.items())
+    texts = list(beside(remark)) or [number_text(k, v) for k, v in remark.numbers.items()]
+    numbers = "<br>".join(map(escape, texts))
     return [
         f'<span style="color:{colour}">{escape(remark.kind)}</span>',
         escape(remark.move),
@@ -133,3 +152,48 @@ def _remark_row(remark: Remark) -> list[str]:
         escape(remark.reason) + more,
         numbers,
     ]
+
+
+def alternatives_html(found: Alternatives) -> str:
+    """The places of a producer as a table, what it cannot hold below."""
+    rows = [[escape(cell) for cell in cells] for cells in found.cells()]
+    body = table(HEAD, rows, numbers=frozenset(range(2, len(HEAD))))
+    notes = "".join(f"<br><small>{escape(note)}</small>" for note in found.notes())
+    return _named(f"{found.producer} in {found.program}: {_sizes(found.sizes)}", body + notes)
+
+
+def tradeoff_html(found: Tradeoff) -> str:
+    """The front as a picture, and as a table of its points."""
+    rows = [[escape(cell) for cell in cells] for cells in found.rows()]
+    body = table(FRONT, rows, numbers=frozenset({1, 2, 3, 4}))
+    title = f"memory against work: {found.program}, {_sizes(found.sizes)}"
+    return _named(title, found.picture().svg + body)
+
+
+def provenance_html(found: Provenance) -> str:
+    """What an element is computed from, a row per statement and input."""
+    rows = [[escape(cell) for cell in cells] for cells in found.lines()]
+    body = table(["", "how many", "which", "in the plan"], rows, numbers=frozenset({1}))
+    at = ", ".join(f"{name} = {value}" for name, value in found.at.items())
+    title = f"{found.element} of {found.program}, {_sizes(found.sizes)}"
+    return _named(title, f"<div>written by {escape(found.writer)} at {escape(at)}</div>{body}")
+
+
+def difference_html(found: Difference) -> str:
+    """Moves that went and came, places, and the bills side by side."""
+    moves = [f"- {m}" for m in found.removed] + [f"+ {m}" for m in found.added]
+    places = [f"{name}: {one} -> {other}" for name, (one, other) in found.places.items()]
+    bill = table(["", "before", "after", "ratio"], [list(row) for row in found.rows()],
+                 numbers=frozenset({1, 2, 3}))  # fmt: skip
+    return _named(f"{found.program}: {_sizes(found.sizes)}", code("\n".join(moves + places)) + bill)
+
+
+def kernel_html(kernel: Kernel) -> str:
+    """The prototype, how to call it, and its C to unfold."""
+    call = f"{kernel.name}({', '.join(kernel.positional)})"
+    c = f"<details><summary>C</summary>{code(kernel.source)}</details>"
+    return _named(call, code(kernel.program.prototype) + c)
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())

@@ -6,7 +6,7 @@ so that nothing rests on colour alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,10 @@ class Rect:
     hatch: bool = False
     title: str = ""
 
+    def moved(self, x: float, y: float) -> Rect:
+        """The box elsewhere."""
+        return replace(self, x=self.x + x, y=self.y + y)
+
 
 @dataclass(frozen=True)
 class Dot:
@@ -46,6 +50,10 @@ class Dot:
     radius: float
     fill: str
     title: str = ""
+
+    def moved(self, x: float, y: float) -> Dot:
+        """The circle elsewhere."""
+        return replace(self, x=self.x + x, y=self.y + y)
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,10 @@ class Line:
     arrow: bool = False
     dashed: bool = False
 
+    def moved(self, x: float, y: float) -> Line:
+        """The line elsewhere."""
+        return replace(self, x1=self.x1 + x, y1=self.y1 + y, x2=self.x2 + x, y2=self.y2 + y)
+
 
 @dataclass(frozen=True)
 class Text:
@@ -72,6 +84,10 @@ class Text:
     size: float = 11.0
     anchor: str = "start"
     fill: str = INK
+
+    def moved(self, x: float, y: float) -> Text:
+        """The text elsewhere."""
+        return replace(self, x=self.x + x, y=self.y + y)
 
 
 Shape = Rect | Dot | Line | Text
@@ -90,14 +106,23 @@ class Picture:
     @property
     def svg(self) -> str:
         """The picture as one SVG element that needs nothing else."""
-        body = "".join(map(_svg, self.shapes))
         size = f'width="{_n(self.width)}" height="{_n(self.height)}"'
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} '
             f'viewBox="0 0 {_n(self.width)} {_n(self.height)}" role="img" '
             f'font-family="sans-serif" style="background:#fff;max-width:100%;height:auto">'
-            f"<title>{escape(self.label)}</title>{_definitions(self.shapes)}{body}</svg>"
+            f"<title>{escape(self.label)}</title>{self.definitions}{self.body}</svg>"
         )
+
+    @property
+    def body(self) -> str:
+        """The shapes alone, as SVG."""
+        return "".join(map(_svg, self.shapes))
+
+    @property
+    def definitions(self) -> str:
+        """What shapes refer to: the hatching and the arrow's head."""
+        return _definitions(self.shapes)
 
     def _repr_html_(self) -> str:
         return self.svg

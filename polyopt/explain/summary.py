@@ -16,6 +16,8 @@ WIDTH = 80
 #: what a remark says beside its subject: kind, move, general reason, hint
 Topic = tuple[str, str, str, str]
 _UPDATES = " updates"
+#: how the names of numbers end that say what there is, beside what there could be
+NOW = " now"
 #: in a pair's text these stand apart, once for each stage
 _INSTANCES = {f"{side} {what}" for side in ("producer", "consumer")
               for what in ("instances", "updates")}  # fmt: skip
@@ -32,7 +34,8 @@ def summary(title: str, pairs: Sequence[Remark], loops: Sequence[Remark]) -> str
         lines += _groups(done)
         lines += _flow("  instances: ", _instances(done))
     if others:
-        lines += ["", "what was not done"]
+        refused = any(r.kind != "applied" for r in others)
+        lines += ["", "what was not done" if refused else "what is done"]
         lines += _groups(others)
     if loops:
         lines += ["", "loops"]
@@ -123,6 +126,8 @@ def _has_much(remark: Remark, shared: str) -> bool:
     """Whether a remark needs a line of its own: its consumers count, or what it says is long."""
     if not remark.consumer:
         return False
+    if any(name.endswith(NOW) for name in remark.numbers):
+        return True
     return _is_done(remark) or remark.move == "fuse" or _parts(remark)[1] not in {"", shared}
 
 
@@ -144,6 +149,8 @@ def _numbers(remark: Remark) -> list[str]:
     """The numbers of a remark that say something, with their units."""
     if not remark.consumer:
         return [f"{_number(v)} {k}" for k, v in remark.numbers.items()]
+    if any(name.endswith(NOW) for name in remark.numbers):
+        return list(beside(remark))
     return [
         short_text(name, value)
         for name, value in remark.numbers.items()
@@ -151,6 +158,21 @@ def _numbers(remark: Remark) -> list[str]:
         and (value or name == "computed")
         and not (name == "computed" and remark.move == "root")
     ]
+
+
+def beside(remark: Remark) -> Iterator[str]:
+    """``work 2 (now 1.01)``: the numbers of what could be, each with that of the plan; nothing
+    where a remark says what is."""
+    for name, value in remark.numbers.items():
+        if name + NOW in remark.numbers:
+            now = _amount(name, remark.numbers[name + NOW])
+            yield f"{name.removesuffix(' bytes')} {_amount(name, value)} (now {now})"
+
+
+def _amount(name: str, value: float) -> str:
+    if "bytes" in name:
+        return human_bytes(value)
+    return f"{value:.4g}" if value < 1000 else _number(value)
 
 
 def _number(value: float) -> str:

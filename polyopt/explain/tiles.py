@@ -54,8 +54,10 @@ class Stage:
 
     @property
     def shape(self) -> str:
-        """``(y, x): 66 x 512 per tile``."""
+        """``(y, x): 66 x 512 per tile``; ``(i): 128 per tile`` in one dimension."""
         a, b, c, d = self.tiles[self.chosen]
+        if not self.vertical:
+            return f"({self.horizontal}): {b - a} per tile"
         return f"({self.vertical}, {self.horizontal}): {d - c} x {b - a} per tile"
 
     @property

@@ -104,6 +104,11 @@ class Kernel:
         """The prototype, and which arguments a call takes."""
         return f"<Kernel {self.name}({', '.join(self.positional)}): {self.program.prototype}>"
 
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import kernel_html
+
+        return kernel_html(self)
+
     def __call__(
         self,
         *args: object,

@@ -38,14 +38,13 @@ from polyopt.transform.find import find_loop, loops_around
 from polyopt.transform.hints import merge_hint, suggestion
 from polyopt.transform.initial import initial_program, source_program
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
+from polyopt.transform.questions import Questions
 from polyopt.transform.show import show_plan, show_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from polyopt.auto.cost import Cost
     from polyopt.codegen.program import CProgram
-    from polyopt.explain.explanation import Explanation
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.program import Program
 
@@ -65,7 +64,7 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Questions):
     """How a Scop is to run: loops, fusion, storage, marks.
 
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
@@ -405,35 +404,6 @@ class Plan:
             contract=contract,
             cache=cache,
         )
-
-    # -- what it costs, and why (late imports, as above) --------------------------------------
-
-    def cost(self, sizes: Mapping[str, int] | None = None, *, target: str | None = None) -> Cost:
-        """Work repeated, scratch, bytes moved and parallel iterations, before anything runs.
-
-        Sizes that are not given are usual ones. Raises ``InvalidOptionError`` for an unknown
-        target.
-        """
-        from polyopt.explain.reasons import bill
-
-        return bill(self, sizes, target=target)
-
-    def explain(
-        self, subject: str | None = None, *, sizes: Mapping[str, int] | None = None
-    ) -> Explanation:
-        """What was done with every producer and every loop, what was not, and why.
-
-        ``subject`` keeps what concerns one array, space or loop. Raises ``UnknownNameError``
-        where nothing is called that.
-        """
-        from polyopt.explain.reasons import explain
-
-        return explain(self, sizes, subject)
-
-    def _repr_html_(self) -> str:
-        from polyopt.explain.jupyter import plan_html
-
-        return plan_html(self)
 
     # -- inside -----------------------------------------------------------------------------
 

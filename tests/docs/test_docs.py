@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import polyopt
 from docs import build
 from polyopt import errors
 
@@ -103,6 +104,21 @@ def test_pages_are_built(tmp_path):
     assert (tmp_path / "docs" / "picture.svg").exists()
     errors_page = (tmp_path / "docs" / "errors.html").read_text(encoding="utf-8")
     assert '<h2 id="non-affine">' in errors_page
+    for code in build.error_classes():
+        page = (tmp_path / "docs" / "errors" / f"{code}.html").read_text(encoding="utf-8")
+        assert f'<h1 id="{code}">' in page
+        assert "What to do." in page
+        links = re.findall(r'href="([^"#:]+)', page)
+        assert all((tmp_path / "docs" / "errors" / link).exists() for link in links)
+
+
+def test_the_reference_has_every_public_name():
+    text = build.API.read_text(encoding="utf-8")
+    for name in polyopt.__all__:
+        assert re.search(rf"(po\.|### ){name}\b", text) or name == "errors", name
+    for method in ("tradeoff", "why", "alternatives", "diff", "explore", "prove", "compile"):
+        assert f"**`.{method}(" in text
+    assert "object at 0x" not in text
 
 
 def test_notebooks_run(tmp_path):

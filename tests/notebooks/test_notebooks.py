@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from functools import cache
 from html import unescape
@@ -49,7 +50,7 @@ def text_of(path: Path) -> str:
         for output in cell:
             parts += [output.get("text", "")]
             data = output.get("data", {})
-            parts += [data.get("text/plain", ""), data.get("text/html", "")]
+            parts += [data.get(kind, "") for kind in ("text/plain", "text/html", "text/latex")]
     return unescape("\n".join(parts))
 
 
@@ -90,3 +91,54 @@ def test_the_first_one_goes_from_source_to_a_kernel() -> None:
     assert "computed 1.0" in said
     assert "#pragma omp" in said
     assert "equal to the NumPy reference: True" in " ".join(said.split())
+
+
+def said_by(number: str) -> str:
+    """What the notebook of that number shows, on one line."""
+    (path,) = (p for p in NOTEBOOKS if p.name.startswith(number))
+    return " ".join(text_of(path).split())
+
+
+def test_the_second_one_shows_arrows_and_refusals() -> None:
+    said = said_by("02")
+    assert "distance (-2..0, 0): the reader's iterators less the writer's" in said
+    assert "parallel-carried" in said
+    assert "not-permutable" in said
+    assert "proved: the plan's dataflow is the source's" in said
+
+
+def test_the_third_one_weighs_tiles() -> None:
+    said = said_by("03")
+    assert "for C.k_tile: for C_1.j_tile:" in said
+    assert "T_{x}" in said
+    assert re.search(r"8 rows per tile: 1\.12\d times the work", said)
+
+
+def test_the_fourth_one_fuses_by_hand_and_by_itself() -> None:
+    said = said_by("04")
+    assert "computed more than once" in said
+    assert "inlined, never stored: " in said
+    assert "img[0..2, 101..105, 201..205]" in said
+
+
+def test_the_fifth_one_has_both_ends_of_the_trade_off() -> None:
+    said = said_by("05")
+    assert "6 B" in said
+    assert "9.84 MB" in said
+    assert "<animate" in said
+    assert "scratch bx[18][256]" in said
+
+
+def test_the_sixth_one_runs_what_it_shows() -> None:
+    said = said_by("06")
+    assert "equal to the NumPy reference: True" in said
+    assert "largest difference to the unfused C on odd sizes: 0.0" in said
+    assert "bench.c" in said
+    assert "10^9 operations per second" in said
+
+
+def test_the_eighth_one_takes_c_and_refuses_what_is_not_affine() -> None:
+    said = said_by("08")
+    assert "right: True" in said
+    assert "non-affine" in said
+    assert re.search(r"while\.c:8:31: non-affine", said)

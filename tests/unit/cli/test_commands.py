@@ -51,6 +51,9 @@ def test_help_names_every_command(polyopt_):
         "doctor",
         "cache",
         "demo",
+        "why",
+        "tradeoff",
+        "completion",
     ]:
         assert re.search(rf"^  {name} ", shown, re.MULTILINE), name
 
@@ -180,7 +183,8 @@ def test_doctor_is_healthy_here(polyopt_):
     assert re.search(r"^ok +compiler ", shown, re.MULTILINE)
     found = document(polyopt_("doctor", "--json"))
     assert found["healthy"] is True
-    assert {"compiler", "target", "cache", "kernels"} <= {f["name"] for f in found["findings"]}
+    names = {f["name"] for f in found["findings"]}
+    assert {"compiler", "target", "bandwidth", "peak", "cache", "kernels", "textual"} <= names
 
 
 def test_doctor_leaves_no_entry_in_the_cache(polyopt_, tmp_path, monkeypatch):

@@ -89,3 +89,21 @@ def test_remarks_are_rows_with_witnesses_below() -> None:
 
 def test_pictures_show_themselves(fused: Plan) -> None:
     assert draw_tree(fused)._repr_html_().startswith("<svg")
+
+
+def test_tables_of_large_programs_are_cut_and_say_so() -> None:
+    plan = Plan(load_scop("local_laplacian"))
+    found = plan.scop.dependences()
+    text = shown(found)
+    assert len(found._repr_html_()) < 100_000
+    assert f"and {len(found.rows()) - 80} more" in text
+
+
+def test_answers_are_tables(fused: Plan) -> None:
+    sizes = {"H": 130, "W": 130}
+    assert "sliding" in shown(fused.alternatives("bx", sizes=sizes))
+    assert "bx[3..5, 7]" in shown(fused.why("out[3, 7]", sizes=sizes))
+    assert "+ .inline(" in shown(fused.diff(Plan(fused.scop).inline("bx"), sizes=sizes))
+    assert "memory against work of plans for blur" in shown(fused.tradeoff(sizes=sizes))
+    assert "(now " in shown(fused.explain("bx", if_="root", sizes=sizes))
+    assert "int blur(" in shown(fused.compile())

@@ -10,7 +10,19 @@ import pytest
 
 from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, UnknownNameError
-from polyopt.explain import Picture, draw_domain, draw_tiles, draw_tree, draw_windows
+from polyopt.explain import (
+    Picture,
+    Roof,
+    Spot,
+    animate,
+    draw_dependences,
+    draw_domain,
+    draw_graph,
+    draw_roofline,
+    draw_tiles,
+    draw_tree,
+    draw_windows,
+)
 from polyopt.explain.picture import PALETTE, Dot, Line, Rect, Text
 from polyopt.explain.tiles import stages_of
 from polyopt.explain.windows import windows_of
@@ -178,3 +190,99 @@ def test_every_plan_has_a_picture_of_what_it_keeps(name: str) -> None:
         shown = {w.name for nest in windows_of(plan, sizes) for w in nest.windows}
         assert shown == arrays
         assert draw_windows(plan, sizes).svg.startswith("<svg")
+
+
+def arrows(picture: Picture) -> list[Line]:
+    return [s for s in picture.shapes if isinstance(s, Line) and s.arrow]
+
+
+def texts(picture: Picture) -> str:
+    return "\n".join(s.text for s in picture.shapes if isinstance(s, Text))
+
+
+def test_arrows_lead_from_writers_to_a_reader() -> None:
+    picture = draw_dependences(load_scop("blur"), "bx", "out", {"H": 10, "W": 12})
+    well_formed(picture)
+    assert len(arrows(picture)) == 3
+    assert "distance (-2..0, 0)" in texts(picture)
+    chosen = draw_dependences(load_scop("blur"), "bx", "out", {"H": 10, "W": 12}, at=(0, 0))
+    coloured = {d.title for d in dots(chosen) if d.fill in {PALETTE[4], PALETTE[5]}}
+    assert coloured == {"bx[0, 0]", "bx[1, 0]", "bx[2, 0]", "out[0, 0]"}
+
+
+def test_a_statement_that_reads_its_own_values_has_one_panel() -> None:
+    picture = draw_dependences(load_scop("gemm"), "C_1", None, {"M": 2, "N": 4, "K": 6})
+    assert len(arrows(picture)) == 2 * 4 * 5
+    assert "distance (0, 1, 0)" in texts(picture)
+    with pytest.raises(InvalidOptionError, match="no value flows from out to bx"):
+        draw_dependences(load_scop("blur"), "out", "bx")
+
+
+def test_the_graph_has_a_frame_per_nest_and_says_what_is_kept() -> None:
+    plan = Plan(load_scop("blur")).fuse("bx", into="out", storage="sliding")
+    picture = draw_graph(plan, {"H": 102, "W": 102})
+    well_formed(picture)
+    assert "600 B of 20.4 KB" in texts(picture)
+    assert len(arrows(picture)) == 2
+    frames = [s for s in picture.shapes if isinstance(s, Rect) and s.fill == "#F4F4F1"]
+    assert len(frames) == len(plan.program.tree) == 1
+    unfused = draw_graph(Plan(load_scop("blur")), {"H": 102, "W": 102})
+    assert "20.4 KB in full" in texts(unfused)
+    inlined = draw_graph(Plan(load_scop("blur")).inline("bx"))
+    assert "inlined" in texts(inlined)
+
+
+def test_a_large_graph_stays_small() -> None:
+    well_formed(draw_graph(Plan(load_scop("local_laplacian"))))
+
+
+def test_the_window_slides_and_keeps_what_is_read_again() -> None:
+    plan = Plan(load_scop("blur")).fuse("bx", into="out", storage="sliding")
+    moving = animate(plan, "bx", {"H": 10, "W": 14})
+    assert len(moving.frames) == 10
+    assert len(moving.svg) < 100_000
+    root = ET.fromstring(moving.svg)  # noqa: S314 (our own text)
+    assert len(root.findall(f".//{SVG}animate")) == 10
+    well_formed(moving.sheet())
+    middle = moving.frames[5]
+    new = [s for s in middle.shapes if isinstance(s, Rect) and s.fill == PALETTE[0]]
+    kept = [s for s in middle.shapes if isinstance(s, Rect) and s.fill == PALETTE[1]]
+    assert (len(new), len(kept)) == (1, 2)
+    assert new[0].width == kept[0].width == 12 * 15
+    assert "3 x 12 elements; computes 12, reads 36" in texts(middle)
+
+
+def test_buffers_per_tile_follow_tile_after_tile(fused: Plan) -> None:
+    moving = animate(fused, "bx", {"H": 18, "W": 34})
+    assert len(moving.frames) == 4
+    again = [s for s in moving.frames[2].shapes if isinstance(s, Rect) and s.hatch]
+    assert again  # two rows of the tile above
+    with pytest.raises(UnknownNameError, match="no producer with a buffer is called 'out'"):
+        animate(fused, "out")
+
+
+def test_pictures_and_animations_are_saved(tmp_path: Path) -> None:
+    plan = Plan(load_scop("blur")).fuse("bx", into="out", storage="sliding")
+    moving = animate(plan, "bx", {"H": 6, "W": 8})
+    for name in ("a.svg", "a.png"):
+        assert moving.save(tmp_path / name).stat().st_size > 500
+    with pytest.raises(InvalidOptionError, match="cannot be written"):
+        moving.save(tmp_path / "no" / "a.svg")
+
+
+def test_a_kernel_lies_below_its_roof() -> None:
+    picture = draw_roofline([Roof("1 thread", 10, 80)], [Spot("polyopt", 2, 16)])
+    well_formed(picture)
+    (spot,) = dots(picture)
+    flat = max(s.y1 for s in picture.shapes if isinstance(s, Line) and s.width == 1.6)
+    assert spot.y > min(s.y2 for s in picture.shapes if isinstance(s, Line) and s.width == 1.6)
+    assert flat > spot.y
+
+
+def test_the_trade_off_is_drawn_with_all_its_points() -> None:
+    found = Plan(load_scop("blur")).tradeoff(sizes={"H": 258, "W": 258})
+    picture = found.picture()
+    well_formed(picture)
+    told = {d.title.split(":")[0] for d in dots(picture) if d.title}
+    assert {p.name for p in found if not p.chosen} <= told
+    assert "\n1\n" in texts(picture)

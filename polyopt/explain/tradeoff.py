@@ -1,0 +1,271 @@
+"""Memory against work: the plans of which none is better in both, with the chosen one among them.
+
+Memory is what holds intermediate values, work the operations over those of the source. A plan that
+leaves the threads without work is no better than one that feeds them, so that counts as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from polyopt.auto.bill import human_bytes
+from polyopt.auto.cost import Cost, cost
+from polyopt.auto.sizes import assumed_sizes
+from polyopt.codegen.target import target as find_target
+from polyopt.errors import InvalidOptionError, PolyoptError
+from polyopt.explain.alternatives import memory_bytes, shared_iterations
+from polyopt.explain.placements import (
+    PLACES,
+    Layout,
+    blocks_of,
+    lay_out,
+    layout_of,
+    place_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from polyopt.codegen.target import Target
+    from polyopt.explain.picture import Picture
+    from polyopt.transform.plan import Plan
+
+#: tiles and strips that uniform layouts are tried with
+TILES = ((4, 64), (8, 128), (16, 256), (32, 512), (64, 1024))
+STRIPS = (0, 32, 128, 512)
+#: every combination of places is tried for so many producers
+FEW = 2
+#: layouts that a search may look at, times statements squared: some seconds
+MOST = 6_000
+#: a search looks at so many layouts at least
+LEAST = 8
+#: beyond so many producers, inlining all of them grows expressions without end
+MOST_INLINED = 16
+#: iterations per core beyond which more do not count
+PER_CORE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A plan by what it needs: ``memory`` in bytes, ``work`` over the source's, ``threads``."""
+
+    plan: Plan
+    bill: Cost
+    layout: Layout
+    memory: float
+    work: float
+    #: iterations that threads share in the nest that has the fewest; 1 leaves one thread
+    threads: int
+    chosen: bool = False
+
+    @property
+    def name(self) -> str:
+        """Where it has the producers, and the rows of strips or the sizes of tiles:
+        ``bx sliding 128``, ``2 inline, 9 scratch 16x256``."""
+        found = {n: place_of(self.plan.program, n) for n in self.layout.places}
+        if len(found) <= FEW:
+            places = ", ".join(f"{n} {p}" for n, p in found.items())
+        else:
+            counts = {p: sum(q == p for q in found.values()) for p in PLACES}
+            places = ", ".join(f"{n} {p}" for p, n in counts.items() if n)
+        blocks = "x".join(map(str, blocks_of(self.plan.program)))
+        for place in ("scratch", "sliding"):
+            places = places.replace(place, f"{place} {blocks}".rstrip())
+        return places
+
+    def as_dict(self) -> dict[str, object]:
+        """The point for JSON."""
+        return {
+            "name": self.name, "memory": self.memory, "work": self.work, "threads": self.threads,
+            "bytes_moved": self.bill.bytes_moved, "computed": dict(self.bill.repeated),
+            "chosen": self.chosen, "script": self.plan.script,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff:
+    """Plans by memory and work. ``front`` holds those that no other beats; ``points`` all.
+
+    ``str`` is a table, Jupyter shows the picture, and each point has its proven ``plan``.
+    """
+
+    program: str
+    sizes: Mapping[str, int]
+    points: tuple[Point, ...]
+    front: tuple[Point, ...]
+    #: the plan that was asked; it may lie behind the front
+    chosen: Point
+
+    def __iter__(self) -> Iterator[Point]:
+        """The front, from the least memory to the most."""
+        return iter(self.front)
+
+    def __len__(self) -> int:
+        """Points on the front."""
+        return len(self.front)
+
+    def __getitem__(self, number: int) -> Point:
+        """A point of the front, as the table numbers them from 1.
+
+        Raises ``InvalidOptionError`` where there is none of that number.
+        """
+        if not 1 <= number <= len(self.front):
+            message = f"there is no point {number}"
+            raise InvalidOptionError(message, hint=f"the points are 1 to {len(self.front)}")
+        return self.front[number - 1]
+
+    def within(self, memory: float) -> Point:
+        """The point with the least work that needs at most ``memory`` bytes.
+
+        Raises ``InvalidOptionError`` where all need more.
+        """
+        fitting = [p for p in self.front if p.memory <= memory]
+        if not fitting:
+            message = f"no plan keeps its intermediate values in {human_bytes(memory)}"
+            least = human_bytes(self.front[0].memory)
+            raise InvalidOptionError(message, hint=f"the least is {least}")
+        return min(fitting, key=lambda p: (p.work, -p.threads, p.memory))
+
+    def as_dict(self) -> dict[str, object]:
+        """The front for JSON; ``script`` is the plan of a point."""
+        return {"program": self.program, "sizes": dict(self.sizes),
+                "front": [p.as_dict() for p in self.front],
+                "chosen": self.chosen.as_dict()}  # fmt: skip
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """The front as texts: number, memory, work, threads, bytes moved, what it is."""
+        shown = self.front if self.chosen in self.front else (*self.front, self.chosen)
+        for number, point in enumerate(shown, 1):
+            mark = f"{number}{'*' if point.chosen else ''}" if point in self.front else "*"
+            yield (
+                mark, human_bytes(point.memory), f"{point.work:.3f}", f"{point.threads:,}",
+                human_bytes(point.bill.bytes_moved), point.name,
+            )  # fmt: skip
+
+    def __str__(self) -> str:
+        """A table of at most 80 columns; ``*`` marks the plan that was asked."""
+        sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
+        lines = [f"memory against work: {self.program}  {sizes}"[:80], _line(HEAD)]
+        lines += [_line(row) for row in self.rows()]
+        return "\n".join(lines)
+
+    def picture(self) -> Picture:
+        """The front drawn: memory across, in powers of ten, work upwards."""
+        from polyopt.explain.plots import draw_tradeoff
+
+        return draw_tradeoff(self)
+
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import tradeoff_html
+
+        return tradeoff_html(self)
+
+
+#: titles of the columns of ``rows``
+HEAD = ("", "memory", "work", "threads", "moved", "plan")
+
+
+def _line(cells: Sequence[str]) -> str:
+    number, memory, work, threads, moved, name = cells
+    return f"{number:<4}{memory:>8}{work:>8}{threads:>9}{moved:>9}  {name[:40]}"
+
+
+def tradeoff(
+    plan: Plan,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    target: str | Target = "native",
+    progress: Callable[[int, int], None] | None = None,
+) -> Tradeoff:
+    """The front of memory against work around a plan, every point proven.
+
+    ``progress`` hears how many of how many plans were weighed.
+    """
+    known = assumed_sizes(plan.scop, sizes)
+    machine = find_target(target) if isinstance(target, str) else target
+    layout = layout_of(plan)
+    chosen = replace(_point(plan, layout, known, machine), chosen=True)
+    layouts = list(_layouts(layout, len(plan.scop.statements)))
+    points = [chosen]
+    for number, other in enumerate(layouts, 1):
+        laid = lay_out(plan.scop, other, known, machine)
+        points.append(_point(laid.plan, other, known, machine))
+        if progress is not None:
+            progress(number, len(layouts))
+    enough = PER_CORE * machine.cores
+    proven = _proven(points, enough)
+    return Tradeoff(plan.scop.name, known, tuple(points), proven, chosen)
+
+
+def _layouts(chosen: Layout, statements: int) -> Iterator[Layout]:
+    """Layouts to weigh: uniform ones, all for a few producers, and neighbours of the chosen one."""
+    names = list(chosen.places)
+    inlined = () if len(names) > MOST_INLINED else ("inline", "element")
+    uniform = [replace(chosen, places=dict.fromkeys(names, place))
+               for place in ("root", "sliding", "scratch", *inlined)]  # fmt: skip
+    found = [*uniform, *(layout for same in uniform for layout in _sized(same)), *_sized(chosen)]
+    if len(names) <= FEW:
+        for places in product(PLACES, repeat=len(names)):
+            found += _sized(Layout(dict(zip(names, places, strict=True))))
+    found += [chosen.with_place(n, p) for n in names for p in PLACES if p != chosen.places[n]]
+    seen: set[str] = set()
+    for layout in found[: max(LEAST, MOST // statements**2)]:
+        if (key := repr(layout)) not in seen:
+            seen.add(key)
+            yield layout
+
+
+def _sized(layout: Layout) -> Iterator[Layout]:
+    """A layout with several sizes of the blocks that it uses."""
+    places = set(layout.places.values())
+    if "scratch" in places:
+        yield from (replace(layout, tile=tile) for tile in TILES)
+    elif "sliding" in places:
+        yield from (replace(layout, strip=strip) for strip in STRIPS)
+    else:
+        yield layout
+
+
+def _point(plan: Plan, layout: Layout, sizes: Mapping[str, int], machine: Target) -> Point:
+    bill = cost(plan.program, sizes, machine)
+    threads = shared_iterations(plan, bill)
+    return Point(
+        plan, bill, layout, memory_bytes(plan, bill), round(bill.work_repeated, 6), threads
+    )
+
+
+def _proven(points: Sequence[Point], enough: int) -> tuple[Point, ...]:
+    """The points that none beats, each proven; one that is refused makes room for others."""
+    refused: set[Point] = set()
+    proven: set[Point] = set()
+    while True:
+        front = _front([p for p in points if p not in refused], enough)
+        waiting = [p for p in front if p not in proven]
+        if not waiting:
+            return tuple(sorted(front, key=lambda p: (p.memory, p.work)))
+        for point in waiting:
+            try:
+                point.plan.prove()
+                proven.add(point)
+            except PolyoptError:
+                refused.add(point)
+
+
+def _front(points: Sequence[Point], enough: int) -> list[Point]:
+    """The points that no other equals or beats in memory, work and threads; of equals the first."""
+
+    def key(point: Point) -> tuple[float, float, int]:
+        return point.memory, point.work, -min(point.threads, enough)
+
+    result: dict[tuple[float, float, int], Point] = {}
+    keys = {key(p) for p in points}
+    for point in points:
+        own = key(point)
+        beaten = any(
+            other != own and all(a <= b for a, b in zip(other, own, strict=True)) for other in keys
+        )
+        if not beaten:
+            result.setdefault(own, point)
+    return list(result.values())

@@ -1,0 +1,111 @@
+"""What people ask of a plan: its cost, its reasons, other plans near it.
+
+The answers are made by ``polyopt.explain``; these are the named exceptions to the layers, because
+people expect them on the object.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.auto.cost import Cost
+    from polyopt.codegen.target import Target
+    from polyopt.explain.alternatives import Alternatives
+    from polyopt.explain.difference import Difference
+    from polyopt.explain.explanation import Explanation
+    from polyopt.explain.formulas import Formulas
+    from polyopt.explain.provenance import Provenance
+    from polyopt.explain.tradeoff import Tradeoff
+    from polyopt.transform.plan import Plan
+
+    Sizes = Mapping[str, int] | None
+
+
+class Questions:
+    """The questions that a plan answers. ``sizes`` are parameter values; usual ones if left out."""
+
+    def _asked(self) -> Plan:
+        return cast("Plan", self)
+
+    def cost(self, sizes: Sizes = None, *, target: str | None = None) -> Cost:
+        """Work repeated, scratch, bytes moved and parallel iterations, before anything runs.
+
+        Raises ``InvalidOptionError`` for an unknown target.
+        """
+        from polyopt.explain.reasons import bill
+
+        return bill(self._asked(), sizes, target=target)
+
+    def formula(self) -> Formulas:
+        """The formulas behind ``cost``, in parameters and tile sizes; sympy, typeset in Jupyter."""
+        from polyopt.explain.formulas import formulas
+
+        return formulas(self._asked())
+
+    def explain(
+        self, subject: str | None = None, *, if_: str | None = None, sizes: Sizes = None
+    ) -> Explanation:
+        """What was done with every producer and every loop, what was not, and why.
+
+        ``subject`` keeps what concerns one array, space or loop. ``if_`` asks what another place
+        of that producer would bring: ``explain("bx", if_="root")``; places are ``inline``,
+        ``element``, ``sliding``, ``scratch`` and ``root``.
+
+        Raises ``UnknownNameError`` where nothing is called that, ``InvalidOptionError`` for an
+        unknown place.
+        """
+        from polyopt.explain.reasons import explain
+
+        return explain(self._asked(), sizes, subject, if_=if_)
+
+    def why(self, element: object, *, sizes: Sizes = None) -> Provenance:
+        """Every instance and input behind one element: ``why("out[10, 20]")``.
+
+        Raises ``UnknownNameError`` and ``InvalidOptionError`` for what is no computed element.
+        """
+        from polyopt.explain.provenance import why
+
+        return why(self._asked(), element, sizes)
+
+    def alternatives(
+        self, producer: str, *, sizes: Sizes = None, target: str | Target = "native"
+    ) -> Alternatives:
+        """Inline, sliding window, tile scratch and full array for a producer, each with its bill
+        and its plan. Raises ``UnknownNameError``."""
+        from polyopt.explain.alternatives import alternatives
+
+        return alternatives(self._asked(), producer, sizes, target=target)
+
+    def tradeoff(self, *, sizes: Sizes = None, target: str | Target = "native") -> Tradeoff:
+        """Memory against work: the plans that no other beats, this one marked."""
+        from polyopt.explain.tradeoff import tradeoff
+
+        return tradeoff(self._asked(), sizes, target=target)
+
+    def diff(
+        self, other: Plan, *, sizes: Sizes = None, target: str | Target = "native"
+    ) -> Difference:
+        """What tells another plan of the same program apart from this one.
+
+        Raises ``InvalidOptionError`` where it is for another program.
+        """
+        from polyopt.explain.difference import diff
+
+        return diff(self._asked(), other, sizes, target=target)
+
+    def explore(self, *, sizes: Sizes = None) -> Any:  # noqa: ANN401 - ipywidgets has no types
+        """A panel for Jupyter: places and tile sizes by hand, loop nest, bill and tiles at once.
+
+        Raises ``MissingExtraError`` without ipywidgets.
+        """
+        from polyopt.explain.explorer import explore
+
+        return explore(self._asked(), sizes)
+
+    def _repr_html_(self) -> str:
+        from polyopt.explain.jupyter import plan_html
+
+        return plan_html(self._asked())
