@@ -62,8 +62,7 @@ def print_c(function: Function) -> str:
 
 def _function(function: Function) -> str:
     allocation = _allocation(function)
-    body: list[str] = []
-    _print_block(function.body, 1, body)
+    body = body_lines(function.body, 1)
     text = "\n".join([*allocation, *body])
     head: list[str] = []
     # compilers without OpenMP do not see what pragmas use
@@ -85,8 +84,8 @@ def _allocated(function: Function) -> list[str]:
 
 def _allocation(function: Function) -> list[str]:
     """Buffers that live for the call; of private ones an array, one per thread."""
-    lines = [f"{_INDENT}{_pointer(b)} = buffer({_size(b)});" for b in function.buffers]
-    lines += [f"{_INDENT}{_pool(b)} = buffer({_size(b, 'threads')});" for b in function.private]
+    lines = [f"{_INDENT}{pointer(b)} = buffer({size_of(b)});" for b in function.buffers]
+    lines += [f"{_INDENT}{pool(b)} = buffer({size_of(b, 'threads')});" for b in function.private]
     names = _allocated(function)
     if names:
         missing = " || ".join(f"!{name}" for name in names)
@@ -96,19 +95,22 @@ def _allocation(function: Function) -> list[str]:
     return lines
 
 
-def _pointer(buffer: Buffer) -> str:
+def pointer(buffer: Buffer) -> str:
+    """The declarator of a buffer that is allocated: ``float (*restrict name)[W]``."""
     inner = "".join(f"[{extent}]" for extent in buffer.extents[1:])
     if inner:
         return f"{buffer.type.c_name} (*restrict {buffer.name}){inner}"
     return f"{buffer.type.c_name} *restrict {buffer.name}"
 
 
-def _pool(buffer: Buffer) -> str:
+def pool(buffer: Buffer) -> str:
+    """The declarator of an allocation that holds a buffer for each thread."""
     inner = "".join(f"[{extent}]" for extent in buffer.extents)
     return f"{buffer.type.c_name} (*{buffer.pool}){inner}"
 
 
-def _size(buffer: Buffer, count: str = "") -> str:
+def size_of(buffer: Buffer, count: str = "") -> str:
+    """The bytes of a buffer, or of ``count`` such buffers."""
     extents = (count, *buffer.extents) if count else buffer.extents
     sizes = "".join(f"[{extent}]" for extent in extents)
     return f"sizeof({buffer.type.c_name}{sizes})"
@@ -116,10 +118,17 @@ def _size(buffer: Buffer, count: str = "") -> str:
 
 def _declaration(buffer: Buffer) -> str:
     if buffer.heap:
-        return f"{_pointer(buffer)} = {buffer.pool}[omp_get_thread_num()];"
+        return f"{pointer(buffer)} = {buffer.pool}[omp_get_thread_num()];"
     sizes = "".join(f"[{extent}]" for extent in buffer.extents)
     aligned = "_Alignas(64) " if sizes else ""
     return f"{aligned}{buffer.type.c_name} {buffer.name}{sizes};"
+
+
+def body_lines(block: Block, depth: int) -> list[str]:
+    """The lines of a block without its braces, so many levels deep."""
+    lines: list[str] = []
+    _print_block(block, depth, lines)
+    return lines
 
 
 def _print_block(block: Block, depth: int, lines: list[str]) -> None:

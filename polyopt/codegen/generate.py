@@ -20,6 +20,7 @@ from polyopt.codegen.program import (
     signature_of,
 )
 from polyopt.codegen.shared import shared
+from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.unused import without_unused
 from polyopt.errors import InternalError
 from polyopt.ir.expr import Affine, Expr, Inside, Load, walk
@@ -67,8 +68,11 @@ class _Leaf:
     affine: Mapping[int, AstExpr]
 
 
-def generate(program: Program, name: str) -> Function:
-    """The LoopAST of a program, as a C function called ``name``."""
+def generate(program: Program, name: str, spelling: Spelling | None = None) -> Function:
+    """The LoopAST of a program, as a C function called ``name``.
+
+    With a ``spelling`` it is for code that stands among other code, and uses its names.
+    """
     leaves: dict[str, _Leaf] = {}
     try:
         tree = _isl_tree(program, materialize(program), leaves)
@@ -78,7 +82,7 @@ def generate(program: Program, name: str) -> Function:
             raise
         leaves.clear()
         tree = _isl_tree(program, materialize(program, spelled=True), leaves)
-    return _Generator(program, leaves, name).function(tree)
+    return _Generator(program, leaves, name, spelling).function(tree)
 
 
 def _isl_tree(program: Program, schedule: Schedule, leaves: dict[str, _Leaf]) -> AstNode:
@@ -124,21 +128,29 @@ def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | Non
 class _Generator:
     """Walks isl's AST with the loops' marks and C names in scope."""
 
-    def __init__(self, program: Program, leaves: Mapping[str, _Leaf], name: str) -> None:
+    def __init__(
+        self,
+        program: Program,
+        leaves: Mapping[str, _Leaf],
+        name: str,
+        spelling: Spelling | None = None,
+    ) -> None:
         self.program = program
+        self.spelling = spelling or Spelling()
         self.leaves = leaves
         self.name = name
         self.arguments = signature_of(program.scop)
         self.arrays = {a.name: a for a in program.scop.arrays}
         self.loops = {loop.name: loop for loop in loops_of(program.tree)}
-        argument_names = {a.name: a.c_name for a in self.arguments}
+        argument_names = {a.name: a.c_name for a in self.arguments} | dict(self.spelling.names)
         temps = [s.name for s in self._stored_temps()]
         scratches = {s.name: s.array for s in program.scratches}
         used = [*argument_names.values(), *map(c_name, temps)]
         stems = [name.removesuffix("_of") for name in used if name.endswith("_of")]
         own = c_names(
             [*temps, *_buffer_names(scratches)],
-            taken=[*argument_names.values(), "threads", *stems],  # pools are called <buffer>_of
+            # pools are called <buffer>_of
+            taken=[*argument_names.values(), "threads", *stems, *self.spelling.taken],
         )
         self.buffer_names = {**argument_names, **{t: own[t] for t in temps}}
         for scratch, key in zip(scratches, _buffer_names(scratches), strict=True):
@@ -159,7 +171,7 @@ class _Generator:
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
         taken = {*self.buffer_names.values(), *self.params.values(), *self.all_locals}
-        taken |= {buffer.pool for buffer in self.buffers.values()}
+        taken |= {buffer.pool for buffer in self.buffers.values()} | self.spelling.taken
         block = accumulate(hoist(block, taken), taken)
         private = tuple(
             self.buffers[s.name]
@@ -351,12 +363,15 @@ class _Generator:
         """What a new iterator or local cannot be called, under the iterators ``names``."""
         pools = {buffer.pool for buffer in self.buffers.values()}
         arguments = {*self.buffer_names.values(), *self.params.values()}
-        return {*names.values(), *arguments, *pools, *self.locals, c_name(self.name)}
+        around = {c_name(self.name)} if not self.spelling.taken else self.spelling.used
+        return {*names.values(), *arguments, *pools, *self.locals, *around}
 
     def _element(self, buffer: str, index: tuple[Expr, ...], printer: Callable[[Expr], str]) -> str:
         text = self.buffer_names[buffer]
         if buffer in self.buffers and self.buffers[buffer].is_scalar:
             return text
+        if buffer in self.spelling.elements:
+            return self.spelling.element(buffer, [printer(e) for e in index])
         array = self.arrays.get(buffer)
         if array is not None and array.rank == 0:
             return f"*{text}" if array.is_live_out else text

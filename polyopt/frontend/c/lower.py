@@ -22,7 +22,7 @@ from polyopt.ir.expr import Const
 from polyopt.isl import affine_constant, affine_param, params_space
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from polyopt.frontend.c.ctypes import CType
     from polyopt.frontend.c.locate import Locator
@@ -45,7 +45,7 @@ def lower(
         region = region_of(found, locator)
         typedefs = {node.name: node.type for node in tree.ext if isinstance(node, c_ast.Typedef)}
         types = Types(locator, typedefs)
-        conditions = _assumptions(text, locator)
+        conditions = assumptions(text, locator)
         usage = usage_of([found, *(c_ast.If(cond, None, None) for cond in conditions)])
         arguments = _arguments(found, types, locator)
         wanted = usage.affine | set(sizes)
@@ -57,12 +57,12 @@ def lower(
         program = Program(text.source, locator, types, usage, params, inlines)
         program.taken.update(arguments)
         env = Env()
-        _constants(tree, program, env)
+        constants(tree, program, env)
         env = env.inner()
         _bind_arguments(program, env, arguments)
         for condition in conditions:
-            _assume(program, env, condition)
-        items = [*_tables(tree, found, arguments), *region.items]
+            assume(program, env, condition)
+        items = [*tables(tree, found.body, arguments), *region.items]
         nest = Statements(program).block(items, env.inner(), program.start())
         return assemble(program, found.decl.name, tuple(arguments), nest)
 
@@ -119,7 +119,7 @@ def _bind_arguments(
         env.declare(name, program.add(variable))
 
 
-def _constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
+def constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
     """File-level ``const`` scalars stand for their values."""
     for node in tree.ext:
         if not isinstance(node, c_ast.Decl) or node.init is None or "const" not in node.quals:
@@ -133,11 +133,9 @@ def _constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
             env.declare(node.name, Substituted(value, 0))
 
 
-def _tables(
-    tree: c_ast.FileAST, function: c_ast.FuncDef, arguments: Iterable[str]
-) -> list[c_ast.Node]:
-    """File-level ``const`` arrays that the function uses: as if declared in it."""
-    used = names_in(function.body) - set(arguments)
+def tables(tree: c_ast.FileAST, body: c_ast.Node, arguments: Iterable[str]) -> list[c_ast.Node]:
+    """File-level ``const`` arrays that a body uses: as if declared in it."""
+    used = names_in(body) - set(arguments)
     return [
         node
         for node in tree.ext
@@ -149,12 +147,14 @@ def _tables(
     ]
 
 
-def _assumptions(text: Preprocessed, locator: Locator) -> list[c_ast.Node]:
-    """Conditions of the ``#pragma polyopt assume(...)`` lines of the file."""
+def assumptions(
+    text: Preprocessed, locator: Locator, lines: Container[int] | None = None
+) -> list[c_ast.Node]:
+    """Conditions of the ``#pragma polyopt assume(...)`` lines of the file, or of some lines."""
     result: list[c_ast.Node] = []
     for line, pragma in sorted(text.pragmas.items()):
         found = _ASSUME.match(pragma)
-        if found is None:
+        if found is None or (lines is not None and line not in lines):
             continue
         if found.group(1) is None:
             msg = "this pragma does not make sense"
@@ -164,7 +164,7 @@ def _assumptions(text: Preprocessed, locator: Locator) -> list[c_ast.Node]:
     return result
 
 
-def _assume(program: Program, env: Env, node: c_ast.Node) -> None:
+def assume(program: Program, env: Env, node: c_ast.Node) -> None:
     """Add a stated condition to the context."""
     lowering = Lowering(program, env, program.start(), assuming=True)
     cond = lowering.condition(node)

@@ -13,7 +13,7 @@ from polyopt.errors import ProgramSyntaxError
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: Limits and constants that the standard headers would give, where the program has none.
 _MACROS = {
@@ -52,7 +52,9 @@ class Preprocessed:
     pragmas: Mapping[int, str]
 
 
-def preprocess(source: Source, defines: Mapping[str, str | int]) -> Preprocessed:
+def preprocess(
+    source: Source, defines: Mapping[str, str | int], includes: Sequence[str] = ()
+) -> Preprocessed:
     """Expand macros, take includes in or drop them, keep pragmas and line numbers.
 
     Raises ``ProgramSyntaxError`` for a directive that does not make sense.
@@ -62,6 +64,8 @@ def preprocess(source: Source, defines: Mapping[str, str | int]) -> Preprocessed
         engine.define(f"{name.replace(' ', '')} {value}")
     plain = _join_lines(_blank_comments(source))
     engine.temp_path.insert(0, str(Path(source.name).parent))
+    for folder in includes:
+        engine.add_path(folder)
     engine.parse(plain, None)
     try:
         lines = _collect(engine)

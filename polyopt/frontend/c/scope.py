@@ -56,6 +56,8 @@ class Variable:
     extents: tuple[PwAff | None, ...] = ()
     argument: bool = False
     const: bool = False
+    #: whether a scalar argument is the caller's own variable, and changed for it
+    shared: bool = False
     #: [N] -> { [lower] } and [N] -> { [extent] } of the private leading dimensions
     private: tuple[tuple[PwAff, PwAff], ...] = ()
     span: Span | None = None

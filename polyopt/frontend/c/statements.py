@@ -252,7 +252,7 @@ class Statements:
             binding = declarer.variable(target.name, binding.type, (), span)
             lowering.env.rebind(target.name, binding)
         match binding:
-            case Variable(argument=True, extents=()):
+            case Variable(argument=True, shared=False, extents=()):
                 msg = f"the argument {target.name!r} is changed"
                 hint = "arguments by value keep nothing for the caller; use a local variable"
             case Variable(extents=()):

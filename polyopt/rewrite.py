@@ -1,0 +1,147 @@
+"""Source to source: a C file with the marked regions replaced by their optimised form.
+
+Everything outside the regions stays as it is, byte for byte; a region that is declined stays too,
+with a remark that names the construct.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyopt.auto import auto
+from polyopt.codegen.inplace import Place, emit_in_place
+from polyopt.codegen.spelling import Spelling
+from polyopt.errors import NotDecidedError, ProgramSyntaxError, UserError
+from polyopt.frontend.c import read_source
+from polyopt.frontend.c.files import Declined, lower_regions
+from polyopt.frontend.c.hosting import RegionScop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from polyopt.ir.scop import Scop
+    from polyopt.source import Source
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.prove import Proof
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """What is asked of a rewriting.
+
+    ``threads`` is a fixed number; without one OpenMP decides when the program runs. ``prove``
+    says that a region whose plan is not proven stays as it is.
+    """
+
+    defines: Mapping[str, str | int] = field(default_factory=dict[str, "str | int"])
+    includes: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    target: str = "native"
+    tile: bool = True
+    parallel: bool = True
+    threads: int | None = None
+    prove: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Rewritten:
+    """One region: its plan and code, or the reason why it stays."""
+
+    first: int
+    last: int
+    code: str = ""
+    plan: Plan | None = None
+    proof: Proof | None = None
+    error: UserError | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RewrittenFile:
+    """A file's new text, and what became of each region."""
+
+    source: Source
+    text: str
+    regions: tuple[Rewritten, ...]
+
+
+def regions_in(file: str | Path, options: Rewriting) -> tuple[Source, tuple[RegionScop | Declined, ...]]:
+    """A file and the regions that are marked in it. Raises the errors of the C frontend."""
+    source = read_source(file)
+    return source, lower_regions(source, options.defines, options.includes)
+
+
+def rewrite(file: str | Path, options: Rewriting | None = None) -> RewrittenFile:
+    """The text of a C file with its marked regions optimised.
+
+    Raises ``ProgramSyntaxError`` for a file that does not parse, or in which nothing is marked.
+    """
+    options = options or Rewriting()
+    source, regions = regions_in(file, options)
+    lines = source.text.splitlines(keepends=True)
+    taken = frozenset(re.findall(r"[A-Za-z_]\w*", source.text)) | {"threads", "a_", "b_"}
+    done = tuple(_rewritten(region, lines, taken, options) for region in regions)
+    for region in reversed(done):
+        if region.error is None:
+            lines[region.first - 1 : region.last] = [region.code]
+    return RewrittenFile(source, "".join(lines), done)
+
+
+def has_marks(file: str | Path) -> bool:
+    """Whether a file marks regions. Raises ``ProgramSyntaxError`` where it cannot be read."""
+    return re.search(r"^[ \t]*#[ \t]*pragma[ \t]+(end)?scop\b", read_source(file).text, re.M) is not None
+
+
+def _rewritten(
+    region: RegionScop | Declined, lines: Sequence[str], taken: frozenset[str], options: Rewriting
+) -> Rewritten:
+    if isinstance(region, Declined):
+        return Rewritten(region.first, region.last, error=region.error)
+    try:
+        plan = plan_of(region.scop, options)
+        proof = _proof(plan) if options.prove else None
+        code = _code(region, plan, lines, taken, options)
+    except UserError as error:
+        return Rewritten(region.first, region.last, error=error)
+    return Rewritten(region.first, region.last, code, plan, proof)
+
+
+def plan_of(scop: Scop, options: Rewriting) -> Plan:
+    """The plan that the options ask for."""
+    from polyopt.auto.sizes import assumed_sizes
+
+    given = {name: size for name, size in options.sizes.items() if name in scop.params}
+    sizes = assumed_sizes(scop, None, given) | given
+    return auto(scop, target=options.target, sizes=sizes, tile=options.tile)
+
+
+def _proof(plan: Plan) -> Proof:
+    return plan.prove()
+
+
+def _code(
+    region: RegionScop,
+    plan: Plan,
+    lines: Sequence[str],
+    taken: frozenset[str],
+    options: Rewriting,
+) -> str:
+    original = lines[region.first : region.last - 1]
+    pragma = lines[region.first - 1]
+    place = Place(
+        Spelling(region.elements, region.sizes, taken),
+        "".join(original),
+        region.needed,
+        region.apart,
+        pragma[: len(pragma) - len(pragma.lstrip())],
+        1 if not options.parallel else options.threads,
+    )
+    code = emit_in_place(plan.program, place, _notes(plan))
+    return code.replace("\n", "\r\n") if pragma.endswith("\r\n") else code
+
+
+def _notes(plan: Plan) -> list[str]:
+    moves = [str(move).removeprefix(".") for move in plan.moves]
+    return [f"polyopt: {plan.scop.name}", *moves]
