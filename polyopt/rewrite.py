@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING
 from polyopt.auto import auto
 from polyopt.codegen.inplace import Place, emit_in_place
 from polyopt.codegen.spelling import Spelling
-from polyopt.errors import NotDecidedError, ProgramSyntaxError, UserError
+from polyopt.errors import InvalidOptionError, UserError
 from polyopt.frontend.c import read_source
 from polyopt.frontend.c.files import Declined, lower_regions
 from polyopt.frontend.c.hosting import RegionScop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from polyopt.ir.scop import Scop
     from polyopt.source import Source
     from polyopt.transform.plan import Plan
     from polyopt.transform.prove import Proof
+
+
+_MARK = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(end)?scop\b", re.MULTILINE)
+#: ways of fusing loops
+FUSIONS = ("output", "min", "smart", "max", "hybrid")
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Rewriting:
     target: str = "native"
     tile: bool = True
     parallel: bool = True
+    fuse: str = "output"
     threads: int | None = None
     prove: bool = False
 
@@ -66,8 +72,15 @@ class RewrittenFile:
     text: str
     regions: tuple[Rewritten, ...]
 
+    @property
+    def data(self) -> bytes:
+        """The new text in the file's encoding."""
+        return self.text.encode("utf-8", "surrogateescape")
 
-def regions_in(file: str | Path, options: Rewriting) -> tuple[Source, tuple[RegionScop | Declined, ...]]:
+
+def regions_in(
+    file: str | Path, options: Rewriting
+) -> tuple[Source, tuple[RegionScop | Declined, ...]]:
     """A file and the regions that are marked in it. Raises the errors of the C frontend."""
     source = read_source(file)
     return source, lower_regions(source, options.defines, options.includes)
@@ -79,19 +92,26 @@ def rewrite(file: str | Path, options: Rewriting | None = None) -> RewrittenFile
     Raises ``ProgramSyntaxError`` for a file that does not parse, or in which nothing is marked.
     """
     options = options or Rewriting()
+    _check(options)
     source, regions = regions_in(file, options)
-    lines = source.text.splitlines(keepends=True)
+    lines = source.text.split("\n")
     taken = frozenset(re.findall(r"[A-Za-z_]\w*", source.text)) | {"threads", "a_", "b_"}
     done = tuple(_rewritten(region, lines, taken, options) for region in regions)
     for region in reversed(done):
         if region.error is None:
             lines[region.first - 1 : region.last] = [region.code]
-    return RewrittenFile(source, "".join(lines), done)
+    return RewrittenFile(source, "\n".join(lines), done)
+
+
+def _check(options: Rewriting) -> None:
+    if options.fuse not in FUSIONS:
+        msg = f"{options.fuse!r} is no way of fusing loops"
+        raise InvalidOptionError(msg, hint="there are: " + ", ".join(FUSIONS))
 
 
 def has_marks(file: str | Path) -> bool:
     """Whether a file marks regions. Raises ``ProgramSyntaxError`` where it cannot be read."""
-    return re.search(r"^[ \t]*#[ \t]*pragma[ \t]+(end)?scop\b", read_source(file).text, re.M) is not None
+    return _MARK.search(read_source(file).text) is not None
 
 
 def _rewritten(
@@ -109,7 +129,10 @@ def _rewritten(
 
 
 def plan_of(scop: Scop, options: Rewriting) -> Plan:
-    """The plan that the options ask for."""
+    """The plan that the options ask for. Raises ``InvalidOptionError``."""
+    if options.fuse != "output":
+        msg = f"fusion {options.fuse!r} is not there yet"
+        raise InvalidOptionError(msg, hint="leave --fuse out, or give output")
     from polyopt.auto.sizes import assumed_sizes
 
     given = {name: size for name, size in options.sizes.items() if name in scop.params}
@@ -132,14 +155,14 @@ def _code(
     pragma = lines[region.first - 1]
     place = Place(
         Spelling(region.elements, region.sizes, taken),
-        "".join(original),
+        "\n".join(line.rstrip("\r") for line in original),
         region.needed,
         region.apart,
         pragma[: len(pragma) - len(pragma.lstrip())],
         1 if not options.parallel else options.threads,
     )
-    code = emit_in_place(plan.program, place, _notes(plan))
-    return code.replace("\n", "\r\n") if pragma.endswith("\r\n") else code
+    code = emit_in_place(plan.program, place, _notes(plan)).rstrip("\n")
+    return code.replace("\n", "\r\n") + "\r" if pragma.endswith("\r") else code
 
 
 def _notes(plan: Plan) -> list[str]:

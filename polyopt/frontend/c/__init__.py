@@ -62,9 +62,11 @@ def read_source(source: str | Path) -> Source:
         raise InvalidOptionError(msg)
     path = Path(source)
     try:
-        return Source(str(path), path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        msg = f"{path} is not text in UTF-8"
+        data = path.read_bytes()
+        if b"\0" not in data:
+            # what is not UTF-8 stands in comments and strings, and is kept as it is
+            return Source(str(path), data.decode("utf-8", "surrogateescape"))
+        msg = f"{path} is not text"
     except FileNotFoundError:
         msg = f"there is no file {path}"
     except (OSError, ValueError) as error:

@@ -82,7 +82,7 @@ class _Region:
         lines = range(region.function.coord.line, region.last + 1)
         self.conditions = assumptions(text, locator, lines)
         self.sunk: set[str] = set()
-        self.body = c_ast.Compound(self._sunk(), region.items[0].coord if region.items else None)
+        self.body = c_ast.Compound(self._sinking(), region.items[0].coord if region.items else None)
         self.usage = usage_of(
             [self.body, *(c_ast.If(cond, None, None) for cond in self.conditions)]
         )
@@ -111,7 +111,7 @@ class _Region:
                         UnsupportedError, item, msg, hint="declare it before #pragma scop"
                     )
 
-    def _sunk(self) -> list[c_ast.Node]:
+    def _sinking(self) -> list[c_ast.Node]:
         """The items with scalars of the function declared in the loops that they belong to."""
         items = list(self.region.items)
         assigned = usage_of(items).assigned

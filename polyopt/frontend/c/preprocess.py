@@ -98,7 +98,7 @@ def _blank_comments(source: Source) -> str:
             )
         return re.sub(r"[^\n]", " ", text)
 
-    return _COMMENT.sub(blank, source.text)
+    return _COMMENT.sub(blank, source.text.replace("\r\n", "\n"))
 
 
 def _join_lines(text: str) -> str:
