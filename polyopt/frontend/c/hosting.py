@@ -17,9 +17,11 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.assemble import assemble
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.expressions import Lowering
+from polyopt.frontend.c.delinearize import delinearized
 from polyopt.frontend.c.inbounds import within_arrays
 from polyopt.frontend.c.liveness import address_taken, first_use, sink
 from polyopt.frontend.c.lower import assume, assumptions, constants
+from polyopt.frontend.c.lvalues import Flattener, structs_of
 from polyopt.frontend.c.parse import deep_recursion
 from polyopt.frontend.c.region import inlines_of
 from polyopt.frontend.c.scope import Env, Parameter, Pending, Program, Substituted, Variable
@@ -32,10 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.frontend.c.ctypes import CType, Types
+    from polyopt.frontend.c.delinearize import Shape
     from polyopt.frontend.c.locate import Locator
+    from polyopt.frontend.c.lvalues import Member
     from polyopt.frontend.c.marked import Marked
     from polyopt.frontend.c.preprocess import Preprocessed
-    from polyopt.ir.scop import Scop
+    from polyopt.ir.scop import Array, Scop
     from polyopt.isl import Set
 
 
@@ -78,18 +82,45 @@ class _Region:
     ) -> None:
         self.tree, self.text, self.locator, self.types = tree, text, locator, types
         self.region = region
+        #: declarations as the region's code uses them, members of structs among them
+        self.visible = dict(region.visible)
+        self.shapes: dict[str, Shape] = {}
+        self.members: dict[str, Member] = {}
+        self.sunk: set[str] = set()
         self._check_declarations()
         lines = range(region.function.coord.line, region.last + 1)
         self.conditions = assumptions(text, locator, lines)
-        self.sunk: set[str] = set()
-        self.body = c_ast.Compound(self._sinking(), region.items[0].coord if region.items else None)
+        self.body = c_ast.Compound(self._prepared(), region.items[0].coord if region.items else None)
         self.usage = usage_of(
             [self.body, *(c_ast.If(cond, None, None) for cond in self.conditions)]
         )
         #: names of the surroundings that the region uses, in the order of their declarations
         names = names_in(self.body) | {n for c in self.conditions for n in names_in(c)}
-        self.used = [name for name in region.visible if name in names - self.sunk]
+        self.used = [name for name in self.visible if name in names - self.sunk]
         self.kinds = {name: self._kind(name) for name in self.used}
+
+    # -- the code as it is lowered -----------------------------------------------------------
+    def _prepared(self) -> list[c_ast.Node]:
+        """The items with members as variables, folded arrays unfolded, and scalars sunk."""
+        flattener = Flattener(
+            self.visible, self.types.typedefs, structs_of(self.tree), self.locator
+        )
+        items = [flattener.flat(item) for item in self.region.items]
+        self.members = flattener.members
+        self.visible |= {name: member.decl for name, member in self.members.items()}
+        return self._sinking(self._unfolded(items))
+
+    def _unfolded(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
+        names = {name for item in items for name in names_in(item)}
+        usage = usage_of(items)
+        inside = {n.name for item in items for n in nodes(item) if isinstance(n, c_ast.Decl)}
+        fixed = names - set(usage.assigned) - usage.iterated - inside
+        sizes = frozenset(n for n in fixed if n in self.visible and self._is_size(n))
+        flat = [n for n in self.visible if n in fixed and _rank(self.visible[n].type) == 1]
+        items, self.shapes = delinearized(items, flat, sizes)
+        for name, shape in self.shapes.items():
+            self.visible[name] = _with_inner(self.visible[name], shape)
+        return items
 
     # -- what is around ----------------------------------------------------------------------
     def _check_declarations(self) -> None:
@@ -111,11 +142,10 @@ class _Region:
                         UnsupportedError, item, msg, hint="declare it before #pragma scop"
                     )
 
-    def _sinking(self) -> list[c_ast.Node]:
+    def _sinking(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
         """The items with scalars of the function declared in the loops that they belong to."""
-        items = list(self.region.items)
         assigned = usage_of(items).assigned
-        for name, decl in self.region.visible.items():
+        for name, decl in self.visible.items():
             is_scalar = isinstance(decl.type, c_ast.TypeDecl)
             if is_scalar and name in assigned and self._is_dead_after(name):
                 moved = sink(items, decl)
@@ -126,7 +156,7 @@ class _Region:
 
     def _is_dead_after(self, name: str) -> bool:
         """Whether nothing uses the variable's value after the region."""
-        decl = self.region.visible[name]
+        decl = self.visible[name]
         if name not in self.region.local or "static" in decl.storage:
             return False
         if address_taken(self.region.function, name):
@@ -134,7 +164,7 @@ class _Region:
         return first_use(self.region.after, name) != "read"
 
     def _kind(self, name: str) -> CType:
-        decl = self.region.visible[name]
+        decl = self.visible[name]
         self._refuse_volatile(decl)
         return self.types.of(decl.type)
 
@@ -183,12 +213,12 @@ class _Region:
                     wanted |= names_in(extent)
         return tuple(
             name
-            for name in self.region.visible
+            for name in self.visible
             if name in wanted and self._is_size(name) and not self._is_changed(name)
         )
 
     def _is_size(self, name: str) -> bool:
-        decl = self.region.visible[name]
+        decl = self.visible[name]
         if not isinstance(decl.type, c_ast.TypeDecl):
             return False
         kind = self.types.of(decl.type)
@@ -199,7 +229,7 @@ class _Region:
 
     def _bind(self, program: Program, env: Env) -> None:
         for name in program.params:
-            kind = self.types.of(self.region.visible[name].type)
+            kind = self.types.of(self.visible[name].type)
             assert kind.scalar is not None
             env.declare(name, Parameter(name, kind.scalar))
             if kind.scalar.kind == "uint":
@@ -211,7 +241,7 @@ class _Region:
                 self._bind_variable(program, env, name)
 
     def _bind_variable(self, program: Program, env: Env, name: str) -> None:
-        decl, kind = self.region.visible[name], self.kinds[name]
+        decl, kind = self.visible[name], self.kinds[name]
         span = self.locator.span(decl)
         if kind.scalar is None:
             return
@@ -270,25 +300,32 @@ class _Region:
             n for n in scop.signature if n in scop.params or _role(arrays, n) != "temp"
         )
         scop = replace(scop, arrays=arrays, signature=kept)
-        elements = {
-            a.name: a.name + "".join(f"[{{{k}}}]" for k in range(a.rank))
-            for a in arrays
-            if a.role != "temp"
-        }
+        elements = {a.name: self._spelled(a) for a in arrays if a.role != "temp"}
         sizes = {name: self._size_text(name) for name in scop.params}
         needed = scop.context.gist(stated)
         return RegionScop(
             scop, self.region.first, self.region.last, elements, sizes, needed, self._apart(scop)
         )
 
+    def _spelled(self, array: Array) -> str:
+        member, shape = self.members.get(array.name), self.shapes.get(array.name)
+        name = array.name if member is None else member.spelling
+        if shape is not None:
+            sizes = {size: self._size_text(size) for size in self.members}
+            return shape.spelling(name.removesuffix("[{0}]"), sizes)
+        if member is not None:
+            return name
+        return name + "".join(f"[{{{k}}}]" for k in range(array.rank))
+
     def _is_temporary(self, name: str) -> bool:
         return not self.kinds[name].is_array and self._is_dead_after(name)
 
     def _size_text(self, name: str) -> str:
         """The parameter as a signed number that holds it."""
-        scalar = self.types.of(self.region.visible[name].type).scalar
+        scalar = self.types.of(self.visible[name].type).scalar
         assert scalar is not None
-        return f"(long){name}" if scalar.kind == "uint" and scalar.bits >= 32 else name
+        text = self.members[name].spelling if name in self.members else name
+        return f"(long){text}" if scalar.kind == "uint" and scalar.bits >= 32 else text
 
     def _apart(self, scop: Scop) -> tuple[tuple[str, str], ...]:
         """Pairs of which one is written, and that a caller could have made overlap."""
@@ -310,23 +347,57 @@ class _Region:
             return True
         # an argument cannot point to what its function declares
         other = two if pointers[0] == one else one
-        return not (self._is_argument(pointers[0]) and other in self.region.local)
+        inside = other in self.region.local or self._base(other) in self.region.local
+        return not (self._is_argument(pointers[0]) and inside)
+
+    def _base(self, name: str) -> str:
+        return self.members[name].base if name in self.members else name
+
+    def _declarator(self, name: str) -> c_ast.Node:
+        """The variable's declarator as the file has it."""
+        return self.region.visible[name].type
 
     def _is_pointer(self, name: str) -> bool:
-        node = self.region.visible[name].type
+        if name in self.members:
+            return self.members[name].indirect
+        node = self._declarator(name)
         return isinstance(node, c_ast.PtrDecl) or (
             isinstance(node, c_ast.ArrayDecl) and self._is_argument(name)
         )
 
     def _is_argument(self, name: str) -> bool:
         listed = self.region.function.decl.type.args
-        return any(self.region.visible[name] is a for a in (listed.params if listed else []))
+        known = self.region.visible[self._base(name)]
+        return any(known is a for a in (listed.params if listed else []))
 
     def _is_restrict(self, name: str) -> bool:
-        node = self.region.visible[name].type
+        if name in self.members:
+            return False
+        node = self._declarator(name)
         quals = node.quals if isinstance(node, c_ast.PtrDecl) else node.dim_quals
         return "restrict" in (quals or [])
 
 
-def _role(arrays: tuple[object, ...], name: str) -> str:
-    return next((a.role for a in arrays if a.name == name), "temp")  # type: ignore[attr-defined]
+def _rank(type_: c_ast.Node) -> int:
+    rank = 0
+    while isinstance(type_, (c_ast.ArrayDecl, c_ast.PtrDecl)):
+        rank, type_ = rank + 1, type_.type
+    return rank
+
+
+def _with_inner(decl: c_ast.Decl, shape: Shape) -> c_ast.Decl:
+    """The declaration of an array of one dimension with the inner extents of a shape."""
+    type_ = decl.type.type
+    for extent in reversed(shape.extents):
+        dim: c_ast.Node = c_ast.ID(extent[0], decl.coord)
+        for name in extent[1:]:
+            dim = c_ast.BinaryOp("*", dim, c_ast.ID(name, decl.coord), decl.coord)
+        type_ = c_ast.ArrayDecl(type_, dim, [], decl.coord)
+    pointer = c_ast.PtrDecl([], type_, decl.coord)
+    return c_ast.Decl(
+        decl.name, decl.quals, [], decl.storage, [], pointer, None, None, decl.coord
+    )
+
+
+def _role(arrays: tuple[Array, ...], name: str) -> str:
+    return next((a.role for a in arrays if a.name == name), "temp")
