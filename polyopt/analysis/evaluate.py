@@ -28,8 +28,10 @@ from polyopt.ir.expr import (
     Expr,
     Inside,
     Load,
+    Local,
     Select,
     Unary,
+    Within,
 )
 from polyopt.ir.types import BOOL, F32, ScalarType
 
@@ -60,6 +62,10 @@ class Leaves(Protocol):
 
     def load(self, node: Load, index: tuple[Compiled, ...]) -> Compiled:
         """The element that a load reads; called in ``expr.loads`` order."""
+        ...
+
+    def local(self, name: str) -> Compiled:
+        """The value of a local variable of the block around."""
         ...
 
 
@@ -99,6 +105,10 @@ def compile_expr(expr: Expr, leaves: Leaves) -> Compiled:
             return _load(expr, leaves)
         case Select():
             return _select(expr, leaves)
+        case Local():
+            return leaves.local(expr.name)
+        case Within():
+            return compile_expr(expr.operand, leaves)
         case Cast():
             convert = _conversion(expr.type, expr.operand.type)
             operand = compile_expr(expr.operand, leaves)

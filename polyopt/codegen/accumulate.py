@@ -15,7 +15,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, For, If, Node
+from polyopt.codegen.loops import Assign, Block, For, If, Node, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def _inside(node: Node, taken: set[str]) -> Node:
         case If():
             other = accumulate(node.other, taken) if node.other is not None else None
             return replace(node, then=accumulate(node.then, taken), other=other)
-        case Assign():
+        case Assign() | Raw():
             return node
 
 
@@ -59,7 +59,7 @@ def _assigns(node: Node) -> list[Assign] | None:
     match node:
         case Assign():
             return [node]
-        case For():
+        case For() | Raw():
             return None
         case If():
             parts = [node.then] + ([node.other] if node.other is not None else [])
@@ -118,7 +118,7 @@ def _always(node: Node) -> bool:
             return any(map(_always, node.body))
         case If():
             return _always(node.then) and node.other is not None and _always(node.other)
-        case For():
+        case For() | Raw():
             return False
 
 
@@ -143,5 +143,5 @@ def _renamed(node: Node, target: str, local: str) -> Node:
             then = _renamed(node.then, target, local)
             other = None if node.other is None else _renamed(node.other, target, local)
             return replace(node, then=then, other=other)
-        case For():
+        case For() | Raw():
             return node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from polyopt.codegen.chelpers import helpers
-from polyopt.codegen.loops import Assign, Block, Buffer, For, Function, If, Node
+from polyopt.codegen.loops import Assign, Block, Buffer, For, Function, If, Node, Raw
 
 _INDENT = "    "
 #: operations that take about as long as waking a team of threads
@@ -149,6 +149,8 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
             kind = f"{node.type.c_name} " if node.declares and node.type else ""
             kind = f"const {kind}" if node.constant else kind
             lines.append(f"{pad}{kind}{node.target} = {node.value};")
+        case Raw():
+            lines += [pad + line for line in node.lines]
         case Block():
             if node.buffers or node.scoped:
                 lines.append(f"{pad}{{")

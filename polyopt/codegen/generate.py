@@ -10,7 +10,8 @@ from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.hoist import hoist
 from polyopt.codegen.hosted import Hosted, hosted
-from polyopt.codegen.loops import Assign, Block, Buffer, For, Form, Function, If, Node
+from polyopt.codegen.cblock import BlockPrinter
+from polyopt.codegen.loops import Assign, Block, Buffer, For, Form, Function, If, Node, Raw
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import c_name, c_names, fresh
 from polyopt.codegen.program import (
@@ -23,6 +24,7 @@ from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.unused import without_unused
 from polyopt.errors import InternalError
+from polyopt.ir.block import Block as IrBlock
 from polyopt.ir.expr import Affine, Expr, Inside, Load, walk
 from polyopt.isl import (
     AstBuild,
@@ -320,8 +322,10 @@ class _Generator:
         shared = any(s.at in inside and self.buffers[s.name].heap for s in self.program.scratches)
         return "" if shared else "vector"
 
-    def _user(self, node: AstNode, names: dict[str, str]) -> Assign:
+    def _user(self, node: AstNode, names: dict[str, str]) -> Assign | Raw:
         leaf = self.leaves[node.get_annotation().get_name()]
+        if isinstance(leaf.assignment.value, IrBlock):
+            return self._block_lines(leaf.assignment.value, leaf, names)
         loaded: dict[tuple[str, str], None] = {}
         forms: dict[str, Form] = {}
 
@@ -358,6 +362,15 @@ class _Generator:
             locals=locals_,
             forms=tuple(forms.values()),
         )
+
+    def _block_lines(self, block: IrBlock, leaf: _Leaf, names: dict[str, str]) -> Raw:
+        def affine(expr: Affine | Inside) -> str:
+            return c_affine(leaf.affine[id(expr)], names)[0]
+
+        taken = self._taken(names)
+        printer = BlockPrinter(block, affine, self._element, leaf.assignment.buffer, taken)
+        self.all_locals.update(printer.names.values())
+        return Raw(tuple(printer.lines()))
 
     def _taken(self, names: Mapping[str, str]) -> set[str]:
         """What a new iterator or local cannot be called, under the iterators ``names``."""

@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, For, If, Node
+from polyopt.codegen.loops import Assign, Block, For, If, Node, Raw
 from polyopt.codegen.names import fresh
 from polyopt.ir.types import BOOL, I64
 
@@ -60,6 +60,8 @@ def _node(node: Node, known: Mapping[str, str], taken: set[str]) -> Node:
             return replace(node, then=_block(node.then, known, taken), other=other)
         case Assign():
             return _renamed(node, known)
+        case Raw():
+            return node
 
 
 def _renamed(assign: Assign, known: Mapping[str, str]) -> Assign:
@@ -113,7 +115,7 @@ def _children(node: Node) -> tuple[Node, ...]:
             return node.body.body
         case If():
             return (node.then, node.other) if node.other is not None else (node.then,)
-        case Assign():
+        case Assign() | Raw():
             return ()
 
 

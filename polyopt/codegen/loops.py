@@ -52,6 +52,13 @@ class Assign:
 
 
 @dataclass(frozen=True)
+class Raw:
+    """Lines that code generation does not look into: they read and write what they name."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Buffer:
     """A scratch array, or a scalar where it has no dimensions of more than one element.
 
@@ -113,7 +120,7 @@ class Block:
     scoped: bool = False
 
 
-Node = Assign | For | If | Block
+Node = Assign | Raw | For | If | Block
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, For, If, Node
+from polyopt.codegen.loops import Assign, Block, For, If, Node, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ def without_unused(block: Block) -> Block:
 def _declared(block: Block, dead: frozenset[str]) -> Block:
     """The block without assignments to ``dead`` variables, and to those that are found here."""
     assigns = [assign for node in block.body for assign in _assigns(node)]
-    written = {assign.buffer for assign in assigns}
+    written = {assign.buffer for assign in assigns if isinstance(assign, Assign)}
     read = {name for assign in assigns for name in _read(assign)}
     unread = {b.name for b in block.buffers if b.is_scalar and b.name not in read}
     body = tuple(_inside(node, dead | unread) for node in block.body)
@@ -47,6 +47,8 @@ def _inside(node: Node, dead: frozenset[str]) -> Node:
             return replace(node, then=_declared(node.then, dead), other=other)
         case Assign():
             return Block(()) if node.buffer in dead else node
+        case Raw():
+            return node
 
 
 def _is_empty(node: Node) -> bool:
@@ -57,11 +59,11 @@ def _is_empty(node: Node) -> bool:
             return _is_empty(node.body)
         case If():
             return _is_empty(node.then) and (node.other is None or _is_empty(node.other))
-        case Assign():
+        case Assign() | Raw():
             return False
 
 
-def _assigns(node: Node) -> Iterator[Assign]:
+def _assigns(node: Node) -> Iterator[Assign | Raw]:
     match node:
         case Block():
             for child in node.body:
@@ -72,12 +74,16 @@ def _assigns(node: Node) -> Iterator[Assign]:
             yield from _assigns(node.then)
             if node.other is not None:
                 yield from _assigns(node.other)
-        case Assign():
+        case Assign() | Raw():
             yield node
 
 
-def _read(assign: Assign) -> Iterator[str]:
+def _read(assign: Assign | Raw) -> Iterator[str]:
     """The names that an assignment needs the values of: not that of a variable it sets."""
+    if isinstance(assign, Raw):
+        for line in assign.lines:
+            yield from _NAME.findall(line)
+        return
     for value in assign.values:
         yield from _NAME.findall(value)
     yield from _NAME.findall(assign.target)[1 if assign.buffer else 0 :]

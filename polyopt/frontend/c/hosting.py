@@ -186,6 +186,7 @@ class _Region:
             self.text.source, self.locator, self.types, self.usage, params, inlines_of(self.tree)
         )
         program.taken.update(params)
+        program.inbounds = True  # a program that leaves its arrays has no meaning in C
         outer = Env()
         constants(self.tree, program, outer)
         env = outer.inner()

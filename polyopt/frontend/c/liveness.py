@@ -20,15 +20,18 @@ def mentions(node: c_ast.Node | None, name: str) -> bool:
 def first_use(items: Sequence[c_ast.Node], name: str) -> str:
     """What happens first to a variable when the items run: ``read``, ``write``, or nothing.
 
-    ``write`` only where an assignment surely comes before any read.
+    ``write`` only where an assignment surely comes before any read; ``maybe`` where none reads
+    the old value, but not all ways through the items write a new one.
     """
+    result = ""
     for item in items:
         found = _first(item, name)
         if found == "hidden":
-            return ""
-        if found:
+            return result
+        if found in {"read", "write"}:
             return found
-    return ""
+        result = found or result
+    return result
 
 
 def _first(node: c_ast.Node, name: str) -> str:
@@ -43,8 +46,27 @@ def _first(node: c_ast.Node, name: str) -> str:
             return "read" if any(mentions(d.init, name) for d in init.decls) else ""
         case c_ast.For(init=c_ast.Assignment() as init) if mentions(init, name):
             return _first(init, name)
+        case c_ast.For() | c_ast.While():
+            return _first_in_loop(node, name)
+        case c_ast.If() if not mentions(node.cond, name):
+            found = {_first(b, name) if b is not None else "" for b in (node.iftrue, node.iffalse)}
+            if "read" in found:
+                return "read"
+            return "write" if found == {"write"} else "maybe" if found != {""} else ""
         case _:
             return "read" if mentions(node, name) else ""
+
+
+def _first_in_loop(node: c_ast.For | c_ast.While, name: str) -> str:
+    """As ``_first``, for a loop whose body may not run at all."""
+    parts = (node.init, node.cond) if isinstance(node, c_ast.For) else (node.cond,)
+    if any(mentions(part, name) for part in parts):
+        return "read"
+    inside = _first(node.stmt, name)
+    step = node.next if isinstance(node, c_ast.For) else None
+    if inside == "read" or (inside != "write" and mentions(step, name)):
+        return "read"
+    return "maybe" if inside else ""
 
 
 def address_taken(root: c_ast.Node, name: str) -> bool:

@@ -80,7 +80,15 @@ class Inline:
     value: c_ast.Node
 
 
-Binding = Parameter | IteratorVar | Substituted | Variable | Pending | Inline
+@dataclass(frozen=True)
+class BlockLocal:
+    """A local variable of code that becomes one ``Block``."""
+
+    name: str
+    type: ScalarType
+
+
+Binding = Parameter | IteratorVar | Substituted | Variable | Pending | Inline | BlockLocal
 
 
 class Env:
@@ -119,6 +127,21 @@ class Env:
     def outer(self) -> Env | None:
         """The scope around this one."""
         return self._outer
+
+    def saved(self) -> list[tuple[Env, dict[str, Binding]]]:
+        """What this scope and those around it bind now, for ``restore``."""
+        result: list[tuple[Env, dict[str, Binding]]] = []
+        scope: Env | None = self
+        while scope is not None:
+            result.append((scope, dict(scope._names)))
+            scope = scope.outer
+        return result
+
+    @staticmethod
+    def restore(saved: list[tuple[Env, dict[str, Binding]]]) -> None:
+        """Bind names as they were."""
+        for scope, names in saved:
+            scope._names = dict(names)
 
     def get(self, name: str) -> Binding | None:
         """What the name means here, or ``None``."""
@@ -187,7 +210,8 @@ class Record:
     """A statement before it has its name; expressions are over ``{ [i] }``."""
 
     array: str
-    index: tuple[Affine, ...]
+    #: ``None`` where data decide on the element, for a ``Block`` alone
+    index: tuple[Affine | None, ...]
     value: Expr
     place: Place
     span: Span
@@ -207,6 +231,16 @@ class Program:
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     records: list[Record] = field(default_factory=list[Record])
     taken: set[str] = field(default_factory=set[str])
+    #: whether subscripts that data decide on are known to stay in their arrays
+    inbounds: bool = False
+
+    def saved(self) -> tuple[dict[str, Variable], list[Record], set[str], Set]:
+        """What was gathered so far, for ``restore``."""
+        return dict(self.variables), list(self.records), set(self.taken), self.context
+
+    def restore(self, saved: tuple[dict[str, Variable], list[Record], set[str], Set]) -> None:
+        """Forget what was gathered since."""
+        self.variables, self.records, self.taken, self.context = saved
 
     def __post_init__(self) -> None:
         self.context = Set.universe(params_space(self.params))

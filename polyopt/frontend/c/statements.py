@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.errors import TypeMismatchError, UnsupportedError
+from polyopt.errors import NonAffineError, TypeMismatchError, UnsupportedError, UserError
 from polyopt.frontend.c import arith
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.loops import header
+from polyopt.frontend.c.opaque import BLOCKS, as_block
 from polyopt.frontend.c.reasons import unsupported
 from polyopt.frontend.c.scope import (
     Env,
@@ -62,7 +63,30 @@ class Statements:
         return result
 
     def lower(self, node: c_ast.Node | None, env: Env, place: Place) -> list[Item]:
-        """One statement. Raises the errors of the frontend."""
+        """One statement, as one block where it is not affine.
+
+        Raises the errors of the frontend.
+        """
+        before, names = self.program.saved(), env.saved()
+        try:
+            return self._lower(node, env, place)
+        except (NonAffineError, UnsupportedError) as error:
+            if not isinstance(node, BLOCKS):
+                raise
+            self.program.restore(before)
+            Env.restore(names)
+            try:
+                found = as_block(self.program, node, env, place)
+            except UserError:
+                self.program.restore(before)
+                Env.restore(names)
+                raise error from None
+            if found is None:
+                return []
+            self.program.records.append(found)
+            return [found]
+
+    def _lower(self, node: c_ast.Node | None, env: Env, place: Place) -> list[Item]:
         match node:
             case None | c_ast.EmptyStatement() | c_ast.Pragma():
                 return []
@@ -182,7 +206,8 @@ class Statements:
     def _assign(self, node: c_ast.Assignment, env: Env, place: Place) -> list[Item]:
         value = node.rvalue
         if isinstance(value, c_ast.Assignment):
-            raise unsupported(self.program.locator, value)
+            last = c_ast.Assignment(node.op, node.lvalue, value.lvalue, node.coord)
+            return [*self._assign(value, env, place), *self._assign(last, env, place)]
         if node.op != "=":
             value = c_ast.BinaryOp(node.op[:-1], node.lvalue, value, node.coord)
         elif isinstance(node.lvalue, c_ast.ID) and self._substitute(
