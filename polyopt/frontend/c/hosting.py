@@ -20,19 +20,21 @@ from polyopt.frontend.c.expressions import Lowering
 from polyopt.frontend.c.delinearize import delinearized
 from polyopt.frontend.c.inbounds import within_arrays
 from polyopt.frontend.c.liveness import address_taken, first_use, sink
-from polyopt.frontend.c.lower import assume, assumptions, constants
+from polyopt.frontend.c.lower import assume, assumptions, constants, states
 from polyopt.frontend.c.lvalues import Flattener, structs_of
 from polyopt.frontend.c.parse import deep_recursion
 from polyopt.frontend.c.region import inlines_of
 from polyopt.frontend.c.scope import Env, Parameter, Pending, Program, Substituted, Variable
 from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
+from polyopt.ir.block import Block
 from polyopt.ir.types import BOOL
 from polyopt.isl import affine_constant, affine_param, params_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from polyopt.errors import UserError
     from polyopt.frontend.c.ctypes import CType, Types
     from polyopt.frontend.c.delinearize import Shape
     from polyopt.frontend.c.locate import Locator
@@ -59,6 +61,8 @@ class RegionScop:
     needed: Set
     #: pairs of arrays that must not overlap
     apart: tuple[tuple[str, str], ...]
+    #: why some of its code is one statement with a program of its own
+    reasons: tuple[UserError, ...] = ()
 
 
 def lower_region(
@@ -90,6 +94,7 @@ class _Region:
         self._check_declarations()
         lines = range(region.function.coord.line, region.last + 1)
         self.conditions = assumptions(text, locator, lines)
+        self.disjoint = states(text, "disjoint", lines)
         self.body = c_ast.Compound(self._prepared(), region.items[0].coord if region.items else None)
         self.usage = usage_of(
             [self.body, *(c_ast.If(cond, None, None) for cond in self.conditions)]
@@ -203,7 +208,9 @@ class _Region:
         signature = (*params, *(v.array for v in program.variables.values() if v.argument))
         name = self.region.function.decl.name
         scop = within_arrays(assemble(program, name, signature, nest))
-        return self._hosted(scop, stated)
+        if all(isinstance(s.value, Block) and not s.iterators for s in scop.statements):
+            raise program.reasons[0]
+        return self._hosted(scop, stated, tuple(program.reasons))
 
     def _params(self) -> tuple[str, ...]:
         """Integers that bounds, conditions and extents are made of, and that nothing changes."""
@@ -290,7 +297,7 @@ class _Region:
         return set(usage.assigned) | set(usage.iterated)
 
     # -- the result --------------------------------------------------------------------------
-    def _hosted(self, scop: Scop, stated: Set) -> RegionScop:
+    def _hosted(self, scop: Scop, stated: Set, reasons: tuple[UserError, ...]) -> RegionScop:
         touched = {a.array for s in scop.statements for a in (s.write, *s.reads)}
         arrays = tuple(
             replace(a, role="temp") if a.role == "out" and self._is_temporary(a.name) else a
@@ -305,8 +312,9 @@ class _Region:
         sizes = {name: self._size_text(name) for name in scop.params}
         needed = scop.context.gist(stated)
         return RegionScop(
-            scop, self.region.first, self.region.last, elements, sizes, needed, self._apart(scop)
-        )
+            scop, self.region.first, self.region.last, elements, sizes, needed,
+            self._apart(scop), reasons,
+        )  # fmt: skip
 
     def _spelled(self, array: Array) -> str:
         member, shape = self.members.get(array.name), self.shapes.get(array.name)
@@ -330,6 +338,8 @@ class _Region:
 
     def _apart(self, scop: Scop) -> tuple[tuple[str, str], ...]:
         """Pairs of which one is written, and that a caller could have made overlap."""
+        if self.disjoint:
+            return ()
         written = {s.array for s in scop.statements}
         arrays = [a for a in scop.arrays if a.role != "temp" and a.name in self.kinds]
         return tuple(

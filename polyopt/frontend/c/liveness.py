@@ -38,6 +38,9 @@ def _first(node: c_ast.Node, name: str) -> str:
     match node:
         case c_ast.Decl() if node.name == name:
             return "read" if mentions(node.init, name) else "hidden"
+        case c_ast.Assignment(rvalue=c_ast.Assignment() as inner):
+            last = c_ast.Assignment(node.op, node.lvalue, inner.lvalue, node.coord)
+            return _first(inner, name) or _first(last, name)
         case c_ast.Assignment(op="=", lvalue=c_ast.ID(name=target)) if target == name:
             return "read" if mentions(node.rvalue, name) else "write"
         case c_ast.Compound():
@@ -100,6 +103,8 @@ def _sunk(node: c_ast.Node, decl: c_ast.Decl) -> c_ast.Node:
             if any(mentions(part, name) for part in (node.init, node.cond, node.next)):
                 return node
             body = _sunk_body(node.stmt, decl)
+            if body is node.stmt:
+                return node
             return c_ast.For(node.init, node.cond, node.next, body, node.coord)
         case c_ast.Compound():
             return _sunk_body(node, decl)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.preprocess import Preprocessed
     from polyopt.ir.scop import Scop
 
-_ASSUME = re.compile(r"\s*#\s*pragma\s+polyopt\b\s*(?:(assume)\s*\((.*)\)\s*$)?")
+_ASSUME = re.compile(
+    r"\s*#\s*pragma\s+polyopt\b\s*(?:(assume)\s*\((.*)\)\s*$|(inbounds|disjoint)\s*$)?"
+)
 
 
 def lower(
@@ -55,6 +57,7 @@ def lower(
             if _is_size(kind) and name in wanted and not usage.assigned.get(name)
         )
         program = Program(text.source, locator, types, usage, params, inlines)
+        program.inbounds = states(text, "inbounds")
         program.taken.update(arguments)
         env = Env()
         constants(tree, program, env)
@@ -156,12 +159,23 @@ def assumptions(
         found = _ASSUME.match(pragma)
         if found is None or (lines is not None and line not in lines):
             continue
+        if found.group(3) is not None:
+            continue
         if found.group(1) is None:
             msg = "this pragma does not make sense"
-            hint = "write #pragma polyopt assume(H % 2 == 0 && H >= 4)"
+            hint = "there are: assume(H % 2 == 0 && H >= 4), inbounds, disjoint"
             raise locator.error(ProgramSyntaxError, locator.line_span(line), msg, hint=hint)
         result.append(parse_condition(found.group(2), line, found.start(2) + 1, locator))
     return result
+
+
+def states(text: Preprocessed, word: str, lines: Container[int] | None = None) -> bool:
+    """Whether the file, or some of its lines, has a ``#pragma polyopt word``."""
+    return any(
+        (found := _ASSUME.match(pragma)) is not None and found.group(3) == word
+        for line, pragma in text.pragmas.items()
+        if lines is None or line in lines
+    )
 
 
 def assume(program: Program, env: Env, node: c_ast.Node) -> None:

@@ -50,6 +50,7 @@ def as_block(program: Program, node: c_ast.Node, env: Env, place: Place) -> Reco
 
     Raises the frontend's errors for what cannot be taken in this way either.
     """
+    _check_leaves(program, node)
     lowering = _Opaque(program, place)
     body = tuple(lowering.statement(node, env.inner()))
     target = lowering.target
@@ -61,6 +62,17 @@ def as_block(program: Program, node: c_ast.Node, env: Env, place: Place) -> Reco
     value = Block(target.type, body)
     span = program.locator.span(node)
     return Record(target.array, index, value, replace(place, guard=None), span)
+
+
+def _check_leaves(program: Program, node: c_ast.Node) -> None:
+    """Refuse ``break`` and ``continue`` of a loop around the node."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, (c_ast.Break, c_ast.Continue)):
+            raise unsupported(program.locator, part)
+        if not isinstance(part, (c_ast.For, c_ast.While, c_ast.DoWhile)):
+            waiting += [child for _, child in part.children()]
 
 
 def keeps_something(block: Block, array: str, index: tuple[Affine | None, ...]) -> bool:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pycparser import c_ast
 
+    from polyopt.errors import UserError
     from polyopt.frontend.c.ctypes import Types
     from polyopt.frontend.c.locate import Locator
     from polyopt.frontend.c.usage import Usage
@@ -217,6 +218,9 @@ class Record:
     span: Span
 
 
+Gathered = tuple[dict[str, Variable], list[Record], set[str], "Set", list["UserError"]]
+
+
 @dataclass
 class Program:
     """What lowering gathers: arrays, statements in textual order, facts about the sizes."""
@@ -231,16 +235,24 @@ class Program:
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     records: list[Record] = field(default_factory=list[Record])
     taken: set[str] = field(default_factory=set[str])
-    #: whether subscripts that data decide on are known to stay in their arrays
+    #: whether subscripts that data decide on are known to stay in their arrays: only then is
+    #: code taken that data control
     inbounds: bool = False
+    #: why some code is one statement with a program of its own
+    reasons: list[UserError] = field(default_factory=list["UserError"])
 
-    def saved(self) -> tuple[dict[str, Variable], list[Record], set[str], Set]:
+    def saved(self) -> Gathered:
         """What was gathered so far, for ``restore``."""
-        return dict(self.variables), list(self.records), set(self.taken), self.context
+        return (
+            dict(self.variables), list(self.records), set(self.taken), self.context,
+            list(self.reasons),
+        )  # fmt: skip
 
-    def restore(self, saved: tuple[dict[str, Variable], list[Record], set[str], Set]) -> None:
+    def restore(self, saved: Gathered) -> None:
         """Forget what was gathered since."""
-        self.variables, self.records, self.taken, self.context = saved
+        self.variables, self.records, self.taken, self.context, self.reasons = (
+            dict(saved[0]), list(saved[1]), set(saved[2]), saved[3], list(saved[4])
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         self.context = Set.universe(params_space(self.params))

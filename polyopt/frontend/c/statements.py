@@ -58,7 +58,7 @@ class Statements:
     def block(self, items: list[c_ast.Node], env: Env, place: Place) -> list[Item]:
         """The items of a block, in the given scope."""
         result: list[Item] = []
-        for item in items:
+        for item in without_continue(items):
             result += self.lower(item, env, place)
         return result
 
@@ -67,12 +67,12 @@ class Statements:
 
         Raises the errors of the frontend.
         """
+        if not self.program.inbounds or not isinstance(node, BLOCKS):
+            return self._lower(node, env, place)
         before, names = self.program.saved(), env.saved()
         try:
             return self._lower(node, env, place)
         except (NonAffineError, UnsupportedError) as error:
-            if not isinstance(node, BLOCKS):
-                raise
             self.program.restore(before)
             Env.restore(names)
             try:
@@ -84,6 +84,7 @@ class Statements:
             if found is None:
                 return []
             self.program.records.append(found)
+            self.program.reasons.append(error)
             return [found]
 
     def _lower(self, node: c_ast.Node | None, env: Env, place: Place) -> list[Item]:
@@ -307,6 +308,28 @@ class Statements:
         record = Record(variable.array, index, build.cast(variable.type, value), place, span)
         self.program.records.append(record)
         return record
+
+
+def without_continue(items: list[c_ast.Node]) -> list[c_ast.Node]:
+    """``if (c) { a; continue; } b;`` as ``if (c) { a; } else { b; }``."""
+    for position, item in enumerate(items):
+        if not isinstance(item, c_ast.If) or item.iffalse is not None:
+            continue
+        kept = _before_continue(item.iftrue)
+        if kept is None:
+            continue
+        then = c_ast.Compound(kept, item.coord)
+        rest = c_ast.Compound(items[position + 1 :], item.coord)
+        return [*items[:position], c_ast.If(item.cond, then, rest, item.coord)]
+    return items
+
+
+def _before_continue(node: c_ast.Node | None) -> list[c_ast.Node] | None:
+    """The statements of a branch before the ``continue`` that it ends with."""
+    if isinstance(node, c_ast.Continue):
+        return []
+    items = list(node.block_items or []) if isinstance(node, c_ast.Compound) else []
+    return items[:-1] if items and isinstance(items[-1], c_ast.Continue) else None
 
 
 def _single(node: c_ast.Node | None) -> bool:
