@@ -19,11 +19,12 @@ from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.expressions import Lowering
 from polyopt.frontend.c.delinearize import delinearized
 from polyopt.frontend.c.inbounds import within_arrays
+from polyopt.frontend.c.inlining import Inliner
 from polyopt.frontend.c.liveness import address_taken, first_use, sink
 from polyopt.frontend.c.lower import assume, assumptions, constants, states
 from polyopt.frontend.c.lvalues import Flattener, structs_of
 from polyopt.frontend.c.parse import deep_recursion
-from polyopt.frontend.c.region import inlines_of
+from polyopt.frontend.c.region import functions_of, inlines_of
 from polyopt.frontend.c.scope import Env, Parameter, Pending, Program, Substituted, Variable
 from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
@@ -110,7 +111,9 @@ class _Region:
         flattener = Flattener(
             self.visible, self.types.typedefs, structs_of(self.tree), self.locator
         )
-        items = [flattener.flat(item) for item in self.region.items]
+        functions = functions_of(self.tree)
+        inliner = Inliner(functions, frozenset(inlines_of(self.tree)), self.locator)
+        items = [flattener.flat(item) for item in inliner.all(self.region.items)]
         self.members = flattener.members
         self.visible |= {name: member.decl for name, member in self.members.items()}
         return self._sinking(self._unfolded(items))

@@ -13,12 +13,15 @@ from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.loops import blame_condition
+from polyopt.frontend.c.inlining import Inliner
 from polyopt.frontend.c.parse import deep_recursion, parse_condition
-from polyopt.frontend.c.region import choose_function, region_of
+from polyopt.frontend.c.region import choose_function, functions_of, region_of
 from polyopt.frontend.c.scope import Env, Parameter, Program, Substituted, Variable
 from polyopt.frontend.c.statements import Statements
-from polyopt.frontend.c.usage import names_in, usage_of
+from polyopt.frontend.c.usage import names_in, nodes, usage_of
+from polyopt.ir import build
 from polyopt.ir.expr import Const
+from polyopt.ir.types import I32
 from polyopt.isl import affine_constant, affine_param, params_space
 
 if TYPE_CHECKING:
@@ -48,7 +51,10 @@ def lower(
         typedefs = {node.name: node.type for node in tree.ext if isinstance(node, c_ast.Typedef)}
         types = Types(locator, typedefs)
         conditions = assumptions(text, locator)
-        usage = usage_of([found, *(c_ast.If(cond, None, None) for cond in conditions)])
+        inliner = Inliner(functions_of(tree), frozenset(inlines), locator)
+        body = inliner.all(region.items)
+        roots = [found] if body == region.items else [found.decl, *body]
+        usage = usage_of([*roots, *(c_ast.If(cond, None, None) for cond in conditions)])
         arguments = _arguments(found, types, locator)
         wanted = usage.affine | set(sizes)
         params = tuple(
@@ -65,7 +71,7 @@ def lower(
         _bind_arguments(program, env, arguments)
         for condition in conditions:
             assume(program, env, condition)
-        items = [*tables(tree, found.body, arguments), *region.items]
+        items = [*tables(tree, found.body, arguments), *body]
         nest = Statements(program).block(items, env.inner(), program.start())
         return assemble(program, found.decl.name, tuple(arguments), nest)
 
@@ -123,7 +129,10 @@ def _bind_arguments(
 
 
 def constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
-    """File-level ``const`` scalars stand for their values."""
+    """Enumerators and file-level ``const`` scalars stand for their values."""
+    for node in nodes(tree):
+        if isinstance(node, c_ast.EnumeratorList):
+            _enumerators(node, program, env)
     for node in tree.ext:
         if not isinstance(node, c_ast.Decl) or node.init is None or "const" not in node.quals:
             continue
@@ -134,6 +143,18 @@ def constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
         value = lowering.cast(kind.scalar, lowering.lower(node.init))
         if isinstance(value, Const):
             env.declare(node.name, Substituted(value, 0))
+
+
+def _enumerators(node: c_ast.EnumeratorList, program: Program, env: Env) -> None:
+    following = 0
+    for one in node.enumerators:
+        if one.value is not None:
+            value = Lowering(program, env, program.start()).lower(one.value)
+            if not isinstance(value, Const):
+                return
+            following = int(value.value)
+        env.declare(one.name, Substituted(build.const(I32, following), 0))
+        following += 1
 
 
 def tables(tree: c_ast.FileAST, body: c_ast.Node, arguments: Iterable[str]) -> list[c_ast.Node]:
