@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyopt.auto import auto
@@ -17,11 +16,12 @@ from polyopt.codegen.spelling import Spelling
 from polyopt.errors import InvalidOptionError, UserError
 from polyopt.frontend.c import read_source
 from polyopt.frontend.c.files import Declined, lower_regions
-from polyopt.frontend.c.hosting import RegionScop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
+    from polyopt.frontend.c.hosting import RegionScop
     from polyopt.ir.scop import Scop
     from polyopt.source import Source
     from polyopt.transform.plan import Plan

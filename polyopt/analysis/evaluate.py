@@ -310,6 +310,11 @@ class Environment:
             raise InternalError(msg)
         return lambda row: read(node.array, tuple(int(part(row)) for part in index))
 
+    def local(self, name: str) -> Compiled:
+        """See ``Leaves``."""
+        msg = f"no block sets {name}"
+        raise InternalError(msg)
+
     @property
     def _row(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
         return np.array(self.iterators, np.int64).reshape(1, len(self.iterators))

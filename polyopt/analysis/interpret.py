@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polyopt.analysis.evaluate import compile_expr, poison
-from polyopt.analysis.run_block import run_block
 from polyopt.analysis.points import affine_values, holds, parameter_value, points
+from polyopt.analysis.run_block import run_block
 from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine

@@ -76,7 +76,9 @@ def contiguous_loop(program: Program, copy: str) -> PlanLoop | None:
         for loop in program.places[copy].loops
         if loop.values[copy].involves_dims(dim_type.in_, wanted, 1) and not _is_block(loop, copy)
     ]
-    if found and not any(isinstance(program.copies[c].statement.value, Block) for c in found[-1].copies):
+    if found and not any(
+        isinstance(program.copies[c].statement.value, Block) for c in found[-1].copies
+    ):
         return found[-1]
     return None
 

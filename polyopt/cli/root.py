@@ -7,6 +7,7 @@ import click
 from polyopt import __version__
 from polyopt.cli.boundary import GuardedGroup
 from polyopt.cli.demo import demo
+from polyopt.cli.extracting import scop
 from polyopt.cli.house import cache, doctor
 from polyopt.cli.measuring import bench, tune
 from polyopt.cli.pages import report
@@ -26,7 +27,21 @@ def cli() -> None:
     """Loop nests in, proven and fused C out."""
 
 
-for _command in (run, emit, view, deps, prove, explain, bench, tune, report, demo, doctor, cache):
+for _command in (
+    run,
+    emit,
+    scop,
+    view,
+    deps,
+    prove,
+    explain,
+    bench,
+    tune,
+    report,
+    demo,
+    doctor,
+    cache,
+):
     cli.add_command(_command)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @rewriting_options
 @click.option("--output", "-o", metavar="FILE", help="Write there instead of printing.")
 @json_option
-def emit(  # noqa: PLR0913 - an argument for each group of options
+def emit(
     program: str,
     choice: PlanChoice,
     sizes: tuple[str, ...],
@@ -45,9 +45,7 @@ def emit(  # noqa: PLR0913 - an argument for each group of options
     """
     if is_marked_file(program):
         explain = asked.pop("explain", False)
-        options = Rewriting(
-            defines, includes, named_numbers(sizes), choice.target, **asked
-        )
+        options = Rewriting(defines, includes, named_numbers(sizes), choice.target, **asked)
         emit_rewritten(program, choice, options, output, explain=explain, as_json=as_json)
         return
     _refuse(program, asked, defines, includes)

@@ -59,9 +59,7 @@ class BlockPrinter:
         def load(node: Load) -> str:
             return self.element(node.array, node.index, self._text)
 
-        found = c_expression(
-            expr, load, self.affine, self.affine, stored=stored, known=self._known
-        )
+        found = c_expression(expr, load, self.affine, self.affine, stored=stored, known=self._known)
         return found.text
 
     def _all(self, actions: tuple[Action, ...], depth: int) -> Iterator[str]:

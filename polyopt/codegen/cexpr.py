@@ -417,7 +417,13 @@ def _select(type_: ScalarType, cond: CText, then: CText, other: CText) -> CText:
         # a choice evaluates one side only, and so do && and ||
         sign, level = ("||", LOGICAL_OR) if then.bounds == (1, 1) else ("&&", LOGICAL_AND)
         second = other if sign == "||" else then
-        parts = [f"({v})" if v.precedence in {AND, XOR, OR, LOGICAL_AND, LOGICAL_OR, TERNARY} and v.precedence != level else v.text for v in (cond, second)]
+        parts = [
+            f"({v})"
+            if v.precedence in {AND, XOR, OR, LOGICAL_AND, LOGICAL_OR, TERNARY}
+            and v.precedence != level
+            else v.text
+            for v in (cond, second)
+        ]
         return CText(f" {sign} ".join(parts), level, BOOL, I32, (0, 1))
     then, other, ctype = _arms(type_, then, other)
     bounds = min(then.bounds[0], other.bounds[0]), max(then.bounds[1], other.bounds[1])

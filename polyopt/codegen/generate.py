@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import accumulate
+from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.hoist import hoist
 from polyopt.codegen.hosted import Hosted, hosted
-from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.loops import Assign, Block, Buffer, For, Form, Function, If, Node, Raw
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import c_name, c_names, fresh

@@ -158,7 +158,11 @@ class Statement:
     @cached_property
     def reduction(self) -> str | None:
         """The operation of an accumulation ``A[f(i)] = A[f(i)] op value``, else ``None``."""
-        if self.spread or not isinstance(self.value, Binary) or self.value.op not in {"add", "mul", "min", "max"}:
+        if (
+            self.spread
+            or not isinstance(self.value, Binary)
+            or self.value.op not in {"add", "mul", "min", "max"}
+        ):
             return None
         for side in (self.value.left, self.value.right):
             if self._is_target(side):

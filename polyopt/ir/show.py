@@ -128,16 +128,8 @@ def expr_text(expr: Expr, names: Sequence[str] | None = None) -> str:
 def _bound(expr: Expr, names: Sequence[str] | None) -> tuple[str, int]:
     """The text, and how tightly its outermost operator binds."""
     match expr:
-        case Const():
-            return _constant(expr), _ATOM
-        case Affine():
-            text = affine_text(expr.form, names)
-            return text, _ATOM if text.isidentifier() or text.isdigit() else _SELECT
-        case Inside():
-            return condition_text(expr.where, names), _LOOSE
-        case Load():
-            index = ", ".join(expr_text(part, names) for part in expr.index)
-            return f"{expr.array}[{index}]" if expr.index else expr.array, _ATOM
+        case Within():
+            return _bound(expr.operand, names)
         case Select():
             cond, then, other = (_inner(child, names, _LOOSE) for child in expr.children)
             return f"{then} if {cond} else {other}", _SELECT
@@ -148,10 +140,25 @@ def _bound(expr: Expr, names: Sequence[str] | None) -> tuple[str, int]:
             word, level = _OPERATORS[expr.op]
             left, right = _inner(expr.left, names, level), _inner(expr.right, names, level + 1)
             return f"{left} {word} {right}", level
+        case _:
+            return _plain(expr, names)
+
+
+def _plain(expr: Expr, names: Sequence[str] | None) -> tuple[str, int]:
+    """The text of what has no operator around it."""
+    match expr:
+        case Const():
+            return _constant(expr), _ATOM
+        case Affine():
+            text = affine_text(expr.form, names)
+            return text, _ATOM if text.isidentifier() or text.isdigit() else _SELECT
+        case Inside():
+            return condition_text(expr.where, names), _LOOSE
+        case Load():
+            index = ", ".join(expr_text(part, names) for part in expr.index)
+            return f"{expr.array}[{index}]" if expr.index else expr.array, _ATOM
         case Local():
             return expr.name, _ATOM
-        case Within():
-            return _bound(expr.operand, names)
         case Block():
             return f"{{ {_actions(expr.body, names)} }}", _ATOM
         case Cast():

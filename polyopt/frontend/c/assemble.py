@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.declarations import plain
-from polyopt.frontend.c.statements import LoopRecord
 from polyopt.frontend.c.opaque import keeps_something
+from polyopt.frontend.c.statements import LoopRecord
 from polyopt.ir.block import Block, Put, actions_in
 from polyopt.ir.expr import Affine, Expr, Inside, Load, Within, index_of, loads, rewrite
 from polyopt.ir.scop import (
@@ -122,9 +122,15 @@ def _statement(record: Record, name: str) -> Statement:
     return Statement(name, iterators, domain, record.array, index, value, record.span)
 
 
-def _bounded(program: Program, record: Record, statement: Statement, arrays: Mapping[str, Array]) -> Statement:
+def _bounded(
+    program: Program, record: Record, statement: Statement, arrays: Mapping[str, Array]
+) -> Statement:
     """The statement with subscripts that data decide on kept within their arrays, if they are."""
-    value = rewrite(statement.value, lambda node: _within(node, arrays)) if program.inbounds else statement.value
+    value = (
+        rewrite(statement.value, lambda node: _within(node, arrays))
+        if program.inbounds
+        else statement.value
+    )
     if not isinstance(value, Block):
         return replace(statement, value=value)
     array = arrays[record.array]
@@ -148,7 +154,11 @@ def _within(node: Expr, arrays: Mapping[str, Array]) -> Expr:
         low, high = index_bounds(part)
         if low is None or high is None:
             one = affine_constant(array.extents[k].get_domain_space(), 1)
-            first = array.lower[k] if array.lower else affine_constant(array.extents[k].get_domain_space(), 0)
+            first = (
+                array.lower[k]
+                if array.lower
+                else affine_constant(array.extents[k].get_domain_space(), 0)
+            )
             index[k] = Within(part.type, part, first, first.add(array.extents[k]).sub(one))
     return replace(node, index=tuple(index))
 

@@ -1,7 +1,7 @@
 """Arrays of one dimension that the source folds by hand: ``A[i * n + j]`` is ``A[i][j]``.
 
-relation: a subscript that is a polynomial ``q1 * s1 + ... + qk * sk + r`` in iterators and sizes, with
-strides ``s1, ..., sk`` of products of sizes where each divides the one before, becomes the
+relation: a subscript that is a polynomial ``q1 * s1 + ... + qk * sk + r`` in iterators and sizes,
+with strides ``s1, ..., sk`` of products of sizes where each divides the one before, becomes the
 subscripts ``[q1]...[qk][r]`` of an array with the inner extents ``s1 / s2, ..., sk``.
 
 *Requires* that all accesses of the region to the array have such a form with the same strides.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
@@ -71,7 +72,7 @@ def delinearized(
             polynomial(node.subscript, known)
             for item in items
             for node in nodes(item)
-            if _is_access(node, name)
+            if isinstance(node, c_ast.ArrayRef) and _is_access(node, name)
         ]
         shape = _shape([p for p in polynomials if p is not None], sizes)
         if shape is not None and all(p is not None for p in polynomials):
@@ -81,29 +82,28 @@ def delinearized(
     return [_unfolded(item, found, known) for item in items], found
 
 
-def _is_access(node: c_ast.Node, name: str) -> bool:
-    return (
-        isinstance(node, c_ast.ArrayRef)
-        and isinstance(node.name, c_ast.ID)
-        and node.name.name == name
-    )
+def _is_access(node: c_ast.ArrayRef, name: str) -> bool:
+    return isinstance(node.name, c_ast.ID) and node.name.name == name
 
 
 def _definitions(items: list[c_ast.Node]) -> dict[str, c_ast.Node]:
     """Locals that are set once, where they are declared: names for their expressions."""
     everything = [node for item in items for node in nodes(item)]
     writes = Counter(
-        target.name
-        for node in everything
-        if isinstance(target := _target(node), c_ast.ID)
+        target.name for node in everything if isinstance(target := _target(node), c_ast.ID)
     )
     decls = [n for n in everything if isinstance(n, c_ast.Decl) and n.name and n.init is not None]
-    heads = {id(d) for n in everything if isinstance(n, c_ast.For) and isinstance(n.init, c_ast.DeclList) for d in n.init.decls}
+    heads = {
+        id(d)
+        for n in everything
+        if isinstance(n, c_ast.For) and isinstance(n.init, c_ast.DeclList)
+        for d in n.init.decls
+    }
     names = Counter(d.name for d in decls)
     return {
         d.name: d.init
         for d in decls
-        if id(d) not in heads and not writes[d.name] and names[d.name] == 1
+        if d.init is not None and id(d) not in heads and not writes[d.name] and names[d.name] == 1
     }
 
 
@@ -171,7 +171,7 @@ def _shape(polynomials: list[Polynomial], sizes: frozenset[str]) -> Shape | None
             if factors and len(monomial) - len(factors) == 1:
                 strides.add(factors)
     ordered = sorted(strides, key=lambda s: (-len(s), s))
-    for one, two in zip(ordered, ordered[1:], strict=False):
+    for one, two in pairwise(ordered):
         if _quotient(one, two) is None:
             return None
     if not ordered:

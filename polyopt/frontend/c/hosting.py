@@ -8,21 +8,20 @@ gathered as conditions that the code tests before it runs, unless the file state
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.errors import UnsupportedError
+from polyopt.errors import UnsupportedError, UserError
 from polyopt.frontend.c.assemble import assemble
 from polyopt.frontend.c.declarations import Declarer
-from polyopt.frontend.c.expressions import Lowering
 from polyopt.frontend.c.delinearize import delinearized
 from polyopt.frontend.c.inbounds import within_arrays
 from polyopt.frontend.c.inlining import Inliner
 from polyopt.frontend.c.liveness import address_taken, first_use, sink
 from polyopt.frontend.c.lower import assume, assumptions, constants, states
 from polyopt.frontend.c.lvalues import Flattener, structs_of
+from polyopt.frontend.c.overlap import Pointers
 from polyopt.frontend.c.parse import deep_recursion
 from polyopt.frontend.c.region import functions_of, inlines_of
 from polyopt.frontend.c.scope import Env, Parameter, Pending, Program, Substituted, Variable
@@ -35,7 +34,6 @@ from polyopt.isl import affine_constant, affine_param, params_space
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.errors import UserError
     from polyopt.frontend.c.ctypes import CType, Types
     from polyopt.frontend.c.delinearize import Shape
     from polyopt.frontend.c.locate import Locator
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.marked import Marked
     from polyopt.frontend.c.preprocess import Preprocessed
     from polyopt.ir.scop import Array, Scop
-    from polyopt.isl import Set
+    from polyopt.isl import PwAff, Set
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +91,12 @@ class _Region:
         self.members: dict[str, Member] = {}
         self.sunk: set[str] = set()
         self._check_declarations()
-        lines = range(region.function.coord.line, region.last + 1)
+        lines = range(_line(region.function), region.last + 1)
         self.conditions = assumptions(text, locator, lines)
         self.disjoint = states(text, "disjoint", lines)
-        self.body = c_ast.Compound(self._prepared(), region.items[0].coord if region.items else None)
+        self.body = c_ast.Compound(
+            self._prepared(), region.items[0].coord if region.items else None
+        )
         self.usage = usage_of(
             [self.body, *(c_ast.If(cond, None, None) for cond in self.conditions)]
         )
@@ -177,7 +177,9 @@ class _Region:
         return self.types.of(decl.type)
 
     def _refuse_volatile(self, decl: c_ast.Decl) -> None:
-        parts = [n for n in nodes(decl) if isinstance(n, (c_ast.TypeDecl, c_ast.PtrDecl, c_ast.Decl))]
+        parts = [
+            n for n in nodes(decl) if isinstance(n, (c_ast.TypeDecl, c_ast.PtrDecl, c_ast.Decl))
+        ]
         if any("volatile" in (part.quals or []) for part in parts):
             use = next(
                 n for n in nodes(self.body) if isinstance(n, c_ast.ID) and n.name == decl.name
@@ -277,22 +279,21 @@ class _Region:
 
     def _extent(
         self, program: Program, env: Env, size: c_ast.Node, name: str, *, outermost: bool
-    ) -> object:
+    ) -> PwAff | None:
         """A declared extent; the outermost one is found from the uses where it is not known."""
-        declarer = Declarer(program, env, program.start())
         changed = self._changing() & names_in(size)
-        if outermost and (changed or names_in(size) - set(program.params)):
-            lowering = Lowering(program, env, program.start())
-            try:
-                return None if changed else lowering.affine(size, "").project_domain_on_params()
-            except UnsupportedError:
-                return None
-        if changed:
-            msg = f"an extent of {name!r} depends on {min(changed)!r}, which the function changes"
-            raise self.locator.error(
-                UnsupportedError, size, msg, hint="keep the size in a variable of its own"
-            )
-        return declarer.extent(size, name)
+        try:
+            if not changed:
+                return Declarer(program, env, program.start()).extent(size, name)
+        except UserError:
+            if not outermost:
+                raise
+        if outermost:
+            return None
+        msg = f"an extent of {name!r} depends on {min(changed)!r}, which the function changes"
+        raise self.locator.error(
+            UnsupportedError, size, msg, hint="keep the size in a variable of its own"
+        )
 
     def _changing(self) -> set[str]:
         """Names that the function assigns anywhere."""
@@ -307,16 +308,14 @@ class _Region:
             for a in scop.arrays
             if a.name in touched
         )
-        kept = tuple(
-            n for n in scop.signature if n in scop.params or _role(arrays, n) != "temp"
-        )
+        kept = tuple(n for n in scop.signature if n in scop.params or _role(arrays, n) != "temp")
         scop = replace(scop, arrays=arrays, signature=kept)
         elements = {a.name: self._spelled(a) for a in arrays if a.role != "temp"}
         sizes = {name: self._size_text(name) for name in scop.params}
         needed = scop.context.gist(stated)
         return RegionScop(
             scop, self.region.first, self.region.last, elements, sizes, needed,
-            self._apart(scop), reasons,
+            () if self.disjoint else Pointers(self.region, self.members).pairs(scop), reasons,
         )  # fmt: skip
 
     def _spelled(self, array: Array) -> str:
@@ -339,78 +338,30 @@ class _Region:
         text = self.members[name].spelling if name in self.members else name
         return f"(long){text}" if scalar.kind == "uint" and scalar.bits >= 32 else text
 
-    def _apart(self, scop: Scop) -> tuple[tuple[str, str], ...]:
-        """Pairs of which one is written, and that a caller could have made overlap."""
-        if self.disjoint:
-            return ()
-        written = {s.array for s in scop.statements}
-        arrays = [a for a in scop.arrays if a.role != "temp" and a.name in self.kinds]
-        return tuple(
-            (one.name, two.name)
-            for one, two in combinations(arrays, 2)
-            if {one.name, two.name} & written
-            and (one.type == two.type or 8 in {one.type.bits, two.type.bits})
-            and self._may_overlap(one.name, two.name)
-        )
 
-    def _may_overlap(self, one: str, two: str) -> bool:
-        pointers = [name for name in (one, two) if self._is_pointer(name)]
-        if not pointers or any(self._is_restrict(name) for name in pointers):
-            return False
-        if len(pointers) == 2:
-            return True
-        # an argument cannot point to what its function declares
-        other = two if pointers[0] == one else one
-        inside = other in self.region.local or self._base(other) in self.region.local
-        return not (self._is_argument(pointers[0]) and inside)
-
-    def _base(self, name: str) -> str:
-        return self.members[name].base if name in self.members else name
-
-    def _declarator(self, name: str) -> c_ast.Node:
-        """The variable's declarator as the file has it."""
-        return self.region.visible[name].type
-
-    def _is_pointer(self, name: str) -> bool:
-        if name in self.members:
-            return self.members[name].indirect
-        node = self._declarator(name)
-        return isinstance(node, c_ast.PtrDecl) or (
-            isinstance(node, c_ast.ArrayDecl) and self._is_argument(name)
-        )
-
-    def _is_argument(self, name: str) -> bool:
-        listed = self.region.function.decl.type.args
-        known = self.region.visible[self._base(name)]
-        return any(known is a for a in (listed.params if listed else []))
-
-    def _is_restrict(self, name: str) -> bool:
-        if name in self.members:
-            return False
-        node = self._declarator(name)
-        quals = node.quals if isinstance(node, c_ast.PtrDecl) else node.dim_quals
-        return "restrict" in (quals or [])
+def _line(node: c_ast.Node) -> int:
+    return node.coord.line if node.coord is not None else 1
 
 
 def _rank(type_: c_ast.Node) -> int:
     rank = 0
     while isinstance(type_, (c_ast.ArrayDecl, c_ast.PtrDecl)):
-        rank, type_ = rank + 1, type_.type
+        type_ = type_.type
+        rank += 1
     return rank
 
 
 def _with_inner(decl: c_ast.Decl, shape: Shape) -> c_ast.Decl:
     """The declaration of an array of one dimension with the inner extents of a shape."""
-    type_ = decl.type.type
+    assert isinstance(decl.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
+    type_: c_ast.Node = decl.type.type
     for extent in reversed(shape.extents):
         dim: c_ast.Node = c_ast.ID(extent[0], decl.coord)
         for name in extent[1:]:
             dim = c_ast.BinaryOp("*", dim, c_ast.ID(name, decl.coord), decl.coord)
         type_ = c_ast.ArrayDecl(type_, dim, [], decl.coord)
     pointer = c_ast.PtrDecl([], type_, decl.coord)
-    return c_ast.Decl(
-        decl.name, decl.quals, [], decl.storage, [], pointer, None, None, decl.coord
-    )
+    return c_ast.Decl(decl.name, decl.quals, [], decl.storage, [], pointer, None, None, decl.coord)
 
 
 def _role(arrays: tuple[Array, ...], name: str) -> str:

@@ -37,14 +37,21 @@ class Inliner:
 
     def all(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
         """The statements without calls that can be replaced."""
-        self.taken |= {n.name for i in items for n in nodes(i) if isinstance(n, (c_ast.ID, c_ast.Decl)) and n.name}
+        self.taken |= {
+            n.name
+            for i in items
+            for n in nodes(i)
+            if isinstance(n, (c_ast.ID, c_ast.Decl)) and n.name
+        }
         return [new for item in items for new in self._statement(item)]
 
     def _statement(self, node: c_ast.Node) -> list[c_ast.Node]:
         match node:
             case c_ast.FuncCall() if self._called(node) is not None:
                 return [self._expanded(node, None)]
-            case c_ast.Assignment(rvalue=c_ast.FuncCall() as call) if self._called(call) is not None:
+            case c_ast.Assignment(rvalue=c_ast.FuncCall() as call) if (
+                self._called(call) is not None
+            ):
                 return [self._expanded(call, (node.op, node.lvalue))]
             case c_ast.Decl(init=c_ast.FuncCall() as call) if self._called(call) is not None:
                 bare = copy.copy(node)
@@ -75,9 +82,7 @@ class Inliner:
         name = call.name.name if isinstance(call.name, c_ast.ID) else ""
         return None if name in self.skipped else self.functions.get(name)
 
-    def _expanded(
-        self, call: c_ast.FuncCall, target: tuple[str, c_ast.Node] | None
-    ) -> c_ast.Node:
+    def _expanded(self, call: c_ast.FuncCall, target: tuple[str, c_ast.Node] | None) -> c_ast.Node:
         function = self._called(call)
         assert function is not None
         name = function.decl.name
@@ -97,11 +102,11 @@ class Inliner:
     ) -> c_ast.Node:
         items = list(function.body.block_items or [])
         result: c_ast.Node | None = None
-        if items and isinstance(items[-1], c_ast.Return):
-            result = items.pop().expr
-        middle = next(
-            (n for i in items for n in nodes(i) if isinstance(n, c_ast.Return)), None
-        )
+        last = items[-1] if items else None
+        if isinstance(last, c_ast.Return):
+            result = last.expr
+            items = items[:-1]
+        middle = next((n for i in items for n in nodes(i) if isinstance(n, c_ast.Return)), None)
         if middle is not None or (target is not None and result is None):
             msg = f"{function.decl.name!r} does not return at its end alone"
             raise self.locator.error(
@@ -165,13 +170,13 @@ class Inliner:
         changed = {
             name: new
             for name, child in node.children()
-            if name not in {"field"}
+            if name != "field"
             and not (isinstance(node, c_ast.FuncCall) and name == "name")
             and (new := self._renamed(child, names)) is not child
         }
         result = replaced(node, changed) if changed else node
         new = names.get(node.name) if isinstance(node, c_ast.Decl) and node.name else None
-        if isinstance(new, c_ast.ID):
+        if isinstance(new, c_ast.ID) and isinstance(result, c_ast.Decl):
             result = copy.copy(result)
             result.name = new.name
         return result

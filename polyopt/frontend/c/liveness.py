@@ -121,7 +121,5 @@ def _sunk_body(body: c_ast.Node, decl: c_ast.Decl) -> c_ast.Node:
             return c_ast.Compound(inner, body.coord)
     if first_use(items, decl.name) != "write":
         return body
-    local = c_ast.Decl(
-        decl.name, [], [], [], [], decl.type, None, None, decl.coord
-    )
+    local = c_ast.Decl(decl.name, [], [], [], [], decl.type, None, None, decl.coord)
     return c_ast.Compound([local, *items], body.coord)

@@ -12,8 +12,8 @@ from polyopt.frontend.c.assemble import assemble
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.expressions import Lowering, set_of
-from polyopt.frontend.c.loops import blame_condition
 from polyopt.frontend.c.inlining import Inliner
+from polyopt.frontend.c.loops import blame_condition
 from polyopt.frontend.c.parse import deep_recursion, parse_condition
 from polyopt.frontend.c.region import choose_function, functions_of, region_of
 from polyopt.frontend.c.scope import Env, Parameter, Program, Substituted, Variable

@@ -7,6 +7,7 @@ needs to know of structs.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,12 @@ class Flattener:
                 return base
             case c_ast.StructRef():
                 inner = node.name
-                if _is_plain_deref(inner) and node.type == ".":
+                if (
+                    isinstance(inner, c_ast.UnaryOp)
+                    and inner.op == "*"
+                    and node.type == "."
+                    and not isinstance(inner.expr, c_ast.BinaryOp)
+                ):  # ``(*p).x`` is ``p->x``
                     base = self._path(inner.expr, steps)
                     steps.append(_Step("->", node.field.name))
                     return base
@@ -118,7 +124,7 @@ class Flattener:
         spelling, count, indirect = base, 0, isinstance(type_, c_ast.PtrDecl)
         dims: list[c_ast.Node | None] = []
         for step in steps:
-            if step.kind == "[" or step.kind == "->":
+            if step.kind in {"[", "->"}:
                 type_ = self._resolved(type_)
                 if not isinstance(type_, (c_ast.ArrayDecl, c_ast.PtrDecl)):
                     raise self._no_member(node, "is no array or pointer")
@@ -156,12 +162,12 @@ class Flattener:
 
     def _field(self, type_: c_ast.Node, name: str, node: c_ast.Node) -> c_ast.Node:
         found = self._resolved(type_)
-        if isinstance(found, c_ast.Struct) and not found.decls and found.name in self.structs:
-            found = self.structs[found.name]
+        if isinstance(found, c_ast.Struct) and not found.decls:
+            found = self.structs.get(found.name or "", found)
         if not isinstance(found, c_ast.Struct) or not found.decls:
             raise self._no_member(node, f"has no known member {name!r}")
         for decl in found.decls:
-            if decl.name == name:
+            if isinstance(decl, c_ast.Decl) and decl.name == name:
                 return decl.type
         raise self._no_member(node, f"has no member {name!r}")
 
@@ -173,21 +179,16 @@ class Flattener:
 
 def replaced(node: c_ast.Node, changed: Mapping[str, c_ast.Node]) -> c_ast.Node:
     """A node with some children exchanged, by the names that ``children()`` gives them."""
-    values: list[object] = []
-    slots = [slot for slot in node.__slots__ if slot not in {"coord", "__weakref__"}]
-    for slot in slots:
-        value = getattr(node, slot)
-        if isinstance(value, list):
-            items: list[object] = list(value)  # type: ignore[arg-type]
-            value = [changed.get(f"{slot}[{k}]", item) for k, item in enumerate(items)]
-        values.append(changed.get(slot, value))
-    return type(node)(*values, coord=node.coord)
-
-
-def _is_plain_deref(node: c_ast.Node) -> bool:
-    """``*p``, which with a member is ``p->``."""
-    is_deref = isinstance(node, c_ast.UnaryOp) and node.op == "*"
-    return is_deref and not isinstance(node.expr, c_ast.BinaryOp)
+    result = copy.copy(node)
+    for name, new in changed.items():
+        slot, bracket, rest = name.partition("[")
+        if bracket:
+            items: list[c_ast.Node] = list(getattr(result, slot))
+            items[int(rest.removesuffix("]"))] = new
+            setattr(result, slot, items)
+        else:
+            setattr(result, slot, new)
+    return result
 
 
 def _has_deref(node: c_ast.Node) -> bool:

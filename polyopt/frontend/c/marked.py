@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from polyopt.frontend.c.locate import Locator
     from polyopt.frontend.c.preprocess import Preprocessed
-    from polyopt.source import Span
 
 _MARK = re.compile(r"\s*#\s*pragma\s+(scop|endscop)\b")
 
@@ -57,9 +56,7 @@ def marks_in(text: Preprocessed) -> list[tuple[int, str]]:
     return [(line, match.group(1)) for line, match in found if match is not None]
 
 
-def marked_regions(
-    tree: c_ast.FileAST, text: Preprocessed, locator: Locator
-) -> tuple[Marked, ...]:
+def marked_regions(tree: c_ast.FileAST, text: Preprocessed, locator: Locator) -> tuple[Marked, ...]:
     """The marked regions in the order of the file.
 
     Raises ``ProgramSyntaxError`` for pragmas that do not pair up within one block.
@@ -136,9 +133,9 @@ def _in_block(
             if begin is None:
                 raise _not_here(locator, item)
             rest = items[position + 1 :]
-            first, last = items[begin].coord, item.coord
+            first, last = _line(items[begin]), _line(item)
             yield Marked(
-                function, items[begin + 1 : position], first.line, last.line,
+                function, items[begin + 1 : position], first, last,
                 scope.visible, (*rest, *scope.after), scope.local,
             )  # fmt: skip
             begin = None
@@ -154,6 +151,10 @@ def _in_block(
         msg = "this region runs off the end of its block"
         hint = "put #pragma endscop into the same block as #pragma scop"
         raise locator.error(ProgramSyntaxError, items[begin], msg, hint=hint)
+
+
+def _line(node: c_ast.Node) -> int:
+    return node.coord.line if node.coord is not None else 1
 
 
 def _not_here(locator: Locator, node: c_ast.Node) -> Exception:

@@ -267,9 +267,7 @@ class _Opaque:
         self.target = variable
         return Put(index, self._value(value, variable.type, env))
 
-    def _element(
-        self, target: c_ast.Node, lowering: Lowering
-    ) -> tuple[Variable, tuple[Expr, ...]]:
+    def _element(self, target: c_ast.Node, lowering: Lowering) -> tuple[Variable, tuple[Expr, ...]]:
         if isinstance(target, c_ast.ID):
             binding = lowering.env.get(target.name)
             if isinstance(binding, Variable) and not binding.extents:

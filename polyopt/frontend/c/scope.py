@@ -131,18 +131,14 @@ class Env:
 
     def saved(self) -> list[tuple[Env, dict[str, Binding]]]:
         """What this scope and those around it bind now, for ``restore``."""
-        result: list[tuple[Env, dict[str, Binding]]] = []
-        scope: Env | None = self
-        while scope is not None:
-            result.append((scope, dict(scope._names)))
-            scope = scope.outer
-        return result
+        around = [] if self._outer is None else self._outer.saved()
+        return [(self, dict(self._names)), *around]
 
-    @staticmethod
-    def restore(saved: list[tuple[Env, dict[str, Binding]]]) -> None:
-        """Bind names as they were."""
-        for scope, names in saved:
-            scope._names = dict(names)
+    def restore(self, saved: list[tuple[Env, dict[str, Binding]]]) -> None:
+        """Bind the names of this scope and those around it as they were."""
+        self._names = dict(saved[0][1])
+        if self._outer is not None:
+            self._outer.restore(saved[1:])
 
     def get(self, name: str) -> Binding | None:
         """What the name means here, or ``None``."""

@@ -74,12 +74,12 @@ class Statements:
             return self._lower(node, env, place)
         except (NonAffineError, UnsupportedError) as error:
             self.program.restore(before)
-            Env.restore(names)
+            env.restore(names)
             try:
                 found = as_block(self.program, node, env, place)
             except UserError:
                 self.program.restore(before)
-                Env.restore(names)
+                env.restore(names)
                 raise error from None
             if found is None:
                 return []
