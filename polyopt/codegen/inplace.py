@@ -84,6 +84,9 @@ def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> 
     undefines = [f"#undef {name}" for name, _ in support]
     if "omp_get_thread_num(" in text:
         undefines += ["#ifndef _OPENMP", "#undef omp_get_thread_num", "#endif"]
+    if place.apart:
+        defines += _APART
+        undefines.append("#undef apart")
     if "#pragma omp" in text:  # a compiler that is not asked for OpenMP need not say so
         defines += _QUIET
         undefines.append("#pragma GCC diagnostic pop")
@@ -166,11 +169,18 @@ def _tests(program: Program, place: Place) -> Iterator[str]:
         yield f"({text})" if "||" in text or "?" in text else text
     for one, two in place.apart:
         first, second = (_span(program.scop.array(name), program, place) for name in (one, two))
-        yield f"({first[1]} <= {second[0]} || {second[1]} <= {first[0]})"
+        yield f"apart({', '.join((*first, *second))})"
+
+
+#: whether what lies from ``a`` to ``last_a`` and from ``b`` to ``last_b`` has no byte in common
+_APART = (
+    "#define apart(a, last_a, b, last_b) \\",
+    "    ((char *)(&(last_a) + 1) <= (char *)&(b) || (char *)(&(last_b) + 1) <= (char *)&(a))",
+)
 
 
 def _span(array: Array, program: Program, place: Place) -> tuple[str, str]:
-    """The addresses of an array's first byte, and of the byte after its last."""
+    """The first and the last element of an array."""
     context, names = program.scop.context, dict(place.spelling.sizes)
     last: list[str] = []
     for extent in array.extents:
@@ -181,4 +191,4 @@ def _span(array: Array, program: Program, place: Place) -> tuple[str, str]:
         )
     start = place.spelling.element(array.name, ["0"] * array.rank)
     end = place.spelling.element(array.name, last)
-    return f"(char *)&{start}", f"(char *)(&{end} + 1)"
+    return start, end

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import UnsupportedError, UserError
-from polyopt.frontend.c.assemble import assemble
+from polyopt.frontend.c.assemble import UNKNOWN_EXTENT, assemble
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.delinearize import delinearized
 from polyopt.frontend.c.inbounds import within_arrays
@@ -29,7 +29,7 @@ from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
 from polyopt.ir.block import Block
 from polyopt.ir.types import BOOL
-from polyopt.isl import affine_constant, affine_param, params_space
+from polyopt.isl import affine_constant, affine_param, constant_value, params_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -315,8 +315,20 @@ class _Region:
         needed = scop.context.gist(stated)
         return RegionScop(
             scop, self.region.first, self.region.last, elements, sizes, needed,
-            () if self.disjoint else Pointers(self.region, self.members).pairs(scop), reasons,
+            () if self.disjoint else self._apart(scop), reasons,
         )  # fmt: skip
+
+    def _apart(self, scop: Scop) -> tuple[tuple[str, str], ...]:
+        """Pairs of arrays to be tested for overlap."""
+        pairs = Pointers(self.region, self.members).pairs(scop)
+        for name in (name for pair in pairs for name in pair):
+            array = scop.array(name)
+            if any(constant_value(extent) == UNKNOWN_EXTENT for extent in array.extents):
+                msg = f"data decide which elements {name!r} has, so that it may overlap with others"
+                hint = "declare it restrict or with its extent, or state #pragma polyopt disjoint"
+                assert array.span is not None
+                raise self.locator.error(UnsupportedError, array.span, msg, hint=hint)
+        return pairs
 
     def _spelled(self, array: Array) -> str:
         member, shape = self.members.get(array.name), self.shapes.get(array.name)

@@ -155,12 +155,12 @@ class _Engine(pcpp.Preprocessor):
         curdir: str,
         includepath: str,
     ) -> None:
-        """A standard header is empty; any other that is missing is a mistake."""
+        """A header of the system is empty; any other that is missing is a mistake."""
         del curdir
-        if not is_system_include or is_malformed:
+        if not is_system_include or is_malformed or not _is_of_system(includepath):
             line = _line_with(self._source, includepath)
             msg = f"cannot find the included file {includepath!r}"
-            self._mistake(msg, line, "put it beside the C file")
+            self._mistake(msg, line, "put it beside the C file, or give its folder: -I DIR")
         raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
 
     def on_directive_handle(
@@ -201,6 +201,22 @@ class _Engine(pcpp.Preprocessor):
         """One line with the macros known at the end of the file."""
         lead = text[: len(text) - len(text.lstrip())]
         return lead + "".join(t.value for t in self.expand_macros(self.tokenize(text.lstrip())))
+
+
+#: headers that every system has, also one whose folders are elsewhere
+_STANDARD = frozenset(
+    """assert complex ctype errno fenv float inttypes iso646 limits locale malloc math memory omp
+    pthread setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn
+    string strings tgmath threads time uchar unistd wchar wctype sys/time sys/types sys/resource
+    sys/stat sys/mman fcntl sched alloca immintrin xmmintrin emmintrin x86intrin arm_neon""".split()
+)
+_SYSTEM = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")
+
+
+def _is_of_system(name: str) -> bool:
+    """Whether an included file is one of the system's: it only says what libraries offer."""
+    standard = name.removesuffix(".h") in _STANDARD
+    return standard or any(Path(folder, name).is_file() for folder in _SYSTEM)
 
 
 def _whole(source: Source, line: int) -> Span:
