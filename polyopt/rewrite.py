@@ -96,6 +96,7 @@ def rewrite(file: str | Path, options: Rewriting | None = None) -> RewrittenFile
     source, regions = regions_in(file, options)
     lines = source.text.split("\n")
     taken = frozenset(re.findall(r"[A-Za-z_]\w*", source.text)) | {"threads", "apart", "a_", "b_"}
+    _check_sizes(options.sizes, regions)
     done = tuple(_rewritten(region, lines, taken, options) for region in regions)
     for region in reversed(done):
         if region.error is None:
@@ -107,6 +108,16 @@ def _check(options: Rewriting) -> None:
     if options.fuse not in FUSIONS:
         msg = f"{options.fuse!r} is no way of fusing loops"
         raise InvalidOptionError(msg, hint="there are: " + ", ".join(FUSIONS))
+
+
+def _check_sizes(sizes: Mapping[str, int], regions: Sequence[RegionScop | Declined]) -> None:
+    taken = [region for region in regions if not isinstance(region, Declined)]
+    known = {name for region in taken for name in region.scop.params}
+    for name in sizes:
+        if taken and name not in known:
+            msg = f"no region has a size {name!r}"
+            hint = f"there are: {', '.join(sorted(known))}" if known else "they have none"
+            raise InvalidOptionError(msg, hint=hint)
 
 
 def has_marks(file: str | Path) -> bool:

@@ -48,7 +48,12 @@ def test_what_stands_outside_stays_byte_for_byte(path):
     for region in done.regions:
         before = "\n".join(lines[end : region.first - 1])
         assert rest.startswith(before)
-        rest = rest.removeprefix(before).lstrip("\n").removeprefix(region.code.strip("\n")).lstrip("\n")
+        rest = (
+            rest.removeprefix(before)
+            .lstrip("\n")
+            .removeprefix(region.code.strip("\n"))
+            .lstrip("\n")
+        )
         end = region.last
     assert rest == "\n".join(lines[end:]).lstrip("\n")
     assert not re.search(r"pragma (end)?scop", done.text)
@@ -80,7 +85,9 @@ def test_rewritten_files_are_clean_under_the_sanitizers(path, tmp_path):
 def test_a_macro_of_the_command_line_counts(tmp_path):
     path = FOLDER / "macros.c"
     text = rewrite(path, Rewriting(defines={"N": 11})).text
-    assert output("gcc", text, tmp_path, "-DN=11") == output("gcc", path.read_text(), tmp_path, "-DN=11")
+    assert output("gcc", text, tmp_path, "-DN=11") == output(
+        "gcc", path.read_text(), tmp_path, "-DN=11"
+    )
 
 
 def test_lines_end_as_they_did(tmp_path):
@@ -95,5 +102,7 @@ def test_lines_end_as_they_did(tmp_path):
 def test_bytes_of_other_encodings_stay(tmp_path):
     path = tmp_path / "latin.c"
     head = b"/* \xe4\xf6\xfc */ static float a[9];\nvoid f(void) {\n"
-    path.write_bytes(head + b"#pragma scop\nfor (int i = 0; i < 9; i++) a[i] = i;\n#pragma endscop\n}\n")
+    path.write_bytes(
+        head + b"#pragma scop\nfor (int i = 0; i < 9; i++) a[i] = i;\n#pragma endscop\n}\n"
+    )
     assert rewrite(path).data.startswith(head)

@@ -59,23 +59,23 @@ NESTS = (
     "for (i = 0; i < N; i++) b[i] = a[at[i]] {op} {c}u;",
     "for (i = 0; i < N; i++) a[at[i]] += b[i] {op} {c}u;",
     "for (i = 0; i < N; i++) {{ if (a[i] % {d}u == 0) continue; b[i] {op}= a[i]; }}",
-    "for (i = 0; i < N; i++) {{ word v = a[i] % 97u; int k = 0; while (v > 1u && k < 9) {{"
-    " v = v % 2u ? v * 3u + 1u : v / 2u; k++; }} b[i] {op}= (word)k; }}",
-    "for (i = 0; i < N; i++) {{ double sum = {c}; for (k = start[i]; k < start[i + 1]; k++)"
-    " sum += x[at[k]]; y[i] = sum; }}",
+    ("for (i = 0; i < N; i++) {{ word v = a[i] % 97u; int k = 0; while (v > 1u && k < 9) {{"
+    " v = v % 2u ? v * 3u + 1u : v / 2u; k++; }} b[i] {op}= (word)k; }}"),
+    ("for (i = 0; i < N; i++) {{ double sum = {c}; for (k = start[i]; k < start[i + 1]; k++)"
+    " sum += x[at[k]]; y[i] = sum; }}"),
     "for (i = 0; i < N; i++) for (k = start[i]; k < start[i + 1]; k++) grid[at[k]][{c}] += a[i];",
     "for (i = 0; i < N; i++) {{ total += a[i]; if (b[i] > {c}00u) total {op}= b[i]; }}",
     "for (i = 0; i < N; i++) {{ if (x[i] > {c}0) {{ found = i; break; }} }}",
-    "for (i = 1; i < N; i++) for (j = 1; j < M; j++)"
-    " AT(flat, i, j) {op}= AT(flat, i - 1, j) + flat[i * M + j - 1];",
+    ("for (i = 1; i < N; i++) for (j = 1; j < M; j++)"
+    " AT(flat, i, j) {op}= AT(flat, i - 1, j) + flat[i * M + j - 1];"),
     "for (i = 0; i < N; i++) for (j = 0; j < M; j++) grid[i][j] = flat[i * M + j] {op} a[i];",
     "for (i = 0; i < N; i++) {{ cells[i].key {op}= a[i]; cells[i].weight += x[i]; }}",
     "for (i = 0; i < N; i++) bump(M, grid[i], a[i] {op} {c}u);",
     "for (j = 0; j < M; j++) {{ s = 0; for (i = 0; i < N; i++) s += grid[i][j]; flat[j] = s; }}",
     "for (i = 0; i < N; i++) for (j = 0; j <= i && j < M; j++) z[i][j] = x[i] * {c} + j;",
     "for (t = 0; t < {d}; t++) for (i = 1; i < N - 1; i++) a[i] = a[i - 1] + a[i + 1] {op} {c}u;",
-    "for (i = 0; i < N; i++) for (j = 0; j < M; j++) {{ if ((i + j) % {d} == 0) z[i][j] = 1;"
-    " else if (grid[i][j] > a[i]) z[i][j] += y[i]; }}",
+    ("for (i = 0; i < N; i++) for (j = 0; j < M; j++) {{ if ((i + j) % {d} == 0) z[i][j] = 1;"
+    " else if (grid[i][j] > a[i]) z[i][j] += y[i]; }}"),
     "for (i = 0; i < N / 2; i++) y[2 * i] = x[i] + y[2 * i + 1];",
 )  # fmt: skip
 

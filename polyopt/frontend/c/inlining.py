@@ -65,8 +65,48 @@ class Inliner:
                 )]  # fmt: skip
             case c_ast.For() | c_ast.While() | c_ast.DoWhile() | c_ast.If():
                 return [self._nested(node)]
+            case c_ast.Assignment() | c_ast.Decl():
+                return self._hoisted(node)
             case _:
                 return [node]
+
+    def _hoisted(self, node: c_ast.Assignment | c_ast.Decl) -> list[c_ast.Node]:
+        """``x = 1 + f(a);`` as ``T f_1 = f(a); x = 1 + f_1;``, where it is evaluated anyway."""
+        value = node.rvalue if isinstance(node, c_ast.Assignment) else node.init
+        calls: list[tuple[c_ast.FuncCall, c_ast.ID]] = []
+        new = None if value is None else self._without_calls(value, calls)
+        if not calls or new is None:
+            return [node]
+        before: list[c_ast.Node] = []
+        for call, name in calls:
+            function = self._called(call)
+            assert function is not None
+            type_ = function.decl.type.type
+            decl = c_ast.Decl(name.name, [], [], [], [], type_, call, None, call.coord)
+            before += self._statement(decl)
+        changed = replaced(node, {"rvalue" if isinstance(node, c_ast.Assignment) else "init": new})
+        return [*before, changed]
+
+    def _without_calls(
+        self, node: c_ast.Node, calls: list[tuple[c_ast.FuncCall, c_ast.ID]]
+    ) -> c_ast.Node:
+        """An expression with names in place of calls; ``calls`` gets both."""
+        if isinstance(node, c_ast.TernaryOp):
+            return node
+        if isinstance(node, c_ast.BinaryOp) and node.op in {"&&", "||"}:
+            return node
+        changed = {
+            name: new
+            for name, child in node.children()
+            if (new := self._without_calls(child, calls)) is not child
+        }
+        node = replaced(node, changed) if changed else node
+        if not isinstance(node, c_ast.FuncCall) or self._called(node) is None:
+            return node
+        assert isinstance(node.name, c_ast.ID)
+        name = c_ast.ID(self._fresh(node.name.name), node.coord)
+        calls.append((node, name))
+        return name
 
     def _nested(self, node: c_ast.Node) -> c_ast.Node:
         changed: dict[str, c_ast.Node] = {}
@@ -89,7 +129,7 @@ class Inliner:
         if name in self._open:
             msg = f"{name!r} calls itself"
             raise self.locator.error(
-                UnsupportedError, call, msg, hint="write the recursion as a loop"
+                UnsupportedError, call.name, msg, hint="write the recursion as a loop"
             )
         self._open.append(name)
         try:

@@ -238,7 +238,9 @@ def _check_range(program: Program, node: c_ast.For, type_: ScalarType, domain: S
     if domain.involves_dims(dim_type.param, 0, domain.dim(dim_type.param)) or domain.is_empty():
         return
     values = domain.project_out(dim_type.set, 0, last)
-    if not (values.dim_has_upper_bound(dim_type.set, 0) and values.dim_has_lower_bound(dim_type.set, 0)):
+    if not (
+        values.dim_has_upper_bound(dim_type.set, 0) and values.dim_has_lower_bound(dim_type.set, 0)
+    ):
         return
     low, high = values.dim_min_val(0).to_python(), values.dim_max_val(0).to_python()
     least, most = type_.range

@@ -150,7 +150,8 @@ def _in_block(
     if begin is not None:
         msg = "this region runs off the end of its block"
         hint = "put #pragma endscop into the same block as #pragma scop"
-        raise locator.error(ProgramSyntaxError, items[begin], msg, hint=hint)
+        span = locator.line_span(_line(items[begin]))
+        raise locator.error(ProgramSyntaxError, span, msg, hint=hint)
 
 
 def _line(node: c_ast.Node) -> int:
@@ -160,7 +161,7 @@ def _line(node: c_ast.Node) -> int:
 def _not_here(locator: Locator, node: c_ast.Node) -> Exception:
     msg = "this region does not begin and end in one block"
     hint = "put both pragmas into the same block of one function"
-    return locator.error(ProgramSyntaxError, node, msg, hint=hint)
+    return locator.error(ProgramSyntaxError, locator.line_span(_line(node)), msg, hint=hint)
 
 
 def _word(node: c_ast.Node) -> str:

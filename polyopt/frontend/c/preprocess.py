@@ -205,10 +205,56 @@ class _Engine(pcpp.Preprocessor):
 
 #: headers that every system has, also one whose folders are elsewhere
 _STANDARD = frozenset(
-    """assert complex ctype errno fenv float inttypes iso646 limits locale malloc math memory omp
-    pthread setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn
-    string strings tgmath threads time uchar unistd wchar wctype sys/time sys/types sys/resource
-    sys/stat sys/mman fcntl sched alloca immintrin xmmintrin emmintrin x86intrin arm_neon""".split()
+    [
+        "assert",
+        "complex",
+        "ctype",
+        "errno",
+        "fenv",
+        "float",
+        "inttypes",
+        "iso646",
+        "limits",
+        "locale",
+        "malloc",
+        "math",
+        "memory",
+        "omp",
+        "pthread",
+        "setjmp",
+        "signal",
+        "stdalign",
+        "stdarg",
+        "stdatomic",
+        "stdbool",
+        "stddef",
+        "stdint",
+        "stdio",
+        "stdlib",
+        "stdnoreturn",
+        "string",
+        "strings",
+        "tgmath",
+        "threads",
+        "time",
+        "uchar",
+        "unistd",
+        "wchar",
+        "wctype",
+        "sys/time",
+        "sys/types",
+        "sys/resource",
+        "sys/stat",
+        "sys/mman",
+        "fcntl",
+        "sched",
+        "alloca",
+        "immintrin",
+        "xmmintrin",
+        "emmintrin",
+        "x86intrin",
+        "arm_neon",
+    ]
 )
 _SYSTEM = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")
 

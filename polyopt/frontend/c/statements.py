@@ -58,7 +58,7 @@ class Statements:
     def block(self, items: list[c_ast.Node], env: Env, place: Place) -> list[Item]:
         """The items of a block, in the given scope."""
         result: list[Item] = []
-        for item in without_continue(items):
+        for item in items:
             result += self.lower(item, env, place)
         return result
 
@@ -129,7 +129,8 @@ class Statements:
     # -- loops and conditions ----------------------------------------------------------------
     def _for(self, node: c_ast.For, env: Env, place: Place) -> list[Item]:
         found = header(self.program, node, env, place)
-        body = self.lower(node.stmt, found.env.inner(), found.place)
+        inside = without_continue(node.stmt)
+        body = self.lower(inside, found.env.inner(), found.place)
         self.program.taken.discard(found.iterator)
         return [LoopRecord(found.iterator, tuple(body), found.step)] if body else []
 
@@ -310,8 +311,9 @@ class Statements:
         return record
 
 
-def without_continue(items: list[c_ast.Node]) -> list[c_ast.Node]:
-    """``if (c) { a; continue; } b;`` as ``if (c) { a; } else { b; }``."""
+def without_continue(body: c_ast.Node) -> c_ast.Node:
+    """A loop's body, ``{ if (c) { a; continue; } b; }`` as ``{ if (c) { a; } else { b; } }``."""
+    items = list(body.block_items or []) if isinstance(body, c_ast.Compound) else []
     for position, item in enumerate(items):
         if not isinstance(item, c_ast.If) or item.iffalse is not None:
             continue
@@ -319,9 +321,10 @@ def without_continue(items: list[c_ast.Node]) -> list[c_ast.Node]:
         if kept is None:
             continue
         then = c_ast.Compound(kept, item.coord)
-        rest = c_ast.Compound(items[position + 1 :], item.coord)
-        return [*items[:position], c_ast.If(item.cond, then, rest, item.coord)]
-    return items
+        rest = without_continue(c_ast.Compound(items[position + 1 :], item.coord))
+        chosen = c_ast.If(item.cond, then, rest, item.coord)
+        return c_ast.Compound([*items[:position], chosen], body.coord)
+    return body
 
 
 def _before_continue(node: c_ast.Node | None) -> list[c_ast.Node] | None:

@@ -96,6 +96,20 @@ int main(void)
             continue;
         y[i] = x[col[i] % NR];
     }
+    for (i = 0; i < NR; i++) {
+        if (i > 3) {
+            y[i] += 1;
+            if (i > 30)
+                continue;
+        }
+        if (i % 2 == 0) {
+            y[i] += 2;
+            continue;
+        }
+        if (i == 7)
+            continue;
+        y[i] += 4;
+    }
 #pragma endscop
     for (i = 0; i < 8; i++)
         printf("%d %d\n", hist[i], found);
