@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.cexpr import c_expression, c_local
+from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.names import c_name, fresh
+from polyopt.codegen.wrapping import c_local
 from polyopt.ir.block import Leave, Let, Put, Repeat, When, actions_in
 from polyopt.ir.expr import Const, Local, walk
 

@@ -45,7 +45,6 @@ from polyopt.codegen.ctext import (
 )
 from polyopt.errors import InternalError
 from polyopt.ir import build
-from polyopt.ir.block import Block
 from polyopt.ir.expr import (
     Affine,
     Binary,
@@ -56,12 +55,10 @@ from polyopt.ir.expr import (
     Expr,
     Inside,
     Load,
-    Local,
     Select,
     Unary,
     Within,
     loads,
-    walk,
 )
 from polyopt.ir.types import BOOL, F32, F64, I32, I64, U32, U64, ScalarType, promote_c
 
@@ -98,23 +95,6 @@ def c_expression(
     if isinstance(expr, Cast) and narrowed:
         return replace(convert(exact(printer.print(expr.operand))), type=F32)
     return printer.print(expr)
-
-
-def needs_wrapv(expr: Expr) -> bool:
-    """Whether printed C relies on signed overflow that wraps: compile it with ``-fwrapv``."""
-    if isinstance(expr, Block):
-        known = {id(n): c_local("x", n.type) for n in walk(expr) if isinstance(n, Local)}
-        return any(_wraps(part, known) for part in expr.children)
-    return _wraps(expr, {})
-
-
-def _wraps(expr: Expr, known: Mapping[int, CText]) -> bool:
-    return c_expression(expr, lambda _: "x", lambda _: "x", lambda _: "x", known=known).wraps
-
-
-def c_local(name: str, type_: ScalarType) -> CText:
-    """The name of a variable of a type."""
-    return CText(name, PRIMARY, type_, type_, whole(type_))
 
 
 class _Printer:

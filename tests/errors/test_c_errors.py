@@ -81,7 +81,12 @@ UNSUPPORTED = [
     ("int i = 0; while (i < n) { i++; }", "while (i < n) { i++; }", "while loop", "for (int i"),
     ("int i = 0; do { i++; } while (i < n);", "do { i++; }", "do-while loop", "for (int i"),
     (LOOP + "{ if (i > 3) break; x[i] = 0; }", "break", "break", "bound"),
-    (LOOP + "{ if (i > 3) { x[i] = 1; if (i > 4) continue; } x[i] = 0; }", "continue", "continue", "if"),
+    (
+        LOOP + "{ if (i > 3) { x[i] = 1; if (i > 4) continue; } x[i] = 0; }",
+        "continue",
+        "continue",
+        "if",
+    ),
     ("x[0] = 1; goto end;", "goto", "goto", "loops"),
     ("switch (n) { case 1: x[0] = 0; }", "switch (n) { case 1: x[0] = 0; }", "switch", "if"),
     (LOOP + "foo(i);", "foo(i)", "call for its effect", "math functions"),
