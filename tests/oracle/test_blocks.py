@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from polyopt.errors import (
 )
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Within, walk
+from polyopt.library import kernels_dir
 
 SPMV = """
 #pragma polyopt inbounds
@@ -123,6 +126,19 @@ def test_interpreter_and_both_forms_of_c_agree(name, n):
         found = results(kernel, scop, arrays)
         for array, values in expected.items():
             np.testing.assert_array_equal(found[array], values, err_msg=f"{name}: {array}")
+
+
+@pytest.mark.parametrize("name", ["tiny", "test"])
+def test_finite_elements_as_the_reference_has_them(name):
+    path = kernels_dir() / "affine" / "smvp"
+    scop = po.parse_c(path.with_suffix(".c"))
+    described = runpy.run_path(str(path.with_suffix(".py")))
+    sizes = described["SIZES"][name]
+    arrays = described["inputs"](np.random.default_rng(3), sizes)
+    expected = described["reference"](**arrays, **sizes)["w"]
+    np.testing.assert_allclose(interpret(scop, sizes, arrays)["w"], expected, rtol=1e-12)
+    found = results(po.auto(scop).compile(), scop, arrays)["w"]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_rows_of_a_sparse_product_are_shared_by_threads():
