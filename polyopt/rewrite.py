@@ -95,7 +95,7 @@ def rewrite(file: str | Path, options: Rewriting | None = None) -> RewrittenFile
     _check(options)
     source, regions = regions_in(file, options)
     lines = source.text.split("\n")
-    taken = frozenset(re.findall(r"[A-Za-z_]\w*", source.text)) | {"threads", "apart", "a_", "b_"}
+    taken = frozenset(re.findall(r"[A-Za-z_]\w*", source.text))
     _check_sizes(options.sizes, regions)
     done = tuple(_rewritten(region, lines, taken, options) for region in regions)
     for region in reversed(done):

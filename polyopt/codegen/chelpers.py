@@ -85,16 +85,16 @@ def macros(*texts: str) -> list[tuple[str, str]]:
 
 
 _VALUES = {
-    "min": "a_ < b_ ? a_ : b_",
-    "max": "a_ > b_ ? a_ : b_",
-    "abs": "a_ < 0 ? -a_ : a_",
-    "floordiv": "a_ / b_ - ((a_ % b_ != 0) & ((a_ < 0) != (b_ < 0)))",
-    "floormod": "a_ % b_ + (((a_ % b_ != 0) & ((a_ % b_ < 0) != (b_ < 0))) ? b_ : 0)",
+    "min": "a__ < b__ ? a__ : b__",
+    "max": "a__ > b__ ? a__ : b__",
+    "abs": "a__ < 0 ? -a__ : a__",
+    "floordiv": "a__ / b__ - ((a__ % b__ != 0) & ((a__ < 0) != (b__ < 0)))",
+    "floormod": "a__ % b__ + (((a__ % b__ != 0) & ((a__ % b__ < 0) != (b__ < 0))) ? b__ : 0)",
 }
 
 
 def _macro(name: str, type_: ScalarType) -> str:
     names = ["a"] if name == "abs" else ["a", "b"]
-    values = ", ".join(f"{n}_ = ({n})" for n in names)
+    values = ", ".join(f"{n}__ = ({n})" for n in names)
     head = f"#define {helper_name(name, type_)}({', '.join(names)})"
     return f"{head} __extension__({{ {type_.c_name} {values}; {_VALUES[name]}; }})"

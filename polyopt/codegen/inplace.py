@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.c import LEAST_WORK, body_lines, pointer, pool, size_of
 from polyopt.codegen.chelpers import macros
 from polyopt.codegen.generate import generate
+from polyopt.codegen.names import fresh
 from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import c_condition, c_extent
 from polyopt.isl import affine_constant, constant_value
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.loops import Function
     from polyopt.codegen.spelling import Spelling
-    from polyopt.ir.scop import Array
     from polyopt.isl import Set
     from polyopt.transform.program import Program
 
@@ -63,40 +63,69 @@ class Place:
 def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> str:
     """The C block that stands for a program, with a comment of ``notes`` before it."""
     function = generate(program, program.scop.name, place.spelling)
-    body = body_lines(function.body, 2)
+    team = fresh("threads", place.spelling.taken)
+    tests = list(_tests(program, place))
+    before, after = _guarded(function, place, tests, team)
+    text = "\n".join([*before, *after])
+    head, tail = _support(program, place, text, team)
+    start = "\n".join([*_comment(notes), "{", *head, *before])
+    end = "\n".join([*after, *tail, "}"])
+    result = _indented(_basic(start), place.indent) + "\n"
+    if after:
+        result += place.original.rstrip("\n") + "\n"
+    return result + _indented(_basic(end), place.indent) + "\n"
+
+
+def _guarded(
+    function: Function, place: Place, tests: list[str], team: str
+) -> tuple[list[str], list[str]]:
+    """The lines before and after the source's own text; none after where that is not needed."""
+    names = [b.name for b in function.buffers] + [b.pool for b in function.private]
+    free = [f"free({name});" for name in names]
+    allocation = list(_allocation(function, team))
+    depth = 1 + bool(tests) + bool(names)
+    body = [_with_team(line, team) for line in body_lines(function.body, depth)]
     if place.threads == 1:
         body = [line for line in body if not line.startswith("#pragma omp parallel")]
-    tests = list(_tests(program, place))
-    heap = [*function.buffers, *function.private]
-    names = [b.name for b in function.buffers] + [b.pool for b in function.private]
-    lines = [*_allocation(function)]
-    tests += names
-    if tests:
-        joined = f"\n{_INDENT * 2}&& ".join(tests)
-        lines += [f"{_INDENT}if ({joined}) {{", *body, f"{_INDENT}}} else {{"]
-    else:
-        lines += [line.removeprefix(_INDENT) for line in body]
-    text = "\n".join(lines)
-    head = [*_threads(program, text, place), *_externs(bool(heap))]
-    tail = [f"{_INDENT}free({name});" for name in names]
-    support = macros("\n".join(body), "\n".join(tests))
-    defines = [line for _, line in support]
-    undefines = [f"#undef {name}" for name, _ in support]
+    if not tests and not names:
+        return body, []
+    pad, inner = _INDENT, _INDENT * 2
+    if not names:
+        return [_if(tests, pad), *body, f"{pad}}} else {{"], [f"{pad}}}"]
+    if not tests:
+        start = [*(pad + line for line in allocation), _if(names, pad), *body, f"{pad}}} else {{"]
+        return start, [f"{pad}}}", *(pad + line for line in free)]
+    # sizes are tested before anything is allocated by them
+    done = fresh("done", place.spelling.taken)
+    start = [f"{pad}int {done} = 0;", _if(tests, pad), *(inner + line for line in allocation)]
+    start += [_if(names, inner), *body, f"{inner}{_INDENT}{done} = 1;", f"{inner}}}"]
+    start += [*(inner + line for line in free), f"{pad}}}", f"{pad}if (!{done}) {{"]
+    return start, [f"{pad}}}"]
+
+
+def _if(tests: Sequence[str], pad: str) -> str:
+    joined = f"\n{pad}{_INDENT}&& ".join(tests)
+    return f"{pad}if ({joined}) {{"
+
+
+def _support(program: Program, place: Place, text: str, team: str) -> tuple[list[str], list[str]]:
+    """What the code declares and defines for itself, and what takes it back."""
+    found = macros(text)
+    head = [*_threads(program, text, place, team)]
+    if "aligned_alloc(" in text:
+        head.append(f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);")
+        head.append(f"{_INDENT}extern void free(void *);")
+    head += [line for _, line in found]
+    tail = [f"#undef {name}" for name, _ in found]
     if "omp_get_thread_num(" in text:
-        undefines += ["#ifndef _OPENMP", "#undef omp_get_thread_num", "#endif"]
+        tail += ["#ifndef _OPENMP", "#undef omp_get_thread_num", "#endif"]
     if place.apart:
-        defines += _APART
-        undefines.append("#undef apart")
+        head += _APART
+        tail.append("#undef apart")
     if "#pragma omp" in text:  # a compiler that is not asked for OpenMP need not say so
-        defines += _QUIET
-        undefines.append("#pragma GCC diagnostic pop")
-    comment = _comment(notes)
-    before = _basic("\n".join([*comment, "{", *head, *defines, *lines]))
-    after = "\n".join([*tail, *undefines, "}"])
-    result = _indented(before, place.indent) + "\n"
-    if tests:
-        result += place.original.rstrip("\n") + "\n" + f"{place.indent}{_INDENT}}}\n"
-    return result + _indented(after, place.indent) + "\n"
+        head += _QUIET
+        tail.append("#pragma GCC diagnostic pop")
+    return head, tail
 
 
 def _comment(notes: Sequence[str]) -> list[str]:
@@ -118,26 +147,28 @@ def _basic(text: str) -> str:
     return _WORD.sub(lambda found: _BASIC[found.group()], text)
 
 
-def _externs(heap: bool) -> Iterator[str]:  # noqa: FBT001
-    if heap:
-        yield f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);"
-        yield f"{_INDENT}extern void free(void *);"
+def _with_team(line: str, team: str) -> str:
+    """A line whose pragma asks for a team of threads, by the name of their number."""
+    if not line.startswith("#pragma omp parallel"):
+        return line
+    line = line.replace("num_threads(threads)", f"num_threads({team})")
+    return re.sub(r"\(8 \* threads\)\)$", f"(8 * {team}))", line)
 
 
-def _allocation(function: Function) -> Iterator[str]:
+def _allocation(function: Function, team: str) -> Iterator[str]:
     for buffer in function.buffers:
-        yield f"{_INDENT}{pointer(buffer)} = {_aligned(size_of(buffer))};"
+        yield f"{pointer(buffer)} = {_aligned(size_of(buffer))};"
     for buffer in function.private:
-        yield f"{_INDENT}{pool(buffer)} = {_aligned(size_of(buffer, 'threads'))};"
+        yield f"{pool(buffer)} = {_aligned(size_of(buffer, team))};"
 
 
 def _aligned(size: str) -> str:
     return f"aligned_alloc(64, ({size} + 63) / 64 * 64)"
 
 
-def _threads(program: Program, text: str, place: Place) -> Iterator[str]:
+def _threads(program: Program, text: str, place: Place, team: str) -> Iterator[str]:
     """What parallel loops ask of OpenMP, for compilers with and without it."""
-    if not re.search(r"\bthreads\b", text):
+    if not re.search(rf"\b{team}\b", text):
         return
     own = "omp_get_thread_num(" in text
     limit = "omp_get_max_threads()" if place.threads is None else str(place.threads)
@@ -152,13 +183,13 @@ def _threads(program: Program, text: str, place: Place) -> Iterator[str]:
             work = re.sub(rf"\b{re.escape(name)}\b", spelled, work)
         work = re.sub(r"^\d+", lambda found: f"{found.group()}.0", work)
         limit = f"{work} < {LEAST_WORK} ? 1 : {limit}"
-    yield f"{_INDENT}const int threads = {limit};"
+    yield f"{_INDENT}const int {team} = {limit};"
     yield "#else"
-    yield f"{_INDENT}const int threads = 1;"
+    yield f"{_INDENT}const int {team} = 1;"
     if own:
         yield "#define omp_get_thread_num() 0"
     yield "#endif"
-    yield f"{_INDENT}(void)threads;"
+    yield f"{_INDENT}(void){team};"
 
 
 def _tests(program: Program, place: Place) -> Iterator[str]:
@@ -168,7 +199,7 @@ def _tests(program: Program, place: Place) -> Iterator[str]:
         text = c_condition(needed, dict(place.spelling.sizes))
         yield f"({text})" if "||" in text or "?" in text else text
     for one, two in place.apart:
-        first, second = (_span(program.scop.array(name), program, place) for name in (one, two))
+        first, second = (_span(name, program, place) for name in (one, two))
         yield f"apart({', '.join((*first, *second))})"
 
 
@@ -179,8 +210,12 @@ _APART = (
 )
 
 
-def _span(array: Array, program: Program, place: Place) -> tuple[str, str]:
-    """The first and the last element of an array."""
+def _span(name: str, program: Program, place: Place) -> tuple[str, str]:
+    """The first and the last element of an array; a size is one element."""
+    if name in program.scop.params:
+        text = place.spelling.sizes[name].removeprefix("(long)")
+        return text, text
+    array = program.scop.array(name)
     context, names = program.scop.context, dict(place.spelling.sizes)
     last: list[str] = []
     for extent in array.extents:

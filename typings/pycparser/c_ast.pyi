@@ -75,6 +75,7 @@ class Decl(Node):
     funcspec: list[str]
     type: Node
     init: Node | None
+    bitsize: Node | None
 
 class DeclList(Node):
     decls: list[Decl]

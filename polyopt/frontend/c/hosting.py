@@ -320,8 +320,9 @@ class _Region:
 
     def _apart(self, scop: Scop) -> tuple[tuple[str, str], ...]:
         """Pairs of arrays to be tested for overlap."""
-        pairs = Pointers(self.region, self.members).pairs(scop)
-        for name in (name for pair in pairs for name in pair):
+        types = {n: k.scalar for n in scop.params if (k := self._kind(n)).scalar is not None}
+        pairs = Pointers(self.region, self.members, types).pairs(scop)
+        for name in (name for pair in pairs for name in pair if name not in scop.params):
             array = scop.array(name)
             if any(constant_value(extent) == UNKNOWN_EXTENT for extent in array.extents):
                 msg = f"data decide which elements {name!r} has, so that it may overlap with others"

@@ -31,8 +31,8 @@ class Member:
     base: str
     #: C text with ``{0}``, ... for subscripts
     spelling: str
-    #: whether the path goes through a pointer
-    indirect: bool
+    #: the path up to the last pointer that it goes through: "" where it goes through none
+    pointer: str
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,14 @@ class Flattener:
 
     def _described(self, base: str, name: str, steps: list[_Step], node: c_ast.Node) -> Member:
         type_: c_ast.Node = self.visible[base].type
-        spelling, count, indirect = base, 0, isinstance(type_, c_ast.PtrDecl)
+        spelling, count, pointer = base, 0, ""
         dims: list[c_ast.Node | None] = []
         for step in steps:
             if step.kind in {"[", "->"}:
                 type_ = self._resolved(type_)
                 if not isinstance(type_, (c_ast.ArrayDecl, c_ast.PtrDecl)):
                     raise self._no_member(node, "is no array or pointer")
-                indirect = indirect or isinstance(type_, c_ast.PtrDecl)
+                pointer = spelling if isinstance(type_, c_ast.PtrDecl) else pointer
                 dim = type_.dim if isinstance(type_, c_ast.ArrayDecl) else None
                 type_ = type_.type
                 if step.kind == "[":
@@ -147,7 +147,7 @@ class Flattener:
             kind.coord = node.coord
             type_ = kind
         decl = c_ast.Decl(name, [], [], [], [], type_, None, None, node.coord)
-        return Member(decl, base, spelling, indirect)
+        return Member(decl, base, spelling, pointer)
 
     def _resolved(self, type_: c_ast.Node) -> c_ast.Node:
         """The type behind typedefs and declarators without extents."""
@@ -168,6 +168,8 @@ class Flattener:
             raise self._no_member(node, f"has no known member {name!r}")
         for decl in found.decls:
             if isinstance(decl, c_ast.Decl) and decl.name == name:
+                if decl.bitsize is not None:
+                    raise self._no_member(node, "is a bit field")
                 return decl.type
         raise self._no_member(node, f"has no member {name!r}")
 

@@ -32,6 +32,7 @@ PROLOGUE = " ".join(
         "bool": "_Bool", "int_fast32_t": "long", "intmax_t": "long",
         "uintmax_t": "unsigned long", "FILE": "struct FILE", "time_t": "long",
         "clock_t": "long", "va_list": "struct va_list", "wchar_t": "int",
+        "uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short",
     }.items()
 )  # fmt: skip
 

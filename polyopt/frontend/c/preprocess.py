@@ -35,6 +35,8 @@ _MACROS = {
 _SPELLINGS = {
     "__restrict__": "restrict", "__restrict": "restrict", "__inline__": "inline",
     "__inline": "inline", "__const": "const", "__attribute__(x)": "", "__extension__": "",
+    "__volatile__": "volatile", "__volatile": "volatile", "__signed__": "signed",
+    "__thread": "", "_Thread_local": "", "_Noreturn": "", "va_arg(ap,kind)": "(*(kind *)(ap))",
 }  # fmt: skip
 
 _COMMENT = re.compile(
