@@ -62,6 +62,8 @@ class Rewritten:
     plan: Plan | None = None
     proof: Proof | None = None
     error: UserError | None = None
+    #: why some of its code is ordered as one statement, and not looked into
+    reasons: tuple[UserError, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,7 @@ def _rewritten(
         code = _code(region, plan, lines, taken, options)
     except UserError as error:
         return Rewritten(region.first, region.last, error=error)
-    return Rewritten(region.first, region.last, code, plan, proof)
+    return Rewritten(region.first, region.last, code, plan, proof, reasons=region.reasons)
 
 
 def plan_of(scop: Scop, options: Rewriting) -> Plan:
@@ -170,6 +172,7 @@ def _code(
         region.needed,
         region.apart,
         pragma[: len(pragma) - len(pragma.lstrip())],
+        region.macros,
         1 if not options.parallel else options.threads,
     )
     code = emit_in_place(plan.program, place, _notes(plan)).rstrip("\n")

@@ -137,6 +137,10 @@ def _report(region: Rewritten, done: RewrittenFile, *, explain: bool, proofs: bo
     if proofs and region.proof is not None:
         click.echo(str(region.proof), err=True)
     if explain:
+        for reason in region.reasons:
+            click.echo(
+                f"{reason}\n  note: the code around it is ordered as one statement", err=True
+            )
         click.echo(str(region.plan.explain()), err=True)
 
 

@@ -7,7 +7,7 @@ the program takes for granted. Where a test fails, or memory is short, the sourc
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.c import LEAST_WORK, body_lines, pointer, pool, size_of
@@ -19,7 +19,7 @@ from polyopt.codegen.program import c_condition, c_extent
 from polyopt.isl import affine_constant, constant_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.loops import Function
     from polyopt.codegen.spelling import Spelling
@@ -56,6 +56,8 @@ class Place:
     apart: tuple[tuple[str, str], ...] = ()
     #: blanks before each line
     indent: str = ""
+    #: macros of the file that the code takes to have these values
+    macros: Mapping[str, int] = field(default_factory=dict[str, int])
     #: a fixed number of threads; none leaves it to OpenMP
     threads: int | None = None
 
@@ -111,7 +113,7 @@ def _if(tests: Sequence[str], pad: str) -> str:
 def _support(program: Program, place: Place, text: str, team: str) -> tuple[list[str], list[str]]:
     """What the code declares and defines for itself, and what takes it back."""
     found = macros(text)
-    head = [*_threads(program, text, place, team)]
+    head = [*_same_macros(place), *_threads(program, text, place, team)]
     if "aligned_alloc(" in text:
         head.append(f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);")
         head.append(f"{_INDENT}extern void free(void *);")
@@ -126,6 +128,15 @@ def _support(program: Program, place: Place, text: str, team: str) -> tuple[list
         head += _QUIET
         tail.append("#pragma GCC diagnostic pop")
     return head, tail
+
+
+def _same_macros(place: Place) -> Iterator[str]:
+    """A test by the compiler that it sees the values which the code was made for."""
+    if place.macros:
+        yield "#if " + " || ".join(f"{name} != {value}" for name, value in place.macros.items())
+        told = ", ".join(f"{name} = {value}" for name, value in place.macros.items())
+        yield f"#error this code was made for {told}"
+        yield "#endif"
 
 
 def _comment(notes: Sequence[str]) -> list[str]:

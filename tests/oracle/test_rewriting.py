@@ -90,6 +90,16 @@ def test_a_macro_of_the_command_line_counts(tmp_path):
     )
 
 
+def test_the_compiler_refuses_other_values_of_macros(tmp_path):
+    text = rewritten(FOLDER / "macros.c").text
+    assert "#if N != 37" in text
+    (tmp_path / "m.c").write_text(text)
+    command = ["gcc", *PLAIN, "-fsyntax-only", str(tmp_path / "m.c")]
+    subprocess.run(command, check=True)
+    done = subprocess.run([*command, "-DN=11"], check=False, capture_output=True, text=True)
+    assert "this code was made for N = 37" in done.stderr
+
+
 def test_lines_end_as_they_did(tmp_path):
     path = tmp_path / "dos.c"
     text = (FOLDER / "scalars.c").read_text().replace("\n", "\r\n")

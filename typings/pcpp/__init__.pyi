@@ -14,7 +14,12 @@ class Action(Enum):
 class OutputDirective(Exception):  # noqa: N818
     def __init__(self, action: Action) -> None: ...
 
+class Macro:
+    value: list[Token]
+    arglist: list[str] | None
+
 class Preprocessor:
+    macros: dict[str, Macro]
     return_code: int
     line_directive: str | None
     temp_path: list[str]

@@ -7,7 +7,7 @@ gathered as conditions that the code tests before it runs, unless the file state
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
@@ -62,6 +62,8 @@ class RegionScop:
     apart: tuple[tuple[str, str], ...]
     #: why some of its code is one statement with a program of its own
     reasons: tuple[UserError, ...] = ()
+    #: macros that were replaced by integers
+    macros: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def lower_region(
@@ -315,8 +317,14 @@ class _Region:
         needed = scop.context.gist(stated)
         return RegionScop(
             scop, self.region.first, self.region.last, elements, sizes, needed,
-            () if self.disjoint else self._apart(scop), reasons,
+            () if self.disjoint else self._apart(scop), reasons, self._macros(),
         )  # fmt: skip
+
+    def _macros(self) -> dict[str, int]:
+        """The integer macros in the region and in the declarations that it uses."""
+        lines = set(range(self.region.first + 1, self.region.last))
+        lines |= {_line(self.region.visible[n]) for n in self.used if n in self.region.visible}
+        return self.text.integers_in(sorted(lines))
 
     def _apart(self, scop: Scop) -> tuple[tuple[str, str], ...]:
         """Pairs of arrays to be tested for overlap."""

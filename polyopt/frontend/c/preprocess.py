@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pcpp
 
 from polyopt.errors import ProgramSyntaxError
+from polyopt.frontend.c.literals import literal
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 #: Limits and constants that the standard headers would give, where the program has none.
 _MACROS = {
@@ -39,6 +40,7 @@ _SPELLINGS = {
     "__thread": "", "_Thread_local": "", "_Noreturn": "", "va_arg(ap,kind)": "(*(kind *)(ap))",
 }  # fmt: skip
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?\*/|/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
 )
@@ -52,6 +54,21 @@ class Preprocessed:
     text: str
     #: pragma lines ``number -> text``, macros expanded
     pragmas: Mapping[int, str]
+    #: macros as they are at the end of the file: the names in what they stand for
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    #: those that stand for an integer
+    integers: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def integers_in(self, lines: Iterable[int]) -> dict[str, int]:
+        """The macros with an integer value that some lines of the source depend on."""
+        words = {w for n in lines for w in _WORD.findall(self.source.line(n))}
+        waiting, seen = sorted(words & self.names.keys()), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += [inner for inner in self.names[name] if inner in self.names]
+        return {name: self.integers[name] for name in sorted(seen) if name in self.integers}
 
 
 def preprocess(
@@ -81,7 +98,8 @@ def preprocess(
     engine.check()
     pragmas = {n: engine.expand(t) for n, t in lines.items() if t.lstrip().startswith("#pragma")}
     last = max(lines, default=0)
-    return Preprocessed(source, "\n".join(lines.get(n, "") for n in range(1, last + 1)), pragmas)
+    joined = "\n".join(lines.get(n, "") for n in range(1, last + 1))
+    return Preprocessed(source, joined, pragmas, *engine.constants())
 
 
 def _blank_comments(source: Source) -> str:
@@ -198,6 +216,21 @@ class _Engine(pcpp.Preprocessor):
         """Raise the first mistake, if there is one."""
         if self._mistakes:
             raise self._mistakes[0]
+
+    def constants(self) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
+        """The names in what each macro stands for, and the integers that some stand for."""
+        names: dict[str, tuple[str, ...]] = {}
+        integers: dict[str, int] = {}
+        for name, macro in self.macros.items():
+            if name in _SPELLINGS or name.startswith("__"):
+                continue
+            text = "".join(token.value for token in macro.value)
+            names[name] = tuple(_WORD.findall(text))
+            if macro.arglist is None and re.fullmatch(r"[-+()\s\w*/<>]+", text):
+                value = literal(self.expand(name).strip().strip("()"))
+                if value is not None and value.type.is_integer:
+                    integers[name] = int(value.value)
+        return names, integers
 
     def expand(self, text: str) -> str:
         """One line with the macros known at the end of the file."""
