@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pcpp
 
 from polyopt.errors import ProgramSyntaxError
-from polyopt.frontend.c.literals import literal
+from polyopt.frontend.c.constants import constant_integer
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
@@ -226,10 +226,9 @@ class _Engine(pcpp.Preprocessor):
                 continue
             text = "".join(token.value for token in macro.value)
             names[name] = tuple(_WORD.findall(text))
-            if macro.arglist is None and re.fullmatch(r"[-+()\s\w*/<>]+", text):
-                value = literal(self.expand(name).strip().strip("()"))
-                if value is not None and value.type.is_integer:
-                    integers[name] = int(value.value)
+            value = constant_integer(self.expand(name)) if macro.arglist is None else None
+            if value is not None:
+                integers[name] = value
         return names, integers
 
     def expand(self, text: str) -> str:
