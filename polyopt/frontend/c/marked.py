@@ -125,6 +125,7 @@ def _in_block(
     function: c_ast.FuncDef, items: list[c_ast.Node], scope: _Scope, locator: Locator
 ) -> Iterator[Marked]:
     begin: int | None = None
+    items = _flat(items)
     for position, item in enumerate(items):
         word = _word(item)
         if word == "scop":
@@ -152,6 +153,23 @@ def _in_block(
         hint = "put #pragma endscop into the same block as #pragma scop"
         span = locator.line_span(_line(items[begin]))
         raise locator.error(ProgramSyntaxError, span, msg, hint=hint)
+
+
+def _flat(items: list[c_ast.Node]) -> list[c_ast.Node]:
+    """The items without the compounds that the parser makes of a pragma after a label or case."""
+    result: list[c_ast.Node] = []
+    for item in items:
+        inner = item.stmt if isinstance(item, c_ast.Label) else item
+        parts = list(inner.block_items or []) if isinstance(inner, c_ast.Compound) else []
+        if parts and isinstance(parts[0], c_ast.Pragma) and _place(parts[0]) == _place(inner):
+            result += _flat(parts)
+        else:
+            result.append(item)
+    return result
+
+
+def _place(node: c_ast.Node) -> tuple[int, int | None]:
+    return (node.coord.line, node.coord.column) if node.coord is not None else (0, None)
 
 
 def _line(node: c_ast.Node) -> int:

@@ -94,7 +94,7 @@ int main(void) {
   blurimg(&a, &b);
   blur2(17, 13, b.px, a.px);
   int total = 0;
-  switch (n) { case 24: total = 0;
+  switch (n) { case 24:
 #pragma scop
     for (int i = 0; i < 256; i++) { lut[i] = (i << 2) ^ (i >> 1); total += lut[i] & 15; }
 #pragma endscop
