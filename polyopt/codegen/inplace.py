@@ -155,6 +155,8 @@ def _indented(text: str, indent: str) -> str:
 
 
 def _basic(text: str) -> str:
+    """The text in C99, without what headers or later standards have."""
+    text = text.replace("_Alignas(64)", "__attribute__((aligned(64)))")
     return _WORD.sub(lambda found: _BASIC[found.group()], text)
 
 

@@ -100,6 +100,14 @@ def test_the_compiler_refuses_other_values_of_macros(tmp_path):
     assert "this code was made for N = 37" in done.stderr
 
 
+def test_c99_is_enough(tmp_path):
+    for path in SOURCES:
+        (tmp_path / "c99.c").write_text(rewritten(path).text)
+        flags = ("-std=c99", "-D_GNU_SOURCE", "-pedantic-errors", "-Wno-unknown-pragmas")
+        command = ["gcc", *flags, f"-I{FOLDER}", "-fsyntax-only", str(tmp_path / "c99.c")]
+        subprocess.run(command, check=True)
+
+
 def test_lines_end_as_they_did(tmp_path):
     path = tmp_path / "dos.c"
     text = (FOLDER / "scalars.c").read_text().replace("\n", "\r\n")
