@@ -27,10 +27,13 @@ from polyopt.frontend.c.scope import (
 )
 from polyopt.frontend.c.usage import nodes
 from polyopt.ir import build
-from polyopt.ir.expr import Affine, Const, Expr, Inside, Select, index_of, loads
+from polyopt.ir.block import Block, Put, When
+from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, Select, index_of, loads, same_expr
 from polyopt.isl import affine_constant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from polyopt.isl import PwAff
     from polyopt.source import Span
 
@@ -248,12 +251,26 @@ class Statements:
                 TypeMismatchError, target, msg, hint="drop const, or write into another array"
             )
         lowered = lowering.cast(variable.type, lowering.lower(value))
+        span = self.program.locator.span(node)
+        if place.guard is not None and self._may_not_exist(variable, index, place.guard):
+            # of a pointer only those elements exist for certain that the source writes
+            put = Put(index, build.cast(variable.type, lowered))
+            block = Block(variable.type, (When(place.guard, (put,)),))
+            return [self._record(variable, index, block, replace(place, guard=None), span)]
         if place.guard is not None:
             old = build.load(variable.type, variable.array, index)
             old = replace(old, span=self.program.locator.span(target))
             lowered = build.select(place.guard, lowered, old)
-        span = self.program.locator.span(node)
         return [self._record(variable, index, lowered, place, span)]
+
+    def _may_not_exist(self, variable: Variable, index: tuple[Affine, ...], guard: Expr) -> bool:
+        """Whether an element that a guarded write leaves alone may not be there to be left."""
+        if not self.program.inbounds or None not in variable.extents:
+            return False
+        return not any(
+            load.array == variable.array and all(map(same_expr, load.index, index))
+            for load in _always_loaded(guard)
+        )
 
     def _lvalue(
         self, target: c_ast.Node, lowering: Lowering
@@ -352,6 +369,14 @@ def _written(node: c_ast.Node) -> str | None:
     while isinstance(target, c_ast.ArrayRef):
         target = target.name
     return target.name if isinstance(target, c_ast.ID) else None
+
+
+def _always_loaded(expr: Expr) -> Iterator[Load]:
+    """The loads of an expression that happen whatever its conditions say."""
+    if isinstance(expr, Load):
+        yield expr
+    for child in expr.children[:1] if isinstance(expr, Select) else expr.children:
+        yield from _always_loaded(child)
 
 
 def _guarded(place: Place, cond: Expr) -> Place:

@@ -2,6 +2,7 @@
    of one struct through one pointer. */
 #include <stdio.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 struct pair {
     double left, right;
@@ -37,6 +38,18 @@ static void clear(int *to)
 #pragma scop
     for (int i = 0; i < size; i++)
         to[i] = 0;
+#pragma endscop
+}
+
+static void some(int n, const int *restrict chosen, double *restrict to)
+{
+#pragma scop
+    for (int i = 0; i < n; i++) {
+        if (chosen[i])
+            to[i + 1] = i;
+        if (to[i] > 3)
+            to[i] = 3;
+    }
 #pragma endscop
 }
 
@@ -83,6 +96,12 @@ int main(void)
     smooth(-3, 0, 0.5, shared, a);
     for (int i = 0; i < 40; i++)
         printf("%g\n", shared[i]);
+    double *exact = calloc(10, sizeof(double));
+    int chosen[10] = {1, 0, 1, 1, 0, 1, 1, 1, 1, 0};
+    some(10, chosen, exact); /* there is no element 10, and none is written */
+    for (int i = 0; i < 10; i++)
+        printf("%g\n", exact[i]);
+    free(exact);
     printf("%d\n", sum(3, 1, 2, 3));
     return 0;
 }
