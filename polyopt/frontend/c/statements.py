@@ -265,7 +265,8 @@ class Statements:
 
     def _may_not_exist(self, variable: Variable, index: tuple[Affine, ...], guard: Expr) -> bool:
         """Whether an element that a guarded write leaves alone may not be there to be left."""
-        if not self.program.inbounds or None not in variable.extents:
+        declared = all(extent is not None for extent in variable.extents)
+        if declared or not self.program.inbounds:
             return False
         return not any(
             load.array == variable.array and all(map(same_expr, load.index, index))

@@ -68,6 +68,12 @@ def test_what_may_leave_an_array_is_tested():
     assert found.needed.is_equal(params("[n] -> { : n <= 100 }"))
 
 
+def test_tests_have_one_case():
+    body = "for (int i = lo; i < hi; i++) a[i] = 1;"
+    found = region(body, "int n, int lo, int hi, double a[n]")
+    assert found.needed.is_equal(params("[n, lo, hi] -> { : n >= 1 and lo >= 0 and hi <= n }"))
+
+
 def test_a_stated_condition_is_not_tested():
     found = region(
         "#pragma polyopt assume(n >= 1 && n <= 100)\nfor (int i = 0; i < n; i++) g[i] = 1;",
