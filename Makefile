@@ -11,9 +11,11 @@ HOURS ?=
 SECONDS ?= 0.5
 THREADS ?= 1,2
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
-PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9'
+PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
+AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
-.PHONY: all help test lint format ruff types imports tests demo notebooks docs gallery bench compile-time peers soak wheel clean .venv
+.PHONY: all help test lint format ruff types imports tests demo notebooks docs gallery bench
+.PHONY: compile-time peers peers-affine soak wheel clean .venv
 
 all: test
 
@@ -27,6 +29,7 @@ help:
 	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
+	@echo "make peers-affine  measure beside compilers and BLAS, rewrite docs/affine.*"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
@@ -105,7 +108,7 @@ compile-time: $(STAMP)
 # The peers live in an environment of their own: the tests are about a machine without them. Where
 # they cannot be installed, the page says so.
 $(PEERS_STAMP): $(STAMP)
-	@echo "installing halide and opencv into build/peers"
+	@echo "installing halide, opencv and scipy into build/peers"
 	@$(BIN)/python -m venv --clear build/peers
 	@build/peers/bin/python -m pip install -qq --disable-pip-version-check -e .
 	@build/peers/bin/python -m pip install -qq --disable-pip-version-check $(PEERS_PACKAGES) \
@@ -120,6 +123,14 @@ peers: $(PEERS_STAMP)
 	$(BIN)/polyopt report build/peers.json -o docs/peers.md || failed=$$?; \
 	$(BIN)/polyopt bench --compile-time --json > build/compile-time.json || failed=$$?; \
 	$(BIN)/polyopt report build/compile-time.json -o docs/compile-time.md || failed=$$?; \
+	exit $$failed
+
+# OpenBLAS's threads sleep soon after a call, so that whoever is timed next has all cores.
+peers-affine: $(PEERS_STAMP)
+	@failed=0; \
+	OPENBLAS_THREAD_TIMEOUT=14 build/peers/bin/polyopt bench --suite affine --installed \
+	  --peers $(AFFINE_PEERS) --threads $(THREADS) --repeat 5 --json > build/affine.json || failed=$$?; \
+	$(BIN)/polyopt report build/affine.json -o docs/affine.md || failed=$$?; \
 	exit $$failed
 
 soak: $(STAMP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"M": 1024, "N": 1024, "K": 1024},
+    "bench": {"M": 1600, "N": 1600, "K": 1600},
     "demo": {"M": 512, "N": 512, "K": 512},
     "test": {"M": 5, "N": 11, "K": 7},
     "tiny": {"M": 1, "N": 1, "K": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 SIZES = {
-    "bench": {"T": 100, "N": 1300},
+    "bench": {"T": 200, "N": 2000},
     "demo": {"T": 10, "N": 1000},
     "test": {"T": 3, "N": 9},
     "tiny": {"T": 1, "N": 3},

@@ -3,7 +3,8 @@
 Both folders are looked for inside the package, where a wheel carries them, and beside it, where
 a checkout has them. A kernel is ``NAME.c``, its program, beside ``NAME.py``, its reference; or
 ``NAME.py`` alone, whose function ``pipeline`` builds the program. Files whose names start with
-an underscore are shared by kernels, and none themselves.
+an underscore are shared by kernels, and none themselves. Folders inside ``kernels/`` keep what
+belongs together; no name occurs twice.
 """
 
 from __future__ import annotations
@@ -84,9 +85,25 @@ def _folder(name: str) -> Path:
 
 def kernel_names() -> tuple[str, ...]:
     """Names of the kernels that come with polyopt, sorted."""
-    folder = kernels_dir()
-    names = {path.stem for pattern in ("*.c", "*.py") for path in folder.glob(pattern)}
-    return tuple(sorted(name for name in names if not name.startswith("_")))
+    return tuple(sorted(_places()))
+
+
+def _places() -> dict[str, Path]:
+    """Where a kernel's files are, by its name: their path without a suffix."""
+    top = kernels_dir()
+    below = (path for path in top.iterdir() if path.is_dir() and path.name[0] not in "_.")
+    return {
+        path.stem: path.with_suffix("")
+        for folder in (top, *below)
+        for path in folder.iterdir()
+        if path.suffix in {".c", ".py"} and not path.name.startswith("_")
+    }
+
+
+def kernel_of_file(path: Path) -> str:
+    """The name of the kernel whose file that is; nothing for any other file."""
+    place = path.resolve().with_suffix("")
+    return next((name for name, known in _places().items() if known.resolve() == place), "")
 
 
 def recipe_names() -> tuple[str, ...]:
@@ -118,8 +135,9 @@ def load_scop(program: str) -> Scop:
 
     if program.endswith(".c") or "/" in program:
         return parse_c(existing_file(program))
-    file = kernels_dir() / f"{kernel_name(program)}.c"
-    return parse_c(file) if file.is_file() else _python_scop(file.with_suffix(".py"), PIPELINE)
+    place = _places()[kernel_name(program)]
+    file = place.with_suffix(".c")
+    return parse_c(file) if file.is_file() else _python_scop(place.with_suffix(".py"), PIPELINE)
 
 
 def kernel_name(name: str) -> str:
@@ -140,7 +158,7 @@ def kernel_module(name: str) -> ModuleType:
 
     Raises ``UnknownNameError`` where there is no such kernel.
     """
-    return _load_file(kernels_dir() / f"{kernel_name(name)}.py")
+    return _load_file(_places()[kernel_name(name)].with_suffix(".py"))
 
 
 def load_kernel(name: str) -> LibraryKernel:

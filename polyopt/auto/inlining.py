@@ -50,7 +50,7 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
     reading = _Reading(scop, _sample_sizes(scop))
     cost = {s.name: work(s.value) for s in scop.statements}
     for statement in reversed(scop.statements):
-        if not _is_candidate(scop, statement):
+        if not is_candidate(scop, statement):
             continue
         hosts = reading.hosts(statement.array)
         if not hosts:
@@ -121,7 +121,8 @@ def _looks_up_narrow(host: Statement) -> bool:
     )
 
 
-def _is_candidate(scop: Scop, statement: Statement) -> bool:
+def is_candidate(scop: Scop, statement: Statement) -> bool:
+    """Whether what a statement writes could be computed where it is read instead."""
     array = scop.array(statement.array)
     writers = [s for s in scop.statements if s.array == array.name]
     reads_itself = any(a.array == array.name for a in statement.reads)

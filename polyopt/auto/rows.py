@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
+from polyopt.auto.blocks import block, choose_blocks
 from polyopt.auto.cost import instances_of, trips
 from polyopt.auto.grouping import Budget, is_proven, is_ready, next_root, producers_of
 from polyopt.auto.traffic import array_bytes
@@ -25,7 +26,7 @@ from polyopt.transform.interchange import perfect_chain
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.auto.grouping import Model
     from polyopt.isl import Map
@@ -62,6 +63,8 @@ class _Strips:
     #: the loop over strips, and that over the rows of one
     at: str
     rows: str
+    #: makes the strips alone, of a plan without them
+    cut: Callable[[Plan], Plan]
     remarks: tuple[Remark, ...] = ()
     fused: tuple[str, ...] = ()
     #: operations that stores and loads would have cost, less those that are repeated
@@ -104,9 +107,30 @@ def group_rows(
                 break
         if best is not None and not best.wasteful:
             break
-    if best is None or (model.cautious and not is_proven(best.plan)):
+    if best is None:
+        return None
+    best = _in_blocks(plan, best, model)
+    if model.cautious and not is_proven(best.plan):
         return None
     return best.plan, best.remarks
+
+
+def _in_blocks(plan: Plan, strips: _Strips, model: Model) -> _Strips:
+    """The strips made again of ``plan``, a few rows at once, where that is clearly cheaper."""
+    program, root = strips.plan.program, strips.root
+    chosen = choose_blocks(program, root, strips.fused, strips.rows, model.sizes)
+    if chosen is None:
+        return strips
+    try:
+        larger = block(plan, chosen, strips.cut, strips.rows, strips.fused)
+    except PolyoptError as error:
+        reason = error.diagnostic.message
+        said = Remark("refused", "unroll_and_jam", root, reason, code=error.code)
+        return replace(strips, remarks=(*strips.remarks, said))
+    if window_bytes(larger.program, strips.at, model) > ROOM * model.target.l2_bytes:
+        return strips
+    kept = (r for r in strips.remarks if r.subject not in chosen.inlined)
+    return replace(strips, plan=larger, remarks=(*kept, *chosen.remarks))
 
 
 def _orders(
@@ -182,12 +206,16 @@ def _united(links: list[list[int]], known: Sequence[frozenset[str]]) -> list[fro
 
 def _cut(plan: Plan, root: str, names: list[str], rows: str, size: int) -> _Strips:
     """The root's loops in an order, those over rows in strips of ``size``."""
-    if len(names) > 1 and [n.name for n in perfect_chain(plan.program, names)] != names:
-        plan = plan.reorder(*names)
+
+    def cut(plan: Plan) -> Plan:
+        if len(names) > 1 and [n.name for n in perfect_chain(plan.program, names)] != names:
+            plan = plan.reorder(*names)
+        return plan.tile(root, **{rows.rpartition(".")[2]: size})
+
     before = {loop.name for loop in loops_around(plan.program, root)}
-    plan = plan.tile(root, **{rows.rpartition(".")[2]: size})
+    plan = cut(plan)
     (strips,) = (n.name for n in loops_around(plan.program, root) if n.name not in before)
-    return _Strips(plan, root, strips, rows)
+    return _Strips(plan, root, strips, rows, cut)
 
 
 def _grow(

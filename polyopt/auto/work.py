@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyopt.ir.expr import Affine, Binary, Call, Cast, Compare, Const, Expr, Inside, Load, Select
+from polyopt.ir.expr import Affine, Binary, Call, Cast, Const, Expr, Inside, Load, Select
 
 #: relative cost of one lane of a vector operation; a division by a constant is a multiply-high
 #: and shifts. Measured order of magnitude, not cycles.
@@ -19,23 +19,24 @@ _CHEAP_CALLS = {"fabs", "abs", "sqrt", "floor", "ceil", "trunc"}
 
 def work(expr: Expr) -> float:
     """The operations of one evaluation; affine subscripts are free."""
-    if isinstance(expr, (Affine, Const, Inside)):
-        return 0.0
-    inner = sum(work(child) for child in expr.children)
+    if isinstance(expr, Select) and isinstance(expr.cond, Inside):
+        return _BOUNDARY + max(work(expr.then), work(expr.other))
+    return weight(expr) + sum(map(work, expr.children))
+
+
+def weight(expr: Expr) -> float:
+    """The operations of a node alone, without those of its operands."""
     match expr:
+        case Affine() | Const() | Inside():
+            return 0.0
         case Load():
-            return inner + (LOAD if all(isinstance(i, Affine) for i in expr.index) else _GATHER)
+            return LOAD if all(isinstance(i, Affine) for i in expr.index) else _GATHER
         case Binary(op="div" | "mod" | "floordiv" | "floormod"):
             constant = isinstance(expr.right, Const) and expr.type.is_integer
-            return inner + (_DIVIDE_CONSTANT if constant else _DIVIDE)
+            return _DIVIDE_CONSTANT if constant else _DIVIDE
         case Call():
-            return inner + (2.0 if expr.function in _CHEAP_CALLS else _CALL)
+            return 2.0 if expr.function in _CHEAP_CALLS else _CALL
         case Cast():
-            converts = expr.type.is_float != expr.operand.type.is_float
-            return inner + (1.0 if converts else 0.0)
-        case Select() if isinstance(expr.cond, Inside):
-            return _BOUNDARY + max(work(expr.then), work(expr.other))
-        case Select() | Compare():
-            return inner + 1.0
+            return 1.0 if expr.type.is_float != expr.operand.type.is_float else 0.0
         case _:
-            return inner + 1.0
+            return 1.0

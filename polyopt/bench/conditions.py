@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from polyopt import __version__
 from polyopt.bench.peers import COMPILERS, LIBRARIES
-from polyopt.runtime.toolchain import find_toolchain
+from polyopt.bench.peers.compilers import compiler_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ def _versions(peers: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for peer in peers:
         if peer in COMPILERS:
-            found[peer] = find_toolchain(peer).version
+            found[peer] = compiler_version(peer)
             continue
         for distribution in distributions.get(LIBRARIES[peer].partition(".")[0], ())[:1]:
             found[peer] = metadata.version(distribution)

@@ -2,7 +2,8 @@
 
 What is measured is a call with hot caches: before each timed sample the same variant runs once
 untimed. Otherwise each would find what the one before it left in the caches, and a variant would
-pay or profit for its neighbour's sake. Work that does not fit into the caches is unaffected.
+pay or profit for its neighbour's sake. Work that does not fit into the caches is unaffected; calls
+that take long go without, because filling the caches is a small part of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _ATTEMPTS = 3
 _LEAST_ROUNDS, _MOST_ROUNDS = 7, 200
 #: calls shorter than this are timed several at once
 _SAMPLE_S = 1e-3
+#: calls longer than this fill the caches themselves
+_LONG_S = 0.2
 #: for as long the threads of another variant may spin, waiting for more work
 _SETTLING_S = 2e-3
 
@@ -55,15 +58,15 @@ def alternate(
     """Time all subjects in turn, round after round; again, up to three times, while spread out.
 
     Each sample is of a variant whose data is in the caches and whose neighbour's threads sleep: it
-    waits a little and calls once untimed, for one variant as for many.
+    waits a little and calls once untimed, unless calls take long, for one variant as for many.
 
     ``rounds`` fixes the number of rounds; without it they fill ``seconds`` for each subject.
     Of several attempts the one with the least spread counts.
     """
-    repeats = {name: _repeats(subject) for name, subject in subjects.items()}
+    plans = {name: _Sampling.of(subject) for name, subject in subjects.items()}
     best: dict[str, Sample] = {}
     for _ in range(_ATTEMPTS):
-        attempt = _attempt(subjects, repeats, seconds * len(subjects), rounds)
+        attempt = _attempt(subjects, plans, seconds * len(subjects), rounds)
         if not best or _worst(attempt) < _worst(best):
             best = attempt
         if _worst(best) <= WIDE:
@@ -79,18 +82,33 @@ def _marked(sample: Sample) -> Sample:
     return Sample(sample.median_ms, sample.min_ms, sample.iqr_ms, sample.runs, sample.spread > WIDE)
 
 
-def _repeats(subject: Subject) -> int:
-    """Calls in one sample. What changes its own input is timed call by call."""
-    taken = _timed(subject, 1)
-    return 1 if subject.restore else max(1, min(1000, round(_SAMPLE_S / max(taken, 1e-7))))
+@dataclass(frozen=True)
+class _Sampling:
+    """How a subject is sampled: calls in one sample, and whether one more comes before."""
+
+    repeats: int
+    warm: bool
+
+    @classmethod
+    def of(cls, subject: Subject) -> _Sampling:
+        """By the second call, or the first where that takes long already.
+
+        What changes its own input is timed call by call.
+        """
+        taken = _timed(subject, 1, warm=False)
+        if taken < _LONG_S:
+            taken = _timed(subject, 1, warm=False)
+        several = max(1, min(1000, round(_SAMPLE_S / max(taken, 1e-7))))
+        return cls(1 if subject.restore else several, taken < _LONG_S)
 
 
-def _timed(subject: Subject, repeats: int) -> float:
+def _timed(subject: Subject, repeats: int, *, warm: bool = True) -> float:
     """Seconds a call, after one that warms the caches up."""
     call = subject.call
     time.sleep(_SETTLING_S)
-    _restored(subject)
-    call()
+    if warm:
+        _restored(subject)
+        call()
     _restored(subject)
     start = time.perf_counter()
     for _ in range(repeats):
@@ -104,7 +122,10 @@ def _restored(subject: Subject) -> None:
 
 
 def _attempt(
-    subjects: Mapping[str, Subject], repeats: Mapping[str, int], seconds: float, rounds: int | None
+    subjects: Mapping[str, Subject],
+    plans: Mapping[str, _Sampling],
+    seconds: float,
+    rounds: int | None,
 ) -> dict[str, Sample]:
     times: dict[str, list[float]] = {name: [] for name in subjects}
     end = time.perf_counter() + seconds
@@ -113,7 +134,8 @@ def _attempt(
         rounds is None and count < _MOST_ROUNDS and time.perf_counter() < end
     ):
         for name, subject in subjects.items():
-            times[name].append(_timed(subject, repeats[name]) * 1e3)
+            how = plans[name]
+            times[name].append(_timed(subject, how.repeats, warm=how.warm) * 1e3)
         count += 1
     return {name: summary(values) for name, values in times.items()}
 

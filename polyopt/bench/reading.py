@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.bench.compiling import CompileTime
@@ -12,7 +12,7 @@ from polyopt.bench.runner import Row
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _HINT = "`polyopt bench --json` and `polyopt bench --compile-time --json` print what is read here"
 #: kinds of values by the annotations of the fields that hold them
@@ -21,6 +21,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "int": (int, "a whole number"),
     "float": (float, "a number"),
     "bool": (bool, "true or false"),
+    "bool | None": (bool, "true, false or null"),
     "Mapping[str, int]": (dict, "an object"),
 }
 
@@ -101,6 +102,37 @@ def _times(document: Mapping[str, Any]) -> Times:
     )
 
 
+def merged(runs: Sequence[tuple[str, Times]]) -> Times:
+    """Runs of one suite on one machine as one, by the names of their files.
+
+    Raises ``InvalidOptionError`` where they are of several machines, or measured a kernel twice.
+    """
+    (_, first), *others = runs
+    for name, run in others:
+        if (run.conditions.cpu, run.peers) != (first.conditions.cpu, first.peers):
+            msg = f"{name} is of another machine or other peers than {runs[0][0]}"
+            raise InvalidOptionError(msg, hint="report runs of one machine together")
+    places = [(row.suite, row.kernel, row.threads, row.variant) for _, r in runs for row in r.rows]
+    twice = next((place for place in places if places.count(place) > 1), None)
+    if twice is not None:
+        msg = f"two of the files have times of {twice[1]} on {twice[2]} threads"
+        raise InvalidOptionError(msg, hint="leave one of them out")
+    commands = [run.conditions.command for _, run in runs]
+    command = "\n".join(
+        [
+            *(f"{c} > {name}" for c, (name, _) in zip(commands[:-1], runs, strict=False)),
+            commands[-1],
+        ]
+    )
+    return replace(
+        first,
+        conditions=replace(first.conditions, command=command),
+        rows=tuple(row for _, run in runs for row in run.rows),
+        missing=tuple(dict.fromkeys(peer for _, run in runs for peer in run.missing)),
+        notes=tuple(note for _, run in runs for note in run.notes),
+    )
+
+
 def _compile_times(document: Mapping[str, Any]) -> CompileTimes:
     programs = tuple(_compile_time(values) for values in _objects(document, "kernels"))
     chain = tuple(
@@ -146,6 +178,8 @@ def _compile_time(values: Mapping[str, Any]) -> CompileTime:
 def _field(values: Mapping[str, Any], key: str, annotation: str) -> Any:  # noqa: ANN401
     """A value of the kind that the annotation names; a whole number is a number too."""
     kind, shown = _KINDS[annotation]
+    if annotation.endswith("| None") and values.get(key) is None:
+        return None
     found: Any = values.get(key)
     if kind is float and type(found) is int:
         found = float(found)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from polyopt.bench.agreement import share_of_outliers
 from polyopt.bench.arguments import CallArguments, inputs_for
+from polyopt.bench.exact import compute, is_exact
 from polyopt.bench.measure import Sample, Subject, alternate
-from polyopt.bench.peers import LIBRARIES, offers
+from polyopt.bench.peers import check_peers, offers
 from polyopt.bench.peers.call import Request
-from polyopt.bench.variants import UNFUSED, compile_fresh, variants_of
+from polyopt.bench.variants import OURS, UNFUSED, compile_fresh, variants_of
 from polyopt.bench.work import work_of
 from polyopt.transform.plan import Plan
 
@@ -36,6 +37,8 @@ class Row:
 
     ``limit_ms`` is the least time that the machine's measured bandwidth and peak allow,
     ``fraction`` how much of that the median reaches; ``noisy`` says that the spread stayed wide.
+    ``agrees`` is up to rounding, ``exact`` bit for bit with the source's C when neither is
+    compiled with contraction; ``None`` where that was not asked.
     """
 
     suite: str
@@ -56,6 +59,7 @@ class Row:
     noisy: bool
     #: which of a peer's schedules; a variant is the fastest, ``variant/schedule`` another
     schedule: str = ""
+    exact: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +88,13 @@ def bench(
     ``note`` is told which forms of peers there are not, and why. Raises what planning, proving
     and compiling raise, and what ``check_peers`` does.
     """
-    variants = variants_of(what.scop, what.name, what.sizes, peers)
+    check_peers(peers)
+    variants = variants_of(what.scop, what.name, what.sizes)
     inputs = inputs_for(variants[0].kernel, what.sizes, library=what.library)
     expected = expected_results(what, variants, inputs)
     forms = [_ours(v, what, inputs, expected) for v in variants]
-    if any(peer in LIBRARIES for peer in peers):
-        request = Request(what.name, what.sizes, inputs, expected, tuple(threads))
+    if peers:
+        request = Request(what.name, what.sizes, inputs, expected, tuple(threads), what.scop)
         offer = offers(peers, request)
         if note is not None:
             for said in offer.notes:
@@ -97,10 +102,11 @@ def bench(
         forms += [_theirs(c, min(threads), expected) for c in offer.calls]
     work = work_of(what.scop, what.sizes)
     for count in threads:
-        subjects = {f.name: f.subject(count) for f in forms}
+        asked = [f for f in forms if f.threads is None or count in f.threads]
+        subjects = {f.name: f.subject(count) for f in asked}
         samples = alternate(subjects, seconds=seconds, rounds=rounds)
         limit = machine.limit_ms(work.bytes, work.operations, count)
-        yield from _rows(what, forms, count, samples, limit)
+        yield from _rows(what, asked, count, samples, limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +121,9 @@ class _Form:
     #: seconds: all of it, choosing the plan, proving it
     taken: tuple[float, float, float]
     set_threads: Callable[[int], object] | None = None
+    #: the numbers of threads that it is for, if not all
+    threads: tuple[int, ...] | None = None
+    exact: bool | None = None
 
     @property
     def name(self) -> str:
@@ -132,11 +141,16 @@ def _ours(variant: Variant, what: Subjects, inputs: Values, expected: Values) ->
     restore = arguments.restore if arguments.changes_inputs else None
     call = partial(arguments.call, variant.kernel)
     taken = (variant.compile_s, variant.schedule_s, variant.proof_s)
-    return _Form(variant.name, "", call, restore, agree, taken)
+    exact = None
+    if variant.name == OURS:
+        exact = is_exact(what.scop, variant.plan, inputs, what.sizes, expected)
+    return _Form(variant.name, "", call, restore, agree, taken, exact=exact)
 
 
 def _theirs(peer: PeerCall, threads: int, expected: Values) -> _Form:
     peer.set_threads(threads)
+    if peer.restore is not None:
+        peer.restore()
     peer.run()
     share = share_of_outliers(peer.outputs, expected)
     if 0 < share < _FEW and peer.exact is not None:
@@ -150,7 +164,10 @@ def _theirs(peer: PeerCall, threads: int, expected: Values) -> _Form:
         peer.run()
 
     taken = (peer.compile_s, 0.0, 0.0)
-    return _Form(peer.variant, peer.schedule, call, None, share == 0, taken, peer.set_threads)
+    return _Form(
+        peer.variant, peer.schedule, call, peer.restore, share == 0, taken, peer.set_threads,
+        peer.threads,
+    )  # fmt: skip
 
 
 def _rows(
@@ -171,7 +188,7 @@ def _rows(
             what.suite, what.name, dict(what.sizes), name, threads,
             sample.median_ms, sample.min_ms, sample.iqr_ms, sample.runs,
             limit, limit / sample.median_ms, form.agrees, *form.taken, sample.noisy,
-            form.schedule,
+            form.schedule, form.exact,
         )  # fmt: skip
 
 
@@ -214,10 +231,3 @@ def agrees(
         exact = compile_fresh(plan, contract=False)
         share = share_of_outliers(compute(exact, inputs, sizes), expected)
     return share == 0
-
-
-def compute(kernel: Kernel, inputs: Values, sizes: Mapping[str, int]) -> Values:
-    """The results of one call; the inputs stay as they are."""
-    arguments = CallArguments.make(kernel, inputs, sizes)
-    arguments.call(kernel)
-    return arguments.results

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto import auto
 from polyopt.bench.compiling import proof_seconds
-from polyopt.bench.peers import COMPILERS, check_peers
 from polyopt.library import recipe, recipe_names
 from polyopt.runtime.toolchain import find_toolchain
 from polyopt.transform.plan import Plan
@@ -37,25 +36,15 @@ class Variant:
     compile_s: float
 
 
-def variants_of(
-    scop: Scop, name: str, sizes: Mapping[str, int], peers: tuple[str, ...] = ()
-) -> list[Variant]:
-    """The automatic plan for ``sizes``, the unfused form, the recipe if any, and compilers.
-
-    Raises ``InvalidOptionError`` for a peer that is not known, ``MissingExtraError`` for one that
-    is not installed; peers that are libraries are left out.
-    """
-    check_peers(peers)
+def variants_of(scop: Scop, name: str, sizes: Mapping[str, int]) -> list[Variant]:
+    """The automatic plan for ``sizes``, the unfused form, and the recipe if any."""
     makers: dict[str, Callable[[Scop], Plan]] = {
         OURS: lambda s: auto(s, sizes=sizes),
         UNFUSED: unfused,
     }
     if name in recipe_names():
         makers[EXPERT] = recipe(name)
-    found = [make_variant(variant, scop, maker) for variant, maker in makers.items()]
-    return found + [
-        make_variant(peer, scop, unfused, cc=peer) for peer in peers if peer in COMPILERS
-    ]
+    return [make_variant(variant, scop, maker) for variant, maker in makers.items()]
 
 
 def unfused(scop: Scop) -> Plan:
@@ -63,20 +52,18 @@ def unfused(scop: Scop) -> Plan:
     return Plan(scop)
 
 
-def make_variant(
-    name: str, scop: Scop, maker: Callable[[Scop], Plan], cc: str | None = None
-) -> Variant:
+def make_variant(name: str, scop: Scop, maker: Callable[[Scop], Plan]) -> Variant:
     """Plan and compile, each timed; nothing comes from the kernel cache."""
-    find_toolchain(cc)
+    find_toolchain()
     start = time.perf_counter()
     plan = maker(scop)
     planned = time.perf_counter()
-    kernel = compile_fresh(plan, cc=cc)
+    kernel = compile_fresh(plan)
     done = time.perf_counter()
     return Variant(name, kernel, plan, planned - start, proof_seconds(plan), done - start)
 
 
-def compile_fresh(plan: Plan, *, cc: str | None = None, contract: bool = True) -> Kernel:
+def compile_fresh(plan: Plan, *, contract: bool = True) -> Kernel:
     """A kernel compiled anew, in a cache of its own that goes again."""
     with tempfile.TemporaryDirectory(prefix="polyopt-bench-") as folder:
-        return plan.compile(cc=cc, contract=contract, cache=folder)
+        return plan.compile(contract=contract, cache=folder)

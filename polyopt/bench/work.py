@@ -54,10 +54,11 @@ def _bytes(
 
 
 def operations(scop: Scop, statement: Statement, sizes: Mapping[str, int]) -> int:
-    """Arithmetic operations of all instances of a statement.
+    """Arithmetic operations of all instances of a statement, in terms of 32-bit ones.
 
-    Subscripts, casts, conditions and moves are none. An operation whose operands stay the same
-    along a loop (``alpha * A[i][k]`` along ``j``) counts once there: a compiler hoists it.
+    One on 64-bit values counts twice: half as many fit into a vector. Subscripts, casts, conditions
+    and moves are none. An operation whose operands stay the same along a loop (``alpha * A[i][k]``
+    along ``j``) counts once there: a compiler hoists it.
     """
     written = frozenset(s.array for s in scop.statements)
     total = 0
@@ -65,7 +66,7 @@ def operations(scop: Scop, statement: Statement, sizes: Mapping[str, int]) -> in
         if isinstance(expr, (Binary, Unary, Call)):
             along = _dims_of(expr, written)
             domain = statement.domain if along is None else _onto(statement.domain, along)
-            total += count(domain, sizes)
+            total += count(domain, sizes) * max(1, expr.type.bytes // 4)
     return total
 
 

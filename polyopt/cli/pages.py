@@ -14,27 +14,34 @@ from polyopt.errors import InvalidOptionError
 
 
 @click.command(short_help="Make a page and a chart of what bench --json printed.")
-@click.argument("measured", metavar="FILE")
+@click.argument("measured", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--output", "-o", metavar="PAGE.md", required=True,
     help="Write there, and the chart beside it as .svg.",
 )  # fmt: skip
-def report(measured: str, output: str) -> None:
+def report(measured: tuple[str, ...], output: str) -> None:
     """Make a page in Markdown and a chart in SVG of FILE, or of stdin for -.
 
-    FILE holds what bench --json printed, with or without --compile-time.
+    FILE holds what bench --json printed, with or without --compile-time. Several are runs of one
+    machine, each of other kernels.
     """
-    from polyopt.bench.pages import Making, page
-    from polyopt.bench.reading import read
+    from polyopt.bench.markdown import Making
+    from polyopt.bench.pages import page
+    from polyopt.bench.reading import Times, merged, read
 
     target = Path(output)
     if target.suffix != ".md":
         msg = f"pages are written as .md, not as {target.name!r}"
         raise InvalidOptionError(msg)
     picture = target.with_suffix(".svg")
-    run = read(_text(measured), "stdin" if measured == "-" else measured)
+    runs = [(name, read(_text(name), "stdin" if name == "-" else name)) for name in measured]
+    times = [(name, run) for name, run in runs if isinstance(run, Times)]
+    if len(runs) > 1 and len(times) < len(runs):
+        msg = "times of compiling are reported by themselves"
+        raise InvalidOptionError(msg, hint="give one file, or files of `polyopt bench --json`")
+    run = merged(times) if len(runs) > 1 else runs[0][1]
     command = shlex.join(["polyopt", *click.get_current_context().meta[ARGUMENTS]])
-    made = page(run, Making(measured, picture.name, command))
+    made = page(run, Making(measured[-1], picture.name, command))
     write_file(picture, made.svg)
     write_file(target, made.markdown)
     click.echo(f"wrote {target} and {picture}", err=True)

@@ -11,8 +11,7 @@ from polyopt.errors import InvalidOptionError, PolyoptError
 from polyopt.library import (
     PIPELINE,
     kernel_name,
-    kernel_names,
-    kernels_dir,
+    kernel_of_file,
     load_kernel,
     load_scop,
     recipe,
@@ -76,9 +75,7 @@ def _library_name(name: str) -> str:
     file, _, function = name.rpartition(":")
     is_pipeline = file.endswith(".py") and function == PIPELINE
     if is_pipeline or name.endswith(".c"):
-        path = Path(file if is_pipeline else name)
-        is_ours = path.stem in kernel_names() and path.resolve().parent == kernels_dir().resolve()
-        return path.stem if is_ours else ""
+        return kernel_of_file(Path(file if is_pipeline else name))
     return "" if ":" in name or "/" in name else kernel_name(name)
 
 

@@ -15,7 +15,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, For, If, Node, Raw
+from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,30 +50,16 @@ def _inside(node: Node, taken: set[str]) -> Node:
         case If():
             other = accumulate(node.other, taken) if node.other is not None else None
             return replace(node, then=accumulate(node.then, taken), other=other)
-        case Assign() | Raw():
+        case Assign() | Raw() | Call():
             return node
 
 
-def _assigns(node: Node) -> list[Assign] | None:
+def _assigns(node: Node) -> tuple[Assign, ...] | None:
     """The assignments of a node without loops and buffers, else ``None``."""
-    match node:
-        case Assign():
-            return [node]
-        case For() | Raw():
+    for found in walk(node):
+        if isinstance(found, For | Raw | Call) or (isinstance(found, Block) and found.buffers):
             return None
-        case If():
-            parts = [node.then] + ([node.other] if node.other is not None else [])
-        case Block():
-            if node.buffers:
-                return None
-            parts = list(node.body)
-    result: list[Assign] = []
-    for part in parts:
-        found = _assigns(part)
-        if found is None:
-            return None
-        result += found
-    return result
+    return assigns_in(node)
 
 
 def _target(node: Node) -> str | None:
@@ -118,7 +104,7 @@ def _always(node: Node) -> bool:
             return any(map(_always, node.body))
         case If():
             return _always(node.then) and node.other is not None and _always(node.other)
-        case For() | Raw():
+        case For() | Raw() | Call():
             return False
 
 
@@ -143,5 +129,5 @@ def _renamed(node: Node, target: str, local: str) -> Node:
             then = _renamed(node.then, target, local)
             other = None if node.other is None else _renamed(node.other, target, local)
             return replace(node, then=then, other=other)
-        case For() | Raw():
+        case For() | Raw() | Call():
             return node

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helpers
-from polyopt.codegen.loops import Assign, Block, Buffer, For, Function, If, Node, Raw
+from polyopt.codegen.loops import (
+    Assign,
+    Block,
+    Buffer,
+    Call,
+    For,
+    Function,
+    If,
+    Node,
+    Raw,
+    Task,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _INDENT = "    "
+#: lists are broken into lines of this length
+_COLUMNS = 100
 #: operations that take about as long as waking a team of threads
 LEAST_WORK = 100_000
 _THREADS = """#ifdef _OPENMP
@@ -74,8 +91,26 @@ def _function(function: Function) -> str:
         head.append(f"{_INDENT * 2}threads = 1; /* too little work to share */")
         head.append(f"{_INDENT}}}")
     release = [f"{_INDENT}free({name});" for name in _allocated(function)]
-    lines = [f"{function.prototype};", "", function.prototype, "{"]
+    tasks = [line for task in function.tasks for line in _task(task)]
+    lines = [*tasks, f"{function.prototype};", "", function.prototype, "{"]
     return "\n".join([*lines, *head, *allocation, *body, *release, f"{_INDENT}return 0;", "}"])
+
+
+def _task(task: Task) -> list[str]:
+    body: list[str] = []
+    _print_block(task.body, 1, body)
+    return [*_listed(f"static void {task.name}(", task.parameters, ")", 0), "{", *body, "}", ""]
+
+
+def _listed(head: str, items: Sequence[str], tail: str, depth: int) -> list[str]:
+    """A list between ``head`` and ``tail``, in as many lines as it needs."""
+    lines = [head]
+    for position, item in enumerate(items):
+        text = item + (", " if position < len(items) - 1 else tail)
+        if lines[-1] != head and len(lines[-1]) + len(text.rstrip()) > _COLUMNS:
+            lines.append(_INDENT * (depth + 1))
+        lines[-1] += text
+    return [line.rstrip() for line in lines]
 
 
 def _allocated(function: Function) -> list[str]:
@@ -168,6 +203,8 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
             lines.append(f"{pad}}}")
         case For():
             _print_for(node, depth, lines)
+        case Call():
+            lines += _listed(f"{pad}{node.name}(", node.arguments, ");", depth)
 
 
 def _print_for(node: For, depth: int, lines: list[str]) -> None:

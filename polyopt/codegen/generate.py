@@ -11,9 +11,21 @@ from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.hoist import hoist
 from polyopt.codegen.hosted import Hosted, hosted
-from polyopt.codegen.loops import Assign, Block, Buffer, For, Form, Function, If, Node, Raw
+from polyopt.codegen.loops import (
+    Assign,
+    Block,
+    Buffer,
+    For,
+    Form,
+    Function,
+    If,
+    Node,
+    Raw,
+    loops_in,
+)
 from polyopt.codegen.materialize import materialize
-from polyopt.codegen.names import c_name, c_names, fresh
+from polyopt.codegen.names import c_name, c_names, fresh, names_in, operand
+from polyopt.codegen.outline import outline
 from polyopt.codegen.program import (
     c_affine,
     c_extent,
@@ -159,6 +171,8 @@ class _Generator:
             self.buffer_names[scratch] = own[key]
         self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
         self.buffers = {s.name: self._buffer(s) for s in program.scratches}
+        #: the iterator of the innermost loop, where it is a vector loop, and what it writes
+        self.vector: tuple[str, frozenset[str]] | None = None
         #: names of locals declared so far around a place, and anywhere
         self.locals: set[str] = set()
         self.all_locals: set[str] = set()
@@ -181,7 +195,11 @@ class _Generator:
             if self._home(s) and self.buffers[s.name].heap
         )
         block = without_unused(replace(block, buffers=(*local, *block.buffers)))
-        return Function(self.name, prototype, block, heap, private)
+        taken |= {c_name(self.name), *(loop.iterator for loop in loops_in(block))}
+        function = Function(self.name, prototype, block, heap, private)
+        if self.spelling.taken:  # among other code there is no place for functions
+            return function
+        return outline(function, self.arguments, taken)
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -287,15 +305,16 @@ class _Generator:
         start = c_affine(node.for_get_init(), names)[0]
         local = self._buffers_at(loop.name, heap=False)
         if node.for_is_degenerate():
-            inner = {**names, isl_name: _operand(start)}
+            inner = {**names, isl_name: operand(start)}
             body = _block(self._node(node.for_get_body(), inner, ()))
             return replace(body, buffers=(*body.buffers, *self._declared_at(loop.name)))
         taken = self._taken(names)
         iterator = fresh(c_name(loop.iterator), taken)
         inner = {**names, isl_name: iterator}
-        around = set(self.locals)
+        around = set(self.locals), self.vector
+        self.vector = (iterator, self._written(loop)) if loop.mark == "vector" else None
         body = _block(self._node(node.for_get_body(), inner, ()))
-        self.locals = around
+        self.locals, self.vector = around
         mark = self._pragma(loop)
         step = int(c_affine(node.for_get_inc(), inner)[0])
         return For(
@@ -309,6 +328,12 @@ class _Generator:
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
         )
+
+    def _written(self, loop: PlanLoop) -> frozenset[str]:
+        """The arrays and buffers that a loop writes to."""
+        arrays = {name: self.program.copies[name].statement.array for name in loop.copies}
+        stores = [(a, self.program.scratch(n, a, reading=False)) for n, a in arrays.items()]
+        return frozenset(scratch.name if scratch else array for array, scratch in stores)
 
     def _pragma(self, loop: PlanLoop) -> str:
         """The mark that C shows: one level of threads, none among lanes, and no heap buffer
@@ -349,7 +374,20 @@ class _Generator:
         assignment = leaf.assignment
         # a target without locals, so that updates of one element look alike
         target = self._element(assignment.buffer, assignment.index, lambda e: printed(e, {}).text)
-        value, locals_ = shared(assignment.value, printed, assignment.inlined, self._taken(names))
+
+        def is_fixed(expr: Expr) -> bool:
+            iterator, written = self.vector or ("", frozenset[str]())
+            if isinstance(expr, Load):
+                return expr.array not in written
+            return iterator not in names_in(printed(expr, {}).text)
+
+        value, locals_ = shared(
+            assignment.value,
+            printed,
+            assignment.inlined,
+            self._taken(names),
+            is_fixed if self.vector else None,
+        )
         self.locals.update(local.name for local in locals_)
         self.all_locals |= self.locals
         buffer = self.buffer_names[assignment.buffer]
@@ -418,15 +456,11 @@ def _at_least_one(extent: PwAff, context: Set) -> PwAff:
 def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
     """About how many iterations a loop runs: its bound less its start."""
     bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
-    return bound if start == "0" else f"{bound} - {_operand(start)}"
+    return bound if start == "0" else f"{bound} - {operand(start)}"
 
 
 def _block(node: Node) -> Block:
     return node if isinstance(node, Block) else Block((node,))
-
-
-def _operand(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def _buffer_names(scratches: Mapping[str, str]) -> list[str]:

@@ -5,6 +5,9 @@ rewrite: ``for (x) a[max(0, y - 3)][x];`` -> ``row = max(0, y - 3); for (x) a[ro
 Only those with branches: compilers move plain arithmetic themselves, but give up on vectors where
 a loop holds a choice. Their values are integers from iterators and sizes, so that working them
 out where nothing may run at all does no harm.
+
+The fixed values of a vector loop (``shared.py``) go before it as well. They may load, so they
+are worked out only where the loop runs.
 """
 
 from __future__ import annotations
@@ -13,16 +16,16 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, For, If, Node, Raw
-from polyopt.codegen.names import fresh
+from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, loops_in
+from polyopt.codegen.names import fresh, names_in, operand
 from polyopt.ir.types import BOOL, I64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.codegen.loops import Form
+    from polyopt.ir.types import ScalarType
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
 _BRANCH = re.compile(r"\?|&&|\|\||\w\(")
 
 
@@ -31,7 +34,7 @@ def hoist(block: Block, taken: set[str]) -> Block:
 
     ``taken`` are names that mean something else; those of the new variables are added.
     """
-    taken |= {loop.iterator for loop in _loops(block)}
+    taken |= {loop.iterator for loop in loops_in(block)}
     return _block(block, {}, taken)
 
 
@@ -45,8 +48,57 @@ def _block(block: Block, known: Mapping[str, str], taken: set[str]) -> Block:
                 type_ = BOOL if form.name == "inside" else I64
                 name = known[form.text]
                 body.append(Assign(name, form.text, type=type_, declares=True, constant=True))
-        body.append(_node(node, known, taken))
+        inside = _node(node, known, taken)
+        body.append(_fixed_first(inside, taken) if isinstance(inside, For) else inside)
     return replace(block, body=tuple(body))
+
+
+def _fixed_first(loop: For, taken: set[str]) -> For | If | Block:
+    """The loop after its fixed values, under a test that it runs unless that is known."""
+    made: dict[tuple[ScalarType, str], str] = {}
+    body = Block(tuple(_without_fixed(node, made, taken) for node in loop.body.body))
+    if not made:
+        return loop
+    before = tuple(
+        Assign(name, text, type=type_, declares=True, constant=True)
+        for (type_, text), name in made.items()
+    )
+    whole = Block((*before, replace(loop, body=replace(loop.body, body=body.body))))
+    first = _renamed_words(loop.condition, {loop.iterator: operand(loop.start)})
+    return whole if _holds(loop) else If(first, whole)
+
+
+def _holds(loop: For) -> bool:
+    """Whether a loop of constant bounds runs at all."""
+    found = re.fullmatch(rf"{loop.iterator} (<=?) (-?\d+)", loop.condition)
+    if found is None or not re.fullmatch(r"-?\d+", loop.start):
+        return False
+    return int(loop.start) < int(found[2]) + (found[1] == "<=")
+
+
+def _without_fixed(node: Node, made: dict[tuple[ScalarType, str], str], taken: set[str]) -> Node:
+    """A node of the loop's body by the names of fixed values, which are added to ``made``."""
+    if isinstance(node, Block):
+        return replace(node, body=tuple(_without_fixed(n, made, taken) for n in node.body))
+    if not isinstance(node, Assign) or not any(local.fixed for local in node.locals):
+        return node
+    names: dict[str, str] = {}
+    for local in node.locals:
+        if local.fixed:
+            key = local.type, _renamed_words(local.value, names)
+            if key not in made:
+                made[key] = _named("fixed" if local.is_numbered else local.name, taken)
+            names[local.name] = made[key]
+    kept = (local for local in node.locals if not local.fixed)
+    return replace(
+        node,
+        value=_renamed_words(node.value, names),
+        locals=tuple(replace(v, value=_renamed_words(v.value, names)) for v in kept),
+    )
+
+
+def _renamed_words(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
 
 
 def _node(node: Node, known: Mapping[str, str], taken: set[str]) -> Node:
@@ -60,7 +112,7 @@ def _node(node: Node, known: Mapping[str, str], taken: set[str]) -> Node:
             return replace(node, then=_block(node.then, known, taken), other=other)
         case Assign():
             return _renamed(node, known)
-        case Raw():
+        case Raw() | Call():
             return node
 
 
@@ -86,37 +138,11 @@ def _invariant(node: Node) -> Iterator[Form]:
     """The branching forms below a loop that depend on none of the loops there."""
     if not isinstance(node, For):
         return
-    inner = {loop.iterator for loop in _loops(node)}
-    for assign in _assigns(node):
+    inner = {loop.iterator for loop in loops_in(node)}
+    for assign in assigns_in(node):
         for form in assign.forms:
-            if _BRANCH.search(form.text) and not inner & set(_NAME.findall(form.text)):
+            if _BRANCH.search(form.text) and not inner & set(names_in(form.text)):
                 yield form
-
-
-def _loops(node: Node) -> Iterator[For]:
-    for child in _children(node):
-        yield from _loops(child)
-    if isinstance(node, For):
-        yield node
-
-
-def _assigns(node: Node) -> Iterator[Assign]:
-    if isinstance(node, Assign):
-        yield node
-    for child in _children(node):
-        yield from _assigns(child)
-
-
-def _children(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Block():
-            return node.body
-        case For():
-            return node.body.body
-        case If():
-            return (node.then, node.other) if node.other is not None else (node.then,)
-        case Assign() | Raw():
-            return ()
 
 
 def _named(name: str, taken: set[str]) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from polyopt.ir.types import ScalarType
 
 
@@ -19,11 +21,20 @@ class Form:
 
 @dataclass(frozen=True)
 class Local:
-    """``const type name = value;``: a value that the statement after it reads several times."""
+    """``const type name = value;``: a value that the statement after it reads.
+
+    One that is ``fixed`` is the same in all iterations of the vector loop around.
+    """
 
     name: str
     type: ScalarType
     value: str
+    fixed: bool = False
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its name says nothing but that it is one of several."""
+        return self.name[1:].isdigit()
 
 
 @dataclass(frozen=True)
@@ -120,7 +131,54 @@ class Block:
     scoped: bool = False
 
 
-Node = Assign | Raw | For | If | Block
+@dataclass(frozen=True)
+class Call:
+    """``name(arguments);``: the task of a parallel loop."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+Node = Assign | Raw | For | If | Block | Call
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below one."""
+    match node:
+        case Block():
+            return node.body
+        case For():
+            return (node.body,)
+        case If():
+            return (node.then, node.other) if node.other is not None else (node.then,)
+        case Assign() | Raw() | Call():
+            return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all below it, in textual order."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def assigns_in(node: Node) -> tuple[Assign, ...]:
+    """The assignments in a node."""
+    return tuple(found for found in walk(node) if isinstance(found, Assign))
+
+
+def loops_in(node: Node) -> tuple[For, ...]:
+    """The loops in a node."""
+    return tuple(found for found in walk(node) if isinstance(found, For))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What threads share iterations of, as ``static void name(parameters) body``."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Block
 
 
 @dataclass(frozen=True)
@@ -133,6 +191,8 @@ class Function:
     buffers: tuple[Buffer, ...]
     #: buffers of which each thread has its own
     private: tuple[Buffer, ...] = ()
+    #: functions that it calls
+    tasks: tuple[Task, ...] = ()
     #: statement texts for the head comment
     notes: tuple[str, ...] = ()
     #: operations in all, as C over the sizes; "" where they have no closed form

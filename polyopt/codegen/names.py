@@ -52,6 +52,16 @@ def c_name(name: str) -> str:
     return f"{text}_" if taken else text
 
 
+def names_in(text: str) -> list[str]:
+    """The identifiers in a piece of C, in order."""
+    return re.findall(r"[A-Za-z_]\w*", text)
+
+
+def operand(text: str) -> str:
+    """A piece of C in parentheses, unless it is a name or a number."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
 def fresh(name: str, taken: Container[str]) -> str:
     """The name, with a number where it is taken."""
     result, number = name, 1

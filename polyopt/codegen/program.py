@@ -129,11 +129,12 @@ def c_prototype(name: str, arguments: Sequence[Argument]) -> str:
 
     Array parameters are VLA types, so that the body reads ``A[i][j]``.
     """
-    shown = ", ".join([*map(_declared, arguments), "int threads"])
+    shown = ", ".join([*map(declared, arguments), "int threads"])
     return f"int {c_name(name)}({shown})"
 
 
-def _declared(argument: Argument) -> str:
+def declared(argument: Argument) -> str:
+    """An argument as the parameter of a C function."""
     if argument.kind == "size":
         return f"int64_t {argument.c_name}"
     type_ = argument.type.c_name

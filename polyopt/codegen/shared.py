@@ -10,6 +10,10 @@ b[i] = sqrtf(v1) / v1;``
 A local is called after the array whose inlined element it is. Leaves and loads at affine places
 are as short as a name, and stay.
 
+A value with a branch in it that all iterations of a vector loop have in common is a local too,
+to be worked out before the loop: compilers move its parts there, and then find no vector form
+for a choice whose condition is a scalar.
+
 *Requires* that the statement computes the value whatever its conditions say: what only a branch
 of a choice asks for may load outside of an array there, or divide by zero. The right operand of
 ``&&`` and ``||`` is such a branch.
@@ -21,12 +25,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from polyopt.codegen.ctext import PRIMARY, CText, is_inside, is_simple, whole
 from polyopt.codegen.loops import Local
-from polyopt.codegen.names import c_name, fresh
+from polyopt.codegen.names import c_name, fresh, names_in
 from polyopt.ir.expr import (
     Affine,
     Binary,
@@ -40,13 +45,13 @@ from polyopt.ir.expr import (
     Select,
     Unary,
     loads,
+    walk,
 )
 from polyopt.ir.types import BOOL, I32, ScalarType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
 #: a neighbour of something named says more than a name of its own
 _STEP = re.compile(r"\w+ [+-] \d+")
 
@@ -60,21 +65,30 @@ class Printed(Protocol):
 
 
 def shared(
-    value: Expr, printed: Printed, inlined: Iterable[tuple[Expr, str]], taken: Collection[str]
+    value: Expr,
+    printed: Printed,
+    inlined: Iterable[tuple[Expr, str]],
+    taken: Collection[str],
+    is_fixed: Callable[[Expr], bool] | None = None,
 ) -> tuple[str, tuple[Local, ...]]:
     """C of a value to be stored, and the locals that it reads, in order.
 
     ``inlined`` are parts of the value and the arrays that they are elements of; ``taken`` are
-    names that locals cannot have.
+    names that locals cannot have. ``is_fixed`` says, of a leaf or an element at a given place,
+    whether all iterations of the vector loop around see the same; ``None`` without such a loop.
     """
     merged = _Merged(printed, {id(part): array for part, array in inlined})
     root = merged.of(value)
-    nodes = _repeated(root)
+    fixed = _fixed(root, is_fixed) if is_fixed is not None else set[int]()
+    nodes = _named(root, fixed)
     while True:
         text, made = _print(root, nodes, printed, merged.arrays, taken)
         words = Counter(_words([text, *(local.value for local in made.values())]))
         # printing left an operand out where bounds decide; what is read once needs no name
-        kept = [n for n in nodes if id(n) in made and words[made[id(n)].name] > 1]
+        made = {n: replace(local, fixed=n in fixed) for n, local in made.items()}
+        kept = [
+            n for n in nodes if id(n) in made and words[made[id(n)].name] > (id(n) not in fixed)
+        ]
         if len(kept) == len(made):
             return text, tuple(made.values())
         nodes = kept
@@ -82,7 +96,7 @@ def shared(
 
 def _words(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
-        yield from _NAME.findall(text)
+        yield from names_in(text)
 
 
 def _print(
@@ -179,22 +193,53 @@ class _Merged:
                 return ""
 
 
-def _repeated(root: Expr) -> list[Expr]:
-    """Values worth a name: used at several places, and always computed. Operands come first."""
+def _named(root: Expr, fixed: set[int]) -> list[Expr]:
+    """Values worth a name, of those always computed: used at several places, or fixed with a
+    branch in them and part of nothing else that is. Operands come first."""
     uses: Counter[int] = Counter()
+    largest: set[int] = set()
+    order = _in_order(root)
+    for node in order:
+        uses.update(map(id, node.children))
+        if id(node) not in fixed:
+            largest |= {id(child) for child in node.children if id(child) in fixed}
+    always = _always(root, set())
+
+    def is_worth(node: Expr) -> bool:
+        if id(node) not in always or _is_plain(node):
+            return False
+        return uses[id(node)] > 1 or (id(node) in largest and any(map(_branches, walk(node))))
+
+    return [node for node in order if is_worth(node)]
+
+
+def _in_order(root: Expr) -> list[Expr]:
+    """Every node once, operands first."""
     order: dict[int, Expr] = {}
 
     def visit(node: Expr) -> None:
-        if id(node) in order:
-            return
-        for child in node.children:
-            uses[id(child)] += 1
-            visit(child)
-        order[id(node)] = node
+        if id(node) not in order:
+            for child in node.children:
+                visit(child)
+            order[id(node)] = node
 
     visit(root)
-    always = _always(root, set())
-    return [n for n in order.values() if uses[id(n)] > 1 and id(n) in always and not _is_plain(n)]
+    return list(order.values())
+
+
+def _fixed(root: Expr, is_fixed: Callable[[Expr], bool]) -> set[int]:
+    """Ids of the values below the root, itself apart, that are the same in all iterations."""
+    found: set[int] = set()
+    for node in _in_order(root):
+        leaf = isinstance(node, (Affine, Inside, Load))
+        if found.issuperset(map(id, node.children)) and (not leaf or is_fixed(node)):
+            found.add(id(node))
+    return found - {id(root)}
+
+
+def _branches(expr: Expr) -> bool:
+    """Whether compilers see control flow in an operation."""
+    return isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in {"min", "max"})
 
 
 def _always(expr: Expr, found: set[int]) -> set[int]:

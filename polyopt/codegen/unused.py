@@ -7,16 +7,14 @@ computed either.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, For, If, Node, Raw
+from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, walk
+from polyopt.codegen.names import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def without_unused(block: Block) -> Block:
@@ -26,7 +24,7 @@ def without_unused(block: Block) -> Block:
 
 def _declared(block: Block, dead: frozenset[str]) -> Block:
     """The block without assignments to ``dead`` variables, and to those that are found here."""
-    assigns = [assign for node in block.body for assign in _assigns(node)]
+    assigns = [node for node in walk(block) if isinstance(node, (Assign, Raw))]
     written = {assign.buffer for assign in assigns if isinstance(assign, Assign)}
     read = {name for assign in assigns for name in _read(assign)}
     unread = {b.name for b in block.buffers if b.is_scalar and b.name not in read}
@@ -47,7 +45,7 @@ def _inside(node: Node, dead: frozenset[str]) -> Node:
             return replace(node, then=_declared(node.then, dead), other=other)
         case Assign():
             return Block(()) if node.buffer in dead else node
-        case Raw():
+        case Raw() | Call():
             return node
 
 
@@ -59,31 +57,16 @@ def _is_empty(node: Node) -> bool:
             return _is_empty(node.body)
         case If():
             return _is_empty(node.then) and (node.other is None or _is_empty(node.other))
-        case Assign() | Raw():
+        case Assign() | Raw() | Call():
             return False
-
-
-def _assigns(node: Node) -> Iterator[Assign | Raw]:
-    match node:
-        case Block():
-            for child in node.body:
-                yield from _assigns(child)
-        case For():
-            yield from _assigns(node.body)
-        case If():
-            yield from _assigns(node.then)
-            if node.other is not None:
-                yield from _assigns(node.other)
-        case Assign() | Raw():
-            yield node
 
 
 def _read(assign: Assign | Raw) -> Iterator[str]:
     """The names that an assignment needs the values of: not that of a variable it sets."""
     if isinstance(assign, Raw):
         for line in assign.lines:
-            yield from _NAME.findall(line)
+            yield from names_in(line)
         return
     for value in assign.values:
-        yield from _NAME.findall(value)
-    yield from _NAME.findall(assign.target)[1 if assign.buffer else 0 :]
+        yield from names_in(value)
+    yield from names_in(assign.target)[1 if assign.buffer else 0 :]

@@ -233,12 +233,13 @@ def same_expr(one: Expr, other: Expr) -> bool:
         return one.form.is_equal(other.form)
     if isinstance(one, Inside) and isinstance(other, Inside):
         return one.where.is_equal(other.where)
-    if _payload(one) != _payload(other) or len(one.children) != len(other.children):
+    if payload(one) != payload(other) or len(one.children) != len(other.children):
         return False
     return all(same_expr(a, b) for a, b in zip(one.children, other.children, strict=True))
 
 
-def _payload(expr: Expr) -> object:
+def payload(expr: Expr) -> object:
+    """What tells a node from others of its class over the same operands."""
     match expr:
         case Const():
             return (type(expr.value), expr.value)

@@ -21,6 +21,9 @@ _CANDIDATES = ("cc", "gcc", "clang")
 #: Neither changes a value: ``errno`` and floating-point exception flags are all that is lost,
 #: and square roots and conditions on floats become vector code.
 _BASE = ("-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math")
+#: gcc would keep what one iteration loads for the next before it looks for vectors, and then find
+#: none: the more arrays are known to be apart, the more often
+_GCC = ("-fno-tree-pre",)
 _EXCERPT_LINES = 20
 _OPENMP_PROBE = """\
 #include <omp.h>
@@ -62,7 +65,8 @@ class Toolchain:
         """All flags for a kernel; ``contract`` lets ``a * b + c`` round once (FMA)."""
         contraction = f"-ffp-contract={'fast' if contract else 'off'}"
         threads = ("-fopenmp",) if openmp else ()
-        return (*_BASE, contraction, *threads, *dict.fromkeys(extra))
+        own = () if self.is_clang else _GCC
+        return (*_BASE, *own, contraction, *threads, *dict.fromkeys(extra))
 
     def compile_library(
         self, source: Path, library: Path, flags: Sequence[str], *, timeout_s: float | None = None

@@ -74,6 +74,20 @@ def _steps(instances: Map, row: int) -> Map | None:
     return None
 
 
+def drift(line: Map) -> int | None:
+    """How far ``r`` gets from moving along with ``v`` in ``{ [t, v] -> [r] }``: the length of the
+    range of ``q * r - p * v``, for the ``p`` and ``q`` that give the shortest. ``None``: endless.
+    """
+    pairs = line.wrap()
+    found: list[int] = []
+    for p, q in _ratios(line):
+        distance = _distance(pairs.get_space(), p, q).as_aff()
+        most, least = pairs.max_val(distance), pairs.min_val(distance)
+        if most.is_int() and least.is_int():
+            found.append(most.to_python() - least.to_python())
+    return min(found, default=None)
+
+
 def _ratios(line: Map) -> list[tuple[int, int]]:
     """``(p, q)`` such that ``q * r - p * v`` may have bounds in ``{ [t, v] -> [r] }``."""
     last = line.dim(dim_type.in_) - 1

@@ -59,7 +59,8 @@ def test_the_comparison_would_notice_another_input(name):
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_is_sound(name):
     scop = load_kernel(name).scop
-    assert scop.name == name
+    # no function's name begins with a digit: that of 2mm is mm2
+    assert scop.name == (name if name.isidentifier() else name[1:] + name[0])
     verify(scop)
     check_bounds(scop)
     check_initialized(scop, dependences(scop))

@@ -13,6 +13,7 @@ from polyopt.library import (
     kernel_module,
     kernel_name,
     kernel_names,
+    kernel_of_file,
     kernels_dir,
     load_kernel,
     load_scop,
@@ -124,6 +125,20 @@ def test_a_pipeline_is_found_by_a_name_that_comes_close(kernels):
     with pytest.raises(UnknownNameError, match="twyce") as caught:
         load_kernel("twyce")
     assert "twice" in caught.value.diagnostic.hint
+
+
+def test_folders_hold_kernels_too(kernels):
+    (kernels / "__pycache__").mkdir()
+    (kernels / "__pycache__" / "once.c").write_text("")
+    (kernels / "solvers").mkdir()
+    (kernels / "solvers" / "2x.c").write_text("void x2(int n, float a[n]) { a[0] = 1; }")
+    (kernels / "solvers" / "2x.py").write_text("SIZES = {}")
+    assert kernel_names() == ("2x", "once", "twice")
+    assert load_scop("2x").name == "x2"
+    assert kernel_module("2x").SIZES == {}
+    assert kernel_of_file(kernels / "solvers" / "2x.c") == "2x"
+    assert kernel_of_file(kernels / "once.c") == "once"
+    assert kernel_of_file(kernels.parent / "2x.c") == ""
 
 
 def test_a_kernel_without_a_program(kernels):

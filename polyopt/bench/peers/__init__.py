@@ -8,16 +8,19 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from polyopt.bench.peers import compilers
 from polyopt.bench.peers.call import Offer, Request, needed
+from polyopt.bench.peers.compilers import COMPILERS, check_compiler
 from polyopt.errors import InvalidOptionError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 #: peers that are libraries: the module of this package, and what it imports
-LIBRARIES = {"halide": "halide", "numba": "numba", "opencv": "cv2", "scipy": "scipy.ndimage"}
-#: other compilers of the unfused form
-COMPILERS = ("clang", "gcc")
+LIBRARIES = {
+    "blas": "scipy.linalg.blas", "halide": "halide", "numba": "numba", "opencv": "cv2",
+    "scipy": "scipy.ndimage",
+}  # fmt: skip
 KNOWN = (*COMPILERS, *LIBRARIES)
 
 
@@ -37,6 +40,8 @@ def check_peers(peers: Iterable[str]) -> None:
             raise InvalidOptionError(msg, hint="there are: " + ", ".join(KNOWN))
         if peer in LIBRARIES:
             needed(LIBRARIES[peer], peer)
+        else:
+            check_compiler(peer)
 
 
 def split_installed(peers: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -57,15 +62,19 @@ def split_installed(peers: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def offers(peers: Iterable[str], request: Request) -> Offer:
-    """All forms of a kernel that the libraries among ``peers`` offer, and what they lack."""
+    """All forms of a kernel that peers offer, and what they lack."""
     result = Offer()
     for peer in peers:
-        if peer not in LIBRARIES:
-            continue
-        module: Any = importlib.import_module(f"{__name__}.{peer}")
-        found: Offer = module.calls(request)
+        found = _offer(peer, request)
         if not found.calls and not found.notes:
             result.notes.append(f"{peer} has no form of {request.kernel}")
         result.calls += found.calls
         result.notes += found.notes
     return result
+
+
+def _offer(peer: str, request: Request) -> Offer:
+    if peer in COMPILERS:
+        return compilers.calls(request, peer)
+    module: Any = importlib.import_module(f"{__name__}.{peer}")
+    return module.calls(request)

@@ -14,6 +14,8 @@ from polyopt.runtime.arrays import empty
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from polyopt.ir.scop import Scop
+
 Array = np.ndarray[Any, Any]
 
 
@@ -31,6 +33,8 @@ class Request:
     outputs: Mapping[str, Array]
     #: the numbers of threads that will be asked for
     threads: tuple[int, ...] = (1,)
+    #: the program itself, for peers that take any
+    scop: Scop | None = None
 
     def fresh_outputs(self) -> dict[str, Array]:
         """Arrays for one form's own results, their pages touched."""
@@ -47,7 +51,8 @@ class PeerCall:
     ``variant`` names it in rows (``halide-expert``); several schedules of a variant differ in
     ``schedule``. ``set_threads`` holds for calls that follow. ``compile_s`` is all that it took
     to make it. ``exact`` makes the same without the freedom to round floats differently: few
-    elements may differ only if they do not differ there.
+    elements may differ only if they do not differ there. ``restore`` puts back what a call
+    changed in place; a form that is meant for some numbers of threads only names these.
     """
 
     variant: str
@@ -57,6 +62,8 @@ class PeerCall:
     outputs: Mapping[str, Array]
     compile_s: float = 0.0
     exact: Callable[[], PeerCall] | None = None
+    restore: Callable[[], object] | None = None
+    threads: tuple[int, ...] | None = None
 
     @property
     def name(self) -> str:

@@ -50,9 +50,7 @@ def test_more_threads_have_another_limit():
     assert one == pytest.approx(2 * two)
 
 
-def test_a_peer_is_another_compiler_of_the_unfused_form():
-    rows = list(bench(subjects("blur"), MACHINE, threads=(1,), peers=("gcc",), rounds=2))
-    assert [r.variant for r in rows][-1] == "gcc"
+def test_peers_are_checked_before_anything_is_planned():
     with pytest.raises(InvalidOptionError, match="no peer is called 'fortran'"):
         list(bench(subjects("blur"), MACHINE, threads=(1,), peers=("fortran",)))
 

@@ -85,6 +85,12 @@ def test_short_calls_are_timed_several_at_once(clock):
     assert len(calls) == 2 + 7 * (1 + 100)
 
 
+def test_long_calls_have_none_before_them(clock):
+    calls = []
+    alternate({"a": Subject(taking(clock, [0.3], calls))}, rounds=7)
+    assert len(calls) == 1 + 7
+
+
 def test_what_changes_its_input_gets_it_back_before_each_call(clock):
     state = {"value": 1.0, "restored": 0}
 

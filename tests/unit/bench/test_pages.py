@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from polyopt.bench.chart import Bar, Curve, Group, bar_chart, curve_chart
-from polyopt.bench.pages import Making, page
+from polyopt.bench.markdown import Making
+from polyopt.bench.pages import page
 from polyopt.bench.reading import read
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError

@@ -14,6 +14,7 @@ from polyopt.bench import peers, runner
 from polyopt.bench.machine import Machine
 from polyopt.bench.peers import (
     LIBRARIES,
+    blas,
     check_peers,
     halide,
     numba,
@@ -26,7 +27,14 @@ from polyopt.bench.peers.call import Offer, PeerCall, Request, needed, nothing
 from polyopt.bench.peers.halide.library import _described, _scalar
 from polyopt.bench.report import against, table
 from polyopt.bench.runner import Subjects, bench
-from polyopt.bench.suites import IMAGES, SUITES, members
+from polyopt.bench.suites import (
+    AFFINE,
+    CONTRACTIONS,
+    IMAGES,
+    SUITES,
+    TIME_STENCILS,
+    members,
+)
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError, MissingExtraError
 
@@ -160,15 +168,15 @@ def test_the_command_reports_peers_and_forgives_their_mistakes(fake, monkeypatch
     assert "note: halide-adams of blur" in shown.stderr
 
 
-@pytest.mark.parametrize("peer", [halide, numba, opencv, scipy])
+@pytest.mark.parametrize("peer", [blas, halide, numba, opencv, scipy])
 def test_a_peer_without_a_form_of_a_kernel_offers_nothing(peer):
-    assert peer.calls(Request("gemm", {}, {}, {})).calls == []
+    assert peer.calls(Request("durbin", {}, {}, {})).calls == []
 
 
 def test_a_peer_that_offers_nothing_says_so(monkeypatch):
     installed(monkeypatch, SimpleNamespace(calls=lambda _request: Offer()))
-    offer = peers.offers(("gcc", "scipy"), Request("gemm", {}, {}, {}))
-    assert offer.notes == ["scipy has no form of gemm"]
+    offer = peers.offers(("numba", "scipy"), Request("gemm", {}, {}, {}))
+    assert offer.notes == ["numba has no form of gemm", "scipy has no form of gemm"]
 
 
 def test_halide_refuses_images_smaller_than_its_tiles():
@@ -210,7 +218,9 @@ def test_few_outliers_of_a_peer_count_only_if_they_stay_without_rounding(error, 
 def test_suites_have_members_that_exist():
     assert set(members(IMAGES)) >= {"blur", "blur_f32", "harris", "unsharp"}
     assert set(members(IMAGES)) < set(members("kernels"))
-    assert {"kernels", IMAGES} == set(SUITES)
+    assert len(members(AFFINE)) == 30
+    assert {*CONTRACTIONS, *TIME_STENCILS} < set(members(AFFINE)) < set(members("kernels"))
+    assert {"kernels", IMAGES, AFFINE} == set(SUITES)
 
 
 def test_what_is_installed_is_imported_and_serial_peers_ignore_threads():

@@ -1,0 +1,24 @@
+/* T double steps of the heat equation in three dimensions between two buffers; their borders stay
+   as they are. */
+
+void heat_3d(int T, int N, double A[restrict N][N][N], double B[restrict N][N][N])
+{
+#pragma scop
+    for (int t = 0; t < T; t++) {
+        for (int i = 1; i < N - 1; i++)
+            for (int j = 1; j < N - 1; j++)
+                for (int k = 1; k < N - 1; k++)
+                    B[i][j][k] = A[i][j][k] +
+                                 0.125 * (A[i + 1][j][k] - 2 * A[i][j][k] + A[i - 1][j][k]) +
+                                 0.125 * (A[i][j + 1][k] - 2 * A[i][j][k] + A[i][j - 1][k]) +
+                                 0.125 * (A[i][j][k + 1] - 2 * A[i][j][k] + A[i][j][k - 1]);
+        for (int i = 1; i < N - 1; i++)
+            for (int j = 1; j < N - 1; j++)
+                for (int k = 1; k < N - 1; k++)
+                    A[i][j][k] = B[i][j][k] +
+                                 0.125 * (B[i + 1][j][k] - 2 * B[i][j][k] + B[i - 1][j][k]) +
+                                 0.125 * (B[i][j + 1][k] - 2 * B[i][j][k] + B[i][j - 1][k]) +
+                                 0.125 * (B[i][j][k + 1] - 2 * B[i][j][k] + B[i][j][k - 1]);
+    }
+#pragma endscop
+}

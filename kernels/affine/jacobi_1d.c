@@ -1,0 +1,14 @@
+/* T double steps of Jacobi's three-point stencil between two buffers; their ends stay as they
+   are. */
+
+void jacobi_1d(int T, int N, double A[restrict N], double B[restrict N])
+{
+#pragma scop
+    for (int t = 0; t < T; t++) {
+        for (int i = 1; i < N - 1; i++)
+            B[i] = 0.33333 * (A[i - 1] + A[i] + A[i + 1]);
+        for (int i = 1; i < N - 1; i++)
+            A[i] = 0.33333 * (B[i - 1] + B[i] + B[i + 1]);
+    }
+#pragma endscop
+}

@@ -1,0 +1,28 @@
+"""Linear equations by LU factors: the reference of ``ludcmp.c``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+SIZES = {
+    "bench": {"N": 1000},
+    "demo": {"N": 400},
+    "test": {"N": 11},
+    "tiny": {"N": 1},
+}
+
+
+def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndarray]:
+    """``A`` f64 ``[N][N]``, whose diagonal outweighs its rows; ``b`` f64 ``[N]``."""
+    n = sizes["N"]
+    return {"A": rng.random((n, n)) + n * np.eye(n), "b": rng.standard_normal(n)}
+
+
+def reference(*, A: np.ndarray, b: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
+    """``A`` holds both factors; ``x`` is the solution, ``y`` that with L alone."""
+    x = np.linalg.solve(A, b)
+    A = A.copy()
+    for k in range(len(A)):
+        A[k + 1 :, k] /= A[k, k]
+        A[k + 1 :, k + 1 :] -= np.outer(A[k + 1 :, k], A[k, k + 1 :])
+    return {"A": A, "x": x, "y": np.triu(A) @ x}

@@ -1,0 +1,367 @@
+"""Rows in blocks: a few rows of a row pipeline at once, unrolled inside the loop over columns.
+
+The rows of a block share what they load, and values of producers that are computed where they
+are read: with blocks of r rows, a producer whose rows are read h at a time is evaluated
+(r + h - 1) / r times an element and no longer h times. So stages become cheap to inline that were
+not before, and with each goes a loop, a buffer, and its stores and loads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.analysis.count import count
+from polyopt.analysis.points import affine_values, holds
+from polyopt.auto.inlining import STORE, WORTH, is_candidate
+from polyopt.auto.work import weight
+from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload
+from polyopt.isl import dim_type, fix_param_values
+from polyopt.transform.find import copies_of, loops_around
+from polyopt.transform.remark import Remark
+from polyopt.transform.slide import drift
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from polyopt.ir.scop import Scop, Statement
+    from polyopt.isl import PwAff
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import PlanLoop
+
+    Instance = tuple[int, ...]
+
+#: rows per block that are tried
+HEIGHTS = (2, 4, 8)
+#: operations and loads of the largest loop body: more values do not stay in registers
+LARGEST_BODY = 300
+#: share of the estimate below which blocks are taken: it is a coarse one
+WORTHWHILE = 0.75
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Rows per block, and the producers that are inlined then."""
+
+    height: int
+    inlined: tuple[str, ...]
+    #: estimated operations of a lane per element of the result, and without blocks
+    cost: float
+    before: float
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What was decided, with the numbers."""
+        numbers = {"rows": self.height, "operations": self.cost, "without": self.before}
+        reason = "rows of a block share it"
+        return tuple(Remark("applied", "inline", a, reason, numbers=numbers) for a in self.inlined)
+
+
+def choose_blocks(
+    program: Program, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
+) -> Blocks | None:
+    """The cheapest blocks for a row pipeline that runs row by row at the loop ``step``.
+
+    ``None`` where none is clearly cheaper than single rows.
+    """
+    group = _group(program, root, fused, step, sizes)
+    if group is None:
+        return None
+    before = group.cost(1, frozenset())
+    best: Blocks | None = None
+    for height in HEIGHTS:
+        inlined, cost = group.cheapest(height, fused)
+        if cost < (best.cost if best is not None else WORTHWHILE * before):
+            kept = tuple(p for p in fused if p in inlined)
+            best = Blocks(height, kept, round(cost, 1), round(before, 1))
+    return best
+
+
+def row_loop(program: Program, space: str, step: str) -> PlanLoop | None:
+    """The loop of a fused producer that goes over the rows of one step: it moves along with it."""
+    found: list[tuple[int, int, PlanLoop]] = []
+    for name in copies_of(program, space):
+        copy, path = program.copies[name], program.places[name].loops
+        names = [loop.name for loop in path]
+        if step not in names or not copy.outer:
+            continue
+        depth = names.index(step)
+        values = program.prefixes[name].range()
+        for position in range(depth + 1, len(path)):
+            line = values.project_out(dim_type.set, position + 1, len(path) - position - 1)
+            line = line.project_out(dim_type.set, depth + 1, position - depth - 1)
+            #: { [outer, step] -> [value] }
+            pairs = line.identity().project_out(dim_type.in_, depth + 1, 1)
+            away = drift(pairs.project_out(dim_type.out, 0, depth + 1))
+            if away is not None:
+                found.append((away, -position, path[position]))
+    return min(found, key=lambda f: f[:2])[2] if found else None
+
+
+def rows_together(plan: Plan, space: str, step: str) -> Plan:
+    """The plan with the rows of a step of a fused producer unrolled inside its other loops.
+
+    Raises ``PolyoptError`` where they cannot be.
+    """
+    rows = row_loop(plan.program, space, step)
+    if rows is None:
+        return plan
+    own = [n.name for n in loops_around(plan.program, space)]
+    inner = own[own.index(rows.name) + 1 :]
+    if inner:
+        plan = plan.reorder(*inner, rows.name)
+    return plan.unroll(rows.name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """The statement of a stage, one of its instances away from borders, and its row iterator."""
+
+    statement: Statement
+    instance: Instance
+    row: int
+    #: rows of it per row of the result, and instances per instance of the result
+    rate: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The stages of a row pipeline, the result first."""
+
+    scop: Scop
+    sizes: Mapping[str, int]
+    stages: tuple[_Stage, ...]
+    #: arrays that are computed where they are read already
+    inlined: frozenset[str]
+    #: form -> its value at the origin and by each dimension, where it is so simple
+    forms: dict[int, tuple[PwAff, tuple[int, ...] | None]] = field(
+        default_factory=dict[int, "tuple[PwAff, tuple[int, ...] | None]"]
+    )
+    reached: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    bodies: dict[tuple[str, int, frozenset[str]], tuple[int, float]] = field(
+        default_factory=dict[tuple[str, int, frozenset[str]], tuple[int, float]]
+    )
+
+    def can_inline(self, array: str) -> bool:
+        """Whether an array's elements can be computed where they are read, in this group alone."""
+        inside = {stage.statement.array for stage in self.stages} | self.inlined
+        readers = [s for s in self.scop.statements if any(a.array == array for a in s.reads)]
+        writers = [s for s in self.scop.statements if s.array == array]
+        return (
+            all(s.array in inside for s in readers)
+            and all(is_candidate(self.scop, s) and _places(s) is not None for s in writers)
+            and len(writers) == 1
+        )
+
+    def cheapest(self, height: int, fused: Sequence[str]) -> tuple[frozenset[str], float]:
+        """The producers to inline in blocks of a height, found one at a time, and the cost."""
+        inlined = frozenset[str]()
+        cost = self.cost(height, inlined)
+        waiting = [producer for producer in fused if self.can_inline(producer)]
+        while waiting:
+            costs = {p: self.cost(height, inlined | {p}) for p in waiting}
+            taken = [p for p in waiting if costs[p] < cost]
+            for producer in taken:
+                larger = inlined | {producer}
+                if (less := self.cost(height, larger)) < cost:
+                    inlined, cost = larger, less
+            waiting = [p for p in waiting if p not in inlined] if taken else []
+        return inlined, cost
+
+    def cost(self, height: int, inlined: frozenset[str]) -> float:
+        """Operations of a lane per element of the result; endless where a body is too large."""
+        total, inlined = 0.0, inlined | self.inlined
+        for stage in self.stages:
+            if stage.statement.array in inlined:
+                continue
+            rows = max(1, round(height * stage.rate))
+            count, operations = self._body(stage, rows, inlined & self._reached(stage.statement))
+            if height > 1 and count > LARGEST_BODY:
+                return inf
+            stored = STORE + (WORTH if stage is not self.stages[0] else 0.0)
+            total += stage.share * (operations / rows + stored)
+        return total
+
+    def _reached(self, statement: Statement) -> frozenset[str]:
+        """The arrays that a statement reads, and through which it could read others."""
+        if statement.array not in self.reached:
+            self.reached[statement.array] = frozenset()  # ends a cycle
+            found = {a.array for a in statement.reads} - {statement.array}
+            for other in self.scop.statements:
+                if other.array in found:
+                    found |= self._reached(other)
+            self.reached[statement.array] = frozenset(found)
+        return self.reached[statement.array]
+
+    def _body(self, stage: _Stage, rows: int, inlined: frozenset[str]) -> tuple[int, float]:
+        """How many values a loop body over some rows computes and loads, and their weight."""
+        key = stage.statement.array, rows, inlined
+        if key not in self.bodies:
+            body = _Body(self, inlined)
+            for row in range(rows):
+                instance = list(stage.instance)
+                instance[stage.row] += row
+                body.add(stage.statement, stage.statement.value, tuple(instance))
+            self.bodies[key] = sum(w > 0 for w in body.weights), sum(body.weights)
+        return self.bodies[key]
+
+    def value(self, form: PwAff, at: Instance) -> int:
+        """An affine expression at an instance."""
+        if id(form) not in self.forms:
+            self.forms[id(form)] = form, _linear(form, len(at), self.sizes)
+        linear = self.forms[id(form)][1]
+        if linear is None:
+            return int(affine_values(form, np.array([at], np.int64), self.sizes)[0])
+        return linear[0] + sum(c * v for c, v in zip(linear[1:], at, strict=True))
+
+
+@dataclass(frozen=True)
+class _Subscript:
+    """The value of an affine expression."""
+
+    place: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """The distinct values of a loop body, by number, with what each takes."""
+
+    group: _Group
+    inlined: frozenset[str]
+    weights: list[float] = field(default_factory=list[float])
+    numbers: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
+    #: element of an inlined array -> its value's number
+    elements: dict[tuple[str, Instance], object] = field(
+        default_factory=dict[tuple[str, "Instance"], object]
+    )
+
+    def add(self, statement: Statement, expr: Expr, at: Instance) -> object:
+        """What tells the value of an expression at an instance from others."""
+        if isinstance(expr, Affine):
+            return _Subscript(self.group.value(expr.form, at))
+        if isinstance(expr, Inside):
+            return bool(holds(expr.where, np.array([at], np.int64), self.group.sizes)[0])
+        if isinstance(expr, Select) and isinstance(expr.cond, Inside):
+            chosen = expr.then if self.add(statement, expr.cond, at) else expr.other
+            return self.add(statement, chosen, at)
+        children = tuple(self.add(statement, child, at) for child in expr.children)
+        if isinstance(expr, Load) and expr.array in self.inlined:
+            places = tuple(c.place for c in children if isinstance(c, _Subscript))
+            if len(places) == len(children):
+                return self._element(expr.array, places)
+        key = (type(expr), expr.type, payload(expr), *children)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.weights)
+            self.weights.append(weight(expr))
+        return self.numbers[key]
+
+    def _element(self, array: str, element: Instance) -> object:
+        """The value of an element that is computed where it is read."""
+        if (array, element) not in self.elements:
+            producer = next(s for s in self.group.scop.statements if s.array == array)
+            places = _places(producer)
+            point = [0] * len(producer.iterators)
+            for (position, offset), value in zip(places or (), element, strict=False):
+                point[position] = value - offset
+            found = self.add(producer, producer.value, tuple(point))
+            self.elements[array, element] = found
+        return self.elements[array, element]
+
+
+def _linear(form: PwAff, rank: int, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+    pieces = form.get_pieces()
+    if len(pieces) > 1 or pieces[0][1].dim(dim_type.div):
+        return None
+    rows = np.vstack((np.zeros((1, rank), np.int64), np.eye(rank, dtype=np.int64)))
+    first, *others = (int(v) for v in affine_values(form, rows, sizes))
+    return (first, *(value - first for value in others))
+
+
+def _places(statement: Statement) -> tuple[tuple[int, int], ...] | None:
+    """Per subscript of what a statement writes: its iterator and what is added to that."""
+    rank = len(statement.iterators)
+    result: list[tuple[int, int]] = []
+    for index in statement.index:
+        linear = _linear(index.form, rank, {}) if not _has_params(index.form) else None
+        if linear is None or sorted(linear[1:]) != [0] * (rank - 1) + [1]:
+            return None
+        result.append((linear.index(1, 1) - 1, linear[0]))
+    return tuple(result) if len({p for p, _ in result}) == rank == len(result) else None
+
+
+def _has_params(form: PwAff) -> bool:
+    return form.involves_dims(dim_type.param, 0, form.dim(dim_type.param))
+
+
+def _group(
+    program: Program, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
+) -> _Group | None:
+    """The pipeline's stages; ``None`` where one is no single statement over rows."""
+    scop = program.scop
+    stages: list[_Stage] = []
+    for array in (root, *fused):
+        statements = [s for s in scop.statements if s.array == array]
+        names = copies_of(program, array)
+        if len(statements) != 1 or statements[0].reduction is not None or not names:
+            return None
+        copy = program.copies[names[0]]
+        loop = (
+            next((n for n in program.places[names[0]].loops if n.name == step), None)
+            if array == root
+            else row_loop(program, array, step)
+        )
+        if loop is None:
+            return None
+        name = next((n for n in names if n in loop.values), names[0])
+        copy, value = program.copies[name], loop.values[name]
+        rank = len(statements[0].iterators)
+        moving = [d for d in range(rank) if value.involves_dims(dim_type.in_, copy.outer + d, 1)]
+        if len(moving) != 1:
+            return None
+        stages.append(_stage(statements[0], moving[0], stages, sizes))
+    placed = {program.copies[name].statement.array for name in program.places}
+    gone = frozenset(s.array for s in scop.statements) - placed
+    return _Group(scop, sizes, tuple(stages), gone)
+
+
+def _stage(
+    statement: Statement, row: int, known: Sequence[_Stage], sizes: Mapping[str, int]
+) -> _Stage:
+    domain = fix_param_values(statement.domain, sizes)
+    lows = [domain.dim_min_val(d).to_python() for d in range(len(statement.iterators))]
+    highs = [domain.dim_max_val(d).to_python() for d in range(len(statement.iterators))]
+    rows, instances = highs[row] - lows[row] + 1, count(statement.domain, sizes)
+    middle = tuple((low + high) // 2 // 8 * 8 for low, high in zip(lows, highs, strict=True))
+    if not known:
+        return _Stage(statement, middle, row, 1.0, 1.0)
+    first = known[0]
+    of_root = fix_param_values(first.statement.domain, sizes)
+    extent = of_root.dim_max_val(first.row).sub(of_root.dim_min_val(first.row)).to_python() + 1
+    share = instances / max(count(first.statement.domain, sizes), 1)
+    return _Stage(statement, middle, row, rows / extent, share)
+
+
+def block(
+    plan: Plan, blocks: Blocks, cut: Callable[[Plan], Plan], rows: str, fused: Sequence[str]
+) -> Plan:
+    """The pipeline made again in blocks: ``cut`` gives the strips with their loop ``rows``.
+
+    Raises ``PolyoptError`` where a step is not possible.
+    """
+    for array in blocks.inlined:
+        plan = plan.inline(array)
+    plan = cut(plan)
+    root = rows.rpartition(".")[0]
+    known = {loop.name for loop in loops_around(plan.program, root)}
+    plan = plan.unroll_and_jam(rows, blocks.height)
+    (step,) = (n.name for n in loops_around(plan.program, root) if n.name not in known)
+    for producer in fused:
+        if producer not in blocks.inlined:
+            plan = plan.fuse(producer, into=root, at=step, storage="sliding")
+            plan = rows_together(plan, producer, step)
+    return plan.separate(step)

@@ -1,0 +1,262 @@
+"""The page of the affine suite: beside compilers and polyhedral optimisers, with the goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import TYPE_CHECKING
+
+from polyopt.bench.chart import Bar, Group, bar_chart
+from polyopt.bench.markdown import (
+    NONE,
+    Page,
+    commands,
+    gaps,
+    joined,
+    limits,
+    listed,
+    mean_text,
+    sizes,
+    table,
+    threads_text,
+    time_text,
+    where,
+)
+from polyopt.bench.peers.compilers import COMPILERS
+from polyopt.bench.report import speed_ratio
+from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS
+from polyopt.bench.variants import OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from polyopt.bench.markdown import Making
+    from polyopt.bench.reading import Times
+    from polyopt.bench.runner import Row
+
+_PLAIN, _BLAS = ("gcc", "clang"), "blas"
+_TITLES = {"graphite": "Graphite", "polly": "Polly", "numba": "Numba", _BLAS: "BLAS"}
+#: seconds that plans may take: one, and all of a suite
+_PLAN_S, _PLANS_S = 30.0, 180.0
+
+_ABOUT = """\
+Milliseconds a call, the median. All forms of a kernel take turns within one run, on the same
+inputs. *Ours* is the automatic plan, with its proof. The compilers are given the kernel's own C,
+with the flags that ours is compiled with: gcc, clang, gcc with Graphite, and clang with Polly; the
+latter two also with their own threads. Each is the fastest, in a first call, of the source as it is
+and of the source with constant sizes, on one thread and on those that are there. A ratio is the
+time of the fastest of them over ours: above 1 ours is the faster, below 1 theirs. *BLAS* is
+OpenBLAS through SciPy or NumPy, a limit for products of matrices; *of BLAS* is the share of its
+speed that ours has. *Plan* is what choosing and proving the plan took. *Same bits* says whether the
+results equal those of the source's C bit for bit with contraction off in both; *agree* is with
+contraction, up to rounding. `~` marks times that stayed spread out although measured again.
+"""
+
+
+def is_affine(run: Times) -> bool:
+    """Whether a run is of the affine suite."""
+    return bool(run.rows) and all(row.suite == AFFINE for row in run.rows)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A kernel on a number of threads; theirs are the rows whose results agree, by peer."""
+
+    ours: Row
+    theirs: dict[str, Row]
+    differ: tuple[str, ...]
+
+    def fastest(self, peers: Iterable[str]) -> Row | None:
+        """The fastest of these peers."""
+        found = [self.theirs[p] for p in peers if p in self.theirs]
+        return min(found, key=lambda row: row.median_ms, default=None)
+
+    def ratio(self, peers: Iterable[str]) -> float | None:
+        """The time of the fastest of these peers over ours."""
+        fastest = self.fastest(peers)
+        if fastest is None or not self.ours.agrees:
+            return None
+        return fastest.median_ms / self.ours.median_ms
+
+
+def _lines(run: Times) -> list[_Line]:
+    lines: list[_Line] = []
+    for ours in (row for row in run.rows if row.variant == OURS):
+        beside = [r for r in run.rows if (r.kernel, r.threads) == (ours.kernel, ours.threads)]
+        theirs = {r.variant: r for r in beside if r.variant in run.peers and r.agrees}
+        differ = tuple(dict.fromkeys(r.variant for r in beside if not r.agrees))
+        lines.append(_Line(ours, theirs, differ))
+    return lines
+
+
+def affine_page(run: Times, making: Making) -> Page:
+    """The page: goals, kernels, what is missing, how it was measured."""
+    lines = _lines(run)
+    noisy = sum(row.noisy for row in run.rows)
+    parts = [
+        "# Affine kernels beside compilers",
+        f"![The fastest compiler's time over ours, kernel by kernel]({making.picture})",
+        _ABOUT,
+        "## Goals",
+        table(_GOAL_COLUMNS, list(_goals(lines))),
+        "## Kernels",
+        table(_columns(run), [*(_cells(run, line) for line in lines), *_means(run, lines)]),
+        "## Not measured, or not the same",
+        listed(gaps(run, _differing(lines)))
+        or "Nothing: all that was asked for ran, and all results agree.",
+        "## Where and how",
+        f"{noisy} of {len(run.rows)} times stayed spread out although measured again.",
+        where(run.conditions, [*limits(run), *sizes(line.ours for line in lines)]),
+        commands(run.conditions, making),
+    ]
+    return Page(joined(parts), _chart(lines))
+
+
+def _differing(lines: Iterable[_Line]) -> Iterator[str]:
+    return (f"{form} of {line.ours.kernel}" for line in lines for form in line.differ)
+
+
+# -- goals ------------------------------------------------------------------------------------
+
+_GOAL_COLUMNS = (
+    ("kernels", "left"), ("against", "left"), ("threads", "right"), ("goal", "right"),
+    ("measured", "right"), ("reached", "left"),
+)  # fmt: skip
+
+
+def _goals(lines: Sequence[_Line]) -> Iterator[list[str]]:
+    every = tuple(COMPILERS)
+    all_of = {count: [x for x in lines if x.ours.threads == count] for count in _counts(lines)}
+    for count, goals in ((2, (2.0, 4.0)), (1, (1.3, 2.5))):
+        for peers, goal in zip((every, _PLAIN), goals, strict=True):
+            yield _goal("all, geometric mean", peers, count, goal, all_of.get(count, []), _mean_of)
+    for count in (1, 2):
+        some = [x for x in all_of.get(count, []) if x.ours.kernel in CONTRACTIONS]
+        yield _goal("products of matrices, each", (_BLAS,), count, 0.5, some, _least_of)
+    some = [x for x in all_of.get(2, []) if x.ours.kernel in TIME_STENCILS]
+    yield _goal("stencils in time, each", every, 2, 2.5, some, _least_of)
+    for count in (1, 2):
+        yield _goal("each", every, count, 0.95, all_of.get(count, []), _least_of)
+    taken = {x.ours.kernel: x.ours.schedule_s for x in lines}
+    for name, limit, found in (
+        ("plans, seconds of the longest", _PLAN_S, max(taken.values(), default=0.0)),
+        ("plans, seconds of all", _PLANS_S, sum(taken.values())),
+    ):
+        reached = "yes" if found <= limit else "**no**"
+        yield [name, NONE, NONE, f"<= {limit:g}", f"{found:.1f}", reached]
+
+
+def _goal(
+    name: str,
+    peers: tuple[str, ...],
+    threads: int,
+    goal: float,
+    lines: Sequence[_Line],
+    taken: Callable[[dict[str, float]], tuple[float, str]],
+) -> list[str]:
+    """A row; what is compared is told by ``taken``, from the ratios by kernel."""
+    against = _BLAS.upper() if peers == (_BLAS,) else f"fastest of {', '.join(map(_title, peers))}"
+    head = [name, against, str(threads), f">= {goal:g}"]
+    ratios = {x.ours.kernel: r for x in lines if (r := x.ratio(peers)) is not None}
+    if not ratios:
+        return [*head, NONE, "not measured"]
+    value, note = taken(ratios)
+    return [*head, f"{value:.2f}{note}", "yes" if value >= goal else "**no**"]
+
+
+def _mean_of(ratios: dict[str, float]) -> tuple[float, str]:
+    return geometric_mean(ratios.values()), ""
+
+
+def _least_of(ratios: dict[str, float]) -> tuple[float, str]:
+    worst = min(ratios, key=ratios.__getitem__)
+    return ratios[worst], f" ({worst})"
+
+
+# -- kernels ----------------------------------------------------------------------------------
+
+
+def _columns(run: Times) -> list[tuple[str, str]]:
+    return [
+        ("kernel", "left"), ("threads", "right"), ("ours ms", "right"),
+        *((f"{_title(p)} ms", "right") for p in run.peers),
+        ("fastest / ours", "right"), ("gcc, clang / ours", "right"), ("of BLAS", "right"),
+        ("plan s", "right"), ("same bits", "left"), ("agree", "left"),
+    ]  # fmt: skip
+
+
+def _title(peer: str) -> str:
+    return _TITLES.get(peer, peer)
+
+
+def _cells(run: Times, line: _Line) -> list[str]:
+    fastest = line.fastest(COMPILERS)
+    ratio = NONE
+    if fastest is not None and line.ours.agrees:
+        low, middle, high = speed_ratio(line.ours, fastest)
+        ratio = f"{middle:.2f} ({low:.2f}-{high:.2f})"
+    return [
+        line.ours.kernel,
+        str(line.ours.threads),
+        time_text(line.ours),
+        *(time_text(line.theirs[p]) if p in line.theirs else NONE for p in run.peers),
+        ratio,
+        _number(line.ratio(_PLAIN)),
+        _number(line.ratio((_BLAS,))),
+        f"{line.ours.schedule_s:.1f}",
+        {True: "yes", False: "**NO**", None: NONE}[line.ours.exact],
+        f"**NO**: {', '.join(line.differ)}" if line.differ else "yes",
+    ]
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:.2f}"
+
+
+def _means(run: Times, lines: Sequence[_Line]) -> Iterator[list[str]]:
+    for count in _counts(lines):
+        mine = [line for line in lines if line.ours.threads == count]
+        groups = [
+            [r for line in mine if (r := line.ratio(peers)) is not None]
+            for peers in (tuple(COMPILERS), _PLAIN, (_BLAS,))
+        ]
+        means = [mean_text(group, len(mine)) for group in groups]
+        times = [NONE] * (1 + len(run.peers))
+        yield ["**geometric mean**", str(count), *times, *means, NONE, NONE, NONE]
+
+
+def _counts(lines: Iterable[_Line]) -> list[int]:
+    return sorted({line.ours.threads for line in lines})
+
+
+# -- the picture ------------------------------------------------------------------------------
+
+
+def _chart(lines: Sequence[_Line]) -> str:
+    counts = _counts(lines)
+    at = {(line.ours.kernel, line.ours.threads): line for line in lines}
+    names = dict.fromkeys(line.ours.kernel for line in lines)
+    groups = [Group(n, tuple(_bar(at.get((n, c))) for c in counts)) for n in names]
+    means: list[Bar | str] = []
+    for count in counts:
+        found = [
+            r for x in lines if x.ours.threads == count and (r := x.ratio(COMPILERS)) is not None
+        ]
+        mean = geometric_mean(found) if found else 0.0
+        means.append(Bar(mean, mean, mean) if found else "not measured")
+    return bar_chart(
+        "The fastest compiler's time over ours",
+        [threads_text(c) for c in counts],
+        [*groups, Group("geometric mean", tuple(means))],
+        note="of gcc, clang, Graphite and Polly; right of the line at 1, polyopt is the faster",
+    )
+
+
+def _bar(line: _Line | None) -> Bar | str:
+    fastest = line.fastest(COMPILERS) if line is not None else None
+    if line is None or fastest is None:
+        return "not measured"
+    if not line.ours.agrees:
+        return "results differ"
+    low, middle, high = speed_ratio(line.ours, fastest)
+    return Bar(middle, low, high)
