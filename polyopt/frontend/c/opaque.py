@@ -3,7 +3,7 @@
 The smallest piece of the source that is not affine and writes one array becomes a ``Block``: loops
 with bounds from data, ``while``, ``break`` and ``continue``, and writes to elements that data
 choose. What it may read and write is known from its subscripts, else the whole extent
-(docs/adr/0009).
+(docs/adr/0010).
 """
 
 from __future__ import annotations
