@@ -127,14 +127,14 @@ def load_scop(program: str) -> Scop:
     """
     file, colon, function = program.rpartition(":")
     if colon and file.endswith(".py"):
-        return _python_scop(_existing(file), function)
+        return _python_scop(existing_file(file), function)
     if program.endswith(".py"):
         msg = f"{program}: which of its functions?"
         raise InvalidOptionError(msg, hint=f"write {program}:function")
     from polyopt.frontend.c import parse_c
 
     if program.endswith(".c") or "/" in program:
-        return parse_c(_existing(program))
+        return parse_c(existing_file(program))
     place = _places()[kernel_name(program)]
     file = place.with_suffix(".c")
     return parse_c(file) if file.is_file() else _python_scop(place.with_suffix(".py"), PIPELINE)
@@ -187,7 +187,8 @@ def _suggest(name: str, known: tuple[str, ...]) -> str:
     return "there are: " + ", ".join(known) if known else ""
 
 
-def _existing(file: str) -> Path:
+def existing_file(file: str) -> Path:
+    """The path of a file that is there. Raises ``UnknownNameError`` with names that come close."""
     path = Path(file)
     if path.is_file():
         return path

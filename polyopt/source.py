@@ -17,8 +17,8 @@ class Source:
 
     def line(self, number: int) -> str:
         """Line ``number`` (from 1) without its newline; empty past the end."""
-        lines = self.text.splitlines()
-        return lines[number - 1] if 0 < number <= len(lines) else ""
+        lines = self.text.split("\n")
+        return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
 @dataclass(frozen=True)

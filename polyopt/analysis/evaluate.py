@@ -28,8 +28,10 @@ from polyopt.ir.expr import (
     Expr,
     Inside,
     Load,
+    Local,
     Select,
     Unary,
+    Within,
 )
 from polyopt.ir.types import BOOL, F32, ScalarType
 
@@ -60,6 +62,10 @@ class Leaves(Protocol):
 
     def load(self, node: Load, index: tuple[Compiled, ...]) -> Compiled:
         """The element that a load reads; called in ``expr.loads`` order."""
+        ...
+
+    def local(self, name: str) -> Compiled:
+        """The value of a local variable of the block around."""
         ...
 
 
@@ -99,6 +105,10 @@ def compile_expr(expr: Expr, leaves: Leaves) -> Compiled:
             return _load(expr, leaves)
         case Select():
             return _select(expr, leaves)
+        case Local():
+            return leaves.local(expr.name)
+        case Within():
+            return compile_expr(expr.operand, leaves)
         case Cast():
             convert = _conversion(expr.type, expr.operand.type)
             operand = compile_expr(expr.operand, leaves)
@@ -299,6 +309,11 @@ class Environment:
             msg = f"no way to read {node.array}"
             raise InternalError(msg)
         return lambda row: read(node.array, tuple(int(part(row)) for part in index))
+
+    def local(self, name: str) -> Compiled:
+        """See ``Leaves``."""
+        msg = f"no block sets {name}"
+        raise InternalError(msg)
 
     @property
     def _row(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:

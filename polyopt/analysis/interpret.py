@@ -9,7 +9,9 @@ import numpy as np
 
 from polyopt.analysis.evaluate import compile_expr, poison
 from polyopt.analysis.points import affine_values, holds, parameter_value, points
+from polyopt.analysis.run_block import run_block
 from polyopt.errors import ArgumentError, InternalError
+from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine
 from polyopt.isl import dim_type, maps_of, tuple_name
 
@@ -191,6 +193,8 @@ def _runner(
     cell_of: CellOf | None,
 ) -> Callable[[int], None]:
     leaves = _Batch(scop, statement, group, params, memory, cell_of)
+    if isinstance(statement.value, Block):
+        return run_block(statement.value, leaves, leaves.put)
     value = compile_expr(statement.value, leaves)
     targets = leaves.cells(statement.write.ref, statement.array, statement.index)
     written = memory.written
@@ -223,6 +227,16 @@ class _Batch:
         flat = [instance.iterators for instance in group]
         self.rows = np.array(flat, np.int64).reshape(len(flat), depth)
         self.references = 0
+        self.locals: dict[str, Scalar] = {}
+
+    def local(self, name: str) -> Compiled:
+        return lambda _row: self.locals[name]
+
+    def put(self, index: tuple[int, ...], row: int, value: Scalar) -> None:
+        """Write an element of the statement's array."""
+        statement = self.statement
+        cell = self._place(statement.write.ref, Cell(statement.array, index), row)
+        self.memory.written[cell] = value
 
     def affine(self, form: PwAff) -> Callable[[int], int]:
         return affine_values(form, self.rows, self.params).tolist().__getitem__

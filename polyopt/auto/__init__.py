@@ -38,7 +38,11 @@ __all__ = ["affine", "auto"]
 
 
 def auto(
-    scop: Scop, *, target: str | Target = "native", sizes: Mapping[str, int] | None = None
+    scop: Scop,
+    *,
+    target: str | Target = "native",
+    sizes: Mapping[str, int] | None = None,
+    tile: bool = True,
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
 
@@ -50,7 +54,8 @@ def auto(
         plan = po.auto(scop, sizes={"H": 2160, "W": 3840})
 
     ``sizes`` are the parameter values to be fast for; the plan holds for all. ``target`` is
-    ``"native"``, ``"generic"``, ``"avx2"``, ``"avx512"``, ``"neon"``, or a ``Target``.
+    ``"native"``, ``"generic"``, ``"avx2"``, ``"avx512"``, ``"neon"``, or a ``Target``. Without
+    ``tile`` loops are fused, marked and shared, but neither cut into strips nor into blocks.
 
     Raises ``InvalidOptionError`` for an unknown target or size, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
@@ -58,10 +63,11 @@ def auto(
     machine = find_target(target) if isinstance(target, str) else target
     start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
-    plan = _Search(Model(machine, numbers)).run(start)
+    plan = _Search(Model(machine, numbers), tile).run(start)
     if not is_proven(plan):
-        plan = _Search(Model(machine, numbers, cautious=True)).run(start)
-    plan = reordered(plan, start, Model(machine, numbers))
+        plan = _Search(Model(machine, numbers, cautious=True), tile).run(start)
+    if tile:
+        plan = reordered(plan, start, Model(machine, numbers))
     return replace(plan, checked=True)
 
 
@@ -74,20 +80,24 @@ class _Search:
     """
 
     model: Model
+    tile: bool
 
     def run(self, plan: Plan) -> Plan:
         """The plan that the search ends with, its remarks with it."""
         numbers, cores = self.model.sizes, self.model.target.cores
-        in_time = time_tiles(plan, self.model.target, numbers)
+        in_time = time_tiles(plan, self.model.target, numbers) if self.tile else None
         if in_time is not None and in_time[0] is not plan:
             plan, said = arrange(in_time[0], self._is_legal)
             return replace(plan, remarks=(*in_time[1], *said))
-        steps: list[Step] = [
-            inline_cheap,
-            lambda p: join_spaces(p, self._is_legal),
+        tilings: list[Step] = [
             lambda p: contractions(p, self.model.target, numbers),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
+        ]
+        steps: list[Step] = [
+            inline_cheap,
+            lambda p: join_spaces(p, self._is_legal),
+            *(tilings if self.tile else []),
             lambda p: arrange(p, self._is_legal),
             lambda p: rows_together(p, numbers, is_proven),
             lambda p: strips(p, self.model.target, numbers, is_proven),

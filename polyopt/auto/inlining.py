@@ -15,6 +15,7 @@ from polyopt.analysis.count import count
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
+from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.transform.remark import Remark
@@ -125,7 +126,8 @@ def is_candidate(scop: Scop, statement: Statement) -> bool:
     array = scop.array(statement.array)
     writers = [s for s in scop.statements if s.array == array.name]
     reads_itself = any(a.array == array.name for a in statement.reads)
-    return array.role == "temp" and len(writers) == 1 and not reads_itself
+    is_block = isinstance(statement.value, Block)
+    return array.role == "temp" and len(writers) == 1 and not reads_itself and not is_block
 
 
 @dataclass(frozen=True, eq=False)

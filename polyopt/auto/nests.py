@@ -9,6 +9,7 @@ from polyopt.analysis.footprint import bounding_box
 from polyopt.codegen.borders import interior
 from polyopt.codegen.periods import period
 from polyopt.errors import PolyoptError
+from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.transform.find import find_loop, path_to
 from polyopt.transform.parallel import check_loop
@@ -57,7 +58,10 @@ def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Rema
 
 def _nothing(program: Program, name: str) -> Remark:
     array = program.copies[name].statement.array
-    return Remark("not considered", "vectorize", array, "no loop walks its last subscript")
+    reason = "no loop walks its last subscript"
+    if isinstance(program.copies[name].statement.value, Block):
+        reason = "data decide what it runs"
+    return Remark("not considered", "vectorize", array, reason)
 
 
 def contiguous_loop(program: Program, copy: str) -> PlanLoop | None:
@@ -72,7 +76,11 @@ def contiguous_loop(program: Program, copy: str) -> PlanLoop | None:
         for loop in program.places[copy].loops
         if loop.values[copy].involves_dims(dim_type.in_, wanted, 1) and not _is_block(loop, copy)
     ]
-    return found[-1] if found else None
+    if found and not any(
+        isinstance(program.copies[c].statement.value, Block) for c in found[-1].copies
+    ):
+        return found[-1]
+    return None
 
 
 def _is_block(loop: PlanLoop, copy: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,25 @@ from polyopt.cli.output import print_json, text, write_file
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from polyopt.cli.program import PlanChoice
     from polyopt.graph import Graph, NetworkExplanation
+
+
+def network_options(command: Callable[..., object]) -> Callable[..., object]:
+    """``--level`` and ``--graphs``, given together to ``shown_as``."""
+
+    @click.option(
+        "--level", default="windows", metavar="LEVEL",
+        help="Networks: what may be fused (off, pointwise, windows, all).",
+    )  # fmt: skip
+    @click.option("--graphs", metavar="FOLDER", help="Networks: write graphs before and after.")
+    @wraps(command)
+    def with_both(*args: object, level: str, graphs: str | None, **named: object) -> object:
+        return command(*args, shown_as=(level, graphs), **named)
+
+    return with_both
 
 
 def is_network(program: str) -> bool:

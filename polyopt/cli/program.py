@@ -131,6 +131,21 @@ def parse_sizes(texts: Sequence[str], program: Program) -> dict[str, int]:
     return sizes
 
 
+def named_numbers(texts: Sequence[str]) -> dict[str, int]:
+    """Sizes from ``H=64``, ``H=64,W=48``, of names that only regions know.
+
+    Raises ``InvalidOptionError``.
+    """
+    sizes: dict[str, int] = {}
+    for text in (part for given in texts for part in given.split(",")):
+        name, equals, number = text.partition("=")
+        if not equals:
+            msg = f"--size {text!r} is not NAME=NUMBER"
+            raise InvalidOptionError(msg, hint="write n=64")
+        sizes[name.strip()] = _whole(text, number)
+    return sizes
+
+
 def _size_name(name: str, program: Program) -> str:
     if name in program.scop.params:
         return name

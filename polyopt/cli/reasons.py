@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polyopt.cli.networks import explain_model, is_network
+from polyopt.cli.networks import explain_model, is_network, network_options
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
 from polyopt.cli.output import print_json, progress, text, wrapped
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
@@ -69,13 +69,7 @@ def prove(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: 
 @click.option("--alternatives", "table_of", is_flag=True, help="All places of SUBJECT as a table.")
 @plan_options
 @size_option
-@click.option(
-    "--level",
-    default="windows",
-    metavar="LEVEL",
-    help="Networks: what may be fused (off, pointwise, windows, all).",
-)
-@click.option("--graphs", metavar="FOLDER", help="Networks: write graphs before and after.")
+@network_options
 @json_option
 def explain(
     program: str,
@@ -83,8 +77,7 @@ def explain(
     place: str | None,
     choice: PlanChoice,
     sizes: tuple[str, ...],
-    level: str,
-    graphs: str | None,
+    shown_as: tuple[str, str | None],
     *,
     table_of: bool,
     as_json: bool,
@@ -94,7 +87,10 @@ def explain(
     PROGRAM may be an ONNX file: then each pair of its nodes has a remark.
     """
     if is_network(program):
-        explain_model(program, subject, choice, sizes, (level, graphs), as_json=as_json)
+        if place or table_of:
+            msg = "--if and --alternatives are for single programs"
+            raise InvalidOptionError(msg, hint="name a node: its remarks say what else was weighed")
+        explain_model(program, subject, choice, sizes, shown_as, as_json=as_json)
         return
     from polyopt.auto.bill import table
     from polyopt.explain import bill

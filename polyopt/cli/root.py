@@ -7,6 +7,7 @@ import click
 from polyopt import __version__
 from polyopt.cli.boundary import GuardedGroup
 from polyopt.cli.demo import demo
+from polyopt.cli.extracting import scop
 from polyopt.cli.house import cache, doctor
 from polyopt.cli.measuring import bench, tune
 from polyopt.cli.networks import profile
@@ -30,7 +31,7 @@ def cli() -> None:
 
 
 for _command in (
-    run, emit, view, deps, prove, explain, why, tradeoff, profile, bench, tune, report, demo,
+    run, emit, scop, view, deps, prove, explain, why, tradeoff, profile, bench, tune, report, demo,
     doctor, cache, completion,
 ):  # fmt: skip
     cli.add_command(_command)

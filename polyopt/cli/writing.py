@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
 from polyopt.cli.output import print_json, write_file
-from polyopt.cli.program import load_program, parse_sizes
+from polyopt.cli.program import load_program, named_numbers, parse_sizes
+from polyopt.cli.rewriting import c_options, emit_rewritten, is_marked_file, rewriting_options
+from polyopt.errors import InvalidOptionError
+from polyopt.rewrite import Rewriting
 
 if TYPE_CHECKING:
+    from collections.abc import Sized
+
     from polyopt.cli.program import PlanChoice
 
 
@@ -18,12 +23,32 @@ if TYPE_CHECKING:
 @program_argument
 @plan_options
 @size_option
+@c_options
+@rewriting_options
 @click.option("--output", "-o", metavar="FILE", help="Write there instead of printing.")
 @json_option
 def emit(
-    program: str, choice: PlanChoice, sizes: tuple[str, ...], output: str | None, *, as_json: bool
+    program: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    defines: dict[str, str],
+    includes: tuple[str, ...],
+    asked: dict[str, Any],
+    output: str | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """Print the C of PROGRAM as planned."""
+    """Print the C of PROGRAM as planned.
+
+    A C file that marks regions with #pragma scop and #pragma endscop is printed whole, with the
+    regions optimised in place: polyopt emit file.c -o fast.c
+    """
+    if is_marked_file(program):
+        explain = asked.pop("explain", False)
+        options = Rewriting(defines, includes, named_numbers(sizes), choice.target, **asked)
+        emit_rewritten(program, choice, options, output, explain=explain, as_json=as_json)
+        return
+    _refuse(program, asked, defines, includes)
     found = load_program(program)
     plan = choice.plan(found, parse_sizes(sizes, found))
     c = plan.emit()
@@ -38,3 +63,11 @@ def emit(
         click.echo(f"wrote {output}: {c.prototype}", err=True)
     else:
         click.echo(c.source, nl=not c.source.endswith("\n"))
+
+
+def _refuse(program: str, *given: Sized) -> None:
+    """Options for files with marked regions say nothing of a kernel."""
+    if any(given):
+        msg = f"{program} is no C file with marked regions"
+        hint = "--tile, --parallel, --fuse, --threads, --prove, --explain, -D and -I are for those"
+        raise InvalidOptionError(msg, hint=hint)

@@ -15,7 +15,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, assigns_in, walk
+from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,14 +50,14 @@ def _inside(node: Node, taken: set[str]) -> Node:
         case If():
             other = accumulate(node.other, taken) if node.other is not None else None
             return replace(node, then=accumulate(node.then, taken), other=other)
-        case Assign() | Call():
+        case Assign() | Raw() | Call():
             return node
 
 
 def _assigns(node: Node) -> tuple[Assign, ...] | None:
     """The assignments of a node without loops and buffers, else ``None``."""
     for found in walk(node):
-        if isinstance(found, For | Call) or (isinstance(found, Block) and found.buffers):
+        if isinstance(found, For | Raw | Call) or (isinstance(found, Block) and found.buffers):
             return None
     return assigns_in(node)
 
@@ -104,7 +104,7 @@ def _always(node: Node) -> bool:
             return any(map(_always, node.body))
         case If():
             return _always(node.then) and node.other is not None and _always(node.other)
-        case For() | Call():
+        case For() | Raw() | Call():
             return False
 
 
@@ -129,5 +129,5 @@ def _renamed(node: Node, target: str, local: str) -> Node:
             then = _renamed(node.then, target, local)
             other = None if node.other is None else _renamed(node.other, target, local)
             return replace(node, then=then, other=other)
-        case For() | Call():
+        case For() | Raw() | Call():
             return node

@@ -6,7 +6,18 @@ import re
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helpers
-from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, Function, If, Node, Task
+from polyopt.codegen.loops import (
+    Assign,
+    Block,
+    Buffer,
+    Call,
+    For,
+    Function,
+    If,
+    Node,
+    Raw,
+    Task,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +57,8 @@ _VECTOR = re.compile(r"\b((f(?:32|64))x(\d+))(?:_at)?\b")
 _ELEMENTS = {"f32": ("float", 4), "f64": ("double", 8)}
 
 
-def _vector_types(body: str) -> str:
+def vector_types(body: str) -> str:
+    """Definitions of the vector types that a piece of C names."""
     lines: list[str] = []
     for name, element, lanes in sorted(set(_VECTOR.findall(body))):
         type_, size = _ELEMENTS[element]
@@ -79,15 +91,14 @@ def print_c(function: Function) -> str:
     comment = f"/*\n{note} */\n" if note else ""
     if " buffer(" in body:
         support = _BUFFER + support
-    types = _vector_types(body)
+    types = vector_types(body)
     parts = [comment + "\n".join(dict.fromkeys(heads)), types, support.rstrip(), body]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _function(function: Function) -> str:
     allocation = _allocation(function)
-    body: list[str] = []
-    _print_block(function.body, 1, body)
+    body = body_lines(function.body, 1)
     text = "\n".join([*allocation, *body])
     head: list[str] = []
     # compilers without OpenMP do not see what pragmas use
@@ -127,8 +138,8 @@ def _allocated(function: Function) -> list[str]:
 
 def _allocation(function: Function) -> list[str]:
     """Buffers that live for the call; of private ones an array, one per thread."""
-    lines = [f"{_INDENT}{_pointer(b)} = buffer({_size(b)});" for b in function.buffers]
-    lines += [f"{_INDENT}{_pool(b)} = buffer({_size(b, 'threads')});" for b in function.private]
+    lines = [f"{_INDENT}{pointer(b)} = buffer({size_of(b)});" for b in function.buffers]
+    lines += [f"{_INDENT}{pool(b)} = buffer({size_of(b, 'threads')});" for b in function.private]
     names = _allocated(function)
     if names:
         missing = " || ".join(f"!{name}" for name in names)
@@ -138,19 +149,22 @@ def _allocation(function: Function) -> list[str]:
     return lines
 
 
-def _pointer(buffer: Buffer) -> str:
+def pointer(buffer: Buffer) -> str:
+    """The declarator of a buffer that is allocated: ``float (*restrict name)[W]``."""
     inner = "".join(f"[{extent}]" for extent in buffer.extents[1:])
     if inner:
         return f"{buffer.type.c_name} (*restrict {buffer.name}){inner}"
     return f"{buffer.type.c_name} *restrict {buffer.name}"
 
 
-def _pool(buffer: Buffer) -> str:
+def pool(buffer: Buffer) -> str:
+    """The declarator of an allocation that holds a buffer for each thread."""
     inner = "".join(f"[{extent}]" for extent in buffer.extents)
     return f"{buffer.type.c_name} (*{buffer.pool}){inner}"
 
 
-def _size(buffer: Buffer, count: str = "") -> str:
+def size_of(buffer: Buffer, count: str = "") -> str:
+    """The bytes of a buffer, or of ``count`` such buffers."""
     extents = (count, *buffer.extents) if count else buffer.extents
     sizes = "".join(f"[{extent}]" for extent in extents)
     return f"sizeof({buffer.type.c_name}{sizes})"
@@ -158,10 +172,17 @@ def _size(buffer: Buffer, count: str = "") -> str:
 
 def _declaration(buffer: Buffer) -> str:
     if buffer.heap:
-        return f"{_pointer(buffer)} = {buffer.pool}[omp_get_thread_num()];"
+        return f"{pointer(buffer)} = {buffer.pool}[omp_get_thread_num()];"
     sizes = "".join(f"[{extent}]" for extent in buffer.extents)
     aligned = "_Alignas(64) " if sizes else ""
     return f"{aligned}{buffer.type.c_name} {buffer.name}{sizes};"
+
+
+def body_lines(block: Block, depth: int) -> list[str]:
+    """The lines of a block without its braces, so many levels deep."""
+    lines: list[str] = []
+    _print_block(block, depth, lines)
+    return lines
 
 
 def _print_block(block: Block, depth: int, lines: list[str]) -> None:
@@ -182,6 +203,8 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
             kind = f"{node.type.c_name} " if node.declares and node.type else ""
             kind = f"const {kind}" if node.constant else kind
             lines.append(f"{pad}{kind}{node.target} = {node.value};")
+        case Raw():
+            lines += [pad + line for line in node.lines]
         case Block():
             if node.buffers or node.scoped:
                 lines.append(f"{pad}{{")

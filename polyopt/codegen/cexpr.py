@@ -57,6 +57,7 @@ from polyopt.ir.expr import (
     Load,
     Select,
     Unary,
+    Within,
     loads,
 )
 from polyopt.ir.types import BOOL, F32, F64, I32, I64, U32, U64, ScalarType, promote_c
@@ -96,11 +97,6 @@ def c_expression(
     return printer.print(expr)
 
 
-def needs_wrapv(expr: Expr) -> bool:
-    """Whether printed C relies on signed overflow that wraps: compile it with ``-fwrapv``."""
-    return c_expression(expr, lambda _: "x", lambda _: "x", lambda _: "x").wraps
-
-
 class _Printer:
     """One method per kind of node, each giving a ``CText``."""
 
@@ -127,6 +123,8 @@ class _Printer:
             case Affine():
                 text = self.affine(expr)
                 return CText(text, precedence_of(text), expr.type, I64, I64.range)
+            case Within():
+                return self.print(expr.operand)
             case Inside():
                 text = self.inside(expr)
                 # where unrolling leaves nothing to ask, the other side may not even exist
@@ -395,6 +393,18 @@ def _compare(op: str, left: CText, right: CText) -> CText:
 def _select(type_: ScalarType, cond: CText, then: CText, other: CText) -> CText:
     if cond.bounds[0] == cond.bounds[1]:
         return then if cond.bounds[0] else other
+    if type_ == BOOL and (then.bounds == (1, 1) or other.bounds == (0, 0)):
+        # a choice evaluates one side only, and so do && and ||
+        sign, level = ("||", LOGICAL_OR) if then.bounds == (1, 1) else ("&&", LOGICAL_AND)
+        second = other if sign == "||" else then
+        parts = [
+            f"({v})"
+            if v.precedence in {AND, XOR, OR, LOGICAL_AND, LOGICAL_OR, TERNARY}
+            and v.precedence != level
+            else v.text
+            for v in (cond, second)
+        ]
+        return CText(f" {sign} ".join(parts), level, BOOL, I32, (0, 1))
     then, other, ctype = _arms(type_, then, other)
     bounds = min(then.bounds[0], other.bounds[0]), max(then.bounds[1], other.bounds[1])
     tested = f"({cond})" if cond.precedence in {AND, XOR, OR} else cond.at(LOGICAL_OR)

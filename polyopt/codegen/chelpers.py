@@ -72,3 +72,29 @@ def _definition(name: str, type_: ScalarType) -> str:
         body = re.sub(r"\b(fmod|floor|copysign)\(", r"\1f(", body)
     body = re.sub(r"\bT\b", type_.c_name, body)
     return f"static inline {type_.c_name} {helper_name(name, type_)}{body}\n"
+
+
+def macros(*texts: str) -> list[tuple[str, str]]:
+    """``(name, definition)`` of every helper that the texts call, for code inside of a function.
+
+    Operands are evaluated once: each macro is a statement expression, as gcc and clang have it.
+    """
+    used = {found.groups() for text in texts for found in HELPER.finditer(text)}
+    order = [(name, kind) for name in _NAMES for kind in TYPES if (name, kind) in used]
+    return [(helper_name(name, TYPES[kind]), _macro(name, TYPES[kind])) for name, kind in order]
+
+
+_VALUES = {
+    "min": "a__ < b__ ? a__ : b__",
+    "max": "a__ > b__ ? a__ : b__",
+    "abs": "a__ < 0 ? -a__ : a__",
+    "floordiv": "a__ / b__ - ((a__ % b__ != 0) & ((a__ < 0) != (b__ < 0)))",
+    "floormod": "a__ % b__ + (((a__ % b__ != 0) & ((a__ % b__ < 0) != (b__ < 0))) ? b__ : 0)",
+}
+
+
+def _macro(name: str, type_: ScalarType) -> str:
+    names = ["a"] if name == "abs" else ["a", "b"]
+    values = ", ".join(f"{n}__ = ({n})" for n in names)
+    head = f"#define {helper_name(name, type_)}({', '.join(names)})"
+    return f"{head} __extension__({{ {type_.c_name} {values}; {_VALUES[name]}; }})"

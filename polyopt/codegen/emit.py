@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.c import print_c
-from polyopt.codegen.cexpr import needs_wrapv
 from polyopt.codegen.generate import generate
 from polyopt.codegen.names import c_name
 from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
+from polyopt.codegen.wrapping import needs_wrapv
 
 if TYPE_CHECKING:
     from polyopt.transform.program import Program

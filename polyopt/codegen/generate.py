@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.blocks import with_blocks
+from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.hoist import hoist
 from polyopt.codegen.leaves import Leaf, isl_tree
@@ -20,6 +21,7 @@ from polyopt.codegen.loops import (
     Function,
     If,
     Node,
+    Raw,
     loops_in,
 )
 from polyopt.codegen.materialize import materialize
@@ -32,9 +34,11 @@ from polyopt.codegen.program import (
     signature_of,
 )
 from polyopt.codegen.shared import shared
+from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.unused import without_unused
 from polyopt.codegen.vectors import block_body, in_registers
 from polyopt.errors import InternalError
+from polyopt.ir.block import Block as IrBlock
 from polyopt.ir.expr import Affine, Expr, Inside, Load
 from polyopt.isl import (
     AstNode,
@@ -49,7 +53,7 @@ from polyopt.transform.find import path_to
 from polyopt.transform.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.ctext import CText
@@ -63,8 +67,11 @@ SUBSCRIPTS = ("column", "row")
 STACK_BYTES = 32 * 1024
 
 
-def generate(program: Program, name: str) -> Function:
-    """The LoopAST of a program, as a C function called ``name``."""
+def generate(program: Program, name: str, spelling: Spelling | None = None) -> Function:
+    """The LoopAST of a program, as a C function called ``name``.
+
+    With a ``spelling`` it is for code that stands among other code, and uses its names.
+    """
     leaves: dict[str, Leaf] = {}
     blocked = with_blocks(program)
     run = blocked.program
@@ -76,31 +83,38 @@ def generate(program: Program, name: str) -> Function:
             raise
         leaves.clear()
         tree = isl_tree(blocked, materialize(run, spelled=True), leaves)
-    return _Generator(program, blocked, leaves, name).function(tree)
+    return _Generator(program, blocked, leaves, name, spelling or Spelling()).function(tree)
 
 
 class _Generator:
     """Walks isl's AST with the loops' marks and C names in scope."""
 
     def __init__(
-        self, program: Program, blocked: Blocked, leaves: Mapping[str, Leaf], name: str
+        self,
+        program: Program,
+        blocked: Blocked,
+        leaves: Mapping[str, Leaf],
+        name: str,
+        spelling: Spelling,
     ) -> None:
         self.program = program
         self.blocked = blocked
         self.blocks = blocked.blocks
+        self.spelling = spelling
         self.leaves = leaves
         self.name = name
         self.arguments = signature_of(program.scop)
         self.arrays = {a.name: a for a in program.scop.arrays}
         self.loops = {loop.name: loop for loop in loops_of(blocked.program.tree)}
-        argument_names = {a.name: a.c_name for a in self.arguments}
+        argument_names = {a.name: a.c_name for a in self.arguments} | dict(self.spelling.names)
         temps = [s.name for s in self._stored_temps()]
         scratches = {s.name: s.array for s in program.scratches}
         used = [*argument_names.values(), *map(c_name, temps)]
         stems = [name.removesuffix("_of") for name in used if name.endswith("_of")]
         own = c_names(
             [*temps, *_buffer_names(scratches)],
-            taken=[*argument_names.values(), "threads", *stems],  # pools are called <buffer>_of
+            # pools are called <buffer>_of
+            taken=[*argument_names.values(), "threads", *stems, *self.spelling.taken],
         )
         self.buffer_names = {**argument_names, **{t: own[t] for t in temps}}
         for scratch, key in zip(scratches, _buffer_names(scratches), strict=True):
@@ -124,7 +138,7 @@ class _Generator:
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
         taken = {*self.buffer_names.values(), *self.params.values(), *self.all_locals}
-        taken |= {buffer.pool for buffer in self.buffers.values()}
+        taken |= {buffer.pool for buffer in self.buffers.values()} | self.spelling.taken
         block = accumulate(hoist(block, taken), taken)
         private = tuple(
             self.buffers[s.name]
@@ -134,6 +148,8 @@ class _Generator:
         block = without_unused(replace(block, buffers=(*local, *block.buffers)))
         taken |= {c_name(self.name), *(loop.iterator for loop in loops_in(block))}
         function = Function(self.name, prototype, block, heap, private)
+        if self.spelling.taken:  # among other code there is no place for functions
+            return function
         return outline(function, self.arguments, taken)
 
     # -- storage ----------------------------------------------------------------------------
@@ -312,7 +328,12 @@ class _Generator:
             return Block(())
         if leaf.block is not None:
             buffer = self.buffer_names[leaf.block.buffer]
-            return block_body(leaf.block, buffer, leaf.rows, self.buffer_names, names)
+            return block_body(leaf.block, buffer, leaf.rows, self._named, names)
+        if isinstance(leaf.assignment.value, IrBlock):
+            return self._block_lines(leaf.assignment.value, leaf, names)
+        return self._assign(leaf, names)
+
+    def _assign(self, leaf: Leaf, names: dict[str, str]) -> Assign:
         loaded: dict[tuple[str, str], None] = {}
         forms: dict[str, Form] = {}
 
@@ -363,16 +384,34 @@ class _Generator:
             forms=tuple(forms.values()),
         )
 
+    def _block_lines(self, block: IrBlock, leaf: Leaf, names: dict[str, str]) -> Raw:
+        def affine(expr: Affine | Inside) -> str:
+            return c_affine(leaf.affine[id(expr)], names)[0]
+
+        taken = self._taken(names)
+        printer = BlockPrinter(block, affine, self._element, leaf.assignment.buffer, taken)
+        self.all_locals.update(printer.names.values())
+        return Raw(tuple(printer.lines()))
+
     def _taken(self, names: Mapping[str, str]) -> set[str]:
         """What a new iterator or local cannot be called, under the iterators ``names``."""
         pools = {buffer.pool for buffer in self.buffers.values()}
         arguments = {*self.buffer_names.values(), *self.params.values()}
-        return {*names.values(), *arguments, *pools, *self.locals, c_name(self.name)}
+        around = {c_name(self.name)} if not self.spelling.taken else self.spelling.used
+        return {*names.values(), *arguments, *pools, *self.locals, *around}
+
+    def _named(self, buffer: str, index: Sequence[str]) -> str:
+        """An element of an array or buffer by the texts of its subscripts."""
+        if buffer in self.spelling.elements:
+            return self.spelling.element(buffer, index)
+        return self.buffer_names[buffer] + "".join(f"[{text}]" for text in index)
 
     def _element(self, buffer: str, index: tuple[Expr, ...], printer: Callable[[Expr], str]) -> str:
         text = self.buffer_names[buffer]
         if buffer in self.buffers and self.buffers[buffer].is_scalar:
             return text
+        if buffer in self.spelling.elements:
+            return self._named(buffer, [printer(e) for e in index])
         array = self.arrays.get(buffer)
         if array is not None and array.rank == 0:
             return f"*{text}" if array.is_live_out else text

@@ -16,7 +16,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, assigns_in, loops_in
+from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, loops_in
 from polyopt.codegen.names import fresh, names_in, operand
 from polyopt.ir.types import BOOL, I64
 
@@ -112,7 +112,7 @@ def _node(node: Node, known: Mapping[str, str], taken: set[str]) -> Node:
             return replace(node, then=_block(node.then, known, taken), other=other)
         case Assign():
             return _renamed(node, known)
-        case Call():
+        case Raw() | Call():
             return node
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from polyopt.ir.block import Block, Put, Repeat, When
 from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
@@ -19,6 +20,7 @@ from polyopt.transform.tree import prefix_map
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from polyopt.ir.block import Action
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, PwMultiAff
     from polyopt.transform.program import Program
@@ -98,6 +100,9 @@ def _over(
 
     if isinstance(expr, (Affine, Inside)):
         return _pulled(expr, to_copy, copy)
+    if isinstance(expr, Block):
+        placed = expr.with_children(tuple(map(over, expr.children)))
+        return _on_storage(program, copy, host, placed)
     if not isinstance(expr, Load):
         children = tuple(map(over, expr.children))
         for child in children:
@@ -119,6 +124,29 @@ def _over(
     if scratch is not None and scratch.above:
         parts.done[id(found)] = scratch.above
     return found
+
+
+def _on_storage(program: Program, copy: Copy, host: str, block: Expr) -> Expr:
+    """A block whose writes go to the storage of the array that it writes."""
+    assert isinstance(block, Block)
+    array = copy.statement.array
+    scratch = program.scratch(host, array, reading=False)
+
+    def stored(action: Action) -> Action:
+        match action:
+            case Put():
+                index = _stored(program, host, scratch or array, action.index)
+                return Put(index, action.value)
+            case When():
+                then, other = (tuple(map(stored, part)) for part in (action.then, action.other))
+                return When(action.cond, then, other)
+            case Repeat():
+                body, step = (tuple(map(stored, part)) for part in (action.body, action.step))
+                return Repeat(action.cond, body, step, action.first)
+            case _:
+                return action
+
+    return Block(block.type, tuple(map(stored, block.body)), block.old)
 
 
 def _pulled(expr: Expr, to_copy: PwMultiAff, copy: Copy) -> Expr:

@@ -80,6 +80,13 @@ class Assign:
 
 
 @dataclass(frozen=True)
+class Raw:
+    """Lines that code generation does not look into: they read and write what they name."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Buffer:
     """A scratch array, or a scalar where it has no dimensions of more than one element.
 
@@ -149,7 +156,7 @@ class Call:
     arguments: tuple[str, ...]
 
 
-Node = Assign | For | If | Block | Call
+Node = Assign | Raw | For | If | Block | Call
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -161,7 +168,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.body,)
         case If():
             return (node.then, node.other) if node.other is not None else (node.then,)
-        case Assign() | Call():
+        case Assign() | Raw() | Call():
             return ()
 
 

@@ -23,6 +23,7 @@ from polyopt.codegen.loops import (
     Function,
     If,
     Node,
+    Raw,
     Task,
     assigns_in,
     loops_in,
@@ -79,13 +80,14 @@ class _Outliner:
                 inner = {**known, node.iterator: f"int64_t {node.iterator}"}
                 task = self._task(node, inner) if node.mark == "parallel" else None
                 return task or replace(node, body=self.block(node.body, inner))
-            case Assign() | Call():
+            case Assign() | Raw() | Call():
                 return node
 
     def _task(self, loop: For, known: Mapping[str, str]) -> For | None:
         """The loop with a call for its body; ``None`` where the body is better left there."""
         written = {a.buffer for a in assigns_in(loop.body) if a.target.isidentifier()}
-        if not loops_in(loop.body) or written & known.keys():
+        opaque = any(isinstance(node, Raw) for node in walk(loop.body))
+        if opaque or not loops_in(loop.body) or written & known.keys():
             return None
         known = {**known, **{b.name: _parameter(b) for b in loop.private}}
         used = set(_names(loop.body))
@@ -122,5 +124,7 @@ def _names(node: Node) -> Iterator[str]:
                 texts = tuple(extent for b in found.buffers for extent in b.extents)
             case Call():
                 texts = found.arguments
+            case Raw():
+                texts = found.lines
         for text in texts:
             yield from names_in(text)

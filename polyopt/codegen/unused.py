@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, assigns_in
+from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, walk
 from polyopt.codegen.names import names_in
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def without_unused(block: Block) -> Block:
 
 def _declared(block: Block, dead: frozenset[str]) -> Block:
     """The block without assignments to ``dead`` variables, and to those that are found here."""
-    assigns = assigns_in(block)
-    written = {assign.buffer for assign in assigns}
+    assigns = [node for node in walk(block) if isinstance(node, (Assign, Raw))]
+    written = {assign.buffer for assign in assigns if isinstance(assign, Assign)}
     read = {name for assign in assigns for name in _read(assign)}
     unread = {b.name for b in block.buffers if b.is_scalar and b.name not in read}
     body = tuple(_inside(node, dead | unread) for node in block.body)
@@ -45,7 +45,7 @@ def _inside(node: Node, dead: frozenset[str]) -> Node:
             return replace(node, then=_declared(node.then, dead), other=other)
         case Assign():
             return Block(()) if node.buffer in dead else node
-        case Call():
+        case Raw() | Call():
             return node
 
 
@@ -57,12 +57,16 @@ def _is_empty(node: Node) -> bool:
             return _is_empty(node.body)
         case If():
             return _is_empty(node.then) and (node.other is None or _is_empty(node.other))
-        case Assign() | Call():
+        case Assign() | Raw() | Call():
             return False
 
 
-def _read(assign: Assign) -> Iterator[str]:
+def _read(assign: Assign | Raw) -> Iterator[str]:
     """The names that an assignment needs the values of: not that of a variable it sets."""
+    if isinstance(assign, Raw):
+        for line in assign.lines:
+            yield from names_in(line)
+        return
     for value in assign.values:
         yield from names_in(value)
     yield from names_in(assign.target)[1 if assign.buffer else 0 :]

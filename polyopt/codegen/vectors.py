@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.loops import Assign, Block, Node, Vector
+from polyopt.codegen.names import c_name
 from polyopt.codegen.program import c_affine
 from polyopt.errors import InternalError
 from polyopt.isl import affine_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.codegen.registers import Operand, RegisterBlock
     from polyopt.ir.expr import Expr, Load
@@ -55,10 +56,13 @@ def block_body(
     block: RegisterBlock,
     buffer: str,
     rows: Subscripts,
-    buffers: Mapping[str, str],
+    named: Callable[[str, Sequence[str]], str],
     names: Mapping[str, str],
 ) -> Block:
-    """One iteration of the loop: vectors loaded once, then an update of each accumulator."""
+    """One iteration of the loop: vectors loaded once, then an update of each accumulator.
+
+    ``named`` gives the text of an element for a buffer and the texts of its subscripts.
+    """
     type_ = Vector(block.assignment.type, block.lanes)
     loaded: dict[str, str] = {}
     body: list[Node] = []
@@ -71,13 +75,12 @@ def block_body(
             texts[-1] = (
                 str(int(texts[-1]) + lane) if texts[-1].isdigit() else (f"{texts[-1]} + {lane}")
             )
-        name = buffers[operand.buffer]
-        return name + "".join(f"[{text}]" for text in texts)
+        return named(operand.buffer, texts)
 
     def vector(load: Load, row: Sequence[int], lane: int) -> str:
         text = element(load, row, lane)
         if text not in loaded:
-            stem = buffers[load.array]
+            stem = c_name(load.array)
             loaded[text] = f"{stem}_{len([n for n in loaded.values() if n.startswith(stem)])}"
             body.append(
                 Assign(loaded[text], type_.at(text), type=type_, declares=True, constant=True)

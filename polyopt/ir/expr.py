@@ -1,4 +1,4 @@
-"""What a statement computes: ten kinds of typed, immutable expression nodes.
+"""What a statement computes: typed, immutable expression nodes.
 
 Operands of one operation have one type; frontends insert the casts that their language's rules
 ask for. Integer operations wrap modulo 2^bits. Build with the functions of ``ir.build``: they
@@ -181,6 +181,30 @@ class Call(Expr):
         return replace(self, args=children)
 
 
+@dataclass(frozen=True, eq=False)
+class Local(Expr):
+    """The value of a local variable of the ``Block`` around."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Expr):
+    """``operand``, a subscript of which it is known that it lies between two bounds."""
+
+    operand: Expr
+    #: [N] -> { [bound] }
+    low: PwAff
+    high: PwAff
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+    def with_children(self, children: tuple[Expr, ...]) -> Expr:
+        return replace(self, operand=children[0])
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """All nodes, parents before children, left to right."""
     yield expr
@@ -225,6 +249,8 @@ def payload(expr: Expr) -> object:
             return expr.op
         case Call():
             return expr.function
+        case Local():
+            return expr.name
         case _:
             return None
 

@@ -17,6 +17,7 @@ from polyopt.ir.expr import (
     Inside,
     Load,
     Select,
+    Within,
     loads,
     same_expr,
 )
@@ -39,7 +40,7 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from polyopt.analysis.dependences import Dependences
     from polyopt.ir.types import ScalarType
@@ -124,6 +125,9 @@ class Statement:
     index: tuple[Affine, ...]
     value: Expr
     span: Span | None = None
+    #: where data decide on the element: dimension -> number of elements from the index on that
+    #: may be written, [N] -> { [count] }
+    spread: Mapping[int, PwAff] = field(default_factory=dict[int, PwAff])
 
     @cached_property
     def space(self) -> Space:
@@ -132,9 +136,13 @@ class Statement:
 
     @cached_property
     def write(self) -> Access:
-        """The write access; exact, one element per instance."""
-        relation = _index_relation(self.domain, self.array, self.index)[0]
-        return Access(self.array, relation, f"{self.name}_w", span=self.span)
+        """The write access: one element per instance, or all that may be (see ``spread``)."""
+        index = tuple(
+            spread_over(part, self.spread[k]) if k in self.spread else part
+            for k, part in enumerate(self.index)
+        )
+        relation, exact = _index_relation(self.domain, self.array, index)
+        return Access(self.array, relation, f"{self.name}_w", exact, self.span)
 
     @cached_property
     def reads(self) -> tuple[Access, ...]:
@@ -150,7 +158,11 @@ class Statement:
     @cached_property
     def reduction(self) -> str | None:
         """The operation of an accumulation ``A[f(i)] = A[f(i)] op value``, else ``None``."""
-        if not isinstance(self.value, Binary) or self.value.op not in {"add", "mul", "min", "max"}:
+        if (
+            self.spread
+            or not isinstance(self.value, Binary)
+            or self.value.op not in {"add", "mul", "min", "max"}
+        ):
             return None
         for side in (self.value.left, self.value.right):
             if self._is_target(side):
@@ -240,8 +252,17 @@ def _form_bounds(expr: Expr, space: Space | None) -> tuple[PwAff | None, PwAff |
             return index_bounds(expr.operand, space)
         case Select():
             return _select_bounds(expr, space)
+        case Within() if space is not None:
+            return expr.low.insert_domain(space), expr.high.insert_domain(space)
         case _:
             return None, None
+
+
+def spread_over(first: Affine, count: PwAff) -> Within:
+    """A subscript that is one of ``count`` from the first on, which depends on sizes alone."""
+    low = first.form.project_domain_on_params()
+    one = affine_constant(count.get_domain_space(), 1)
+    return Within(first.type, first, low, low.add(count).sub(one))
 
 
 def _clamp_bounds(expr: Binary, space: Space | None) -> tuple[PwAff | None, PwAff | None]:
@@ -402,7 +423,9 @@ def role_of(scop: Scop, name: str) -> str:
     reads = [a.relation for s in scop.statements for a in s.reads if a.array == name]
     if not reads:
         return "out"
-    writes = union_all(s.write.relation for s in scop.statements if s.array == name)
+    writes = union_all(
+        s.write.relation for s in scop.statements if s.array == name
+    ).intersect_params(scop.context)
     info = UnionAccessInfo.from_sink(union_all(reads).intersect_params(scop.context))
     info = info.set_must_source(writes).set_schedule_map(scop.schedule)
     return "out" if info.compute_flow().get_may_no_source().is_empty() else "inout"
@@ -458,6 +481,7 @@ def _same_statement(one: Statement, other: Statement) -> bool:
     return (
         one.domain.is_equal(other.domain)
         and one.array == other.array
+        and one.write.relation.is_equal(other.write.relation)
         and all(same_expr(a, b) for a, b in zip(one.index, other.index, strict=True))
         and same_expr(one.value, other.value)
         and len(loads(one.value)) == len(loads(other.value))

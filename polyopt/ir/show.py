@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.ir.block import Block, Let, Put, Repeat, When
 from polyopt.ir.expr import (
     Affine,
     Binary,
@@ -14,8 +15,10 @@ from polyopt.ir.expr import (
     Expr,
     Inside,
     Load,
+    Local,
     Select,
     Unary,
+    Within,
 )
 from polyopt.ir.text import affine_text, condition_text
 from polyopt.isl import dim_type
@@ -23,6 +26,7 @@ from polyopt.isl import dim_type
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from polyopt.ir.block import Action
     from polyopt.ir.scop import Array, Loop, Scop, Statement
     from polyopt.isl import Set
 
@@ -124,16 +128,8 @@ def expr_text(expr: Expr, names: Sequence[str] | None = None) -> str:
 def _bound(expr: Expr, names: Sequence[str] | None) -> tuple[str, int]:
     """The text, and how tightly its outermost operator binds."""
     match expr:
-        case Const():
-            return _constant(expr), _ATOM
-        case Affine():
-            text = affine_text(expr.form, names)
-            return text, _ATOM if text.isidentifier() or text.isdigit() else _SELECT
-        case Inside():
-            return condition_text(expr.where, names), _LOOSE
-        case Load():
-            index = ", ".join(expr_text(part, names) for part in expr.index)
-            return f"{expr.array}[{index}]" if expr.index else expr.array, _ATOM
+        case Within():
+            return _bound(expr.operand, names)
         case Select():
             cond, then, other = (_inner(child, names, _LOOSE) for child in expr.children)
             return f"{then} if {cond} else {other}", _SELECT
@@ -144,10 +140,54 @@ def _bound(expr: Expr, names: Sequence[str] | None) -> tuple[str, int]:
             word, level = _OPERATORS[expr.op]
             left, right = _inner(expr.left, names, level), _inner(expr.right, names, level + 1)
             return f"{left} {word} {right}", level
+        case _:
+            return _plain(expr, names)
+
+
+def _plain(expr: Expr, names: Sequence[str] | None) -> tuple[str, int]:
+    """The text of what has no operator around it."""
+    match expr:
+        case Const():
+            return _constant(expr), _ATOM
+        case Affine():
+            text = affine_text(expr.form, names)
+            return text, _ATOM if text.isidentifier() or text.isdigit() else _SELECT
+        case Inside():
+            return condition_text(expr.where, names), _LOOSE
+        case Load():
+            index = ", ".join(expr_text(part, names) for part in expr.index)
+            return f"{expr.array}[{index}]" if expr.index else expr.array, _ATOM
+        case Local():
+            return expr.name, _ATOM
+        case Block():
+            return f"{{ {_actions(expr.body, names)} }}", _ATOM
         case Cast():
             return f"{expr.type}({expr_text(expr.operand, names)})", _ATOM
         case _:
             return f"{_word(expr)}({', '.join(expr_text(c, names) for c in expr.children)})", _ATOM
+
+
+def _actions(body: Sequence[Action], names: Sequence[str] | None) -> str:
+    return " ".join(_action(action, names) for action in body)
+
+
+def _action(action: Action, names: Sequence[str] | None) -> str:
+    match action:
+        case Let():
+            return f"{action.name} = {expr_text(action.value, names)};"
+        case Put():
+            index = ", ".join(expr_text(part, names) for part in action.index)
+            return f"[{index}] = {expr_text(action.value, names)};"
+        case When():
+            other = f" else {{ {_actions(action.other, names)} }}" if action.other else ""
+            cond = expr_text(action.cond, names)
+            return f"if {cond} {{ {_actions(action.then, names)} }}{other}"
+        case Repeat():
+            word = "do while" if action.first else "while"
+            inner = _actions((*action.body, *action.step), names)
+            return f"{word} {expr_text(action.cond, names)} {{ {inner} }}"
+        case _:
+            return f"{action.word};"
 
 
 def _word(expr: Expr) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InternalError
+from polyopt.ir.block import Block
 from polyopt.ir.expr import (
     BINARY_OPS,
     COMPARE_OPS,
@@ -19,8 +20,10 @@ from polyopt.ir.expr import (
     Expr,
     Inside,
     Load,
+    Local,
     Select,
     Unary,
+    Within,
     walk,
 )
 from polyopt.ir.types import BOOL
@@ -173,8 +176,12 @@ def _verify_operation(node: Expr, what: str) -> None:
         case Call():
             known = FUNCTIONS.get(node.function) == len(node.args) and operands == {node.type}
             _require(known, f"{what}: {node.function} of {operands} gives {node.type}")
-        case Cast():
+        case Cast() | Local():
             pass
+        case Within():
+            _require(operands == {node.type}, f"{what}: a bounded subscript of another type")
+        case Block():
+            _require(bool(node.body), f"{what}: a block that does nothing")
         case _:
             raise InternalError(f"malformed program: {what} has a {type(node).__name__}")
 

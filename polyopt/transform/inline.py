@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import LiveOutError, NotFusableError
+from polyopt.ir.block import Block
 from polyopt.transform.find import copies_of
 from polyopt.transform.tree import without
 
@@ -34,6 +35,9 @@ def inline(program: Program, producer: str) -> Program:
     writers = {program.copies[name].statement.name for name in names}
     if len(writers) > 1 or any(a.array == array for a in statement.reads):
         message = f"{array} cannot be inlined: its values take several instances to compute"
+        raise NotFusableError(message, span=statement.span, hint="fuse it instead")
+    if isinstance(statement.value, Block):
+        message = f"{array} cannot be inlined: data decide how often its loops run"
         raise NotFusableError(message, span=statement.span, hint="fuse it instead")
     dropped = set(names)
     result = replace(

@@ -16,6 +16,7 @@ import polyopt as po
 from polyopt.analysis.points import parameter_value
 from polyopt.codegen.emit import emit
 from polyopt.frontend.c import parse_c
+from polyopt.ir.expr import Within, walk
 from polyopt.library import kernel_names, load_kernel, recipe, recipe_names
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
@@ -106,6 +107,11 @@ def harness(function: Function) -> str:
     return "\n".join([head, function.program.source, *runs, main])
 
 
+def trusts_its_subscripts(scop: Scop) -> bool:
+    """Whether data are taken to choose elements that exist."""
+    return any(isinstance(node, Within) for s in scop.statements for node in walk(s.value))
+
+
 def _run(function: Function, sizes: Mapping[str, int], name: str) -> str:
     lines = [f"static void {name}(int threads)", "{"]
     passed: list[str] = []
@@ -115,6 +121,8 @@ def _run(function: Function, sizes: Mapping[str, int], name: str) -> str:
             passed.append(str(sizes[argument.name]))
             continue
         low, high = INPUT_RANGES[argument.type.name]
+        if not argument.type.is_float and trusts_its_subscripts(function.scop):
+            low = high = 0  # integers that may be subscripts have to be in every array
         if argument.kind == "scalar":
             passed.append(str(high))
             continue

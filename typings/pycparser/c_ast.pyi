@@ -6,14 +6,20 @@ class Coord:
     column: int | None
 
 class Node:
+    __slots__: tuple[str, ...]
     coord: Coord | None
     def children(self) -> Sequence[tuple[str, Node]]: ...
 
 class ArrayDecl(Node):
+    def __init__(
+        self, type: Node, dim: Node | None, dim_quals: list[str], coord: Coord | None = None
+    ) -> None: ...
     type: Node
     dim: Node | None
+    dim_quals: list[str]
 
 class ArrayRef(Node):
+    def __init__(self, name: Node, subscript: Node, coord: Coord | None = None) -> None: ...
     name: Node
     subscript: Node
 
@@ -32,10 +38,12 @@ class BinaryOp(Node):
 class Break(Node): ...
 
 class Cast(Node):
+    def __init__(self, to_type: Typename, expr: Node, coord: Coord | None = None) -> None: ...
     to_type: Typename
     expr: Node
 
 class Compound(Node):
+    def __init__(self, block_items: Sequence[Node] | None, coord: Coord | None = None) -> None: ...
     block_items: list[Node] | None
 
 class Constant(Node):
@@ -43,18 +51,37 @@ class Constant(Node):
     type: str
     value: str
 
+class Case(Node):
+    stmts: list[Node] | None
+
 class Continue(Node): ...
 
 class Decl(Node):
+    def __init__(
+        self,
+        name: str,
+        quals: list[str],
+        align: list[Node],
+        storage: list[str],
+        funcspec: list[str],
+        type: Node,
+        init: Node | None,
+        bitsize: Node | None,
+        coord: Coord | None = None,
+    ) -> None: ...
     name: str  # None for a bare struct, union or enum alone
     quals: list[str]
     storage: list[str]
     funcspec: list[str]
     type: Node
     init: Node | None
+    bitsize: Node | None
 
 class DeclList(Node):
     decls: list[Decl]
+
+class Default(Node):
+    stmts: list[Node] | None
 
 class DoWhile(Node):
     cond: Node
@@ -66,6 +93,13 @@ class EmptyStatement(Node): ...
 class Enum(Node):
     name: str | None
 
+class Enumerator(Node):
+    name: str
+    value: Node | None
+
+class EnumeratorList(Node):
+    enumerators: list[Enumerator]
+
 class ExprList(Node):
     exprs: list[Node]
 
@@ -73,6 +107,14 @@ class FileAST(Node):
     ext: list[Node]
 
 class For(Node):
+    def __init__(
+        self,
+        init: Node | None,
+        cond: Node | None,
+        next: Node | None,
+        stmt: Node,
+        coord: Coord | None = None,
+    ) -> None: ...
     init: Node | None
     cond: Node | None
     next: Node | None
@@ -99,6 +141,7 @@ class Goto(Node):
     name: str
 
 class ID(Node):
+    def __init__(self, name: str, coord: Coord | None = None) -> None: ...
     name: str
 
 class IdentifierType(Node):
@@ -129,6 +172,7 @@ class Pragma(Node):
     string: str
 
 class PtrDecl(Node):
+    def __init__(self, quals: list[str], type: Node, coord: Coord | None = None) -> None: ...
     quals: list[str]
     type: Node
 
@@ -165,11 +209,20 @@ class Typedef(Node):
     type: Node
 
 class Typename(Node):
+    def __init__(
+        self,
+        name: str | None,
+        quals: list[str],
+        align: list[Node] | None,
+        type: Node,
+        coord: Coord | None = None,
+    ) -> None: ...
     name: str | None
     quals: list[str]
     type: Node
 
 class UnaryOp(Node):
+    def __init__(self, op: str, expr: Node, coord: Coord | None = None) -> None: ...
     op: str
     expr: Node
 

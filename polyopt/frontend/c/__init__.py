@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Scop
 
-__all__ = ["parse_c"]
+__all__ = ["parse_c", "read_source"]
 
 
 def parse_c(
@@ -41,7 +41,7 @@ def parse_c(
     >>> scop.name, scop.params, [s.name for s in scop.statements]
     ('twice', ('n',), ['a'])
     """
-    program = _read(source)
+    program = read_source(source)
     text = preprocess(program, _checked(defines or {}))
     locator = Locator(text)
     try:
@@ -53,7 +53,8 @@ def parse_c(
         ) from None
 
 
-def _read(source: str | Path) -> Source:
+def read_source(source: str | Path) -> Source:
+    """The text of a file, or program text itself. Raises ``ProgramSyntaxError``."""
     if isinstance(source, str) and re.search(r"[{}\n]", source):
         return Source("<program>", source)
     if not source or not isinstance(cast("object", source), str | Path):
@@ -61,9 +62,11 @@ def _read(source: str | Path) -> Source:
         raise InvalidOptionError(msg)
     path = Path(source)
     try:
-        return Source(str(path), path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        msg = f"{path} is not text in UTF-8"
+        data = path.read_bytes()
+        if b"\0" not in data:
+            # what is not UTF-8 stands in comments and strings, and is kept as it is
+            return Source(str(path), data.decode("utf-8", "surrogateescape"))
+        msg = f"{path} is not text"
     except FileNotFoundError:
         msg = f"there is no file {path}"
     except (OSError, ValueError) as error:

@@ -109,20 +109,44 @@ def affine_form(expr: Expr, known: Set, assume: Assume | None = None) -> PwAff |
             return expr.where.indicator_function()
         case Select() if isinstance(expr.cond, Inside):
             return _choice(expr, expr.cond.where, known, assume)
+        case _:
+            form = _congruent(expr, known, assume)
+    return form if form is not None and fits(form, expr.type, known, assume) else None
+
+
+def _congruent(expr: Expr, known: Set, assume: Assume | None) -> PwAff | None:
+    """A form that is the expression's value but for wrapping, or ``None``.
+
+    Unsigned sums and products may wrap on the way (``y + (size_t)-1``), as long as the whole does
+    not: only that has to fit its type.
+    """
+    match expr:
         case Cast() if not expr.operand.type.is_float:
-            form = affine_form(expr.operand, known, assume)
+            return affine_form(expr.operand, known, assume)
         case Unary(op="neg") if expr.type.is_integer:
-            form = affine_form(expr.operand, known, assume)
-            form = None if form is None else form.neg()
+            form = _part(expr.operand, expr.type, known, assume)
+            return None if form is None else form.neg()
         case Binary() if expr.type.is_integer:
-            left = affine_form(expr.left, known, assume)
-            right = affine_form(expr.right, known, assume)
+            wraps = expr.op in {"add", "sub", "mul"}
+            part = _part if wraps else _exact
+            left = part(expr.left, expr.type, known, assume)
+            right = part(expr.right, expr.type, known, assume)
             if left is None or right is None:
                 return None
-            form = combine(expr.op, left, right, known)
+            return combine(expr.op, left, right, known)
         case _:
             return None
-    return form if form is not None and fits(form, expr.type, known, assume) else None
+
+
+def _part(expr: Expr, type_: ScalarType, known: Set, assume: Assume | None) -> PwAff | None:
+    if type_.kind == "uint" and type_.bits >= 32 and isinstance(expr, (Cast, Unary, Binary)):
+        return _congruent(expr, known, assume)
+    return affine_form(expr, known, assume)
+
+
+def _exact(expr: Expr, type_: ScalarType, known: Set, assume: Assume | None) -> PwAff | None:
+    del type_
+    return affine_form(expr, known, assume)
 
 
 def _choice(expr: Select, where: Set, known: Set, assume: Assume | None) -> PwAff | None:

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.declarations import plain
+from polyopt.frontend.c.opaque import keeps_something
 from polyopt.frontend.c.statements import LoopRecord
-from polyopt.ir.expr import Affine, Expr, Inside, rewrite
-from polyopt.ir.scop import Array, Loop, Scop, Statement, role_of
+from polyopt.ir.block import Block, Put, actions_in
+from polyopt.ir.expr import Affine, Expr, Inside, Load, Within, index_of, loads, rewrite
+from polyopt.ir.scop import (
+    Array,
+    Loop,
+    Scop,
+    Statement,
+    index_bounds,
+    role_of,
+    spread_over,
+)
 from polyopt.isl import (
     PwAff,
     Set,
@@ -20,8 +30,15 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from polyopt.frontend.c.scope import Program, Record, Variable
     from polyopt.frontend.c.statements import Item
+
+
+#: what a pointer's extent is taken to be where data decide on its elements: accesses whose
+#: subscripts are known have to be below it, and all others may be any of these elements
+UNKNOWN_EXTENT = 1 << 24
 
 
 def assemble(program: Program, name: str, signature: tuple[str, ...], nest: list[Item]) -> Scop:
@@ -38,6 +55,11 @@ def assemble(program: Program, name: str, signature: tuple[str, ...], nest: list
         _array(program, variable, listed)
         for key, variable in program.variables.items()
         if variable.argument or key in used
+    )
+    by_name = {array.name: array for array in arrays}
+    listed = tuple(
+        _bounded(program, record, statement, by_name)
+        for record, statement in zip(records, listed, strict=True)
     )
     scop = Scop(
         name,
@@ -91,9 +113,54 @@ def _statement(record: Record, name: str) -> Statement:
             case _:
                 return node
 
-    index = tuple(Affine(i.type, _named_form(i.form, name, iterators)) for i in record.index)
+    zero = index_of(affine_constant(record.place.space, 0))
+    index = tuple(
+        Affine(i.type, _named_form(i.form, name, iterators))
+        for i in (part or zero for part in record.index)
+    )
     value = rewrite(record.value, change)
     return Statement(name, iterators, domain, record.array, index, value, record.span)
+
+
+def _bounded(
+    program: Program, record: Record, statement: Statement, arrays: Mapping[str, Array]
+) -> Statement:
+    """The statement with subscripts that data decide on kept within their arrays, if they are."""
+    value = (
+        rewrite(statement.value, lambda node: _within(node, arrays))
+        if program.inbounds
+        else statement.value
+    )
+    if not isinstance(value, Block):
+        return replace(statement, value=value)
+    array = arrays[record.array]
+    spread = {k: array.extents[k] for k, part in enumerate(record.index) if part is None}
+    if keeps_something(value, record.array, record.index):
+        index = tuple(
+            spread_over(part, spread[k]) if k in spread else part
+            for k, part in enumerate(statement.index)
+        )
+        value = replace(value, old=Load(array.type, array.name, index, record.span))
+    return replace(statement, value=value, spread=spread)
+
+
+def _within(node: Expr, arrays: Mapping[str, Array]) -> Expr:
+    """A load with unknown subscripts bounded by the extents of its array."""
+    if not isinstance(node, Load):
+        return node
+    array = arrays[node.array]
+    index = list(node.index)
+    for k, part in enumerate(index):
+        low, high = index_bounds(part)
+        if low is None or high is None:
+            one = affine_constant(array.extents[k].get_domain_space(), 1)
+            first = (
+                array.lower[k]
+                if array.lower
+                else affine_constant(array.extents[k].get_domain_space(), 0)
+            )
+            index[k] = Within(part.type, part, first, first.add(array.extents[k]).sub(one))
+    return replace(node, index=tuple(index))
 
 
 def _named_set(where: Set, name: str, iterators: tuple[str, ...]) -> Set:
@@ -151,6 +218,8 @@ def _derived(
         for access in (statement.write, *statement.reads)
         if access.array == variable.array
     ]
+    if program.inbounds and any(_is_unknown(s, variable.array, position) for s in statements):
+        return affine_constant(params_space(program.params), UNKNOWN_EXTENT)
     rest = variable.span
     if accesses:
         touched = accesses[0]
@@ -166,6 +235,16 @@ def _derived(
     msg = f"the outermost extent of {variable.array!r} is not declared and not plain from its uses"
     hint = f"declare it, such as {variable.type.c_name} {variable.array}[n]"
     raise program.locator.error(UnsupportedError, rest, msg, hint=hint)
+
+
+def _is_unknown(statement: Statement, array: str, position: int) -> bool:
+    """Whether data decide on a subscript of an array."""
+    parts = [node.index[position] for node in loads(statement.value) if node.array == array]
+    if isinstance(statement.value, Block) and statement.array == array:
+        puts = (action for action in actions_in(statement.value.body) if isinstance(action, Put))
+        parts += [put.index[position] for put in puts]
+    bounds = (index_bounds(part, statement.space) for part in parts)
+    return any(low is None or high is None for low, high in bounds)
 
 
 def _with_role(scop: Scop, array: Array) -> Array:

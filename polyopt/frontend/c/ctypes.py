@@ -45,7 +45,7 @@ class Types:
 
     def __init__(self, locator: Locator, typedefs: Mapping[str, c_ast.Node]) -> None:
         self._locator = locator
-        self._typedefs = typedefs
+        self.typedefs = typedefs
 
     def of(self, node: c_ast.Node) -> CType:
         """The type that a declarator or type name spells.
@@ -74,8 +74,8 @@ class Types:
                     node = node.type
                 case c_ast.Typename():
                     node = node.type
-                case c_ast.IdentifierType() if node.names[0] in self._typedefs:
-                    node = self._typedefs[node.names[0]]
+                case c_ast.IdentifierType() if node.names[0] in self.typedefs:
+                    node = self.typedefs[node.names[0]]
                 case c_ast.IdentifierType():
                     return CType(self._scalar(node), tuple(extents), const)
                 case _:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Most elements of a list initialiser: each is a statement.
 _MOST_ELEMENTS = 256
+#: what processors can address
+MOST_BYTES = 1 << 47
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +122,22 @@ class Declarer:
             )
         extents = tuple(self.extent(size, node.name) for size in sizes if size is not None)
         span = self.program.locator.span(node)
+        self._check_bytes(node, type_, extents)
         variable = self.variable(node.name, type_, extents, span)
         self.env.declare(node.name, variable)
         for extent in extents:
             self.program.assume_extent(extent)
         return [] if node.init is None else self._elements(node, variable, extents)
+
+    def _check_bytes(self, node: c_ast.Decl, type_: ScalarType, extents: tuple[PwAff, ...]) -> None:
+        total = type_.bytes
+        for extent in extents:
+            total *= constant_value(extent) or 1
+        if total > MOST_BYTES:
+            msg = f"the local {node.name!r} is larger than any memory: {total:,} bytes"
+            raise self.program.locator.error(
+                UnsupportedError, node, msg, hint="use a smaller array"
+            )
 
     def _elements(
         self, node: c_ast.Decl, variable: Variable, extents: tuple[PwAff, ...]

@@ -19,6 +19,7 @@ from polyopt.frontend.c.affine import affine_form, deepen
 from polyopt.frontend.c.functions import EXTREMA, KNOWN, MATH
 from polyopt.frontend.c.literals import literal
 from polyopt.frontend.c.scope import (
+    BlockLocal,
     Env,
     Inline,
     IteratorVar,
@@ -30,7 +31,18 @@ from polyopt.frontend.c.scope import (
     Variable,
 )
 from polyopt.ir import build
-from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, index_of, inside, loads
+from polyopt.ir.expr import (
+    Affine,
+    Const,
+    Expr,
+    Inside,
+    Load,
+    Local,
+    index_of,
+    inside,
+    loads,
+    walk,
+)
 from polyopt.ir.types import BOOL, F32, I32, I64, promote_c
 from polyopt.isl import affine_param
 
@@ -153,6 +165,8 @@ class Lowering:
                 return deepen(value, self.place.depth - depth)
             case Variable() as variable:
                 return self._load(variable, (), node)
+            case BlockLocal(name=name, type=type_):
+                return Local(type_, name)
             case Pending() as pending:
                 from polyopt.frontend.c.reasons import unset
 
@@ -175,7 +189,7 @@ class Lowering:
 
     def _element(self, node: c_ast.ArrayRef) -> Expr:
         variable, subscripts = self.target(node)
-        return self._load(variable, tuple(self._index(s) for s in subscripts), node)
+        return self._load(variable, tuple(subscript_value(self, s) for s in subscripts), node)
 
     def target(self, node: c_ast.Node) -> tuple[Variable, list[c_ast.Node]]:
         """The variable that an lvalue names, and its subscripts.
@@ -220,20 +234,6 @@ class Lowering:
     def private(self, variable: Variable) -> tuple[Affine, ...]:
         """The subscripts that say whose copy of a privatised variable is meant."""
         return tuple(index_of(self.place.variable(k)) for k in range(len(variable.private)))
-
-    def _index(self, node: c_ast.Node) -> Expr:
-        """A subscript of a read: affine, or computed from data."""
-        lowering = replace(self, assuming=True)
-        expr = lowering.lower(node)
-        if expr.type.is_float:
-            msg = f"a subscript has to be an integer, not {expr.type}"
-            raise self.program.locator.error(TypeMismatchError, node, msg, hint="cast it: (int)x")
-        form = lowering.form(expr)
-        if form is not None:
-            return index_of(form)
-        if not loads(expr):
-            raise lowering.not_affine(node, "this subscript")
-        return build.cast(I64, expr)
 
     # -- operators ---------------------------------------------------------------------------
     def cast(self, type_: ScalarType, expr: Expr) -> Expr:
@@ -372,6 +372,24 @@ class Lowering:
             scope.declare(formal.name, Substituted(value, self.place.depth))
         body = replace(self, env=scope)
         return self.cast(self.program.types.scalar(decl.type.type), body.lower(function.value))
+
+
+def subscript_value(lowering: Lowering, node: c_ast.Node) -> Expr:
+    """A subscript: affine, or computed from data.
+
+    Raises ``TypeMismatchError`` for a float, ``NonAffineError`` for sizes and iterators alone.
+    """
+    lowering = replace(lowering, assuming=True)
+    expr = lowering.lower(node)
+    if expr.type.is_float:
+        msg = f"a subscript has to be an integer, not {expr.type}"
+        raise lowering.program.locator.error(TypeMismatchError, node, msg, hint="cast it: (int)x")
+    form = lowering.form(expr)
+    if form is not None:
+        return index_of(form)
+    if not loads(expr) and not any(isinstance(part, Local) for part in walk(expr)):
+        raise lowering.not_affine(node, "this subscript")
+    return build.cast(I64, expr)
 
 
 def set_of(cond: Expr) -> Set | None:

@@ -52,6 +52,7 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
         domain = domain.intersect_params(program.context)
         _check_end(program, node, domain, step)
     domain = domain.coalesce()
+    _check_range(program, node, type_, domain)
     _check_unsigned(program, node, type_, domain, step)
     return Header(unique, step, replace(inner, domain=domain), scope)
 
@@ -229,6 +230,27 @@ def _check_end(program: Program, node: c_ast.For, domain: Set, step: int) -> Non
     msg = "this loop does not end for all sizes"
     hint = "bound it with < going up and > going down; != and unsigned >= 0 do not end it"
     raise program.locator.error(NonAffineError, node.cond or node, msg, hint=hint)
+
+
+def _check_range(program: Program, node: c_ast.For, type_: ScalarType, domain: Set) -> None:
+    """Refuse a loop to a constant limit that its iterator's type cannot hold."""
+    last = domain.dim(dim_type.set) - 1
+    if domain.involves_dims(dim_type.param, 0, domain.dim(dim_type.param)) or domain.is_empty():
+        return
+    values = domain.project_out(dim_type.set, 0, last)
+    if not (
+        values.dim_has_upper_bound(dim_type.set, 0) and values.dim_has_lower_bound(dim_type.set, 0)
+    ):
+        return
+    low, high = values.dim_min_val(0).to_python(), values.dim_max_val(0).to_python()
+    least, most = type_.range
+    if least <= low and high <= most:
+        return
+    value = high if high > most else low
+    msg = f"this loop overflows: its iterator of type {type_.c_name} cannot hold {value}"
+    raise program.locator.error(
+        NonAffineError, node.cond or node, msg, hint="declare the iterator as a long"
+    )
 
 
 def _check_unsigned(

@@ -12,24 +12,29 @@ from polyopt.frontend.c.assemble import assemble
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.expressions import Lowering, set_of
+from polyopt.frontend.c.inlining import Inliner
 from polyopt.frontend.c.loops import blame_condition
 from polyopt.frontend.c.parse import deep_recursion, parse_condition
-from polyopt.frontend.c.region import choose_function, region_of
+from polyopt.frontend.c.region import choose_function, functions_of, region_of
 from polyopt.frontend.c.scope import Env, Parameter, Program, Substituted, Variable
 from polyopt.frontend.c.statements import Statements
-from polyopt.frontend.c.usage import names_in, usage_of
+from polyopt.frontend.c.usage import names_in, nodes, usage_of
+from polyopt.ir import build
 from polyopt.ir.expr import Const
+from polyopt.ir.types import I32
 from polyopt.isl import affine_constant, affine_param, params_space
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from polyopt.frontend.c.ctypes import CType
     from polyopt.frontend.c.locate import Locator
     from polyopt.frontend.c.preprocess import Preprocessed
     from polyopt.ir.scop import Scop
 
-_ASSUME = re.compile(r"\s*#\s*pragma\s+polyopt\b\s*(?:(assume)\s*\((.*)\)\s*$)?")
+_ASSUME = re.compile(
+    r"\s*#\s*pragma\s+polyopt\b\s*(?:(assume)\s*\((.*)\)\s*$|(inbounds|disjoint)\s*$)?"
+)
 
 
 def lower(
@@ -45,8 +50,11 @@ def lower(
         region = region_of(found, locator)
         typedefs = {node.name: node.type for node in tree.ext if isinstance(node, c_ast.Typedef)}
         types = Types(locator, typedefs)
-        conditions = _assumptions(text, locator)
-        usage = usage_of([found, *(c_ast.If(cond, None, None) for cond in conditions)])
+        conditions = assumptions(text, locator)
+        inliner = Inliner(functions_of(tree), frozenset(inlines), locator)
+        body = inliner.all(region.items)
+        roots = [found] if body == region.items else [found.decl, *body]
+        usage = usage_of([*roots, *(c_ast.If(cond, None, None) for cond in conditions)])
         arguments = _arguments(found, types, locator)
         wanted = usage.affine | set(sizes)
         params = tuple(
@@ -55,14 +63,15 @@ def lower(
             if _is_size(kind) and name in wanted and not usage.assigned.get(name)
         )
         program = Program(text.source, locator, types, usage, params, inlines)
+        program.inbounds = states(text, "inbounds")
         program.taken.update(arguments)
         env = Env()
-        _constants(tree, program, env)
+        constants(tree, program, env)
         env = env.inner()
         _bind_arguments(program, env, arguments)
         for condition in conditions:
-            _assume(program, env, condition)
-        items = [*_tables(tree, found, arguments), *region.items]
+            assume(program, env, condition)
+        items = [*tables(tree, found.body, arguments), *body]
         nest = Statements(program).block(items, env.inner(), program.start())
         return assemble(program, found.decl.name, tuple(arguments), nest)
 
@@ -119,8 +128,11 @@ def _bind_arguments(
         env.declare(name, program.add(variable))
 
 
-def _constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
-    """File-level ``const`` scalars stand for their values."""
+def constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
+    """Enumerators and file-level ``const`` scalars stand for their values."""
+    for node in nodes(tree):
+        if isinstance(node, c_ast.EnumeratorList):
+            _enumerators(node, program, env)
     for node in tree.ext:
         if not isinstance(node, c_ast.Decl) or node.init is None or "const" not in node.quals:
             continue
@@ -133,11 +145,21 @@ def _constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:
             env.declare(node.name, Substituted(value, 0))
 
 
-def _tables(
-    tree: c_ast.FileAST, function: c_ast.FuncDef, arguments: Iterable[str]
-) -> list[c_ast.Node]:
-    """File-level ``const`` arrays that the function uses: as if declared in it."""
-    used = names_in(function.body) - set(arguments)
+def _enumerators(node: c_ast.EnumeratorList, program: Program, env: Env) -> None:
+    following = 0
+    for one in node.enumerators:
+        if one.value is not None:
+            value = Lowering(program, env, program.start()).lower(one.value)
+            if not isinstance(value, Const):
+                return
+            following = int(value.value)
+        env.declare(one.name, Substituted(build.const(I32, following), 0))
+        following += 1
+
+
+def tables(tree: c_ast.FileAST, body: c_ast.Node, arguments: Iterable[str]) -> list[c_ast.Node]:
+    """File-level ``const`` arrays that a body uses: as if declared in it."""
+    used = names_in(body) - set(arguments)
     return [
         node
         for node in tree.ext
@@ -149,22 +171,35 @@ def _tables(
     ]
 
 
-def _assumptions(text: Preprocessed, locator: Locator) -> list[c_ast.Node]:
-    """Conditions of the ``#pragma polyopt assume(...)`` lines of the file."""
+def assumptions(
+    text: Preprocessed, locator: Locator, lines: Container[int] | None = None
+) -> list[c_ast.Node]:
+    """Conditions of the ``#pragma polyopt assume(...)`` lines of the file, or of some lines."""
     result: list[c_ast.Node] = []
     for line, pragma in sorted(text.pragmas.items()):
         found = _ASSUME.match(pragma)
-        if found is None:
+        if found is None or (lines is not None and line not in lines):
+            continue
+        if found.group(3) is not None:
             continue
         if found.group(1) is None:
             msg = "this pragma does not make sense"
-            hint = "write #pragma polyopt assume(H % 2 == 0 && H >= 4)"
+            hint = "there are: assume(H % 2 == 0 && H >= 4), inbounds, disjoint"
             raise locator.error(ProgramSyntaxError, locator.line_span(line), msg, hint=hint)
         result.append(parse_condition(found.group(2), line, found.start(2) + 1, locator))
     return result
 
 
-def _assume(program: Program, env: Env, node: c_ast.Node) -> None:
+def states(text: Preprocessed, word: str, lines: Container[int] | None = None) -> bool:
+    """Whether the file, or some of its lines, has a ``#pragma polyopt word``."""
+    return any(
+        (found := _ASSUME.match(pragma)) is not None and found.group(3) == word
+        for line, pragma in text.pragmas.items()
+        if lines is None or line in lines
+    )
+
+
+def assume(program: Program, env: Env, node: c_ast.Node) -> None:
     """Add a stated condition to the context."""
     lowering = Lowering(program, env, program.start(), assuming=True)
     cond = lowering.condition(node)

@@ -30,7 +30,9 @@ PROLOGUE = " ".join(
         "int64_t": "long", "uint64_t": "unsigned long", "size_t": "unsigned long",
         "ssize_t": "long", "ptrdiff_t": "long", "intptr_t": "long", "uintptr_t": "unsigned long",
         "bool": "_Bool", "int_fast32_t": "long", "intmax_t": "long",
-        "uintmax_t": "unsigned long",
+        "uintmax_t": "unsigned long", "FILE": "struct FILE", "time_t": "long",
+        "clock_t": "long", "va_list": "struct va_list", "wchar_t": "int",
+        "uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short",
     }.items()
 )  # fmt: skip
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pcpp
 
 from polyopt.errors import ProgramSyntaxError
+from polyopt.frontend.c.constants import constant_integer
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 #: Limits and constants that the standard headers would give, where the program has none.
 _MACROS = {
@@ -35,8 +36,11 @@ _MACROS = {
 _SPELLINGS = {
     "__restrict__": "restrict", "__restrict": "restrict", "__inline__": "inline",
     "__inline": "inline", "__const": "const", "__attribute__(x)": "", "__extension__": "",
+    "__volatile__": "volatile", "__volatile": "volatile", "__signed__": "signed",
+    "__thread": "", "_Thread_local": "", "_Noreturn": "", "va_arg(ap,kind)": "(*(kind *)(ap))",
 }  # fmt: skip
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?\*/|/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
 )
@@ -50,9 +54,26 @@ class Preprocessed:
     text: str
     #: pragma lines ``number -> text``, macros expanded
     pragmas: Mapping[int, str]
+    #: macros as they are at the end of the file: the names in what they stand for
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    #: those that stand for an integer
+    integers: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def integers_in(self, lines: Iterable[int]) -> dict[str, int]:
+        """The macros with an integer value that some lines of the source depend on."""
+        words = {w for n in lines for w in _WORD.findall(self.source.line(n))}
+        waiting, seen = sorted(words & self.names.keys()), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += [inner for inner in self.names[name] if inner in self.names]
+        return {name: self.integers[name] for name in sorted(seen) if name in self.integers}
 
 
-def preprocess(source: Source, defines: Mapping[str, str | int]) -> Preprocessed:
+def preprocess(
+    source: Source, defines: Mapping[str, str | int], includes: Sequence[str] = ()
+) -> Preprocessed:
     """Expand macros, take includes in or drop them, keep pragmas and line numbers.
 
     Raises ``ProgramSyntaxError`` for a directive that does not make sense.
@@ -62,6 +83,8 @@ def preprocess(source: Source, defines: Mapping[str, str | int]) -> Preprocessed
         engine.define(f"{name.replace(' ', '')} {value}")
     plain = _join_lines(_blank_comments(source))
     engine.temp_path.insert(0, str(Path(source.name).parent))
+    for folder in includes:
+        engine.add_path(folder)
     engine.parse(plain, None)
     try:
         lines = _collect(engine)
@@ -75,7 +98,8 @@ def preprocess(source: Source, defines: Mapping[str, str | int]) -> Preprocessed
     engine.check()
     pragmas = {n: engine.expand(t) for n, t in lines.items() if t.lstrip().startswith("#pragma")}
     last = max(lines, default=0)
-    return Preprocessed(source, "\n".join(lines.get(n, "") for n in range(1, last + 1)), pragmas)
+    joined = "\n".join(lines.get(n, "") for n in range(1, last + 1))
+    return Preprocessed(source, joined, pragmas, *engine.constants())
 
 
 def _blank_comments(source: Source) -> str:
@@ -94,7 +118,7 @@ def _blank_comments(source: Source) -> str:
             )
         return re.sub(r"[^\n]", " ", text)
 
-    return _COMMENT.sub(blank, source.text)
+    return _COMMENT.sub(blank, source.text.replace("\r\n", "\n"))
 
 
 def _join_lines(text: str) -> str:
@@ -151,12 +175,12 @@ class _Engine(pcpp.Preprocessor):
         curdir: str,
         includepath: str,
     ) -> None:
-        """A standard header is empty; any other that is missing is a mistake."""
+        """A header of the system is empty; any other that is missing is a mistake."""
         del curdir
-        if not is_system_include or is_malformed:
+        if not is_system_include or is_malformed or not _is_of_system(includepath):
             line = _line_with(self._source, includepath)
             msg = f"cannot find the included file {includepath!r}"
-            self._mistake(msg, line, "put it beside the C file")
+            self._mistake(msg, line, "put it beside the C file, or give its folder: -I DIR")
         raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
 
     def on_directive_handle(
@@ -193,10 +217,86 @@ class _Engine(pcpp.Preprocessor):
         if self._mistakes:
             raise self._mistakes[0]
 
+    def constants(self) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
+        """The names in what each macro stands for, and the integers that some stand for."""
+        names: dict[str, tuple[str, ...]] = {}
+        integers: dict[str, int] = {}
+        for name, macro in self.macros.items():
+            if name in _SPELLINGS or name.startswith("__"):
+                continue
+            text = "".join(token.value for token in macro.value)
+            names[name] = tuple(_WORD.findall(text))
+            value = constant_integer(self.expand(name)) if macro.arglist is None else None
+            if value is not None:
+                integers[name] = value
+        return names, integers
+
     def expand(self, text: str) -> str:
         """One line with the macros known at the end of the file."""
         lead = text[: len(text) - len(text.lstrip())]
         return lead + "".join(t.value for t in self.expand_macros(self.tokenize(text.lstrip())))
+
+
+#: headers that every system has, also one whose folders are elsewhere
+_STANDARD = frozenset(
+    [
+        "assert",
+        "complex",
+        "ctype",
+        "errno",
+        "fenv",
+        "float",
+        "inttypes",
+        "iso646",
+        "limits",
+        "locale",
+        "malloc",
+        "math",
+        "memory",
+        "omp",
+        "pthread",
+        "setjmp",
+        "signal",
+        "stdalign",
+        "stdarg",
+        "stdatomic",
+        "stdbool",
+        "stddef",
+        "stdint",
+        "stdio",
+        "stdlib",
+        "stdnoreturn",
+        "string",
+        "strings",
+        "tgmath",
+        "threads",
+        "time",
+        "uchar",
+        "unistd",
+        "wchar",
+        "wctype",
+        "sys/time",
+        "sys/types",
+        "sys/resource",
+        "sys/stat",
+        "sys/mman",
+        "fcntl",
+        "sched",
+        "alloca",
+        "immintrin",
+        "xmmintrin",
+        "emmintrin",
+        "x86intrin",
+        "arm_neon",
+    ]
+)
+_SYSTEM = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")
+
+
+def _is_of_system(name: str) -> bool:
+    """Whether an included file is one of the system's: it only says what libraries offer."""
+    standard = name.removesuffix(".h") in _STANDARD
+    return standard or any(Path(folder, name).is_file() for folder in _SYSTEM)
 
 
 def _whole(source: Source, line: int) -> Span:

@@ -30,8 +30,8 @@ def choose_function(
 
     Raises ``UnknownNameError`` or ``ProgramSyntaxError``.
     """
-    functions = {node.decl.name: node for node in tree.ext if isinstance(node, c_ast.FuncDef)}
-    inlines = {key: found for key, node in functions.items() if (found := _inline(node))}
+    functions = functions_of(tree)
+    inlines = inlines_of(tree)
     listed = ", ".join(functions)
     if name is not None:
         if name not in functions:
@@ -50,6 +50,17 @@ def choose_function(
     node = (found or list(functions.values()))[-1].decl
     hint = f"pass function=..., one of: {listed}; or mark the loops with #pragma scop"
     raise locator.error(UnknownNameError, node, msg, hint=hint)
+
+
+def functions_of(tree: c_ast.FileAST) -> dict[str, c_ast.FuncDef]:
+    """The functions that a file defines, by name."""
+    return {node.decl.name: node for node in tree.ext if isinstance(node, c_ast.FuncDef)}
+
+
+def inlines_of(tree: c_ast.FileAST) -> dict[str, Inline]:
+    """The functions that calls may be replaced by."""
+    functions = functions_of(tree)
+    return {key: found for key, node in functions.items() if (found := _inline(node))}
 
 
 def region_of(function: c_ast.FuncDef, locator: Locator) -> Region:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pycparser import c_ast
 
+    from polyopt.errors import UserError
     from polyopt.frontend.c.ctypes import Types
     from polyopt.frontend.c.locate import Locator
     from polyopt.frontend.c.usage import Usage
@@ -56,6 +57,8 @@ class Variable:
     extents: tuple[PwAff | None, ...] = ()
     argument: bool = False
     const: bool = False
+    #: whether a scalar argument is the caller's own variable, and changed for it
+    shared: bool = False
     #: [N] -> { [lower] } and [N] -> { [extent] } of the private leading dimensions
     private: tuple[tuple[PwAff, PwAff], ...] = ()
     span: Span | None = None
@@ -78,7 +81,15 @@ class Inline:
     value: c_ast.Node
 
 
-Binding = Parameter | IteratorVar | Substituted | Variable | Pending | Inline
+@dataclass(frozen=True)
+class BlockLocal:
+    """A local variable of code that becomes one ``Block``."""
+
+    name: str
+    type: ScalarType
+
+
+Binding = Parameter | IteratorVar | Substituted | Variable | Pending | Inline | BlockLocal
 
 
 class Env:
@@ -117,6 +128,17 @@ class Env:
     def outer(self) -> Env | None:
         """The scope around this one."""
         return self._outer
+
+    def saved(self) -> list[tuple[Env, dict[str, Binding]]]:
+        """What this scope and those around it bind now, for ``restore``."""
+        around = [] if self._outer is None else self._outer.saved()
+        return [(self, dict(self._names)), *around]
+
+    def restore(self, saved: list[tuple[Env, dict[str, Binding]]]) -> None:
+        """Bind the names of this scope and those around it as they were."""
+        self._names = dict(saved[0][1])
+        if self._outer is not None:
+            self._outer.restore(saved[1:])
 
     def get(self, name: str) -> Binding | None:
         """What the name means here, or ``None``."""
@@ -185,10 +207,14 @@ class Record:
     """A statement before it has its name; expressions are over ``{ [i] }``."""
 
     array: str
-    index: tuple[Affine, ...]
+    #: ``None`` where data decide on the element, for a ``Block`` alone
+    index: tuple[Affine | None, ...]
     value: Expr
     place: Place
     span: Span
+
+
+Gathered = tuple[dict[str, Variable], list[Record], set[str], "Set", list["UserError"]]
 
 
 @dataclass
@@ -205,6 +231,24 @@ class Program:
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     records: list[Record] = field(default_factory=list[Record])
     taken: set[str] = field(default_factory=set[str])
+    #: whether subscripts that data decide on are known to stay in their arrays: only then is
+    #: code taken that data control
+    inbounds: bool = False
+    #: why some code is one statement with a program of its own
+    reasons: list[UserError] = field(default_factory=list["UserError"])
+
+    def saved(self) -> Gathered:
+        """What was gathered so far, for ``restore``."""
+        return (
+            dict(self.variables), list(self.records), set(self.taken), self.context,
+            list(self.reasons),
+        )  # fmt: skip
+
+    def restore(self, saved: Gathered) -> None:
+        """Forget what was gathered since."""
+        self.variables, self.records, self.taken, self.context, self.reasons = (
+            dict(saved[0]), list(saved[1]), set(saved[2]), saved[3], list(saved[4])
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         self.context = Set.universe(params_space(self.params))

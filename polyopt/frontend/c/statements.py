@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.errors import TypeMismatchError, UnsupportedError
+from polyopt.errors import NonAffineError, TypeMismatchError, UnsupportedError, UserError
 from polyopt.frontend.c import arith
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.loops import header
+from polyopt.frontend.c.opaque import BLOCKS, as_block
 from polyopt.frontend.c.reasons import unsupported
 from polyopt.frontend.c.scope import (
     Env,
@@ -26,10 +27,13 @@ from polyopt.frontend.c.scope import (
 )
 from polyopt.frontend.c.usage import nodes
 from polyopt.ir import build
-from polyopt.ir.expr import Affine, Const, Expr, Inside, Select, index_of, loads
+from polyopt.ir.block import Block, Put, When
+from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, Select, index_of, loads, same_expr
 from polyopt.isl import affine_constant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from polyopt.isl import PwAff
     from polyopt.source import Span
 
@@ -62,7 +66,31 @@ class Statements:
         return result
 
     def lower(self, node: c_ast.Node | None, env: Env, place: Place) -> list[Item]:
-        """One statement. Raises the errors of the frontend."""
+        """One statement, as one block where it is not affine.
+
+        Raises the errors of the frontend.
+        """
+        if not self.program.inbounds or not isinstance(node, BLOCKS):
+            return self._lower(node, env, place)
+        before, names = self.program.saved(), env.saved()
+        try:
+            return self._lower(node, env, place)
+        except (NonAffineError, UnsupportedError) as error:
+            self.program.restore(before)
+            env.restore(names)
+            try:
+                found = as_block(self.program, node, env, place)
+            except UserError:
+                self.program.restore(before)
+                env.restore(names)
+                raise error from None
+            if found is None:
+                return []
+            self.program.records.append(found)
+            self.program.reasons.append(error)
+            return [found]
+
+    def _lower(self, node: c_ast.Node | None, env: Env, place: Place) -> list[Item]:
         match node:
             case None | c_ast.EmptyStatement() | c_ast.Pragma():
                 return []
@@ -104,7 +132,8 @@ class Statements:
     # -- loops and conditions ----------------------------------------------------------------
     def _for(self, node: c_ast.For, env: Env, place: Place) -> list[Item]:
         found = header(self.program, node, env, place)
-        body = self.lower(node.stmt, found.env.inner(), found.place)
+        inside = without_continue(node.stmt)
+        body = self.lower(inside, found.env.inner(), found.place)
         self.program.taken.discard(found.iterator)
         return [LoopRecord(found.iterator, tuple(body), found.step)] if body else []
 
@@ -182,7 +211,8 @@ class Statements:
     def _assign(self, node: c_ast.Assignment, env: Env, place: Place) -> list[Item]:
         value = node.rvalue
         if isinstance(value, c_ast.Assignment):
-            raise unsupported(self.program.locator, value)
+            last = c_ast.Assignment(node.op, node.lvalue, value.lvalue, node.coord)
+            return [*self._assign(value, env, place), *self._assign(last, env, place)]
         if node.op != "=":
             value = c_ast.BinaryOp(node.op[:-1], node.lvalue, value, node.coord)
         elif isinstance(node.lvalue, c_ast.ID) and self._substitute(
@@ -221,12 +251,27 @@ class Statements:
                 TypeMismatchError, target, msg, hint="drop const, or write into another array"
             )
         lowered = lowering.cast(variable.type, lowering.lower(value))
+        span = self.program.locator.span(node)
+        if place.guard is not None and self._may_not_exist(variable, index, place.guard):
+            # of a pointer only those elements exist for certain that the source writes
+            put = Put(index, build.cast(variable.type, lowered))
+            block = Block(variable.type, (When(place.guard, (put,)),))
+            return [self._record(variable, index, block, replace(place, guard=None), span)]
         if place.guard is not None:
             old = build.load(variable.type, variable.array, index)
             old = replace(old, span=self.program.locator.span(target))
             lowered = build.select(place.guard, lowered, old)
-        span = self.program.locator.span(node)
         return [self._record(variable, index, lowered, place, span)]
+
+    def _may_not_exist(self, variable: Variable, index: tuple[Affine, ...], guard: Expr) -> bool:
+        """Whether an element that a guarded write leaves alone may not be there to be left."""
+        declared = all(extent is not None for extent in variable.extents)
+        if declared or not self.program.inbounds:
+            return False
+        return not any(
+            load.array == variable.array and all(map(same_expr, load.index, index))
+            for load in _always_loaded(guard)
+        )
 
     def _lvalue(
         self, target: c_ast.Node, lowering: Lowering
@@ -252,7 +297,7 @@ class Statements:
             binding = declarer.variable(target.name, binding.type, (), span)
             lowering.env.rebind(target.name, binding)
         match binding:
-            case Variable(argument=True, extents=()):
+            case Variable(argument=True, shared=False, extents=()):
                 msg = f"the argument {target.name!r} is changed"
                 hint = "arguments by value keep nothing for the caller; use a local variable"
             case Variable(extents=()):
@@ -284,6 +329,30 @@ class Statements:
         return record
 
 
+def without_continue(body: c_ast.Node) -> c_ast.Node:
+    """A loop's body, ``{ if (c) { a; continue; } b; }`` as ``{ if (c) { a; } else { b; } }``."""
+    items = list(body.block_items or []) if isinstance(body, c_ast.Compound) else []
+    for position, item in enumerate(items):
+        if not isinstance(item, c_ast.If) or item.iffalse is not None:
+            continue
+        kept = _before_continue(item.iftrue)
+        if kept is None:
+            continue
+        then = c_ast.Compound(kept, item.coord)
+        rest = without_continue(c_ast.Compound(items[position + 1 :], item.coord))
+        chosen = c_ast.If(item.cond, then, rest, item.coord)
+        return c_ast.Compound([*items[:position], chosen], body.coord)
+    return body
+
+
+def _before_continue(node: c_ast.Node | None) -> list[c_ast.Node] | None:
+    """The statements of a branch before the ``continue`` that it ends with."""
+    if isinstance(node, c_ast.Continue):
+        return []
+    items = list(node.block_items or []) if isinstance(node, c_ast.Compound) else []
+    return items[:-1] if items and isinstance(items[-1], c_ast.Continue) else None
+
+
 def _single(node: c_ast.Node | None) -> bool:
     """Whether a branch is one assignment, not within a loop."""
     while isinstance(node, c_ast.Compound) and len(items := node.block_items or []) == 1:
@@ -301,6 +370,14 @@ def _written(node: c_ast.Node) -> str | None:
     while isinstance(target, c_ast.ArrayRef):
         target = target.name
     return target.name if isinstance(target, c_ast.ID) else None
+
+
+def _always_loaded(expr: Expr) -> Iterator[Load]:
+    """The loads of an expression that happen whatever its conditions say."""
+    if isinstance(expr, Load):
+        yield expr
+    for child in expr.children[:1] if isinstance(expr, Select) else expr.children:
+        yield from _always_loaded(child)
 
 
 def _guarded(place: Place, cond: Expr) -> Place:

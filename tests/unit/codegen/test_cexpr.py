@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from polyopt.analysis.evaluate import Environment, evaluate
-from polyopt.codegen.cexpr import c_expression, needs_wrapv
+from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.chelpers import helpers
 from polyopt.codegen.ctext import c_constant, precedence_of
+from polyopt.codegen.wrapping import needs_wrapv
 from polyopt.ir import build
 from polyopt.ir.expr import Affine, Expr, Load, index_of, inside
 from polyopt.ir.types import (

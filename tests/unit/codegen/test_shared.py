@@ -13,12 +13,13 @@ import polyopt as po
 from polyopt.analysis.evaluate import Environment, evaluate
 from polyopt.codegen import shared as module
 from polyopt.codegen.accumulate import accumulate
-from polyopt.codegen.cexpr import c_expression, needs_wrapv
+from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.chelpers import helpers
 from polyopt.codegen.ctext import c_constant
 from polyopt.codegen.loops import Assign, Block, Buffer, Local
 from polyopt.codegen.shared import shared
 from polyopt.codegen.unused import without_unused
+from polyopt.codegen.wrapping import needs_wrapv
 from polyopt.ir import build
 from polyopt.ir.expr import Load, index_of, inside
 from polyopt.ir.types import F32, F64, I32, I64, TYPES, U8, U16

@@ -1,0 +1,243 @@
+"""A program as statements that stand in the place of the source's own loops.
+
+The code uses the names and types of its surroundings, needs no header, and tests at run time what
+the program takes for granted. Where a test fails, or memory is short, the source's own text runs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.c import LEAST_WORK, body_lines, pointer, pool, size_of, vector_types
+from polyopt.codegen.chelpers import macros
+from polyopt.codegen.generate import generate
+from polyopt.codegen.names import fresh
+from polyopt.codegen.operations import flops_text
+from polyopt.codegen.program import c_condition, c_extent
+from polyopt.isl import affine_constant, constant_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from polyopt.codegen.loops import Function
+    from polyopt.codegen.spelling import Spelling
+    from polyopt.isl import Set
+    from polyopt.transform.program import Program
+
+_INDENT = "    "
+#: C's own names of the types that headers define
+_BASIC = {
+    "int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long",
+    "uint8_t": "unsigned char", "uint16_t": "unsigned short", "uint32_t": "unsigned int",
+    "uint64_t": "unsigned long", "INT32_MIN": "(-2147483647 - 1)",
+    "INT64_MIN": "(-9223372036854775807L - 1)", "INFINITY": "__builtin_inff()",
+    "NAN": '__builtin_nanf("")',
+}  # fmt: skip
+_WORD = re.compile(rf"\b({'|'.join(_BASIC)})\b")
+
+_QUIET = [
+    "#pragma GCC diagnostic push",
+    '#pragma GCC diagnostic ignored "-Wunknown-pragmas"',
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where the code is to stand, and what must hold there."""
+
+    spelling: Spelling
+    #: the source's own lines, for where a test fails
+    original: str
+    #: [N] -> { : tested before the code runs }
+    needed: Set
+    #: pairs of arrays that must not overlap
+    apart: tuple[tuple[str, str], ...] = ()
+    #: blanks before each line
+    indent: str = ""
+    #: macros of the file that the code takes to have these values
+    macros: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: a fixed number of threads; none leaves it to OpenMP
+    threads: int | None = None
+
+
+def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> str:
+    """The C block that stands for a program, with a comment of ``notes`` before it."""
+    function = generate(program, program.scop.name, place.spelling)
+    team = fresh("threads", place.spelling.taken)
+    tests = list(_tests(program, place))
+    before, after = _guarded(function, place, tests, team)
+    text = "\n".join([*before, *after])
+    head, tail = _support(program, place, text, team)
+    start = "\n".join([*_comment(notes), "{", *head, *before])
+    end = "\n".join([*after, *tail, "}"])
+    result = _indented(_basic(start), place.indent) + "\n"
+    if after:
+        result += place.original.rstrip("\n") + "\n"
+    return result + _indented(_basic(end), place.indent) + "\n"
+
+
+def _guarded(
+    function: Function, place: Place, tests: list[str], team: str
+) -> tuple[list[str], list[str]]:
+    """The lines before and after the source's own text; none after where that is not needed."""
+    names = [b.name for b in function.buffers] + [b.pool for b in function.private]
+    free = [f"free({name});" for name in names]
+    allocation = list(_allocation(function, team))
+    depth = 1 + bool(tests) + bool(names)
+    body = [_with_team(line, team) for line in body_lines(function.body, depth)]
+    if place.threads == 1:
+        body = [line for line in body if not line.startswith("#pragma omp parallel")]
+    if not tests and not names:
+        return body, []
+    pad, inner = _INDENT, _INDENT * 2
+    if not names:
+        return [_if(tests, pad), *body, f"{pad}}} else {{"], [f"{pad}}}"]
+    if not tests:
+        start = [*(pad + line for line in allocation), _if(names, pad), *body, f"{pad}}} else {{"]
+        return start, [f"{pad}}}", *(pad + line for line in free)]
+    # sizes are tested before anything is allocated by them
+    done = fresh("done", place.spelling.taken)
+    start = [f"{pad}int {done} = 0;", _if(tests, pad), *(inner + line for line in allocation)]
+    start += [_if(names, inner), *body, f"{inner}{_INDENT}{done} = 1;", f"{inner}}}"]
+    start += [*(inner + line for line in free), f"{pad}}}", f"{pad}if (!{done}) {{"]
+    return start, [f"{pad}}}"]
+
+
+def _if(tests: Sequence[str], pad: str) -> str:
+    joined = f"\n{pad}{_INDENT}&& ".join(tests)
+    return f"{pad}if ({joined}) {{"
+
+
+def _support(program: Program, place: Place, text: str, team: str) -> tuple[list[str], list[str]]:
+    """What the code declares and defines for itself, and what takes it back."""
+    found = macros(text)
+    head = [*_same_macros(place), *_threads(program, text, place, team)]
+    if "aligned_alloc(" in text:
+        head.append(f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);")
+        head.append(f"{_INDENT}extern void free(void *);")
+    head += [_INDENT + line for line in vector_types(text).splitlines()]
+    head += [line for _, line in found]
+    tail = [f"#undef {name}" for name, _ in found]
+    if "omp_get_thread_num(" in text:
+        tail += ["#ifndef _OPENMP", "#undef omp_get_thread_num", "#endif"]
+    if place.apart:
+        head += _APART
+        tail.append("#undef apart")
+    if "#pragma omp" in text:  # a compiler that is not asked for OpenMP need not say so
+        head += _QUIET
+        tail.append("#pragma GCC diagnostic pop")
+    return head, tail
+
+
+def _same_macros(place: Place) -> Iterator[str]:
+    """A test by the compiler that it sees the values which the code was made for."""
+    if place.macros:
+        yield "#if " + " || ".join(f"{name} != {value}" for name, value in place.macros.items())
+        told = ", ".join(f"{name} = {value}" for name, value in place.macros.items())
+        yield f"#error this code was made for {told}"
+        yield "#endif"
+
+
+def _comment(notes: Sequence[str]) -> list[str]:
+    if not notes:
+        return []
+    first, *rest = (note.replace("*/", "* /") for note in notes)
+    if not rest:
+        return [f"/* {first} */"]
+    return [f"/* {first}", *(f" * {line}".rstrip() for line in rest), " */"]
+
+
+def _indented(text: str, indent: str) -> str:
+    return "\n".join(
+        line if line.startswith("#") or not line else indent + line for line in text.split("\n")
+    )
+
+
+def _basic(text: str) -> str:
+    """The text in C99, without what headers or later standards have."""
+    text = text.replace("_Alignas(64)", "__attribute__((aligned(64)))")
+    return _WORD.sub(lambda found: _BASIC[found.group()], text)
+
+
+def _with_team(line: str, team: str) -> str:
+    """A line whose pragma asks for a team of threads, by the name of their number."""
+    if not line.startswith("#pragma omp parallel"):
+        return line
+    line = line.replace("num_threads(threads)", f"num_threads({team})")
+    return re.sub(r"\(8 \* threads\)\)$", f"(8 * {team}))", line)
+
+
+def _allocation(function: Function, team: str) -> Iterator[str]:
+    for buffer in function.buffers:
+        yield f"{pointer(buffer)} = {_aligned(size_of(buffer))};"
+    for buffer in function.private:
+        yield f"{pool(buffer)} = {_aligned(size_of(buffer, team))};"
+
+
+def _aligned(size: str) -> str:
+    return f"aligned_alloc(64, ({size} + 63) / 64 * 64)"
+
+
+def _threads(program: Program, text: str, place: Place, team: str) -> Iterator[str]:
+    """What parallel loops ask of OpenMP, for compilers with and without it."""
+    if not re.search(rf"\b{team}\b", text):
+        return
+    own = "omp_get_thread_num(" in text
+    limit = "omp_get_max_threads()" if place.threads is None else str(place.threads)
+    yield "#ifdef _OPENMP"
+    if place.threads is None:
+        yield f"{_INDENT}extern int omp_get_max_threads(void);"
+    if own:
+        yield f"{_INDENT}extern int omp_get_thread_num(void);"
+    work = flops_text(program.scop)
+    if work and place.threads != 1:
+        for name, spelled in place.spelling.sizes.items():
+            work = re.sub(rf"\b{re.escape(name)}\b", spelled, work)
+        work = re.sub(r"^\d+", lambda found: f"{found.group()}.0", work)
+        limit = f"{work} < {LEAST_WORK} ? 1 : {limit}"
+    yield f"{_INDENT}const int {team} = {limit};"
+    yield "#else"
+    yield f"{_INDENT}const int {team} = 1;"
+    if own:
+        yield "#define omp_get_thread_num() 0"
+    yield "#endif"
+    yield f"{_INDENT}(void){team};"
+
+
+def _tests(program: Program, place: Place) -> Iterator[str]:
+    """What has to hold, as C conditions joined by ``&&``."""
+    needed = place.needed.coalesce()
+    if not needed.plain_is_universe():
+        text = c_condition(needed, dict(place.spelling.sizes))
+        yield f"({text})" if "||" in text or "?" in text else text
+    for one, two in place.apart:
+        first, second = (_span(name, program, place) for name in (one, two))
+        yield f"apart({', '.join((*first, *second))})"
+
+
+#: whether what lies from ``a`` to ``last_a`` and from ``b`` to ``last_b`` has no byte in common
+_APART = (
+    "#define apart(a, last_a, b, last_b) \\",
+    "    ((char *)(&(last_a) + 1) <= (char *)&(b) || (char *)(&(last_b) + 1) <= (char *)&(a))",
+)
+
+
+def _span(name: str, program: Program, place: Place) -> tuple[str, str]:
+    """The first and the last element of an array; a size is one element."""
+    if name in program.scop.params:
+        text = place.spelling.sizes[name].removeprefix("(long)")
+        return text, text
+    array = program.scop.array(name)
+    context, names = program.scop.context, dict(place.spelling.sizes)
+    last: list[str] = []
+    for extent in array.extents:
+        one = affine_constant(extent.get_domain_space(), 1)
+        number = constant_value(extent)
+        last.append(
+            str(number - 1) if number is not None else c_extent(extent.sub(one), context, names)
+        )
+    start = place.spelling.element(array.name, ["0"] * array.rank)
+    end = place.spelling.element(array.name, last)
+    return start, end

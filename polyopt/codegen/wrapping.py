@@ -1,0 +1,33 @@
+"""Whether printed C relies on signed overflow that wraps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.cexpr import c_expression
+from polyopt.codegen.ctext import PRIMARY, CText, whole
+from polyopt.ir.block import Block
+from polyopt.ir.expr import Local, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.ir.expr import Expr
+    from polyopt.ir.types import ScalarType
+
+
+def needs_wrapv(expr: Expr) -> bool:
+    """Whether printed C relies on signed overflow that wraps: compile it with ``-fwrapv``."""
+    if isinstance(expr, Block):
+        known = {id(n): c_local("x", n.type) for n in walk(expr) if isinstance(n, Local)}
+        return any(_wraps(part, known) for part in expr.children)
+    return _wraps(expr, {})
+
+
+def _wraps(expr: Expr, known: Mapping[int, CText]) -> bool:
+    return c_expression(expr, lambda _: "x", lambda _: "x", lambda _: "x", known=known).wraps
+
+
+def c_local(name: str, type_: ScalarType) -> CText:
+    """The name of a variable of a type."""
+    return CText(name, PRIMARY, type_, type_, whole(type_))

@@ -1,0 +1,232 @@
+"""Arrays of one dimension that the source folds by hand: ``A[i * n + j]`` is ``A[i][j]``.
+
+relation: a subscript that is a polynomial ``q1 * s1 + ... + qk * sk + r`` in iterators and sizes,
+with strides ``s1, ..., sk`` of products of sizes where each divides the one before, becomes the
+subscripts ``[q1]...[qk][r]`` of an array with the inner extents ``s1 / s2, ..., sk``.
+
+*Requires* that all accesses of the region to the array have such a form with the same strides.
+That each inner subscript stays within its extent is part of what the Scop's accesses have to
+satisfy: for sizes at which they do not, the source's own code runs. (After T. Grosser et al.,
+"Optimistic delinearization of parametrically sized arrays", 2015.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from polyopt.frontend.c.literals import literal
+from polyopt.frontend.c.lvalues import replaced
+from polyopt.frontend.c.usage import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+#: a product of names, sorted; the empty product is 1
+Monomial = tuple[str, ...]
+Polynomial = dict[Monomial, int]
+#: products of more terms are not looked at
+_MOST_TERMS = 64
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How an array of one dimension is folded: its strides, the largest first."""
+
+    strides: tuple[Monomial, ...]
+
+    @property
+    def extents(self) -> tuple[Monomial, ...]:
+        """The inner extents, from the outside in."""
+        after = (*self.strides[1:], ())
+        return tuple(
+            _quotient(one, two) or () for one, two in zip(self.strides, after, strict=True)
+        )
+
+    def spelling(self, name: str, sizes: Mapping[str, str]) -> str:
+        """``A[({(0)} * n + {(1)}) * m + {2}]``; ``sizes`` are texts of sizes, where not names."""
+        text = "{(0)}"
+        for k, names in enumerate(self.extents):
+            extent = [sizes.get(size, size) for size in names]
+            last = k == len(self.strides) - 1
+            inner = f"{{{k + 1}}}" if last else f"{{({k + 1})}}"
+            text = f"{f'({text})' if k else text} * {' * '.join(extent)} + {inner}"
+        return f"{name}[{text}]"
+
+
+def delinearized(
+    items: list[c_ast.Node], arrays: Iterable[str], sizes: frozenset[str]
+) -> tuple[list[c_ast.Node], dict[str, Shape]]:
+    """The items with folded arrays unfolded, and the shapes of those arrays.
+
+    ``arrays`` are the candidates, ``sizes`` the names that are the same in the whole region.
+    """
+    known = _definitions(items)
+    found: dict[str, Shape] = {}
+    for name in arrays:
+        polynomials = [
+            polynomial(node.subscript, known)
+            for item in items
+            for node in nodes(item)
+            if isinstance(node, c_ast.ArrayRef) and _is_access(node, name)
+        ]
+        shape = _shape([p for p in polynomials if p is not None], sizes)
+        if shape is not None and all(p is not None for p in polynomials):
+            found[name] = shape
+    if not found:
+        return items, {}
+    return [_unfolded(item, found, known) for item in items], found
+
+
+def _is_access(node: c_ast.ArrayRef, name: str) -> bool:
+    return isinstance(node.name, c_ast.ID) and node.name.name == name
+
+
+def _definitions(items: list[c_ast.Node]) -> dict[str, c_ast.Node]:
+    """Locals that are set once, where they are declared: names for their expressions."""
+    everything = [node for item in items for node in nodes(item)]
+    writes = Counter(
+        target.name for node in everything if isinstance(target := _target(node), c_ast.ID)
+    )
+    decls = [n for n in everything if isinstance(n, c_ast.Decl) and n.name and n.init is not None]
+    heads = {
+        id(d)
+        for n in everything
+        if isinstance(n, c_ast.For) and isinstance(n.init, c_ast.DeclList)
+        for d in n.init.decls
+    }
+    names = Counter(d.name for d in decls)
+    return {
+        d.name: d.init
+        for d in decls
+        if d.init is not None and id(d) not in heads and not writes[d.name] and names[d.name] == 1
+    }
+
+
+def _target(node: c_ast.Node) -> c_ast.Node | None:
+    if isinstance(node, c_ast.Assignment):
+        return node.lvalue
+    if isinstance(node, c_ast.UnaryOp) and node.op in {"++", "--", "p++", "p--", "&"}:
+        return node.expr
+    return None
+
+
+def polynomial(node: c_ast.Node, known: Mapping[str, c_ast.Node]) -> Polynomial | None:
+    """An integer expression as a polynomial in names, or ``None``."""
+    match node:
+        case c_ast.Constant():
+            value = literal(node.value)
+            whole = value is not None and value.type.is_integer
+            return {(): int(value.value)} if whole and value is not None else None
+        case c_ast.ID() if node.name in known:
+            return polynomial(known[node.name], known)
+        case c_ast.ID():
+            return {(node.name,): 1}
+        case c_ast.Cast():
+            return polynomial(node.expr, known)
+        case c_ast.UnaryOp(op="-"):
+            inner = polynomial(node.expr, known)
+            return None if inner is None else {m: -c for m, c in inner.items()}
+        case c_ast.BinaryOp(op="+" | "-" | "*"):
+            left, right = polynomial(node.left, known), polynomial(node.right, known)
+            if left is None or right is None or len(left) * len(right) > _MOST_TERMS:
+                return None
+            return _combined(node.op, left, right)
+        case _:
+            return None
+
+
+def _combined(op: str, left: Polynomial, right: Polynomial) -> Polynomial:
+    result: Counter[Monomial] = Counter()
+    if op == "*":
+        for one, a in left.items():
+            for two, b in right.items():
+                result[tuple(sorted((*one, *two)))] += a * b
+    else:
+        result.update(left)
+        for two, b in right.items():
+            result[two] += b if op == "+" else -b
+    return {m: c for m, c in result.items() if c}
+
+
+def _quotient(one: Monomial, two: Monomial) -> Monomial | None:
+    """``one / two`` where that is a product, too."""
+    rest = Counter(one)
+    rest.subtract(Counter(two))
+    if any(count < 0 for count in rest.values()):
+        return None
+    return tuple(sorted(rest.elements()))
+
+
+def _shape(polynomials: list[Polynomial], sizes: frozenset[str]) -> Shape | None:
+    """Strides that all subscripts share, each a multiple of the next; ``None`` without any."""
+    strides: set[Monomial] = set()
+    for poly in polynomials:
+        for monomial in poly:
+            factors = tuple(name for name in monomial if name in sizes)
+            if factors and len(monomial) - len(factors) == 1:
+                strides.add(factors)
+    ordered = sorted(strides, key=lambda s: (-len(s), s))
+    for one, two in pairwise(ordered):
+        if _quotient(one, two) is None:
+            return None
+    if not ordered:
+        return None
+    shape = Shape(tuple(ordered))
+    return shape if all(_parts(poly, shape) is not None for poly in polynomials) else None
+
+
+def _parts(poly: Polynomial, shape: Shape) -> list[Polynomial] | None:
+    """The subscripts of a polynomial, all affine, or ``None``."""
+    parts: list[Polynomial] = [{} for _ in range(len(shape.strides) + 1)]
+    for monomial, count in poly.items():
+        for k, stride in enumerate((*shape.strides, ())):
+            rest = _quotient(monomial, stride)
+            if rest is not None:
+                if len(rest) > 1:
+                    return None
+                parts[k][rest] = parts[k].get(rest, 0) + count
+                break
+    return parts
+
+
+def _unfolded(
+    node: c_ast.Node, shapes: Mapping[str, Shape], known: Mapping[str, c_ast.Node]
+) -> c_ast.Node:
+    if (
+        isinstance(node, c_ast.ArrayRef)
+        and isinstance(node.name, c_ast.ID)
+        and node.name.name in shapes
+    ):
+        poly = polynomial(node.subscript, known)
+        parts = _parts(poly or {}, shapes[node.name.name])
+        result: c_ast.Node = node.name
+        for part in parts or []:
+            result = c_ast.ArrayRef(result, _expression(part, node.subscript), node.coord)
+        return result
+    changed = {
+        name: new
+        for name, child in node.children()
+        if (new := _unfolded(child, shapes, known)) is not child
+    }
+    return replaced(node, changed) if changed else node
+
+
+def _expression(poly: Polynomial, node: c_ast.Node) -> c_ast.Node:
+    """A polynomial of single names as C."""
+    coord = node.coord
+    total: c_ast.Node | None = None
+    for monomial, count in sorted(poly.items(), key=lambda item: (not item[0], item[0])):
+        term: c_ast.Node = c_ast.Constant("int", str(abs(count)), coord)
+        if monomial:
+            name = c_ast.ID(monomial[0], coord)
+            term = name if abs(count) == 1 else c_ast.BinaryOp("*", term, name, coord)
+        if total is None:
+            total = term if count > 0 else c_ast.UnaryOp("-", term, coord)
+        else:
+            total = c_ast.BinaryOp("+" if count > 0 else "-", total, term, coord)
+    return total if total is not None else c_ast.Constant("int", "0", coord)

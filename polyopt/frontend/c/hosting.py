@@ -1,0 +1,389 @@
+"""A marked region of a file to a Scop whose arguments are the variables that it finds there.
+
+Sizes and arrays keep the names of the file; what the region must be able to rely on at run time
+(extents that are positive, accesses within their arrays, pointers that do not overlap) is
+gathered as conditions that the code tests before it runs, unless the file states them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from polyopt.errors import UnsupportedError, UserError
+from polyopt.frontend.c.assemble import UNKNOWN_EXTENT, assemble
+from polyopt.frontend.c.declarations import Declarer
+from polyopt.frontend.c.delinearize import delinearized
+from polyopt.frontend.c.inbounds import within_arrays
+from polyopt.frontend.c.inlining import Inliner
+from polyopt.frontend.c.liveness import address_taken, first_use, sink
+from polyopt.frontend.c.lower import assume, assumptions, constants, states
+from polyopt.frontend.c.lvalues import Flattener, structs_of
+from polyopt.frontend.c.overlap import Pointers
+from polyopt.frontend.c.parse import deep_recursion
+from polyopt.frontend.c.region import functions_of, inlines_of
+from polyopt.frontend.c.scope import Env, Parameter, Pending, Program, Substituted, Variable
+from polyopt.frontend.c.statements import Statements
+from polyopt.frontend.c.usage import names_in, nodes, usage_of
+from polyopt.ir.block import Block
+from polyopt.ir.types import BOOL
+from polyopt.isl import affine_constant, affine_param, constant_value, params_space
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.frontend.c.ctypes import CType, Types
+    from polyopt.frontend.c.delinearize import Shape
+    from polyopt.frontend.c.locate import Locator
+    from polyopt.frontend.c.lvalues import Member
+    from polyopt.frontend.c.marked import Marked
+    from polyopt.frontend.c.preprocess import Preprocessed
+    from polyopt.ir.scop import Array, Scop
+    from polyopt.isl import PwAff, Set
+
+
+@dataclass(frozen=True, eq=False)
+class RegionScop:
+    """The Scop of a region, and how its code is to name and test things."""
+
+    scop: Scop
+    #: lines of the two pragmas
+    first: int
+    last: int
+    #: array -> C text of an element, with ``{0}``, ``{1}``, ... for its subscripts
+    elements: Mapping[str, str]
+    #: parameter -> C text
+    sizes: Mapping[str, str]
+    #: [N] -> { : what has to hold for the region to mean what the Scop says }
+    needed: Set
+    #: pairs of arrays that must not overlap
+    apart: tuple[tuple[str, str], ...]
+    #: why some of its code is one statement with a program of its own
+    reasons: tuple[UserError, ...] = ()
+    #: macros that were replaced by integers
+    macros: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def lower_region(
+    tree: c_ast.FileAST, text: Preprocessed, locator: Locator, types: Types, region: Marked
+) -> RegionScop:
+    """The Scop of one region. Raises the frontend's errors."""
+    with deep_recursion():
+        return _Region(tree, text, locator, types, region).lower()
+
+
+class _Region:
+    """The surroundings of one region, looked at once."""
+
+    def __init__(
+        self,
+        tree: c_ast.FileAST,
+        text: Preprocessed,
+        locator: Locator,
+        types: Types,
+        region: Marked,
+    ) -> None:
+        self.tree, self.text, self.locator, self.types = tree, text, locator, types
+        self.region = region
+        #: declarations as the region's code uses them, members of structs among them
+        self.visible = dict(region.visible)
+        self.shapes: dict[str, Shape] = {}
+        self.members: dict[str, Member] = {}
+        self.sunk: set[str] = set()
+        self._check_declarations()
+        lines = range(_line(region.function), region.last + 1)
+        self.conditions = assumptions(text, locator, lines)
+        self.disjoint = states(text, "disjoint", lines)
+        self.body = c_ast.Compound(
+            self._prepared(), region.items[0].coord if region.items else None
+        )
+        self.usage = usage_of(
+            [self.body, *(c_ast.If(cond, None, None) for cond in self.conditions)]
+        )
+        #: names of the surroundings that the region uses, in the order of their declarations
+        names = names_in(self.body) | {n for c in self.conditions for n in names_in(c)}
+        self.used = [name for name in self.visible if name in names - self.sunk]
+        self.kinds = {name: self._kind(name) for name in self.used}
+
+    # -- the code as it is lowered -----------------------------------------------------------
+    def _prepared(self) -> list[c_ast.Node]:
+        """The items with members as variables, folded arrays unfolded, and scalars sunk."""
+        flattener = Flattener(
+            self.visible, self.types.typedefs, structs_of(self.tree), self.locator
+        )
+        functions = functions_of(self.tree)
+        inliner = Inliner(functions, frozenset(inlines_of(self.tree)), self.locator)
+        items = [flattener.flat(item) for item in inliner.all(self.region.items)]
+        self.members = flattener.members
+        self.visible |= {name: member.decl for name, member in self.members.items()}
+        return self._sinking(self._unfolded(items))
+
+    def _unfolded(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
+        names = {name for item in items for name in names_in(item)}
+        usage = usage_of(items)
+        inside = {n.name for item in items for n in nodes(item) if isinstance(n, c_ast.Decl)}
+        fixed = names - set(usage.assigned) - usage.iterated - inside
+        sizes = frozenset(n for n in fixed if n in self.visible and self._is_size(n))
+        flat = [n for n in self.visible if n in fixed and _rank(self.visible[n].type) == 1]
+        items, self.shapes = delinearized(items, flat, sizes)
+        for name, shape in self.shapes.items():
+            self.visible[name] = _with_inner(self.visible[name], shape)
+        return items
+
+    # -- what is around ----------------------------------------------------------------------
+    def _check_declarations(self) -> None:
+        """Refuse names that the region declares for the code after it."""
+        for item in self.region.items:
+            if isinstance(item, c_ast.Decl) and item.name:
+                later = next(
+                    (
+                        n
+                        for node in self.region.after
+                        for n in nodes(node)
+                        if isinstance(n, c_ast.ID) and n.name == item.name
+                    ),
+                    None,
+                )
+                if later is not None:
+                    msg = f"{item.name!r} is declared in the region and used after it"
+                    raise self.locator.error(
+                        UnsupportedError, item, msg, hint="declare it before #pragma scop"
+                    )
+
+    def _sinking(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
+        """The items with scalars of the function declared in the loops that they belong to."""
+        assigned = usage_of(items).assigned
+        for name, decl in self.visible.items():
+            is_scalar = isinstance(decl.type, c_ast.TypeDecl)
+            if is_scalar and name in assigned and self._is_dead_after(name):
+                moved = sink(items, decl)
+                if moved != items:
+                    self.sunk.add(name)
+                items = moved
+        return items
+
+    def _is_dead_after(self, name: str) -> bool:
+        """Whether nothing uses the variable's value after the region."""
+        decl = self.visible[name]
+        if name not in self.region.local or "static" in decl.storage:
+            return False
+        if address_taken(self.region.function, name):
+            return False
+        return first_use(self.region.after, name) != "read"
+
+    def _kind(self, name: str) -> CType:
+        decl = self.visible[name]
+        self._refuse_volatile(decl)
+        return self.types.of(decl.type)
+
+    def _refuse_volatile(self, decl: c_ast.Decl) -> None:
+        parts = [
+            n for n in nodes(decl) if isinstance(n, (c_ast.TypeDecl, c_ast.PtrDecl, c_ast.Decl))
+        ]
+        if any("volatile" in (part.quals or []) for part in parts):
+            use = next(
+                n for n in nodes(self.body) if isinstance(n, c_ast.ID) and n.name == decl.name
+            )
+            msg = f"{decl.name!r} is volatile: every access to it has to stay where it is"
+            raise self.locator.error(
+                UnsupportedError, use, msg, hint="copy it into a plain variable before the region"
+            )
+
+    # -- names -------------------------------------------------------------------------------
+    def lower(self) -> RegionScop:
+        params = self._params()
+        program = Program(
+            self.text.source, self.locator, self.types, self.usage, params, inlines_of(self.tree)
+        )
+        program.taken.update(params)
+        program.inbounds = True  # a program that leaves its arrays has no meaning in C
+        outer = Env()
+        constants(self.tree, program, outer)
+        env = outer.inner()
+        self._bind(program, env)
+        for condition in self.conditions:
+            assume(program, env, condition)
+        stated = program.context
+        for variable in program.variables.values():
+            for extent in variable.extents:
+                if extent is not None:
+                    program.assume_extent(extent)
+        items = list(self.body.block_items or [])
+        nest = Statements(program).block(items, env.inner(), program.start())
+        signature = (*params, *(v.array for v in program.variables.values() if v.argument))
+        name = self.region.function.decl.name
+        scop = within_arrays(assemble(program, name, signature, nest))
+        if all(isinstance(s.value, Block) and not s.iterators for s in scop.statements):
+            raise program.reasons[0]
+        return self._hosted(scop, stated, tuple(program.reasons))
+
+    def _params(self) -> tuple[str, ...]:
+        """Integers that bounds, conditions and extents are made of, and that nothing changes."""
+        wanted = set(self.usage.affine)
+        for kind in self.kinds.values():
+            for extent in kind.extents:
+                if extent is not None:
+                    wanted |= names_in(extent)
+        return tuple(
+            name
+            for name in self.visible
+            if name in wanted and self._is_size(name) and not self._is_changed(name)
+        )
+
+    def _is_size(self, name: str) -> bool:
+        decl = self.visible[name]
+        if not isinstance(decl.type, c_ast.TypeDecl):
+            return False
+        kind = self.types.of(decl.type)
+        return kind.scalar is not None and kind.scalar.is_integer and kind.scalar != BOOL
+
+    def _is_changed(self, name: str) -> bool:
+        return name in self.usage.assigned or name in self.usage.iterated
+
+    def _bind(self, program: Program, env: Env) -> None:
+        for name in program.params:
+            kind = self.types.of(self.visible[name].type)
+            assert kind.scalar is not None
+            env.declare(name, Parameter(name, kind.scalar))
+            if kind.scalar.kind == "uint":
+                size = affine_param(params_space(program.params), name)
+                zero = affine_constant(size.get_domain_space(), 0)
+                program.assume(size.ge_set(zero).params())
+        for name in self.used:
+            if name not in program.params and not isinstance(env.get(name), Substituted):
+                self._bind_variable(program, env, name)
+
+    def _bind_variable(self, program: Program, env: Env, name: str) -> None:
+        decl, kind = self.visible[name], self.kinds[name]
+        span = self.locator.span(decl)
+        if kind.scalar is None:
+            return
+        if name in self.usage.iterated and not kind.is_array:
+            if not self._is_dead_after(name):
+                msg = f"the value of the iterator {name!r} is used after the region"
+                raise self.locator.error(
+                    UnsupportedError, decl, msg, hint="let the loop have an iterator of its own"
+                )
+            env.declare(name, Pending(decl, kind.scalar, program.start()))
+            return
+        extents = tuple(
+            None if size is None else self._extent(program, env, size, name, outermost=not k)
+            for k, size in enumerate(kind.extents)
+        )
+        program.taken.add(name)
+        changed = not kind.is_array and name in self.usage.assigned
+        variable = Variable(
+            name, kind.scalar, extents, argument=True, const=kind.const, shared=changed, span=span
+        )
+        env.declare(name, program.add(variable))
+
+    def _extent(
+        self, program: Program, env: Env, size: c_ast.Node, name: str, *, outermost: bool
+    ) -> PwAff | None:
+        """A declared extent; the outermost one is found from the uses where it is not known."""
+        changed = self._changing() & names_in(size)
+        try:
+            if not changed:
+                return Declarer(program, env, program.start()).extent(size, name)
+        except UserError:
+            if not outermost:
+                raise
+        if outermost:
+            return None
+        msg = f"an extent of {name!r} depends on {min(changed)!r}, which the function changes"
+        raise self.locator.error(
+            UnsupportedError, size, msg, hint="keep the size in a variable of its own"
+        )
+
+    def _changing(self) -> set[str]:
+        """Names that the function assigns anywhere."""
+        usage = usage_of([self.region.function.body])
+        return set(usage.assigned) | set(usage.iterated)
+
+    # -- the result --------------------------------------------------------------------------
+    def _hosted(self, scop: Scop, stated: Set, reasons: tuple[UserError, ...]) -> RegionScop:
+        touched = {a.array for s in scop.statements for a in (s.write, *s.reads)}
+        arrays = tuple(
+            replace(a, role="temp") if a.role == "out" and self._is_temporary(a.name) else a
+            for a in scop.arrays
+            if a.name in touched
+        )
+        kept = tuple(n for n in scop.signature if n in scop.params or _role(arrays, n) != "temp")
+        scop = replace(scop, arrays=arrays, signature=kept)
+        elements = {a.name: self._spelled(a) for a in arrays if a.role != "temp"}
+        sizes = {name: self._size_text(name) for name in scop.params}
+        needed = scop.context.gist(stated)
+        return RegionScop(
+            scop, self.region.first, self.region.last, elements, sizes, needed,
+            () if self.disjoint else self._apart(scop), reasons, self._macros(),
+        )  # fmt: skip
+
+    def _macros(self) -> dict[str, int]:
+        """The integer macros in the region and in the declarations that it uses."""
+        lines = set(range(self.region.first + 1, self.region.last))
+        lines |= {_line(self.region.visible[n]) for n in self.used if n in self.region.visible}
+        return self.text.integers_in(sorted(lines))
+
+    def _apart(self, scop: Scop) -> tuple[tuple[str, str], ...]:
+        """Pairs of arrays to be tested for overlap."""
+        types = {n: k.scalar for n in scop.params if (k := self._kind(n)).scalar is not None}
+        pairs = Pointers(self.region, self.members, types).pairs(scop)
+        for name in (name for pair in pairs for name in pair if name not in scop.params):
+            array = scop.array(name)
+            if any(constant_value(extent) == UNKNOWN_EXTENT for extent in array.extents):
+                msg = f"data decide which elements {name!r} has, so that it may overlap with others"
+                hint = "declare it restrict or with its extent, or state #pragma polyopt disjoint"
+                assert array.span is not None
+                raise self.locator.error(UnsupportedError, array.span, msg, hint=hint)
+        return pairs
+
+    def _spelled(self, array: Array) -> str:
+        member, shape = self.members.get(array.name), self.shapes.get(array.name)
+        name = array.name if member is None else member.spelling
+        if shape is not None:
+            sizes = {size: self._size_text(size) for size in self.members}
+            return shape.spelling(name.removesuffix("[{0}]"), sizes)
+        if member is not None:
+            return name
+        return name + "".join(f"[{{{k}}}]" for k in range(array.rank))
+
+    def _is_temporary(self, name: str) -> bool:
+        return not self.kinds[name].is_array and self._is_dead_after(name)
+
+    def _size_text(self, name: str) -> str:
+        """The parameter as a signed number that holds it."""
+        scalar = self.types.of(self.visible[name].type).scalar
+        assert scalar is not None
+        text = self.members[name].spelling if name in self.members else name
+        return f"(long){text}" if scalar.kind == "uint" and scalar.bits >= 32 else text
+
+
+def _line(node: c_ast.Node) -> int:
+    return node.coord.line if node.coord is not None else 1
+
+
+def _rank(type_: c_ast.Node) -> int:
+    rank = 0
+    while isinstance(type_, (c_ast.ArrayDecl, c_ast.PtrDecl)):
+        type_ = type_.type
+        rank += 1
+    return rank
+
+
+def _with_inner(decl: c_ast.Decl, shape: Shape) -> c_ast.Decl:
+    """The declaration of an array of one dimension with the inner extents of a shape."""
+    assert isinstance(decl.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
+    type_: c_ast.Node = decl.type.type
+    for extent in reversed(shape.extents):
+        dim: c_ast.Node = c_ast.ID(extent[0], decl.coord)
+        for name in extent[1:]:
+            dim = c_ast.BinaryOp("*", dim, c_ast.ID(name, decl.coord), decl.coord)
+        type_ = c_ast.ArrayDecl(type_, dim, [], decl.coord)
+    pointer = c_ast.PtrDecl([], type_, decl.coord)
+    return c_ast.Decl(decl.name, decl.quals, [], decl.storage, [], pointer, None, None, decl.coord)
+
+
+def _role(arrays: tuple[Array, ...], name: str) -> str:
+    return next((a.role for a in arrays if a.name == name), "temp")

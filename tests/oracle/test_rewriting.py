@@ -1,0 +1,126 @@
+"""Files rewritten source to source compile as before and print what they printed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from polyopt.ir.verify import verify
+from polyopt.rewrite import Rewriting, regions_in, rewrite
+
+FOLDER = Path(__file__).parent / "sources"
+SOURCES = sorted(FOLDER.glob("*.c"))
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
+PLAIN = ("-std=gnu11", "-O1", "-ffp-contract=off", f"-I{FOLDER}")
+SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+@cache
+def rewritten(path, **options):
+    return rewrite(path, Rewriting(**options))
+
+
+def output(compiler, text, folder, *flags):
+    source, program = folder / "program.c", folder / "program"
+    source.write_text(text, encoding="utf-8")
+    subprocess.run([compiler, *PLAIN, *flags, str(source), "-o", str(program), "-lm"], check=True)
+    return subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.stem)
+def test_every_region_is_taken_and_is_a_proper_program(path):
+    for region in rewritten(path).regions:
+        assert region.error is None, str(region.error)
+    for region in regions_in(path, Rewriting())[1]:
+        verify(region.scop)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.stem)
+def test_what_stands_outside_stays_byte_for_byte(path):
+    done = rewritten(path)
+    lines, rest = path.read_text().split("\n"), done.text
+    end = 0
+    for region in done.regions:
+        before = "\n".join(lines[end : region.first - 1])
+        assert rest.startswith(before)
+        rest = (
+            rest.removeprefix(before)
+            .lstrip("\n")
+            .removeprefix(region.code.strip("\n"))
+            .lstrip("\n")
+        )
+        end = region.last
+    assert rest == "\n".join(lines[end:]).lstrip("\n")
+    assert not re.search(r"pragma (end)?scop", done.text)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.stem)
+def test_output_is_that_of_the_input(path, compiler, tmp_path):
+    expected = output(compiler, path.read_text(), tmp_path)
+    assert expected.count("\n") > 50
+    for options in ({}, {"tile": False}, {"parallel": False}, {"threads": 2}):
+        text = rewritten(path, **options).text
+        assert output(compiler, text, tmp_path) == expected, options
+        assert output(compiler, text, tmp_path, "-Wall", "-O2") == expected, options
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.stem)
+def test_output_with_openmp_is_that_of_the_input(path, tmp_path):
+    expected = output("gcc", path.read_text(), tmp_path)
+    assert output("gcc", rewritten(path).text, tmp_path, "-fopenmp") == expected
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.stem)
+def test_rewritten_files_are_clean_under_the_sanitizers(path, tmp_path):
+    expected = output("gcc", path.read_text(), tmp_path, *SANITIZE)
+    assert output("gcc", rewritten(path).text, tmp_path, *SANITIZE) == expected
+
+
+def test_a_macro_of_the_command_line_counts(tmp_path):
+    path = FOLDER / "macros.c"
+    text = rewrite(path, Rewriting(defines={"N": 11})).text
+    assert output("gcc", text, tmp_path, "-DN=11") == output(
+        "gcc", path.read_text(), tmp_path, "-DN=11"
+    )
+
+
+def test_the_compiler_refuses_other_values_of_macros(tmp_path):
+    text = rewritten(FOLDER / "macros.c").text
+    assert "#if N != 37" in text
+    (tmp_path / "m.c").write_text(text)
+    command = ["gcc", *PLAIN, "-fsyntax-only", str(tmp_path / "m.c")]
+    subprocess.run(command, check=True)
+    done = subprocess.run([*command, "-DN=11"], check=False, capture_output=True, text=True)
+    assert "this code was made for N = 37" in done.stderr
+
+
+def test_c99_is_enough(tmp_path):
+    for path in SOURCES:
+        (tmp_path / "c99.c").write_text(rewritten(path).text)
+        flags = ("-std=c99", "-D_GNU_SOURCE", "-pedantic-errors", "-Wno-unknown-pragmas")
+        command = ["gcc", *flags, f"-I{FOLDER}", "-fsyntax-only", str(tmp_path / "c99.c")]
+        subprocess.run(command, check=True)
+
+
+def test_lines_end_as_they_did(tmp_path):
+    path = tmp_path / "dos.c"
+    text = (FOLDER / "scalars.c").read_text().replace("\n", "\r\n")
+    path.write_bytes(text.encode())
+    done = rewrite(path).text
+    assert done.count("\n") == done.count("\r\n")
+    assert done.replace("\r\n", "\n") == rewritten(FOLDER / "scalars.c").text
+
+
+def test_bytes_of_other_encodings_stay(tmp_path):
+    path = tmp_path / "latin.c"
+    head = b"/* \xe4\xf6\xfc */ static float a[9];\nvoid f(void) {\n"
+    path.write_bytes(
+        head + b"#pragma scop\nfor (int i = 0; i < 9; i++) a[i] = i;\n#pragma endscop\n}\n"
+    )
+    assert rewrite(path).data.startswith(head)

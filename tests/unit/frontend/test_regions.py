@@ -1,0 +1,211 @@
+"""Marked regions of a file: what they are made of, and what they have to be able to rely on."""
+
+import pytest
+from pycparser import c_ast, c_parser
+
+from polyopt.frontend.c.constants import constant_integer
+from polyopt.frontend.c.delinearize import delinearized
+from polyopt.frontend.c.files import Declined, lower_regions
+from polyopt.frontend.c.liveness import first_use, sink
+from polyopt.frontend.c.statements import without_continue
+from polyopt.isl import Set, context
+from polyopt.source import Source
+
+
+def regions(text, **defines):
+    return lower_regions(Source("in.c", text), defines)
+
+
+def region(body, arguments="int n, double *restrict a, double *restrict b", before=""):
+    text = f"{before}\nvoid f({arguments}) {{\n#pragma scop\n{body}\n#pragma endscop\n}}\n"
+    (found,) = regions(text)
+    assert not isinstance(found, Declined), found.error
+    return found
+
+
+def params(text):
+    return Set.read_from_str(context(), text)
+
+
+def block(text):
+    tree = c_parser.CParser().parse(f"void f(void) {{ {text} }}")
+    return tree.ext[0].body.block_items or []
+
+
+def test_arrays_and_sizes_keep_their_names():
+    found = region("for (int i = 0; i < n; i++) a[i] = b[i];")
+    assert found.elements == {"a": "a[{0}]", "b": "b[{0}]"}
+    assert found.sizes == {"n": "n"}
+    assert found.scop.signature == ("n", "a", "b")
+
+
+def test_a_folded_array_is_unfolded():
+    found = region(
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = b[j + m * i];",
+        "int n, int m, double *restrict a, double *restrict b",
+    )
+    assert found.elements["a"] == "a[{(0)} * m + {1}]"
+    assert found.scop.array("a").rank == 2
+
+
+def test_three_dimensions_unfold_by_their_strides():
+    items = block("a[(i * m + j + 1) * l + k - 1] = 0; a[i * l * m] = 1;")
+    _, shapes = delinearized(items, ["a"], frozenset({"m", "l"}))
+    assert shapes["a"].strides == (("l", "m"), ("l",))
+    assert shapes["a"].spelling("a", {}) == "a[({(0)} * m + {(1)}) * l + {2}]"
+
+
+@pytest.mark.parametrize(
+    "text", ["a[i * j] = 0;", "a[i * m] = a[i * l];", "a[i] = 0;", "a[b[i]] = 0;"]
+)
+def test_other_subscripts_stay(text):
+    items = block(text)
+    assert delinearized(items, ["a"], frozenset({"m", "l"})) == (items, {})
+
+
+def test_what_may_leave_an_array_is_tested():
+    found = region("for (int i = 0; i < n; i++) g[i] = 1;", "int n", "static double g[100];")
+    assert found.needed.is_equal(params("[n] -> { : n <= 100 }"))
+
+
+def test_tests_have_one_case():
+    body = "for (int i = lo; i < hi; i++) a[i] = 1;"
+    found = region(body, "int n, int lo, int hi, double a[n]")
+    assert found.needed.is_equal(params("[n, lo, hi] -> { : n >= 1 and lo >= 0 and hi <= n }"))
+
+
+def test_a_stated_condition_is_not_tested():
+    found = region(
+        "#pragma polyopt assume(n >= 1 && n <= 100)\nfor (int i = 0; i < n; i++) g[i] = 1;",
+        "int n",
+        "static double g[100];",
+    )
+    assert found.needed.is_equal(params("[n] -> { : }"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pairs"),
+    [
+        ("int n, double *a, double *b", (("a", "b"),)),
+        ("int n, double *restrict a, double *b", ()),
+        ("int n, double *a, float *b", ()),
+        ("int n, double *a, unsigned char *b", (("a", "b"),)),
+        ("int n, double a[n], const double b[n]", (("a", "b"),)),
+        ("int n, double a[restrict n], const double b[n]", ()),
+    ],
+)
+def test_pointers_that_may_overlap(arguments, pairs):
+    found = region("for (int i = 0; i < n; i++) a[i] = b[i];", arguments)
+    assert tuple(map(tuple, map(sorted, found.apart))) == pairs
+
+
+def test_disjoint_arrays_can_be_stated():
+    body = "#pragma polyopt disjoint\nfor (int i = 0; i < n; i++) a[i] = b[i];"
+    assert region(body, "int n, double *a, double *b").apart == ()
+
+
+def test_distinct_variables_do_not_overlap():
+    found = region("for (int i = 0; i < 9; i++) a[i] = b[i];", "void", "double a[9], b[9];")
+    assert found.apart == ()
+
+
+def test_members_of_one_struct_do_not_overlap():
+    before = "struct p { double x, y; double *to; };"
+    body = "for (int i = 0; i < n; i++) { p[i].x = p[i].y; p->to[i] = p[i].x; }"
+    found = region(body, "int n, struct p *p", before)
+    assert found.elements["p_x"] == "p[{0}].x"
+    assert {frozenset(pair) for pair in found.apart} == {
+        frozenset({"p_x", "p_to"}),
+        frozenset({"p_y", "p_to"}),
+    }
+
+
+def test_a_scalar_of_the_function_is_private_where_it_can_be():
+    text = """void f(int n, double *restrict a) {
+  double s, t, u;
+#pragma scop
+  for (int i = 0; i < n; i++) { s = a[i]; t = 2; u = s; a[i] = s * u + t; }
+#pragma endscop
+  a[0] = t;
+}
+"""
+    (found,) = regions(text)
+    arrays = {array.name: array for array in found.scop.arrays}
+    assert (arrays["s"].role, arrays["s"].private) == ("temp", 1)
+    assert arrays["t"].is_live_out
+
+
+def test_each_region_is_declined_by_itself():
+    text = """void f(int n, double *a) {
+#pragma scop
+  for (int i = 0; i < n; i++) a[i] = 1;
+#pragma endscop
+#pragma scop
+  switch (n) { default: a[0] = 1; }
+#pragma endscop
+#pragma scop
+  for (int i = 0; i < n; i++) a[i] = 2;
+#pragma endscop
+}
+"""
+    found = regions(text)
+    assert [(r.first, r.last, isinstance(r, Declined)) for r in found] == [
+        (2, 4, False), (5, 7, True), (8, 10, False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "use"),
+    [
+        ("s = 1; x = s;", "write"), ("x = s; s = 1;", "read"), ("x = 1;", ""),
+        ("for (s = 0; s < 9; s++) ;", "write"), ("if (c) s = 1; x = s;", "read"),
+        ("if (c) s = 1; else s = 2; x = s;", "write"), ("if (s) x = 1;", "read"),
+        ("for (i = 0; i < 9; i++) s = i;", "maybe"), ("for (i = 0; i < 9; i++) s = i; x = s;", "read"),
+        ("s += 1;", "read"), ("x = s = 1;", "write"), ("{ int s; s = 2; } x = s;", "read"),
+        ("for (int s = 0; s < 9; s++) x = s;", ""), ("while (c) { s = 1; x = s; }", "maybe"),
+        ("for (i = 0; i < 9; i += s) s = 1;", "maybe"), ("f(&s);", "read"),
+    ],
+)  # fmt: skip
+def test_first_uses(text, use):
+    assert first_use(block(text), "s") == use
+
+
+def test_a_scalar_goes_into_the_innermost_loop_that_holds_its_uses():
+    decl = block("double s;")[0]
+    (outer,) = sink(
+        block("for (i = 0; i < 9; i++) { x = 1; { for (j = 0; j < 9; j++) { s = 1; x = s; } } }"),
+        decl,
+    )
+    inner = outer.stmt.block_items[1].block_items[0]
+    assert isinstance(inner.stmt.block_items[0], c_ast.Decl)
+    kept = block("for (i = 0; i < 9; i++) { x = s; s = 1; }")
+    assert sink(kept, decl) == kept
+
+
+def test_continue_at_the_top_of_a_loop_is_an_else():
+    (loop,) = block("for (;;) { a; if (c) { b; continue; } d; if (e) continue; g; }")
+    made = without_continue(loop.stmt)
+    choice = made.block_items[1]
+    assert [n.name for n in choice.iftrue.block_items] == ["b"]
+    assert isinstance(choice.iffalse.block_items[1].iffalse, c_ast.Compound)
+    (nested,) = block("for (;;) { if (c) { if (d) continue; } a; }")
+    assert without_continue(nested.stmt) is nested.stmt
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12", 12), ("(4 * 5)", 20), ("-7 / 2", -3), ("0x10UL + 1", 17), ("3.5", None), ("n", None),
+        ("1 /", None), ("1 / 0", None), ("", None), ("sizeof(int)", None), ("1 << 3", None),
+    ],
+)  # fmt: skip
+def test_constant_integers(text, value):
+    assert constant_integer(text) == value
+
+
+def test_integer_macros_of_a_region_are_known():
+    before = "#define N (4 * SIDE)\n#define SIDE 5\n#define OTHER 3\nstatic double g[N];"
+    assert region("for (int i = 0; i < SIDE; i++) g[i] = 1;", "void", before).macros == {
+        "N": 20,
+        "SIDE": 5,
+    }
