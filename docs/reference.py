@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 HEAD = """# API reference
 
 Every public name with its signature, from the docstrings; `python docs/build.py update` makes
-this page. Errors are in the [error index](errors.md), words in the [glossary](glossary.md).
+this page. `po.errors` are in the [error index](errors.md),
+`po.graph` is in [networks](networks.md), words are in the [glossary](glossary.md).
 """
 #: classes whose methods are listed, by the name that they are shown under
 CLASSES = {

@@ -18,7 +18,7 @@ from polyopt.analysis.count import count
 from polyopt.analysis.points import affine_values, holds
 from polyopt.auto.inlining import STORE, WORTH, is_candidate
 from polyopt.auto.work import weight
-from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload
+from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload, walk
 from polyopt.isl import dim_type, fix_param_values
 from polyopt.transform.find import copies_of, loops_around
 from polyopt.transform.remark import Remark
@@ -146,6 +146,16 @@ class _Group:
     bodies: dict[tuple[str, int, frozenset[str]], tuple[int, float]] = field(
         default_factory=dict[tuple[str, int, frozenset[str]], tuple[int, float]]
     )
+
+    @property
+    def has_tests(self) -> bool:
+        """Whether some value depends on a test of where it is: its loop is written once for each
+        outcome, which rows that are written out would multiply."""
+        involved = {stage.statement.array for stage in self.stages}
+        for stage in self.stages:
+            involved |= self._reached(stage.statement) & self.inlined
+        values = (s.value for s in self.scop.statements if s.array in involved)
+        return any(isinstance(node, Inside) for value in values for node in walk(value))
 
     def can_inline(self, array: str) -> bool:
         """Whether an array's elements can be computed where they are read, in this group alone."""
@@ -326,7 +336,8 @@ def _group(
         stages.append(_stage(statements[0], moving[0], stages, sizes))
     placed = {program.copies[name].statement.array for name in program.places}
     gone = frozenset(s.array for s in scop.statements) - placed
-    return _Group(scop, sizes, tuple(stages), gone)
+    group = _Group(scop, sizes, tuple(stages), gone)
+    return None if group.has_tests else group
 
 
 def _stage(
@@ -351,11 +362,14 @@ def block(
 ) -> Plan:
     """The pipeline made again in blocks: ``cut`` gives the strips with their loop ``rows``.
 
+    Where nothing is left to run down them, there are no strips.
+
     Raises ``PolyoptError`` where a step is not possible.
     """
     for array in blocks.inlined:
         plan = plan.inline(array)
-    plan = cut(plan)
+    if len(blocks.inlined) < len(fused):
+        plan = cut(plan)
     root = rows.rpartition(".")[0]
     known = {loop.name for loop in loops_around(plan.program, root)}
     plan = plan.unroll_and_jam(rows, blocks.height)

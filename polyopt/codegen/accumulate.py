@@ -84,7 +84,7 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
         return [_inside(node, taken) for node in run]
     first = assigns[0]
     local = _local(first.buffer, taken)
-    rewritten = [_renamed(node, first.target, local) for node in run]
+    rewritten = [_renamed(node, first.target, local) for part in run for node in _parts(part)]
     head = rewritten[0]
     if isinstance(head, Assign) and not any(text == first.target for _, text in first.loads):
         rewritten[0] = replace(head, declares=True)
@@ -93,6 +93,13 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
         rewritten.insert(0, start)
     body = (*rewritten, Assign(first.target, local))
     return [Block(body, scoped=True)]
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    """What a block holds that is no scope."""
+    if isinstance(node, Block) and not node.scoped:
+        return tuple(part for inner in node.body for part in _parts(inner))
+    return (node,)
 
 
 def _always(node: Node) -> bool:

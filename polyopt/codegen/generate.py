@@ -445,7 +445,10 @@ def _at_least_one(extent: PwAff, context: Set) -> PwAff:
 def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
     """About how many iterations a loop runs: its bound less its start; never below zero."""
     bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
-    return bound if start == "0" else f"max_i64(0, {bound} - {operand(start)})"
+    if start == "0":
+        return bound
+    count = f"{bound} - {operand(start)}"
+    return f"{count} > 0 ? {count} : 0"  # no helper, which a compiler without OpenMP would not need
 
 
 def _block(node: Node) -> Block:

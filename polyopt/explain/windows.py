@@ -81,6 +81,9 @@ class _Explorer:
             k for k, loop in enumerate(loops)
             if len(loop.copies) > 1 and block_size(loop.values[last])
         ]  # fmt: skip
+        # windows are of the loop that they are private to: blocks of rows inside are steps
+        private = {scratch.at for scratch in self.program.scratches}
+        tiled = [k for k in tiled if loops[k].name in private] or tiled
         found: dict[str, Window] = {}
         for name in names:
             array = self.program.copies[name].statement.array

@@ -299,7 +299,10 @@ def test_the_command_reads_stdin(here):
         (["bad.json", "-o", "p.md"], "bad.json is not JSON: "),
         (["bytes.json", "-o", "p.md"], "bytes.json is not text"),
         (["other.json", "-o", "p.md"], "other.json holds no measurements"),
-        (["good.json", "-o", "p.html"], "pages are written as .md, not as 'p.html'"),
+        (
+            ["good.json", "-o", "p.html"],
+            "good.json holds measurements: their page is written as .md",
+        ),
         (["good.json", "-o", "nowhere/p.md"], "nowhere/p.svg cannot be written"),
     ],
 )
