@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
-from polyopt.auto.blocks import block, choose_blocks
 from polyopt.auto.cost import instances_of, trips
 from polyopt.auto.grouping import Budget, is_proven, is_ready, next_root, producers_of
+from polyopt.auto.rowblocks import block, choose_blocks
 from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
@@ -130,7 +130,7 @@ def _in_blocks(plan: Plan, strips: _Strips, model: Model) -> _Strips:
     if window_bytes(larger.program, strips.at, model) > ROOM * model.target.l2_bytes:
         return strips
     kept = (r for r in strips.remarks if r.subject not in chosen.inlined)
-    return replace(strips, plan=larger, remarks=(*kept, *chosen.remarks))
+    return replace(strips, plan=larger, remarks=(*kept, *chosen.remarks(root)))
 
 
 def _orders(

@@ -10,7 +10,7 @@ import pytest
 import polyopt as po
 from tests.unit.auto.test_rows import costly, image, plan_of
 
-blocks = import_module("polyopt.auto.blocks")
+blocks = import_module("polyopt.auto.rowblocks")
 
 
 def tower(stages, tall=3):
@@ -68,7 +68,7 @@ def test_blocks_of_any_height_compute_the_same(size, height):
     plan = po.Plan(scop).inline("s2").tile("out", y=16).unroll_and_jam("out.y", height)
     for producer in ("s1", "s0"):
         plan = plan.fuse(producer, into="out", at="out.y_jam", storage="sliding")
-        plan = blocks.rows_together(plan, producer, "out.y_jam")
+        plan = blocks.unroll_rows(plan, producer, "out.y_jam")
     plan = plan.separate("out.y_jam").vectorize("out.x").parallelize("out.y_tile")
     plan.prove()
     h, w = size

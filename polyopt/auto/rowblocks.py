@@ -53,12 +53,15 @@ class Blocks:
     cost: float
     before: float
 
-    @property
-    def remarks(self) -> tuple[Remark, ...]:
-        """What was decided, with the numbers."""
+    def remarks(self, root: str) -> tuple[Remark, ...]:
+        """What was decided for a result, with the numbers."""
         numbers = {"rows": self.height, "operations": self.cost, "without": self.before}
-        reason = "rows of a block share it"
-        return tuple(Remark("applied", "inline", a, reason, numbers=numbers) for a in self.inlined)
+        shared = "rows of a block share what they load"
+        inlined = "rows of a block share it"
+        return (
+            Remark("applied", "unroll_and_jam", root, shared, numbers=numbers),
+            *(Remark("applied", "inline", a, inlined, numbers=numbers) for a in self.inlined),
+        )
 
 
 def choose_blocks(
@@ -102,7 +105,7 @@ def row_loop(program: Program, space: str, step: str) -> PlanLoop | None:
     return min(found, key=lambda f: f[:2])[2] if found else None
 
 
-def rows_together(plan: Plan, space: str, step: str) -> Plan:
+def unroll_rows(plan: Plan, space: str, step: str) -> Plan:
     """The plan with the rows of a step of a fused producer unrolled inside its other loops.
 
     Raises ``PolyoptError`` where they cannot be.
@@ -377,5 +380,5 @@ def block(
     for producer in fused:
         if producer not in blocks.inlined:
             plan = plan.fuse(producer, into=root, at=step, storage="sliding")
-            plan = rows_together(plan, producer, step)
+            plan = unroll_rows(plan, producer, step)
     return plan.separate(step)
