@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto import auto
 from polyopt.codegen.inplace import Place, emit_in_place
+from polyopt.codegen.names import names_in
 from polyopt.codegen.spelling import Spelling
 from polyopt.errors import InvalidOptionError, UserError
 from polyopt.frontend.c import read_source
@@ -97,7 +98,7 @@ def rewrite(file: str | Path, options: Rewriting | None = None) -> RewrittenFile
     _check(options)
     source, regions = regions_in(file, options)
     lines = source.text.split("\n")
-    taken = frozenset(re.findall(r"[A-Za-z_]\w*", source.text))
+    taken = frozenset(names_in(source.text))
     _check_sizes(options.sizes, regions)
     done = tuple(_rewritten(region, lines, taken, options) for region in regions)
     for region in reversed(done):

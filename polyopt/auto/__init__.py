@@ -11,28 +11,25 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.affine import affine, reordered
 from polyopt.auto.contractions import contractions
+from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.rows import pipelines
-from polyopt.auto.serial import rows_together, strips
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
-from polyopt.auto.threads import parallelize_outer
 from polyopt.auto.timetiles import time_tiles
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from polyopt.auto.finish import Step
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
     from polyopt.transform.remark import Remark
-
-    #: one stage of the search: a plan in, a plan and what was decided out
-    Step = Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]
 
 __all__ = ["affine", "auto"]
 
@@ -84,7 +81,7 @@ class _Search:
 
     def run(self, plan: Plan) -> Plan:
         """The plan that the search ends with, its remarks with it."""
-        numbers, cores = self.model.sizes, self.model.target.cores
+        numbers = self.model.sizes
         in_time = time_tiles(plan, self.model.target, numbers) if self.tile else None
         if in_time is not None and in_time[0] is not plan:
             plan, said = arrange(in_time[0], self._is_legal)
@@ -98,10 +95,7 @@ class _Search:
             inline_cheap,
             lambda p: join_spaces(p, self._is_legal),
             *(tilings if self.tile else []),
-            lambda p: arrange(p, self._is_legal),
-            lambda p: rows_together(p, numbers, is_proven),
-            lambda p: strips(p, self.model.target, numbers, is_proven),
-            lambda p: parallelize_outer(p, numbers, cores),
+            *finishing(self.model, self._is_legal),
         ]
         remarks: tuple[Remark, ...] = in_time[1] if in_time is not None else ()
         for step in steps:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.auto.contractions import contractions
+from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import is_proven
-from polyopt.auto.nests import arrange, refusal
-from polyopt.auto.serial import rows_together, strips
-from polyopt.auto.threads import parallelize_outer
+from polyopt.auto.nests import refusal
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
@@ -25,8 +24,7 @@ from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from polyopt.auto.finish import Step
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
     from polyopt.transform.tree import Copy, Place
@@ -94,12 +92,9 @@ def _finished(plan: Plan, model: Model) -> Plan:
     """The plan with blocks, vectors and threads, as the source's order gets them."""
     remarks: tuple[Remark, ...] = ()
     plan = _apart(plan)
-    steps: list[Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]] = [
+    steps: list[Step] = [
         lambda p: contractions(p, model.target, model.sizes),
-        lambda p: arrange(p, is_proven),
-        lambda p: rows_together(p, model.sizes, is_proven),
-        lambda p: strips(p, model.target, model.sizes, is_proven),
-        lambda p: parallelize_outer(p, model.sizes, model.target.cores),
+        *finishing(model, is_proven),
     ]
     for step in steps:
         plan, said = step(plan)

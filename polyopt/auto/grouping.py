@@ -133,11 +133,11 @@ def _group_root(plan: Plan, model: Model, root: str, budget: Budget) -> tuple[Pl
         found = _best(probe)
         if found is not None:
             return found[0].plan, _numbered(found[0], found[1], probe)
-        again = {a for a, factor in probe.least.items() if factor > MOST_REPEATED}
-        if not again - probe.excluded.keys():
+        again = {a: factor for a, factor in probe.least.items() if factor > MOST_REPEATED}
+        if not again.keys() - probe.excluded.keys():
             reason = "no tile keeps repeated work and buffers within bounds"
             return plan, [Remark("refused", "fuse", p, reason, root) for p in candidates]
-        probe.excluded.update({a: probe.least[a] for a in again})
+        probe.excluded.update(again)
         probe.built.clear()
         probe.measured.clear()
 

@@ -56,6 +56,12 @@ def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Rema
     return plan, tuple(remarks)
 
 
+def checked(plan: Plan, loop: str) -> Plan:
+    """A plan in which a loop got a mark. Raises ``PolyoptError`` where a dependence forbids it."""
+    check_loop(plan.program, find_loop(plan.program, loop))
+    return plan
+
+
 def _nothing(program: Program, name: str) -> Remark:
     array = program.copies[name].statement.array
     reason = "no loop walks its last subscript"
@@ -285,8 +291,7 @@ def _mark(plan: Plan, copy: str) -> tuple[Plan, list[Remark]]:
         reason = f"remainders repeat after {times} iterations: each gets a statement of its own"
         remarks.append(Remark("applied", "unroll", loop.name, reason))
     try:
-        marked = plan.vectorize(name)
-        check_loop(marked.program, find_loop(marked.program, name))
+        marked = checked(plan.vectorize(name), name)
     except PolyoptError as error:
         return whole, [refusal("vectorize", loop.name, error)]
     reason = "its iterations are independent and contiguous"

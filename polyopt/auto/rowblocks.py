@@ -9,6 +9,7 @@ not before, and with each goes a loop, a buffer, and its stores and loads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from polyopt.auto.inlining import STORE, WORTH, is_candidate
 from polyopt.auto.work import weight
 from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload, walk
 from polyopt.isl import dim_type, fix_param_values
-from polyopt.transform.find import copies_of, loops_around
+from polyopt.transform.find import copies_of, find_loop, loops_around
 from polyopt.transform.remark import Remark
 from polyopt.transform.slide import drift
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import PlanLoop
 
     Instance = tuple[int, ...]
+    #: per subscript of a write: the iterator, and what is added to it
+    Places = tuple[tuple[int, int], ...]
 
 #: rows per block that are tried
 HEIGHTS = (2, 4, 8)
@@ -164,12 +167,15 @@ class _Group:
         """Whether an array's elements can be computed where they are read, in this group alone."""
         inside = {stage.statement.array for stage in self.stages} | self.inlined
         readers = [s for s in self.scop.statements if any(a.array == array for a in s.reads)]
-        writers = [s for s in self.scop.statements if s.array == array]
-        return (
-            all(s.array in inside for s in readers)
-            and all(is_candidate(self.scop, s) and _places(s) is not None for s in writers)
-            and len(writers) == 1
-        )
+        return array in self.producers and all(s.array in inside for s in readers)
+
+    @cached_property
+    def producers(self) -> dict[str, tuple[Statement, Places]]:
+        """The arrays whose elements have one instance each that could run where they are read."""
+        found = {
+            s.array: (s, _places(s)) for s in self.scop.statements if is_candidate(self.scop, s)
+        }
+        return {array: (s, places) for array, (s, places) in found.items() if places is not None}
 
     def cheapest(self, height: int, fused: Sequence[str]) -> tuple[frozenset[str], float]:
         """The producers to inline in blocks of a height, found one at a time, and the cost."""
@@ -263,7 +269,7 @@ class _Body:
             chosen = expr.then if self.add(statement, expr.cond, at) else expr.other
             return self.add(statement, chosen, at)
         children = tuple(self.add(statement, child, at) for child in expr.children)
-        if isinstance(expr, Load) and expr.array in self.inlined:
+        if isinstance(expr, Load) and expr.array in self.inlined & self.group.producers.keys():
             places = tuple(c.place for c in children if isinstance(c, _Subscript))
             if len(places) == len(children):
                 return self._element(expr.array, places)
@@ -276,10 +282,9 @@ class _Body:
     def _element(self, array: str, element: Instance) -> object:
         """The value of an element that is computed where it is read."""
         if (array, element) not in self.elements:
-            producer = next(s for s in self.group.scop.statements if s.array == array)
-            places = _places(producer)
-            point = [0] * len(producer.iterators)
-            for (position, offset), value in zip(places or (), element, strict=False):
+            producer, places = self.group.producers[array]
+            point = [0] * len(places)
+            for (position, offset), value in zip(places, element, strict=True):
                 point[position] = value - offset
             found = self.add(producer, producer.value, tuple(point))
             self.elements[array, element] = found
@@ -295,7 +300,7 @@ def _linear(form: PwAff, rank: int, sizes: Mapping[str, int]) -> tuple[int, ...]
     return (first, *(value - first for value in others))
 
 
-def _places(statement: Statement) -> tuple[tuple[int, int], ...] | None:
+def _places(statement: Statement) -> Places | None:
     """Per subscript of what a statement writes: its iterator and what is added to that."""
     rank = len(statement.iterators)
     result: list[tuple[int, int]] = []
@@ -322,15 +327,10 @@ def _group(
         names = copies_of(program, array)
         if len(statements) != 1 or statements[0].reduction is not None or not names:
             return None
-        copy = program.copies[names[0]]
-        loop = (
-            next((n for n in program.places[names[0]].loops if n.name == step), None)
-            if array == root
-            else row_loop(program, array, step)
-        )
+        loop = find_loop(program, step) if array == root else row_loop(program, array, step)
         if loop is None:
             return None
-        name = next((n for n in names if n in loop.values), names[0])
+        name = next(n for n in names if n in loop.values)
         copy, value = program.copies[name], loop.values[name]
         rank = len(statements[0].iterators)
         moving = [d for d in range(rank) if value.involves_dims(dim_type.in_, copy.outer + d, 1)]

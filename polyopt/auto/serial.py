@@ -15,10 +15,9 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
-from polyopt.auto.nests import moves_target
+from polyopt.auto.nests import checked, moves_target
 from polyopt.errors import PolyoptError
 from polyopt.transform.find import find_loop, path_to
-from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
@@ -110,8 +109,7 @@ def strips(
             changed = plan.split(vector.name, width)
             outer = path_to(changed.program, vector.name)[-2].name
             changed = changed.reorder(outer, *(n.name for n in chain[: chain.index(vector)]))
-            marked = changed.parallelize(outer)
-            check_loop(marked.program, find_loop(marked.program, outer))
+            checked(changed.parallelize(outer), outer)
         except PolyoptError:
             continue
         if legal(changed):
@@ -136,8 +134,7 @@ def _has_parallel(plan: Plan, chain: list[PlanLoop]) -> bool:
         if loop.mark:
             return False
         try:
-            marked = plan.parallelize(loop.name)
-            check_loop(marked.program, find_loop(marked.program, loop.name))
+            checked(plan.parallelize(loop.name), loop.name)
         except PolyoptError:
             continue
         return True

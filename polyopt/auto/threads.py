@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
-from polyopt.auto.nests import refusal
+from polyopt.auto.nests import checked, refusal
 from polyopt.errors import PolyoptError
-from polyopt.transform.find import find_loop
-from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop
 
@@ -53,8 +51,7 @@ def _in_nest(
         if loop.mark:
             break
         try:
-            marked = plan.parallelize(loop.name)
-            check_loop(marked.program, find_loop(marked.program, loop.name))
+            marked = checked(plan.parallelize(loop.name), loop.name)
         except PolyoptError as error:
             remarks.append(refusal("parallelize", loop.name, error))
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from polyopt.cli.options import MOST_THREADS
 from polyopt.cli.output import print_json, text, write_file
 from polyopt.errors import InvalidOptionError
+from polyopt.frontend.c import is_macro_name
 from polyopt.library import existing_file
 from polyopt.rewrite import FUSIONS, Rewriting, has_marks, rewrite
 
@@ -66,7 +66,7 @@ def parse_defines(texts: Sequence[str]) -> dict[str, str]:
     result: dict[str, str] = {}
     for given in texts:
         name, equals, value = given.partition("=")
-        if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, ]*\))?", name):
+        if not is_macro_name(name):
             msg = f"-D {given}: {name!r} cannot be the name of a macro"
             raise InvalidOptionError(msg, hint="write -D N=64")
         result[name] = value if equals else "1"

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.names import names_in
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
 _SLOT = re.compile(r"\{(\d+)\}|\{\((\d+)\)\}")
 
 
@@ -28,14 +29,14 @@ class Spelling:
     @cached_property
     def names(self) -> Mapping[str, str]:
         """The texts of sizes, and of arrays the name that their elements begin with."""
-        bases = {array: _NAME.findall(text)[0] for array, text in self.elements.items()}
+        bases = {array: names_in(text)[0] for array, text in self.elements.items()}
         return {**self.sizes, **bases}
 
     @cached_property
     def used(self) -> frozenset[str]:
         """The identifiers in all texts: what an iterator must not hide."""
         texts = (*self.elements.values(), *self.sizes.values())
-        return frozenset(name for text in texts for name in _NAME.findall(text))
+        return frozenset(name for text in texts for name in names_in(text))
 
     def element(self, array: str, index: Sequence[str]) -> str:
         """The text of one element for the texts of its subscripts."""

@@ -74,9 +74,14 @@ def read_source(source: str | Path) -> Source:
     raise ProgramSyntaxError(msg, hint="give a C file, or program text with a function in it")
 
 
+def is_macro_name(text: str) -> bool:
+    """Whether a macro can be called so: ``N``, or ``AT(i, j)`` with its parameters."""
+    return re.fullmatch(r"[A-Za-z_]\w*(\([\w, ]*\))?", text) is not None
+
+
 def _checked(defines: Mapping[str, str | int]) -> Mapping[str, str | int]:
     for name in defines:
-        if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, ]*\))?", name):
+        if not is_macro_name(name):
             msg = f"{name!r} cannot be the name of a macro"
             raise InvalidOptionError(msg, hint="defines={'N': 64}")
     return defines

@@ -1,0 +1,31 @@
+"""What the search ends with, whatever order the loops are in: vectors, then threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.auto.grouping import is_proven
+from polyopt.auto.nests import arrange
+from polyopt.auto.serial import rows_together, strips
+from polyopt.auto.threads import parallelize_outer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.auto.grouping import Model
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.remark import Remark
+
+    #: one stage of the search: a plan in, a plan and what was decided out
+    Step = Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]
+
+
+def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
+    """The last stages of the search; ``legal`` says whether an order of loops keeps the flow."""
+    sizes, target = model.sizes, model.target
+    return (
+        lambda p: arrange(p, legal),
+        lambda p: rows_together(p, sizes, is_proven),
+        lambda p: strips(p, target, sizes, is_proven),
+        lambda p: parallelize_outer(p, sizes, target.cores),
+    )
