@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
+from polyopt.codegen.permutes import lookup_functions
 from polyopt.ir.types import TYPES, ScalarType
 
-_NAMES = ("min", "max", "abs", "floordiv", "floormod")
+_NAMES = ("min", "max", "abs", "floordiv", "floormod", "lookup")
 #: A use of a helper: ``min_f32``, ``floordiv_i64``, ...
 HELPER = re.compile(rf"\b({'|'.join(_NAMES)})_({'|'.join(TYPES)})\b")
 
@@ -63,7 +64,8 @@ def helpers(*texts: str) -> str:
     """Definitions of every helper that the given C texts call, in a fixed order; may be empty."""
     used = {found.groups() for text in texts for found in HELPER.finditer(text)}
     order = [(name, kind) for name in _NAMES for kind in TYPES if (name, kind) in used]
-    return "".join(_definition(name, TYPES[kind]) + "\n" for name, kind in order)
+    short = "".join(_definition(n, TYPES[kind]) + "\n" for n, kind in order if n != "lookup")
+    return short + lookup_functions(TYPES[kind] for name, kind in order if name == "lookup")
 
 
 def _definition(name: str, type_: ScalarType) -> str:

@@ -12,6 +12,7 @@ from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.hoist import hoist
 from polyopt.codegen.leaves import Leaf, isl_tree
+from polyopt.codegen.lookups import look_up
 from polyopt.codegen.loops import (
     Assign,
     Block,
@@ -27,6 +28,7 @@ from polyopt.codegen.loops import (
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import c_name, c_names, fresh, names_in, operand
 from polyopt.codegen.outline import outline
+from polyopt.codegen.permutes import is_short
 from polyopt.codegen.program import (
     c_affine,
     c_extent,
@@ -39,7 +41,7 @@ from polyopt.codegen.unused import without_unused
 from polyopt.codegen.vectors import block_body, in_registers
 from polyopt.errors import InternalError
 from polyopt.ir.block import Block as IrBlock
-from polyopt.ir.expr import Affine, Expr, Inside, Load
+from polyopt.ir.expr import Affine, Expr, Inside, Load, loads
 from polyopt.isl import (
     AstNode,
     IslError,
@@ -139,7 +141,10 @@ class _Generator:
         prototype = c_prototype(self.name, self.arguments)
         taken = {*self.buffer_names.values(), *self.params.values(), *self.all_locals}
         taken |= {buffer.pool for buffer in self.buffers.values()} | self.spelling.taken
-        block = accumulate(hoist(block, taken), taken)
+        block = hoist(block, taken)
+        if not self.spelling.taken:  # among other code there is no place for functions
+            block = look_up(block, taken)
+        block = accumulate(block, taken)
         private = tuple(
             self.buffers[s.name]
             for s in self.program.scratches
@@ -148,7 +153,7 @@ class _Generator:
         block = without_unused(replace(block, buffers=(*local, *block.buffers)))
         taken |= {c_name(self.name), *(loop.iterator for loop in loops_in(block))}
         function = Function(self.name, prototype, block, heap, private)
-        if self.spelling.taken:  # among other code there is no place for functions
+        if self.spelling.taken:
             return function
         return outline(function, self.arguments, taken)
 
@@ -370,6 +375,7 @@ class _Generator:
             assignment.inlined,
             self._taken(names),
             is_fixed if self.vector else None,
+            self._table if self.vector else None,
         )
         self.locals.update(local.name for local in locals_)
         self.all_locals |= self.locals
@@ -383,6 +389,20 @@ class _Generator:
             locals=locals_,
             forms=tuple(forms.values()),
         )
+
+    def _table(self, load: Load) -> int:
+        """The elements of the row that a load looks up in registers, or 0."""
+        decided = [bool(loads(subscript)) for subscript in load.index]
+        if not any(decided) or any(decided[:-1]):
+            return 0
+        length = self._row_length(load.array)
+        return length if is_short(load.type, length) else 0
+
+    def _row_length(self, name: str) -> int:
+        """The last extent of an array or a buffer; 0 where sizes decide."""
+        buffer = self.buffers.get(name)
+        extents = buffer.extents if buffer else self._extents(self.arrays[name].extents)
+        return int(extents[-1]) if extents and extents[-1].isdigit() else 0
 
     def _block_lines(self, block: IrBlock, leaf: Leaf, names: dict[str, str]) -> Raw:
         def affine(expr: Affine | Inside) -> str:

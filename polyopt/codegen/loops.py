@@ -40,13 +40,15 @@ class Form:
 class Local:
     """``const type name = value;``: a value that the statement after it reads.
 
-    One that is ``fixed`` is the same in all iterations of the vector loop around.
+    One that is ``fixed`` is the same in all iterations of the vector loop around. One with a
+    ``table`` is an element of a row of so many, at a place that data decide.
     """
 
     name: str
     type: ScalarType
     value: str
     fixed: bool = False
+    table: int = 0
 
     @property
     def is_numbered(self) -> bool:
@@ -150,7 +152,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Call:
-    """``name(arguments);``: the task of a parallel loop."""
+    """``name(arguments);``: the task of a parallel loop, or a helper that fills a buffer."""
 
     name: str
     arguments: tuple[str, ...]

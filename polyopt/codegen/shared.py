@@ -12,7 +12,8 @@ are as short as a name, and stay.
 
 A value with a branch in it that all iterations of a vector loop have in common is a local too,
 to be worked out before the loop: compilers move its parts there, and then find no vector form
-for a choice whose condition is a scalar.
+for a choice whose condition is a scalar. So is what a vector loop looks up in a short table
+(``lookups.py``).
 
 *Requires* that the statement computes the value whatever its conditions say: what only a branch
 of a choice asks for may load outside of an array there, or divide by zero. The right operand of
@@ -70,25 +71,29 @@ def shared(
     inlined: Iterable[tuple[Expr, str]],
     taken: Collection[str],
     is_fixed: Callable[[Expr], bool] | None = None,
+    table: Callable[[Load], int] | None = None,
 ) -> tuple[str, tuple[Local, ...]]:
     """C of a value to be stored, and the locals that it reads, in order.
 
     ``inlined`` are parts of the value and the arrays that they are elements of; ``taken`` are
     names that locals cannot have. ``is_fixed`` says, of a leaf or an element at a given place,
     whether all iterations of the vector loop around see the same; ``None`` without such a loop.
+    ``table`` gives the elements of the short table that a load looks up, or 0.
     """
     merged = _Merged(printed, {id(part): array for part, array in inlined})
     root = merged.of(value)
     fixed = _fixed(root, is_fixed) if is_fixed is not None else set[int]()
-    nodes = _named(root, fixed)
+    tables = _tables(root, table) if table is not None else dict[int, int]()
+    nodes = _named(root, fixed, tables)
     while True:
         text, made = _print(root, nodes, printed, merged.arrays, taken)
         words = Counter(_words([text, *(local.value for local in made.values())]))
         # printing left an operand out where bounds decide; what is read once needs no name
-        made = {n: replace(local, fixed=n in fixed) for n, local in made.items()}
-        kept = [
-            n for n in nodes if id(n) in made and words[made[id(n)].name] > (id(n) not in fixed)
-        ]
+        made = {
+            n: replace(local, fixed=n in fixed, table=tables.get(n, 0)) for n, local in made.items()
+        }
+        once = fixed | tables.keys()
+        kept = [n for n in nodes if id(n) in made and words[made[id(n)].name] > (id(n) not in once)]
         if len(kept) == len(made):
             return text, tuple(made.values())
         nodes = kept
@@ -193,9 +198,15 @@ class _Merged:
                 return ""
 
 
-def _named(root: Expr, fixed: set[int]) -> list[Expr]:
-    """Values worth a name, of those always computed: used at several places, or fixed with a
-    branch in them and part of nothing else that is. Operands come first."""
+def _tables(root: Expr, table: Callable[[Load], int]) -> dict[int, int]:
+    """Elements of the tables that a value looks up, by the ids of loads."""
+    found = {id(node): table(node) for node in _in_order(root) if isinstance(node, Load)}
+    return {node: length for node, length in found.items() if length}
+
+
+def _named(root: Expr, fixed: set[int], tables: Mapping[int, int]) -> list[Expr]:
+    """Values worth a name, of those always computed: used at several places, looked up, or
+    fixed with a branch in them and part of nothing else that is. Operands come first."""
     uses: Counter[int] = Counter()
     largest: set[int] = set()
     order = _in_order(root)
@@ -208,6 +219,8 @@ def _named(root: Expr, fixed: set[int]) -> list[Expr]:
     def is_worth(node: Expr) -> bool:
         if id(node) not in always or _is_plain(node):
             return False
+        if id(node) in tables:
+            return True
         return uses[id(node)] > 1 or (id(node) in largest and any(map(_branches, walk(node))))
 
     return [node for node in order if is_worth(node)]

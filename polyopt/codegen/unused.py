@@ -24,7 +24,7 @@ def without_unused(block: Block) -> Block:
 
 def _declared(block: Block, dead: frozenset[str]) -> Block:
     """The block without assignments to ``dead`` variables, and to those that are found here."""
-    assigns = [node for node in walk(block) if isinstance(node, (Assign, Raw))]
+    assigns = [node for node in walk(block) if isinstance(node, (Assign, Raw, Call))]
     written = {assign.buffer for assign in assigns if isinstance(assign, Assign)}
     read = {name for assign in assigns for name in _read(assign)}
     unread = {b.name for b in block.buffers if b.is_scalar and b.name not in read}
@@ -61,11 +61,11 @@ def _is_empty(node: Node) -> bool:
             return False
 
 
-def _read(assign: Assign | Raw) -> Iterator[str]:
+def _read(assign: Assign | Raw | Call) -> Iterator[str]:
     """The names that an assignment needs the values of: not that of a variable it sets."""
-    if isinstance(assign, Raw):
-        for line in assign.lines:
-            yield from names_in(line)
+    if not isinstance(assign, Assign):
+        for text in assign.lines if isinstance(assign, Raw) else assign.arguments:
+            yield from names_in(text)
         return
     for value in assign.values:
         yield from names_in(value)

@@ -1,0 +1,285 @@
+"""Short tables are looked up in vector registers, many places at once.
+
+rewrite: ``for (x) out[x] = f(x, table[i(x)]);`` -> for every strip of ``x``
+
+    for (x) at[x - x_strip] = i(x);
+    lookup_f32(table, 12, at, found, x_end - x_strip);
+    for (x) out[x] = f(x, found[x - x_strip]);
+
+Compilers load such elements one by one, and then often the whole loop is scalar. A table of a
+few dozen elements, or of a thousand bytes, fits in registers, whose lanes processors permute
+much faster. Where its row changes every few iterations (``grid[x / 8][i(x)]``), the call stands
+in a loop over those rows.
+
+*Requires* a vector loop of assignments alone, which writes neither the tables nor what decides
+on places in them.
+
+*Does not handle* tables of 64-bit elements or of parametric length, places that data decide in
+more than the last subscript, and lookups at places that were looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.chelpers import helper_name
+from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, If, Local, Node, loops_in
+from polyopt.codegen.names import fresh, names_in, operand
+from polyopt.codegen.permutes import place_type
+from polyopt.ir.types import I64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+#: iterations that share buffers of places, and of elements found
+STRIP = 64
+#: floor((x + shift) / size), as isl's AST is printed
+_CELL = (
+    r"(?<!\* )\(X (?P<s1>[+-] \d+)\) / (?P<k1>\d+)|(?<!\* )\bX / (?P<k2>\d+)"
+    r"|floordiv_i64\(X(?: (?P<s3>[+-] \d+))?, (?P<k3>\d+)\)"
+)
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """``local = row[place]``, where the row is that of one cell of iterations."""
+
+    local: Local
+    row: str
+    place: str
+    #: ``x / 8``, and its size and shift; ``""`` where all iterations see the same row
+    cell: str = ""
+    size: int = 0
+    shift: int = 0
+
+
+def look_up(block: Block, taken: set[str]) -> Block:
+    """The block with short tables looked up in registers.
+
+    ``taken`` are names that mean something else; those of the new variables are added.
+    """
+    taken |= {loop.iterator for loop in loops_in(block)}
+    return _block(block, taken)
+
+
+def _block(block: Block, taken: set[str]) -> Block:
+    return replace(block, body=tuple(_node(node, taken) for node in block.body))
+
+
+def _node(node: Node, taken: set[str]) -> Node:
+    match node:
+        case Block():
+            return _block(node, taken)
+        case If():
+            other = _block(node.other, taken) if node.other is not None else None
+            return replace(node, then=_block(node.then, taken), other=other)
+        case For():
+            inside = replace(node, body=_block(node.body, taken))
+            return _in_strips(node, taken) or inside
+        case _:
+            return node
+
+
+def _in_strips(loop: For, taken: set[str]) -> For | None:
+    """A vector loop with its lookups in registers, strip by strip; ``None`` where it has none."""
+    assigns = _assigns(loop.body)
+    if loop.mark != "vector" or loop.width or loop.step != 1 or assigns is None:
+        return None
+    lookups = tuple(tuple(_lookups(assign, assigns, loop.iterator)) for assign in assigns)
+    bound = re.fullmatch(rf"{loop.iterator} (<=?) (.*)", loop.condition)
+    if not any(lookups) or bound is None:
+        return None
+    past = bound[2] if bound[1] == "<" else f"{operand(bound[2])} + 1"
+    strip = _Strip(loop, past, taken)
+    places, after = list[Node](), list[Node]()
+    for assign, found in zip(assigns, lookups, strict=True):
+        places += strip.places(assign, found)
+        after.append(strip.after(assign, found))
+    return strip.loop(places, strip.calls([one for found in lookups for one in found]), after)
+
+
+def _assigns(block: Block) -> tuple[Assign, ...] | None:
+    """What a body assigns, where it does nothing else."""
+    found: list[Assign] = []
+    for node in block.body:
+        inner = _assigns(node) if isinstance(node, Block) and not node.scoped else (node,)
+        if inner is None or not all(isinstance(n, Assign) and not n.declares for n in inner):
+            return None
+        found += [n for n in inner if isinstance(n, Assign)]
+    return None if block.buffers else tuple(found)
+
+
+def _lookups(assign: Assign, assigns: Sequence[Assign], iterator: str) -> Iterator[_Lookup]:
+    """The lookups of an assignment that may be done for many iterations at once."""
+    written = {other.buffer for other in assigns}
+    cells: set[str] = set()
+    for local in assign.locals:
+        if not local.table or not local.value.endswith("]"):
+            continue
+        row, place = _split(local.value)
+        deciding = _slice(assign, place)
+        texts = [place, *(one.value for one in deciding)]
+        stale = any(b in written and any(t in text for text in texts) for b, t in assign.loads)
+        if stale or names_in(row)[0] in written or any(one.table for one in deciding):
+            continue
+        lookup = _by_cell(_Lookup(local, row, place), iterator)
+        if lookup is not None and len(cells | {lookup.cell} - {""}) <= 1:
+            cells |= {lookup.cell} - {""}
+            yield lookup
+
+
+def _split(element: str) -> tuple[str, str]:
+    """``a[x][i]`` as ``a[x]`` and ``i``."""
+    depth = 0
+    for position in range(len(element) - 1, -1, -1):
+        depth += {"]": 1, "[": -1}.get(element[position], 0)
+        if depth == 0:
+            return element[:position], element[position + 1 : -1]
+    return element, ""
+
+
+def _slice(assign: Assign, text: str) -> tuple[Local, ...]:
+    """The locals that a text needs, in order."""
+    needed = set(names_in(text))
+    found: list[Local] = []
+    for local in reversed(assign.locals):
+        if local.name in needed:
+            needed |= set(names_in(local.value))
+            found.append(local)
+    return tuple(reversed(found))
+
+
+def _by_cell(lookup: _Lookup, iterator: str) -> _Lookup | None:
+    """The lookup with what its row depends on; ``None`` where each iteration has its own."""
+    pattern = _cells(iterator)
+    found = list(pattern.finditer(lookup.row))
+    if iterator in names_in(pattern.sub("", lookup.row)) or len({one[0] for one in found}) > 1:
+        return None
+    if not found:
+        return lookup
+    size = next(int(found[0][k]) for k in ("k1", "k2", "k3") if found[0][k])
+    shift = next((found[0][s] for s in ("s1", "s3") if found[0][s]), "0")
+    return replace(lookup, cell=found[0][0], size=size, shift=int(shift.replace(" ", "")))
+
+
+def _cells(iterator: str) -> re.Pattern[str]:
+    return re.compile(_CELL.replace("X", re.escape(iterator)))
+
+
+class _Strip:
+    """Names and pieces of one loop's strips."""
+
+    def __init__(self, loop: For, past: str, taken: set[str]) -> None:
+        self.whole = loop
+        #: the first value of the iterator that is not run
+        self.past = past
+        self.taken = taken
+        self.start = self._name(f"{loop.iterator}_strip")
+        self.end = self._name(f"{loop.iterator}_end")
+        self.offset = f"[{loop.iterator} - {self.start}]"
+        #: (the locals that decide, text of the place) -> buffer of places
+        self.at: dict[tuple[tuple[Local, ...], str], Buffer] = {}
+        #: name of a local -> buffer of what is looked up for it
+        self.found: dict[str, Buffer] = {}
+        #: name of a local -> buffer of its places
+        self.places_of: dict[str, Buffer] = {}
+
+    def _name(self, name: str) -> str:
+        found = fresh(name, self.taken)
+        self.taken.add(found)
+        return found
+
+    def _buffer(self, name: str, lookup: _Lookup, *, places: bool) -> Buffer:
+        type_ = place_type(lookup.local.type) if places else lookup.local.type
+        return Buffer(self._name(name), type_, (str(STRIP),), heap=False)
+
+    def places(self, assign: Assign, lookups: Sequence[_Lookup]) -> list[Node]:
+        """Assignments of the places that an assignment looks up."""
+        made: list[Assign] = []
+        declared: set[str] = set()
+        for lookup in lookups:
+            key = _slice(assign, lookup.place), lookup.place
+            if key not in self.at:
+                self.at[key] = self._buffer("at", lookup, places=True)
+                at = self.at[key]
+                own = tuple(one for one in key[0] if one.name not in declared)
+                declared |= {one.name for one in own}
+                made.append(Assign(at.name + self.offset, lookup.place, at.name, locals=own))
+            self.places_of[lookup.local.name] = self.at[key]
+            name = f"{lookup.local.name}_found"
+            self.found[lookup.local.name] = self._buffer(name, lookup, places=False)
+        return list(made)
+
+    def after(self, assign: Assign, lookups: Sequence[_Lookup]) -> Assign:
+        """The assignment, reading what was looked up."""
+        done = {lookup.local.name for lookup in lookups}
+        locals_ = tuple(
+            replace(one, value=self.found[one.name].name + self.offset, table=0)
+            if one.name in done
+            else one
+            for one in assign.locals
+        )
+        assign = replace(assign, locals=locals_)
+        return replace(assign, locals=_slice(assign, f"{assign.target} {assign.value}"))
+
+    def calls(self, lookups: Sequence[_Lookup]) -> list[Node]:
+        """Calls that look up all places of a strip, row by row."""
+        count = f"{self.end} - {self.start}"
+        alike = [lookup for lookup in lookups if not lookup.cell]
+        calls: list[Node] = [self._call(one, one.row, "", count) for one in alike]
+        rows = [lookup for lookup in lookups if lookup.cell]
+        return [*calls, self._rows(rows)] if rows else calls
+
+    def _call(self, lookup: _Lookup, row: str, first: str, count: str) -> Call:
+        at, found = self.places_of[lookup.local.name], self.found[lookup.local.name]
+        given, taken = (f"&{b.name}[{first}]" if first else b.name for b in (at, found))
+        name = helper_name("lookup", lookup.local.type)
+        return Call(name, (row, str(lookup.local.table), given, taken, count))
+
+    def _rows(self, lookups: Sequence[_Lookup]) -> For:
+        """The loop over the rows that a strip sees."""
+        x, one = self.whole.iterator, lookups[0]
+        cell, first, count = (self._name(name) for name in (f"{x}_cell", "first", "count"))
+        begin = _sum(f"{one.size} * {cell}", -one.shift)
+        least, most = helper_name("max", I64), helper_name("min", I64)
+        past = f"{most}({self.end}, {_sum(f'{one.size} * {cell}', one.size - one.shift)})"
+        constants = {first: f"{least}({self.start}, {begin})", count: f"{past} - {first}"}
+        declared = tuple(
+            Assign(name, text, type=I64, declares=True, constant=True)
+            for name, text in constants.items()
+        )
+        calls = tuple(
+            self._call(lookup, _cells(x).sub(cell, lookup.row), f"{first} - {self.start}", count)
+            for lookup in lookups
+        )
+        start = _named(one.cell, {x: self.start})
+        last = _named(one.cell, {x: f"({self.end} - 1)"})
+        return For(cell, start, f"{cell} <= {last}", 1, Block((*declared, *calls)))
+
+    def loop(self, places: list[Node], calls: list[Node], after: list[Node]) -> For:
+        """The loop over strips."""
+        x = self.whole.iterator
+        past = f"{helper_name('min', I64)}({self.start} + {STRIP}, {self.past})"
+        end = Assign(self.end, past, type=I64, declares=True, constant=True)
+        inner = replace(self.whole, start=self.start, condition=f"{x} < {self.end}")
+        body = (
+            end,
+            replace(inner, body=Block(tuple(places))),
+            *calls,
+            replace(inner, body=Block(tuple(after))),
+        )
+        buffers = (*self.at.values(), *self.found.values())
+        whole = _named(self.whole.condition, {x: self.start})
+        return For(self.start, self.whole.start, whole, STRIP, Block(body, buffers))
+
+
+def _sum(text: str, number: int) -> str:
+    if not number:
+        return text
+    return f"{text} {'+' if number > 0 else '-'} {abs(number)}"
+
+
+def _named(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda word: names.get(word[0], word[0]), text)
