@@ -123,7 +123,7 @@ def _task(task: Task) -> list[str]:
 
 def _listed(head: str, items: Sequence[str], tail: str, depth: int) -> list[str]:
     """A list between ``head`` and ``tail``, in as many lines as it needs."""
-    lines = [head]
+    lines = [head if items else head + tail]
     for position, item in enumerate(items):
         text = item + (", " if position < len(items) - 1 else tail)
         if lines[-1] != head and len(lines[-1]) + len(text.rstrip()) > _COLUMNS:

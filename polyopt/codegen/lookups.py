@@ -26,12 +26,15 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helper_name
 from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, If, Local, Node, loops_in
-from polyopt.codegen.names import fresh, names_in, operand
+from polyopt.codegen.names import names_in
 from polyopt.codegen.permutes import place_type
+from polyopt.codegen.strips import Strips, named, plain, strips_of
 from polyopt.ir.types import I64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from polyopt.ir.types import ScalarType
 
 #: iterations that share buffers of places, and of elements found
 STRIP = 64
@@ -84,37 +87,27 @@ def _node(node: Node, taken: set[str]) -> Node:
 
 def _in_strips(loop: For, taken: set[str]) -> For | None:
     """A vector loop with its lookups in registers, strip by strip; ``None`` where it has none."""
-    assigns = _assigns(loop.body)
-    if loop.mark != "vector" or loop.width or loop.step != 1 or assigns is None:
+    assigns = plain(loop.body)
+    if assigns is None:
         return None
     lookups = tuple(tuple(_lookups(assign, assigns, loop.iterator)) for assign in assigns)
-    bound = re.fullmatch(rf"{loop.iterator} (<=?) (.*)", loop.condition)
-    if not any(lookups) or bound is None:
+    strips = strips_of(loop, STRIP, taken) if any(lookups) else None
+    if strips is None:
         return None
-    past = bound[2] if bound[1] == "<" else f"{operand(bound[2])} + 1"
-    strip = _Strip(loop, past, taken)
+    lookup = _Lookups(strips, taken)
     places, after = list[Node](), list[Node]()
     for assign, found in zip(assigns, lookups, strict=True):
-        places += strip.places(assign, found)
-        after.append(strip.after(assign, found))
-    return strip.loop(places, strip.calls([one for found in lookups for one in found]), after)
-
-
-def _assigns(block: Block) -> tuple[Assign, ...] | None:
-    """What a body assigns, where it does nothing else."""
-    found: list[Assign] = []
-    for node in block.body:
-        inner = _assigns(node) if isinstance(node, Block) and not node.scoped else (node,)
-        if inner is None or not all(isinstance(n, Assign) and not n.declares for n in inner):
-            return None
-        found += [n for n in inner if isinstance(n, Assign)]
-    return None if block.buffers else tuple(found)
+        places += lookup.places(assign, found)
+        after.append(lookup.after(assign, found))
+    calls = lookup.calls([one for found in lookups for one in found])
+    buffers = (*lookup.at.values(), *lookup.found.values())
+    body = (strips.vector(*places), *calls, strips.vector(*after))
+    return strips.around(*body, buffers=buffers)
 
 
 def _lookups(assign: Assign, assigns: Sequence[Assign], iterator: str) -> Iterator[_Lookup]:
     """The lookups of an assignment that may be done for many iterations at once."""
     written = {other.buffer for other in assigns}
-    cells: set[str] = set()
     for local in assign.locals:
         if not local.table or not local.value.endswith("]"):
             continue
@@ -125,8 +118,7 @@ def _lookups(assign: Assign, assigns: Sequence[Assign], iterator: str) -> Iterat
         if stale or names_in(row)[0] in written or any(one.table for one in deciding):
             continue
         lookup = _by_cell(_Lookup(local, row, place), iterator)
-        if lookup is not None and len(cells | {lookup.cell} - {""}) <= 1:
-            cells |= {lookup.cell} - {""}
+        if lookup is not None:
             yield lookup
 
 
@@ -168,55 +160,41 @@ def _cells(iterator: str) -> re.Pattern[str]:
     return re.compile(_CELL.replace("X", re.escape(iterator)))
 
 
-class _Strip:
-    """Names and pieces of one loop's strips."""
+class _Lookups:
+    """Buffers and calls of one loop's lookups."""
 
-    def __init__(self, loop: For, past: str, taken: set[str]) -> None:
-        self.whole = loop
-        #: the first value of the iterator that is not run
-        self.past = past
+    def __init__(self, strips: Strips, taken: set[str]) -> None:
+        self.strips = strips
         self.taken = taken
-        self.start = self._name(f"{loop.iterator}_strip")
-        self.end = self._name(f"{loop.iterator}_end")
-        self.offset = f"[{loop.iterator} - {self.start}]"
-        #: (the locals that decide, text of the place) -> buffer of places
-        self.at: dict[tuple[tuple[Local, ...], str], Buffer] = {}
+        #: (the locals that decide, text of the place, its type) -> buffer of places
+        self.at: dict[tuple[tuple[Local, ...], str, ScalarType], Buffer] = {}
         #: name of a local -> buffer of what is looked up for it
         self.found: dict[str, Buffer] = {}
         #: name of a local -> buffer of its places
         self.places_of: dict[str, Buffer] = {}
-
-    def _name(self, name: str) -> str:
-        found = fresh(name, self.taken)
-        self.taken.add(found)
-        return found
-
-    def _buffer(self, name: str, lookup: _Lookup, *, places: bool) -> Buffer:
-        type_ = place_type(lookup.local.type) if places else lookup.local.type
-        return Buffer(self._name(name), type_, (str(STRIP),), heap=False)
 
     def places(self, assign: Assign, lookups: Sequence[_Lookup]) -> list[Node]:
         """Assignments of the places that an assignment looks up."""
         made: list[Assign] = []
         declared: set[str] = set()
         for lookup in lookups:
-            key = _slice(assign, lookup.place), lookup.place
+            type_ = place_type(lookup.local.type)
+            key = _slice(assign, lookup.place), lookup.place, type_
             if key not in self.at:
-                self.at[key] = self._buffer("at", lookup, places=True)
-                at = self.at[key]
+                at = self.at[key] = self.strips.buffer(named("at", self.taken), type_)
                 own = tuple(one for one in key[0] if one.name not in declared)
                 declared |= {one.name for one in own}
-                made.append(Assign(at.name + self.offset, lookup.place, at.name, locals=own))
+                made.append(Assign(at.name + self.strips.place, lookup.place, at.name, locals=own))
             self.places_of[lookup.local.name] = self.at[key]
-            name = f"{lookup.local.name}_found"
-            self.found[lookup.local.name] = self._buffer(name, lookup, places=False)
+            name = named(f"{lookup.local.name}_found", self.taken)
+            self.found[lookup.local.name] = self.strips.buffer(name, lookup.local.type)
         return list(made)
 
     def after(self, assign: Assign, lookups: Sequence[_Lookup]) -> Assign:
         """The assignment, reading what was looked up."""
         done = {lookup.local.name for lookup in lookups}
         locals_ = tuple(
-            replace(one, value=self.found[one.name].name + self.offset, table=0)
+            replace(one, value=self.found[one.name].name + self.strips.place, table=0)
             if one.name in done
             else one
             for one in assign.locals
@@ -226,11 +204,13 @@ class _Strip:
 
     def calls(self, lookups: Sequence[_Lookup]) -> list[Node]:
         """Calls that look up all places of a strip, row by row."""
-        count = f"{self.end} - {self.start}"
+        count = self.strips.count
         alike = [lookup for lookup in lookups if not lookup.cell]
-        calls: list[Node] = [self._call(one, one.row, "", count) for one in alike]
-        rows = [lookup for lookup in lookups if lookup.cell]
-        return [*calls, self._rows(rows)] if rows else calls
+        cells = dict.fromkeys(lookup.cell for lookup in lookups if lookup.cell)
+        return [
+            *(self._call(one, one.row, "", count) for one in alike),
+            *(self._rows([one for one in lookups if one.cell == cell]) for cell in cells),
+        ]
 
     def _call(self, lookup: _Lookup, row: str, first: str, count: str) -> Call:
         at, found = self.places_of[lookup.local.name], self.found[lookup.local.name]
@@ -240,46 +220,26 @@ class _Strip:
 
     def _rows(self, lookups: Sequence[_Lookup]) -> For:
         """The loop over the rows that a strip sees."""
-        x, one = self.whole.iterator, lookups[0]
-        cell, first, count = (self._name(name) for name in (f"{x}_cell", "first", "count"))
+        start, end = self.strips.start, self.strips.end
+        x, one = self.strips.loop.iterator, lookups[0]
+        cell, first, count = (named(name, self.taken) for name in (f"{x}_cell", "first", "count"))
         begin = _sum(f"{one.size} * {cell}", -one.shift)
         least, most = helper_name("max", I64), helper_name("min", I64)
-        past = f"{most}({self.end}, {_sum(f'{one.size} * {cell}', one.size - one.shift)})"
-        constants = {first: f"{least}({self.start}, {begin})", count: f"{past} - {first}"}
+        past = f"{most}({end}, {_sum(f'{one.size} * {cell}', one.size - one.shift)})"
+        constants = {first: f"{least}({start}, {begin})", count: f"{past} - {first}"}
         declared = tuple(
             Assign(name, text, type=I64, declares=True, constant=True)
             for name, text in constants.items()
         )
         calls = tuple(
-            self._call(lookup, _cells(x).sub(cell, lookup.row), f"{first} - {self.start}", count)
+            self._call(lookup, _cells(x).sub(cell, lookup.row), f"{first} - {start}", count)
             for lookup in lookups
         )
-        start = _named(one.cell, {x: self.start})
-        last = _named(one.cell, {x: f"({self.end} - 1)"})
-        return For(cell, start, f"{cell} <= {last}", 1, Block((*declared, *calls)))
-
-    def loop(self, places: list[Node], calls: list[Node], after: list[Node]) -> For:
-        """The loop over strips."""
-        x = self.whole.iterator
-        past = f"{helper_name('min', I64)}({self.start} + {STRIP}, {self.past})"
-        end = Assign(self.end, past, type=I64, declares=True, constant=True)
-        inner = replace(self.whole, start=self.start, condition=f"{x} < {self.end}")
-        body = (
-            end,
-            replace(inner, body=Block(tuple(places))),
-            *calls,
-            replace(inner, body=Block(tuple(after))),
-        )
-        buffers = (*self.at.values(), *self.found.values())
-        whole = _named(self.whole.condition, {x: self.start})
-        return For(self.start, self.whole.start, whole, STRIP, Block(body, buffers))
+        lowest, last = (re.sub(rf"\b{x}\b", at, one.cell) for at in (start, f"({end} - 1)"))
+        return For(cell, lowest, f"{cell} <= {last}", 1, Block((*declared, *calls)))
 
 
 def _sum(text: str, number: int) -> str:
     if not number:
         return text
     return f"{text} {'+' if number > 0 else '-'} {abs(number)}"
-
-
-def _named(text: str, names: Mapping[str, str]) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda word: names.get(word[0], word[0]), text)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LONGEST = {8: 2048, 16: 512, 32: 128}
 #: bits of an element -> what compilers define where the processor permutes them by data
 _FEATURE = {8: "__AVX512VBMI__", 16: "__AVX512BW__", 32: "__AVX512VL__"}
+_HEADER = "#ifdef __AVX512F__\n#include <immintrin.h>\n#endif\n"
 
 #: for elements of so many bits: full vectors without masks, which loads would have to wait for
 _PERMUTE = """#ifdef FEATURE
@@ -126,7 +127,7 @@ def lookup_functions(elements: Iterable[ScalarType]) -> str:
     if not elements:
         return ""
     by_width = {element.bits: element for element in elements}
-    parts = [f"#ifdef {_FEATURE[32]}\n#include <immintrin.h>\n#endif\n"]
+    parts = [_HEADER]
     parts += [_permute(bits, by_width[bits]) for bits in sorted(by_width)]
     parts += [_filled(_LOOKUP, element) for element in elements]
     return "\n".join(parts)

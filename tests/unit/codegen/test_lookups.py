@@ -142,6 +142,16 @@ def test_what_is_not_looked_up_in_strips(assigns):
     assert look_up(block, set()) == block
 
 
+def test_tables_with_rows_of_different_lengths_have_loops_of_their_own():
+    other = Local("v2", TYPES["f32"], "s[x / 4][a[x]]", table=9)
+    eighths = replace(LOOKED_UP, value="t[x / 8][a[x]]")
+    block = look_up(vector_loop(replace(READS, value="v1 + v2", locals=(eighths, other))), set())
+    (strips,) = block.body
+    assert isinstance(strips, For)
+    starts = [node.start for node in strips.body.body if isinstance(node, For)]
+    assert starts == ["x_strip", "x_strip / 8", "x_strip / 4", "x_strip"]
+
+
 def test_a_lookup_at_a_place_that_was_looked_up_stays():
     second = Local("v2", TYPES["f32"], "t[(int32_t)v1]", table=12)
     block = look_up(vector_loop(replace(READS, value="v2", locals=(LOOKED_UP, second))), set())
