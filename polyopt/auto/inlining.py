@@ -3,7 +3,7 @@
 From the outputs backwards, a producer is inlined when repeating it costs less than storing and
 loading it: the work added per element is (evaluations - 1) times its operations, less a store and
 as many loads, where equal operands of one consumer instance count once, also through producers
-inlined before.
+inlined before, and so do those of a few channels (``channels.py``).
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
+from polyopt.auto.channels import channels
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, loads
+from polyopt.ir.expr import Affine, Load, loads
 from polyopt.isl import dim_type
 from polyopt.transform.remark import Remark
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.ir.scop import Scop, Statement
-    from polyopt.isl import Map
+    from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
 
 #: operations of a lane that a buffer is worth, with a loop of its own
@@ -56,7 +57,7 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         if not hosts:
             continue
         own = cost[statement.name]
-        evaluations = reading.evaluations(hosts)
+        evaluations = reading.evaluations(hosts, together=not _looks_up(statement))
         grown = {name: cost[name] + len(taps) * own for name, taps in hosts.items()}
         added = (evaluations - 1) * own - evaluations * LOAD - STORE
         if any(_is_serial(scop.statement(name), taps) for name, taps in hosts.items()):
@@ -115,10 +116,13 @@ def _is_serial(host: Statement, taps: list[Map]) -> bool:
 def _looks_up_narrow(host: Statement) -> bool:
     """Whether data decide on elements to load of less than 32 bits: no instruction set gathers
     these."""
-    return any(
-        load.type.bytes < NARROWEST and not all(isinstance(i, Affine) for i in load.index)
-        for load in loads(host.value)
-    )
+    return any(load.type.bytes < NARROWEST for load in _looks_up(host))
+
+
+def _looks_up(statement: Statement) -> list[Load]:
+    """The loads whose places data decide: a loop with them is in vectors at most in part."""
+    found = loads(statement.value)
+    return [load for load in found if not all(isinstance(i, Affine) for i in load.index)]
 
 
 def is_candidate(scop: Scop, statement: Statement) -> bool:
@@ -159,14 +163,34 @@ class _Reading:
                     _add(result, link.apply_range(onward))
         return result
 
-    def evaluations(self, hosts: Mapping[str, list[Map]]) -> float:
-        """How often each element that is read would be computed."""
+    def evaluations(self, hosts: Mapping[str, list[Map]], *, together: bool) -> float:
+        """How often each element that is read would be computed: once for all channels that
+        share it where these run ``together``."""
         operands = [operand for taps in hosts.values() for operand in taps]
-        events = sum(count(operand.domain(), self.sizes) for operand in operands)
+        events = sum(
+            count(
+                _once_per_channel(self.scop.statement(name), operand)
+                if together
+                else operand.domain(),
+                self.sizes,
+            )
+            for name, taps in hosts.items()
+            for operand in taps
+        )
         elements = operands[0].range()
         for operand in operands[1:]:
             elements = elements.union(operand.range())
         return events / max(count(elements.coalesce(), self.sizes), 1)
+
+
+def _once_per_channel(host: Statement, operand: Map) -> Set:
+    """The instances that evaluate an operand: channels that share it run together."""
+    instances = operand.domain()
+    line = operand.gist_domain(host.domain)
+    for k in channels(host):
+        if not line.involves_dims(dim_type.in_, k, 1):
+            instances = instances.project_out(dim_type.set, k, 1)
+    return instances
 
 
 def _add(known: list[Map], operand: Map) -> None:

@@ -6,6 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
+from polyopt.auto.channels import jam_channels
 from polyopt.codegen.borders import interior
 from polyopt.codegen.periods import period
 from polyopt.errors import PolyoptError
@@ -46,6 +47,9 @@ def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Rema
         if loop.mark == "vector":
             continue
         changed = _bring_in(plan, loop)
+        jammed = jam_channels(plan, name, loop)
+        if jammed is not plan:
+            changed = _bring_in(jammed, find_loop(jammed.program, loop.name))
         if changed is not plan and legal(changed):
             plan = changed
         jammed = _jam_reductions(plan, name)
