@@ -81,10 +81,11 @@ imports: $(STAMP)
 	@echo "== import layers"
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-# Each prerequisite of `test` runs in its order, also under make -j.
+# Each prerequisite of `test` runs in its order, also under make -j. Tests of one group run in one
+# process, and share what they make.
 tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
 # this version is built for the CPU on Linux.

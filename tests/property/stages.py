@@ -216,10 +216,17 @@ class _Author:
                 index = f'po.clamp(po.cast("i64", {inner}), 0, {_TABLE - 1})'
             return f"table[{index}]"
         border = rng.choice(("", "", "clamped", "mirrored", "wrapped", "padded"))
+        if border in {"mirrored", "wrapped"} and not all(map(self._once, grid.dims)):
+            border = "clamped"
         extra = list(moved)
         subscripts = [self._index(dim, extra, free=bool(border)) for dim in grid.dims]
         name = f"po.{border}({grid.name})" if border else grid.name
         return f"{name}[{', '.join(subscripts)}]"
+
+    def _once(self, extent: _Extent) -> bool:
+        """Whether subscripts of the stage leave an extent by no more than its own length."""
+        reach = max((d.constant for _, d in self.indices if d.param == extent.param), default=0)
+        return not extent.param or reach + 4 - extent.constant <= _LEAST + extent.constant
 
     def _index(self, extent: _Extent, moved: list[str], *, free: bool = False) -> str:
         """A subscript in bounds for the whole stage, or near them where it may leave."""
