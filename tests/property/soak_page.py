@@ -39,6 +39,7 @@ def page(state: Mapping[str, Any]) -> str:
         ("moves accepted", f"{sum(counts['accepted'].values()):,}"),
         ("moves refused", f"{sum(counts['refused'].values()):,}"),
         ("failures", f"{sum(counts['failed'].values()):,}"),
+        ("processor time of the slowest, in seconds", f"{state['slowest'][0]:.1f}"),
         ("seeds", f"0 to {state['next_seed'] - 1:,}"),
     ]
     parts = [_HEAD, _table(("", "count"), rows), *_kinds(counts["kinds"]), _moves(counts)]
