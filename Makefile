@@ -10,13 +10,15 @@ PROGRAMS ?= 100000
 HOURS ?=
 SECONDS ?= 0.5
 THREADS ?= 1,2
+FUZZ_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60)
+FUZZ_STAMP := build/fuzz/$(notdir $(STAMP))
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 TORCH_STAMP := build/torch/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
 .PHONY: all help test test-torch test-browser lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compile-time peers peers-affine soak wheel clean .venv
+.PHONY: docs gallery bench compile-time peers peers-affine soak fuzz wheel clean .venv
 
 all: test
 
@@ -34,6 +36,8 @@ help:
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make peers-affine  measure beside compilers and BLAS, rewrite docs/affine.*"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
+	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
+	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
 	@echo "make wheel      sdist and wheel into dist/"
@@ -81,10 +85,11 @@ imports: $(STAMP)
 	@echo "== import layers"
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-# Each prerequisite of `test` runs in its order, also under make -j.
+# Each prerequisite of `test` runs in its order, also under make -j. Tests of one group run in one
+# process, and share what they make.
 tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
 # this version is built for the CPU on Linux.
@@ -154,7 +159,21 @@ peers-affine: $(PEERS_STAMP)
 	exit $$failed
 
 soak: $(STAMP)
-	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS))
+	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS)) \
+	  $(if $(REPORT),--page $(REPORT))
+
+# atheris lives in an environment of its own: it has no wheels for the newest Pythons.
+$(FUZZ_STAMP): $(STAMP)
+	@echo "installing atheris into build/fuzz/venv"
+	@$(BIN)/python -m venv --clear build/fuzz/venv
+	@build/fuzz/venv/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]' 'atheris>=3'
+	@touch $@
+
+# Each part gets the seconds; all run, and make fails in the end where one did.
+fuzz: $(FUZZ_STAMP)
+	@failed=0; for part in c onnx plan; do \
+	  build/fuzz/venv/bin/python -m tests.fuzz.fuzz $$part --seconds $(FUZZ_SECONDS) || failed=$$?; \
+	done; exit $$failed
 
 wheel: $(STAMP)
 	@rm -rf dist

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import OrderViolatedError, PolyoptError
 from polyopt.transform.prove import prove
 from polyopt.transform.skew import skew
 from polyopt.transform.tile import tile
@@ -42,13 +43,30 @@ def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow)
 
 def merge_hint(later: Callable[[int], Program], shift: int, original: Flow) -> str:
     """The least shift with which two nests could be merged, found by trying it."""
-    for amount in range(shift + 1, shift + _SHIFTS + 1):
-        try:
-            prove(later(amount), original)
-        except PolyoptError:
-            continue
-        return f"shift={amount} runs the second nest late enough"
-    return "no shift helps: fuse the producer instead, which recomputes rather than reorders"
+    shifts = range(shift + 1, shift + _SHIFTS + 1)
+
+    def is_legal(amount: int) -> bool:
+        return _refusal(later, amount, original) is None
+
+    # the later the second nest runs, the fewer orders it breaks: where the last shift breaks one,
+    # so do all. Windows are the other way round: they keep a value only so long
+    refusal = _refusal(later, shifts[-1], original)
+    amount: int | None = None
+    if refusal is None:
+        amount = shifts[bisect_left(shifts, True, hi=len(shifts) - 1, key=is_legal)]
+    elif not isinstance(refusal, OrderViolatedError):
+        amount = next(filter(is_legal, shifts[:-1]), None)
+    if amount is None:
+        return "no shift helps: fuse the producer instead, which recomputes rather than reorders"
+    return f"shift={amount} runs the second nest late enough"
+
+
+def _refusal(later: Callable[[int], Program], amount: int, original: Flow) -> PolyoptError | None:
+    try:
+        prove(later(amount), original)
+    except PolyoptError as error:
+        return error
+    return None
 
 
 def _loops(program: Program, witnesses: tuple[Witness, ...]) -> tuple[PlanLoop, ...]:

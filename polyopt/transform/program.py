@@ -32,7 +32,7 @@ from polyopt.transform.touch import (
     together_of,
     touch_of,
 )
-from polyopt.transform.tree import places, time_map
+from polyopt.transform.tree import clock_of, places, time_map
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -73,9 +73,19 @@ class Program:
         return {place.copy: place for place in places(self.tree)}
 
     @cached_property
-    def depth(self) -> int:
-        """Loops around the most deeply nested copy."""
-        return max((len(p.loops) for p in self.places.values()), default=0)
+    def clock(self) -> tuple[bool, ...]:
+        """Per level of the tree, whether textual positions differ there: see ``clock_of``."""
+        return clock_of(self.places.values())
+
+    @cached_property
+    def time_columns(self) -> int:
+        """How long the time of an access is."""
+        return sum(self.clock) + len(self.clock) - 1 + self._has_operands
+
+    @cached_property
+    def _has_operands(self) -> bool:
+        """Whether copies compute operands in place, which read before their hosts do."""
+        return bool(self.inlined)
 
     @cached_property
     def elements(self) -> Mapping[str, Set]:
@@ -90,7 +100,8 @@ class Program:
     def time(self, touch: Touch) -> Map:
         """``{ R[d, x] -> time }`` of an access."""
         copy, place = self.copies[touch.host], self.places[touch.host]
-        return touch.at_host.apply_range(time_map(copy, place, self.depth, -touch.level))
+        micro = -touch.level if self._has_operands else None
+        return touch.at_host.apply_range(time_map(copy, place, self.clock, micro))
 
     @cached_property
     def loads(self) -> tuple[tuple[str, Access], ...]:

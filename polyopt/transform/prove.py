@@ -227,7 +227,7 @@ def _final_reads(program: Program) -> list[tuple[Map, Map]]:
         reading = elements.identity().set_tuple_name(dim_type.in_, f"end:{tuple_name(elements)}")
         space = reading.domain().get_space()
         time = Map.from_pw_aff(affine_constant(space, last))
-        for _ in range(2 * program.depth + 1):
+        for _ in range(program.time_columns - 1):
             time = time.flat_range_product(Map.from_pw_aff(affine_constant(space, 0)))
         result.append((reading, time.intersect_domain(reading.domain())))
     return result

@@ -22,7 +22,7 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from polyopt.ir.scop import Statement
 
@@ -236,22 +236,41 @@ def prefix_map(copy: Copy, loops: tuple[PlanLoop, ...]) -> Map:
     return result.intersect_domain(copy.domain)
 
 
-def time_map(copy: Copy, place: Place, depth: int, micro: int = 0) -> Map:
-    """``{ C[d] -> [position, value, position, ..., micro] }``, padded to ``depth`` loops."""
+def time_map(copy: Copy, place: Place, clock: Sequence[bool], micro: int | None = None) -> Map:
+    """``{ C[d] -> [position, value, position, ..., micro] }``, padded to the length of the clock.
+
+    ``clock`` says for each level whether textual positions differ there (see ``clock_of``): a
+    column that is the same for all tells no two events apart, and every column costs the proof.
+    """
     space = copy.domain.get_space()
     parts: list[PwAff] = []
-    for level in range(depth + 1):
-        position = place.positions[level] if level < len(place.positions) else 0
-        parts.append(affine_constant(space, position))
-        if level == depth:
-            break
-        inside = level < len(place.loops)
-        parts.append(place.loops[level].values[copy.name] if inside else affine_constant(space, 0))
-    parts.append(affine_constant(space, micro))
+    for level, told in enumerate(clock):
+        if told:
+            position = place.positions[level] if level < len(place.positions) else 0
+            parts.append(affine_constant(space, position))
+        if level < len(clock) - 1:
+            inside = level < len(place.loops)
+            zero = affine_constant(space, 0)
+            parts.append(place.loops[level].values[copy.name] if inside else zero)
+    if micro is not None:
+        parts.append(affine_constant(space, micro))
     result = Map.from_pw_aff(parts[0])
     for part in parts[1:]:
         result = result.flat_range_product(Map.from_pw_aff(part))
     return result.intersect_domain(copy.domain)
+
+
+def clock_of(found: Collection[Place]) -> tuple[bool, ...]:
+    """Per level of a tree, whether textual positions differ there; always so at the root.
+
+    What comes after everything has a position of its own at the root.
+    """
+    depth = max((len(place.loops) for place in found), default=0)
+    inner = (
+        {p.positions[level] if level < len(p.positions) else 0 for p in found}
+        for level in range(1, depth + 1)
+    )
+    return (True, *(len(positions) > 1 for positions in inner))
 
 
 def source_copy(statement: Statement, context: Set) -> Copy:

@@ -15,12 +15,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+#: each runs once: all that is said of it is said in one process
+GROUPED = [
+    pytest.param(p, id=p.stem, marks=pytest.mark.xdist_group(f"notebook {p.stem[:2]}"))
+    for p in NOTEBOOKS
+]
 #: a page of HTML per cell, so that notebooks stay light
 LARGEST_HTML = 100_000
-
-
-def name_of(path: Path) -> str:
-    return path.stem
 
 
 @cache
@@ -58,7 +59,7 @@ def test_there_are_notebooks() -> None:
     assert "01_first_scop" in {p.stem for p in NOTEBOOKS}
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+@pytest.mark.parametrize("path", GROUPED)
 def test_it_is_stored_without_outputs(path: Path) -> None:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert len(cells) <= 15
@@ -67,19 +68,20 @@ def test_it_is_stored_without_outputs(path: Path) -> None:
             assert (cell["outputs"], cell["execution_count"]) == ([], None)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+@pytest.mark.parametrize("path", GROUPED)
 def test_it_runs_and_every_cell_shows_something(path: Path) -> None:
     shown = outputs(path)
     assert all(shown)
     assert not [o for cell in shown for o in cell if o.get("name") == "stderr"]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+@pytest.mark.parametrize("path", GROUPED)
 def test_its_cells_stay_small(path: Path) -> None:
     for cell in outputs(path):
         assert sum(len(o.get("data", {}).get("text/html", "")) for o in cell) <= LARGEST_HTML
 
 
+@pytest.mark.xdist_group("notebook 01")
 def test_the_first_one_goes_from_source_to_a_kernel() -> None:
     said = text_of(ROOT / "notebooks" / "01_first_scop.ipynb")
     assert "uint16_t bx[H][W - 2]" in said
@@ -99,6 +101,7 @@ def said_by(number: str) -> str:
     return " ".join(text_of(path).split())
 
 
+@pytest.mark.xdist_group("notebook 02")
 def test_the_second_one_shows_arrows_and_refusals() -> None:
     said = said_by("02")
     assert "distance (-2..0, 0): the reader's iterators less the writer's" in said
@@ -107,6 +110,7 @@ def test_the_second_one_shows_arrows_and_refusals() -> None:
     assert "proved: the plan's dataflow is the source's" in said
 
 
+@pytest.mark.xdist_group("notebook 03")
 def test_the_third_one_weighs_tiles() -> None:
     said = said_by("03")
     assert "for C.k_tile: for C_1.j_tile:" in said
@@ -114,6 +118,7 @@ def test_the_third_one_weighs_tiles() -> None:
     assert re.search(r"8 rows per tile: 1\.12\d times the work", said)
 
 
+@pytest.mark.xdist_group("notebook 04")
 def test_the_fourth_one_fuses_by_hand_and_by_itself() -> None:
     said = said_by("04")
     assert "computed more than once" in said
@@ -121,6 +126,7 @@ def test_the_fourth_one_fuses_by_hand_and_by_itself() -> None:
     assert "img[0..2, 101..105, 201..205]" in said
 
 
+@pytest.mark.xdist_group("notebook 05")
 def test_the_fifth_one_has_both_ends_of_the_trade_off() -> None:
     said = said_by("05")
     assert "6 B" in said
@@ -129,6 +135,7 @@ def test_the_fifth_one_has_both_ends_of_the_trade_off() -> None:
     assert "scratch bx[18][256]" in said
 
 
+@pytest.mark.xdist_group("notebook 06")
 def test_the_sixth_one_runs_what_it_shows() -> None:
     said = said_by("06")
     assert "equal to the NumPy reference: True" in said
@@ -137,6 +144,7 @@ def test_the_sixth_one_runs_what_it_shows() -> None:
     assert "10^9 operations per second" in said
 
 
+@pytest.mark.xdist_group("notebook 08")
 def test_the_eighth_one_takes_c_and_refuses_what_is_not_affine() -> None:
     said = said_by("08")
     assert "right: True" in said

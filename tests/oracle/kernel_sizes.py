@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from polyopt.analysis.points import parameter_value
-from polyopt.library import kernel_names, load_kernel
+from tests.oracle.kernels import KERNELS, load_kernel
 
 #: elements of all arrays together, beyond which the interpreter takes minutes
 MOST_INTERPRETED = 60_000
@@ -24,5 +24,5 @@ def interpreted():
 
     The deep pipelines are left to compiled code: their unfused C is compared with the reference.
     """
-    kernels = map(load_kernel, kernel_names())
+    kernels = map(load_kernel, KERNELS)
     return [k.name for k in kernels if elements(k, k.sizes["test"]) <= MOST_INTERPRETED]

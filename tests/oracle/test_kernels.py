@@ -7,18 +7,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-import polyopt as po
 from polyopt.analysis.interpret import interpret
 from polyopt.isl import fix_param_values
-from polyopt.library import kernel_names, load_kernel, recipe, recipe_names
-from polyopt.transform.plan import Plan
 from tests.oracle.kernel_sizes import elements, interpreted
+from tests.oracle.kernels import KERNELS, RECIPES, grouped, load_kernel, plan_of
 
-KERNELS = kernel_names()
 VARIANTS = [
     (name, variant)
     for name in KERNELS
-    for variant in ("unfused", "auto", *(["expert"] if name in recipe_names() else []))
+    for variant in ("unfused", "auto", *(["expert"] if name in RECIPES else []))
 ]
 
 #: relative to the greatest magnitude of an output: sums may be in another order
@@ -28,14 +25,6 @@ MOST_ELEMENTS = 9_000_000
 MOST_SIZES = 12
 #: elements at all sizes of a kernel together
 MOST_IN_ALL = 30_000_000
-
-
-@cache
-def plan_of(name: str, variant: str) -> Plan:
-    scop = load_kernel(name).scop
-    if variant == "unfused":
-        return Plan(scop)
-    return po.auto(scop) if variant == "auto" else recipe(name)(scop)
 
 
 @cache
@@ -127,7 +116,7 @@ def outputs_of(function, result):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+@pytest.mark.parametrize(("name", "variant"), grouped(VARIANTS))
 def test_compiled_kernels_compute_their_reference(name, variant, threads):
     kernel, function = load_kernel(name), compiled(name, variant)
     for number, sizes in enumerate(odd_sizes(name, plan_of(name, variant))):
@@ -138,7 +127,7 @@ def test_compiled_kernels_compute_their_reference(name, variant, threads):
         assert_agree(expected, outputs_of(function, result), (sizes, threads))
 
 
-@pytest.mark.parametrize("name", interpreted())
+@pytest.mark.parametrize("name", grouped(interpreted()))
 def test_the_interpreter_computes_the_reference_at_the_least_sizes(name):
     kernel = load_kernel(name)
     for sizes in (kernel.sizes["tiny"], least_sizes(kernel.scop, kernel.sizes["test"])):
@@ -147,7 +136,7 @@ def test_the_interpreter_computes_the_reference_at_the_least_sizes(name):
         assert_agree(expected, interpret(kernel.scop, sizes, arrays), sizes)
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", grouped(KERNELS))
 def test_sizes_are_odd_enough(name):
     plan = plan_of(name, "auto")
     sizes = odd_sizes(name, plan)

@@ -1,4 +1,7 @@
-"""Many generated functions in one library, called and compared with the interpreter."""
+"""Many generated functions in one library, called and compared with what their programs say.
+
+What a program computes comes from the interpreter, or from its own C, compiled apart.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import pickle
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,7 +30,7 @@ from polyopt.runtime.toolchain import find_toolchain
 from .builder import INPUT_RANGES, MOST_TRIPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from polyopt.codegen.program import CProgram
     from polyopt.ir.scop import Array, Scop
@@ -36,6 +40,8 @@ _SHARED = re.compile(r"    if \(.* < \d+\) \{\n        threads = 1;.*\n    \}\n"
 _WORKER = Path(__file__).with_name("worker.py")
 #: Locals hold garbage before they are written: gcc 12, clang 8.
 _POISON_LOCALS = "-ftrivial-auto-var-init=pattern"
+#: what the programs' own C is compiled with: the less the compiler does, the better
+_PLAINLY = ("-std=gnu11", "-O0", "-ffp-contract=off", "-fwrapv", "-w")
 #: Fresh heap holds garbage too; two threads on a busy machine sleep instead of spinning.
 _ENVIRONMENT = {"MALLOC_PERTURB_": "165", "OMP_WAIT_POLICY": "passive", "OMP_DYNAMIC": "false"}
 _CTYPES = {
@@ -53,7 +59,8 @@ class Run:
     #: sizes, scalars and arrays that come with contents, by name
     values: Mapping[str, Any]
     shapes: Mapping[str, tuple[int, ...]]
-    expected: Mapping[str, np.ndarray]
+    #: nothing where the program's own C says it
+    expected: Mapping[str, np.ndarray] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +70,31 @@ class Subject:
     scop: Scop
     runs: Sequence[Run]
     functions: Sequence[CProgram]
+    #: C of one function with the same arguments, which says what the program computes
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A compiler and its flags; an empty name stands for the machine's own compiler."""
+
+    compiler: str = ""
+    flags: tuple[str, ...] = ("-O1",)
+    openmp: bool = True
+
+    def __str__(self) -> str:
+        """``gcc -O2 -fopenmp``."""
+        return " ".join((self.compiler or "cc", *self.flags, *["-fopenmp"] * self.openmp))
+
+    @classmethod
+    def of(cls, text: str) -> Build:
+        """The build that ``str`` tells."""
+        compiler, *flags = text.split()
+        own = tuple(f for f in flags if f != "-fopenmp")
+        return cls("" if compiler == "cc" else compiler, own, "-fopenmp" in flags)
+
+
+BUILD = Build()
 
 
 @dataclass(frozen=True)
@@ -86,36 +118,57 @@ def c_text(programs: Iterable[CProgram]) -> str:
 
 
 @cache
-def _flags() -> tuple[str, ...]:
-    toolchain = find_toolchain()
-    flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-fwrapv"]
-    if toolchain.has_openmp:
+def _flags(build: Build) -> tuple[str, ...]:
+    toolchain = find_toolchain(build.compiler or None)
+    flags = ["-std=gnu11", "-ffp-contract=off", "-fwrapv", "-w", *build.flags]
+    if build.openmp and toolchain.has_openmp:
         flags.append("-fopenmp")
     with TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
         source.write_text("int probe(void) { return 0; }\n")
-        try:
+        with suppress(CompilerFailedError):
             toolchain.compile_library(source, Path(folder, "probe.so"), [_POISON_LOCALS])
             flags.append(_POISON_LOCALS)
-        except CompilerFailedError:
-            pass
     return tuple(flags)
 
 
+def _poison() -> tuple[str, ...]:
+    return tuple(flag for flag in _flags(BUILD) if flag == _POISON_LOCALS)
+
+
+def _sources(subjects: Sequence[Subject]) -> str:
+    """The programs' own C, each function under a name that only it has."""
+    texts = [
+        re.sub(r"\bvoid \w+\(", f"void {_source_name(s)}(", s.source, count=1)
+        for s in subjects
+        if s.source
+    ]
+    return "\n".join(["#include <math.h>", "#include <stdint.h>", *texts])
+
+
+def _source_name(subject: Subject) -> str:
+    return f"source_of_{subject.functions[0].c_name}"
+
+
 def differences(
-    subjects: Sequence[Subject], *, timeout_s: float | None = None
+    subjects: Sequence[Subject], *, build: Build = BUILD, timeout_s: float | None = None
 ) -> tuple[Wrong, ...]:
-    """Compile everything, call everything, and tell what is not as the interpreter has it.
+    """Compile everything, call everything, and tell what is not as the programs have it.
 
     Raises ``CompilerFailedError``.
     """
     with TemporaryDirectory(prefix="polyopt-property-") as folder:
         source, library = Path(folder, "batch.c"), Path(folder, "batch.so")
         source.write_text(c_text(f for s in subjects for f in s.functions))
-        find_toolchain().compile_library(source, library, _flags())
+        find_toolchain(build.compiler or None).compile_library(source, library, _flags(build))
+        sources = Path(folder, "sources.so")
+        if any(s.source for s in subjects):
+            text = Path(folder, "sources.c")
+            text.write_text(_sources(subjects))
+            find_toolchain().compile_library(text, sources, (*_PLAINLY, *_poison()))
         job = Path(folder, "job.pickle")
-        calls, work = _job(subjects)
-        job.write_bytes(pickle.dumps({**work, "library": str(library)}))
+        calls, work = _job(subjects, build)
+        job.write_bytes(pickle.dumps({**work, "library": str(library), "sources": str(sources)}))
         found: dict[str, str] = {}
         for number, text in _results(job, len(calls), timeout_s).items():
             if text:
@@ -123,7 +176,7 @@ def differences(
         return tuple(Wrong(function, text) for function, text in found.items())
 
 
-def _job(subjects: Sequence[Subject]) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+def _job(subjects: Sequence[Subject], build: Build) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     described: list[tuple[str, str]] = []
     calls: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
@@ -131,7 +184,7 @@ def _job(subjects: Sequence[Subject]) -> tuple[list[tuple[str, str]], dict[str, 
         arguments = [_argument(a.kind, a.name, a.type) for a in signature_of(subject.scop)]
         for run in subject.runs:
             for function in subject.functions:
-                for threads in (1, 2) if function.uses_openmp else (1,):
+                for threads in (1, 2) if function.uses_openmp and build.openmp else (1,):
                     calls.append(
                         {"function": function.c_name, "threads": threads, "run": len(runs)}
                     )
@@ -142,6 +195,7 @@ def _job(subjects: Sequence[Subject]) -> tuple[list[tuple[str, str]], dict[str, 
                     "values": run.values,
                     "shapes": run.shapes,
                     "expected": run.expected,
+                    "source": _source_name(subject) if subject.source else "",
                 }
             )
     return described, {"calls": calls, "runs": runs}
@@ -185,17 +239,31 @@ def _results(job: Path, count: int, timeout_s: float | None) -> dict[int, str]:
 # -- arguments ----------------------------------------------------------------------------------
 
 
-def runs_of(scop: Scop, all_sizes: Iterable[Mapping[str, int]], seed: int) -> list[Run]:
-    """The program's runs at these sizes, by the interpreter, on whole small numbers."""
+def runs_of(
+    scop: Scop,
+    all_sizes: Iterable[Mapping[str, int]],
+    seed: int,
+    *,
+    expect: Callable[..., Mapping[str, np.ndarray]] | None = interpret,
+) -> list[Run]:
+    """The program's runs at these sizes on whole small numbers, with what ``expect`` makes of them.
+
+    ``expect(scop, sizes, arrays)`` gives the outputs; without it the program's own C will.
+    """
     rng = np.random.default_rng(seed)
-    return [_run(scop, dict(sizes), rng) for sizes in all_sizes]
+    return [_run(scop, dict(sizes), rng, expect) for sizes in all_sizes]
 
 
-def _run(scop: Scop, sizes: dict[str, int], rng: np.random.Generator) -> Run:
+def _run(
+    scop: Scop,
+    sizes: dict[str, int],
+    rng: np.random.Generator,
+    expect: Callable[..., Mapping[str, np.ndarray]] | None,
+) -> Run:
     arguments = [a for a in scop.arrays if a.role != "temp"]
     shapes = {a.name: shape_of(a, sizes) for a in arguments}
     given = {a.name: _contents(a, shapes[a.name], rng) for a in arguments if a.is_live_in}
-    expected = interpret(scop, sizes, given)
+    expected = None if expect is None else expect(scop, sizes, given)
     scalars = {name: v.item() for name, v in given.items() if v.ndim == 0}
     writable = {a.name for a in arguments if a.is_live_out}
     values = {n: v for n, v in given.items() if n not in scalars or n in writable}

@@ -75,12 +75,12 @@ def random_plan(start: Scop | Plan, rng: random.Random, tally: Tally | None = No
 
 
 def random_plans(
-    start: Scop | Plan, rng: random.Random, tally: Tally | None = None
+    start: Scop | Plan, rng: random.Random, tally: Tally | None = None, most: int = MOST_MOVES
 ) -> tuple[Plan, ...]:
     """The plans after each accepted move, at least one; see ``random_plan``."""
-    tally = tally or Tally()
+    tally = Tally() if tally is None else tally
     plan = start if isinstance(start, Plan) else Plan(start)
-    wanted = rng.randint(1, MOST_MOVES)
+    wanted = rng.randint(1, most)
     found: list[Plan] = []
     for _ in range(_MOST_TRIES):
         if len(found) == wanted:
@@ -131,7 +131,7 @@ def replayed(scop: Scop, calls: Sequence[Call]) -> Plan:
         if call.name == "auto":
             import polyopt as po
 
-            plan = replace(po.auto(scop), checked=False)
+            plan = replace(po.auto(scop, **call.options), checked=False)
         else:
             plan = plan.replay(call.name, call.args, call.options)
     plan = replace(plan, checked=True)

@@ -124,7 +124,7 @@ def build_program(draw: Choices, profile: str, name: str) -> RandomProgram:
     for _ in range(b.choose((1, 2, 1, 3))):
         b.input()
     scalar = _scalar(b) if b.chance(20) else None
-    target = draw.integer(2, 5)
+    target = b.choose((2, 2, 3, 2, 3, 4, 5))
     while b.statements < target:
         room = target - b.statements
         fitting = [t for t in PROFILES[profile] if COSTS[t] <= room] or [pointwise]

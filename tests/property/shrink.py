@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polyopt as po
 from polyopt.errors import PolyoptError
-from polyopt.frontend.c import parse_c
 
 from .plans import calls_of
 from .trial import AUTO, Failure, check
@@ -46,6 +45,10 @@ def _same_failure(example: Example, kind: str, timeout_s: float | None) -> Failu
         found = check(example, timeout_s=timeout_s)
     except PolyoptError:
         return None  # no program any more
+    except Exception:
+        if example.form == "c":
+            raise
+        return None  # no Python any more
     kinds = {"auto", "move", "refusal"} if kind in {"auto", "move", "refusal"} else {kind}
     return found if found is not None and found.kind in kinds else None
 
@@ -67,7 +70,7 @@ def _smaller(example: Example) -> Iterator[Example]:
 
 def _fewer(example: Example) -> Iterator[tuple[Call, ...]]:
     calls = example.calls
-    if calls == (AUTO,):
+    if len(calls) == 1 and calls[0].name == AUTO.name:
         written = _moves_of_auto(example)
         if written:
             yield written
@@ -79,6 +82,6 @@ def _fewer(example: Example) -> Iterator[tuple[Call, ...]]:
 
 def _moves_of_auto(example: Example) -> Sequence[Call]:
     try:
-        return calls_of(po.auto(parse_c(example.text)))
+        return calls_of(po.auto(example.scop, **example.calls[0].options))
     except Exception:  # noqa: BLE001 (then the failure is in the search, not in its result)
         return ()

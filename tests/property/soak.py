@@ -1,50 +1,63 @@
 """Random programs and plans for hours: ``python -m tests.property.soak --programs N --hours H``.
 
-Goes on where the last run stopped, writes what fails, made small, to ``tests/property/corpus``
-and a summary as JSON. The exit code is 1 after any failure.
+Goes on where the last run stopped, writes what fails, made small, to ``tests/property/corpus``,
+a journal of all runs to ``build/soak``, and, where asked, a page. The exit code is 1 after any
+failure.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import re
+import signal
 import sys
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .cases import BATCH, build_of, make_case
 from .plans import Tally
 from .shrink import shrunk
-from .trial import Failure, failures_of, make_trial
+from .soak_page import page
+from .trial import Example, Failure, failures_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from .trial import Trial
 
 CORPUS = Path(__file__).with_name("corpus")
-#: programs of one compilation
-BATCH = 20
 #: a compiled batch that runs longer than this does not end: it takes a second
 _HANGS_S = 300.0
+#: a program and its plan that take more processor time than this are a failure: most take 0.1 s
+_SLOW_S = 90.0
 #: workers start anew after so many batches: isl keeps what it once needed
-_BATCHES_PER_PROCESS = 25
+_BATCHES_PER_PROCESS = 12
 #: failures of one kind beyond this many are counted, and not made small
 _MOST_SHRUNK = 5
+
+
+class TooSlow(Exception):  # noqa: N818 (it is polyopt that is)
+    """A program and its plan took more processor time than any should."""
 
 
 @dataclass
 class Outcome:
     """What a batch of seeds gave."""
 
-    seeds: int = 0
+    programs: int = 0
     plans: int = 0
+    #: of processor time: a soak gives way to all else, so the clock says nothing
+    seconds: float = 0.0
+    kinds: Counter[str] = field(default_factory=Counter[str])
     tally: Tally = field(default_factory=Tally)
     failures: list[tuple[int, Failure]] = field(default_factory=list[tuple[int, Failure]])
     slowest: tuple[float, int] = (0.0, 0)
@@ -52,94 +65,140 @@ class Outcome:
 
 def batch(first: int, count: int) -> Outcome:
     """Make, compile and compare the programs of some seeds."""
-    outcome = Outcome(seeds=count)
+    outcome = Outcome(programs=count)
+    started = _spent()
+    build = build_of(first)
     trials: list[tuple[int, Trial]] = []
+    gc.disable()  # a batch is short, and what it makes is many small values that stay
     for seed in range(first, first + count):
-        before = time.perf_counter()
-        trials.append((seed, make_trial(seed, outcome.tally)))
-        outcome.slowest = max(outcome.slowest, (time.perf_counter() - before, seed))
-    outcome.plans = sum(len(t.plans) - 1 for _, t in trials)
-    outcome.failures = list(_failures(trials))
+        before = time.process_time()
+        try:
+            with _limited(_SLOW_S):
+                case = make_case(seed, outcome.tally)
+        except TooSlow:
+            failure = Failure("slow", f"more than {_SLOW_S:g} s", Example("", {}, ()))
+            outcome.failures.append((seed, failure))
+            continue
+        trials.append((seed, case.trial))
+        outcome.kinds.update(case.kinds)
+        outcome.slowest = max(outcome.slowest, (time.process_time() - before, seed))
+    outcome.kinds[f"build: {build}"] += len(trials)
+    outcome.plans = sum(len(t.subject.functions) for _, t in trials)
+    outcome.kinds["runs"] = sum(len(t.subject.runs) for _, t in trials)
+    seeds = {trial.example.text: seed for seed, trial in trials}
+    found = failures_of([t for _, t in trials], build=build, timeout_s=_HANGS_S)
+    outcome.failures += [(seeds[failure.example.text], failure) for failure in found]
+    del trials
+    gc.enable()
+    gc.collect()
+    outcome.seconds = _spent() - started
     return outcome
 
 
-def _failures(trials: Sequence[tuple[int, Trial]]) -> Iterator[tuple[int, Failure]]:
-    seeds = {trial.example.text: seed for seed, trial in trials}
-    for failure in failures_of([t for _, t in trials], timeout_s=_HANGS_S):
-        yield seeds[failure.example.text], failure
+def _spent() -> float:
+    """Processor time of this process, compilers and compiled functions included, in seconds."""
+    return sum(os.times()[:4])
 
 
-# -- the run, and where it stands -----------------------------------------------------------------
+@contextmanager
+def _limited(seconds: float) -> Generator[None]:
+    """Stop what takes more processor time, at the next chance that Python gets."""
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+# -- the runs, and where they stand ---------------------------------------------------------------
+
+_COUNTED = ("kinds", "accepted", "refused", "failed")
 
 
 @dataclass
 class Soak:
-    """A run that can be stopped and go on; everything is in its folder."""
+    """Runs that can be stopped and go on; everything is in their folder.
+
+    ``counts`` are those of all runs since the first; ``programs`` are those of this one.
+    """
 
     folder: Path
     next_seed: int
     programs: int = 0
-    plans: int = 0
-    seconds: float = 0.0
-    tally: Tally = field(default_factory=Tally)
-    failed: Counter[str] = field(default_factory=Counter[str])
-    examples: list[str] = field(default_factory=list[str])
+    failures: int = 0
+    totals: dict[str, float] = field(
+        default_factory=lambda: {"programs": 0, "plans": 0, "hours": 0}
+    )
+    counts: dict[str, Counter[str]] = field(
+        default_factory=lambda: {name: Counter[str]() for name in _COUNTED}
+    )
+    examples: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     slowest: tuple[float, int] = (0.0, 0)
 
     @classmethod
     def resume(cls, folder: Path, seed: int | None) -> Soak:
-        """The run as it was left, or a new one; ``seed`` starts a new one there."""
+        """The runs as they were left, or new ones; ``seed`` starts new ones there."""
         state = folder / "state.json"
         if seed is not None or not state.exists():
             return cls(folder, seed or 0)
-        return cls(folder, json.loads(state.read_text(encoding="utf-8"))["next_seed"])
+        left = json.loads(state.read_text(encoding="utf-8"))
+        return cls(
+            folder,
+            left["next_seed"],
+            totals=left["totals"],
+            counts={name: Counter(left["counts"][name]) for name in _COUNTED},
+            examples=left["examples"],
+            slowest=(left["slowest"][0], left["slowest"][1]),
+        )
 
     def add(self, outcome: Outcome) -> None:
         """Count a batch."""
-        self.programs += outcome.seeds
-        self.plans += outcome.plans
-        self.tally.add(outcome.tally)
+        self.programs += outcome.programs
+        self.totals["programs"] += outcome.programs
+        self.totals["plans"] += outcome.plans
+        self.totals["hours"] += outcome.seconds / 3600
+        self.counts["kinds"].update(outcome.kinds)
+        self.counts["accepted"].update(outcome.tally.accepted)
+        self.counts["refused"].update(outcome.tally.refused)
         self.slowest = max(self.slowest, outcome.slowest)
         for seed, failure in outcome.failures:
-            self.failed[failure.kind] += 1
+            self.failures += 1
+            self.counts["failed"][failure.kind] += 1
             print(f"seed {seed}: {failure.kind}: {failure.text.splitlines()[0]}", flush=True)  # noqa: T201
-            if self.failed[failure.kind] <= _MOST_SHRUNK:
-                self.examples.append(_kept(seed, failure))
+            number = self.counts["failed"][failure.kind]
+            kept = _kept(seed, failure) if number <= _MOST_SHRUNK else ""
+            said = failure.text.splitlines()[0]
+            self.examples.append({"seed": seed, "kind": failure.kind, "text": said, "file": kept})
 
     def summary(self) -> dict[str, Any]:
-        """The run in numbers."""
-        refused: Counter[str] = Counter()
-        for name, count in self.tally.refused.items():
-            refused[name.split()[1]] += count
+        """The runs in numbers."""
         return {
-            "programs": self.programs,
-            "plans": self.plans,
-            "seconds": round(self.seconds, 1),
             "next_seed": self.next_seed,
-            "failures": dict(self.failed),
+            "totals": self.totals,
+            "counts": {name: dict(self.counts[name].most_common()) for name in _COUNTED},
             "examples": self.examples,
-            "accepted": dict(self.tally.accepted.most_common()),
-            "refused": dict(refused.most_common()),
-            "refused_by_move": dict(sorted(self.tally.refused.items())),
-            "slowest": {"seconds": round(self.slowest[0], 1), "seed": self.slowest[1]},
+            "slowest": list(self.slowest),
         }
 
     def save(self) -> None:
-        """Write where the run stands, and its summary."""
+        """Write where the runs stand."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        _write(self.folder / "state.json", {"next_seed": self.next_seed})
-        _write(self.folder / "summary.json", self.summary())
-
-
-def _write(path: Path, value: object) -> None:
-    """Replace a file at once: a run may be stopped at any moment."""
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-    new.replace(path)
+        path = self.folder / "state.json"
+        new = path.with_suffix(".new")  # replaced at once: a run may be stopped at any moment
+        new.write_text(json.dumps(self.summary(), indent=2) + "\n", encoding="utf-8")
+        new.replace(path)
 
 
 def _kept(seed: int, failure: Failure) -> str:
-    """The name of the file that keeps a failure, made small."""
+    """The name of the file that keeps a failure, made small; none where there is no text."""
+    if not failure.example.text:
+        return ""
     small = shrunk(failure, timeout_s=_HANGS_S)
     CORPUS.mkdir(exist_ok=True)
     words = re.findall(
@@ -152,30 +211,37 @@ def _kept(seed: int, failure: Failure) -> str:
 
 def soak(run: Soak, programs: int, deadline: float, jobs: int) -> None:
     """Run batches until there are enough programs or it is late."""
-    started = time.monotonic()
     target = run.next_seed + programs
-    ahead = run.next_seed
-    done: dict[int, int] = {}
-    running: dict[Future[Outcome], int] = {}
     with ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), max_tasks_per_child=_BATCHES_PER_PROCESS
     ) as pool:
-        while True:
-            while len(running) < jobs and ahead < target and time.monotonic() < deadline:
-                count = min(BATCH, target - ahead)
-                running[pool.submit(batch, ahead, count)] = ahead
-                ahead += count
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                first = running.pop(future)
-                outcome = future.result()
-                run.add(outcome)
-                done[first] = outcome.seeds
-            while run.next_seed in done:
-                run.next_seed += done[run.next_seed]
-            run.seconds = time.monotonic() - started
+        for _ in _outcomes(run, pool, range(run.next_seed, target), deadline, jobs):
             run.save()
+
+
+def _outcomes(
+    run: Soak, pool: ProcessPoolExecutor, seeds: range, deadline: float, jobs: int
+) -> Iterator[Outcome]:
+    """Batches as they end; ``run.next_seed`` is the first that is not done yet."""
+    ahead = seeds.start
+    done: dict[int, int] = {}
+    running: dict[Future[Outcome], int] = {}
+    while True:
+        while len(running) < jobs and ahead < seeds.stop and time.monotonic() < deadline:
+            # batches keep their place, so that a seed's compiler is always the same
+            count = min(BATCH - ahead % BATCH, seeds.stop - ahead)
+            running[pool.submit(batch, ahead, count)] = ahead
+            ahead += count
+        if not running:
+            return
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            first = running.pop(future)
+            outcome = future.result()
+            run.add(outcome)
+            done[first] = outcome.programs
+            while run.next_seed in done:
+                run.next_seed += done.pop(run.next_seed)
+            yield outcome
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -186,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=None, help="start here, and not where it was")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=Path("build/soak"))
+    parser.add_argument("--page", type=Path, default=None, help="write all runs' numbers there")
     given = parser.parse_args(arguments)
     run = Soak.resume(given.folder, given.seed)
     hours = float("inf") if given.hours is None else given.hours
@@ -194,8 +261,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped; the next run goes on from here", file=sys.stderr)  # noqa: T201
     run.save()
+    if given.page:
+        given.page.write_text(page(run.summary()), encoding="utf-8")
     print(json.dumps(run.summary(), indent=2))  # noqa: T201
-    return 1 if run.failed else 0
+    return 1 if run.failures else 0
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polyopt as po
 from polyopt.codegen.emit import emit
@@ -14,9 +14,11 @@ from polyopt.frontend.c import parse_c
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
 
-from .compile import Subject, awkward_sizes, differences, runs_of
+from .compile import BUILD, Build, Subject, awkward_sizes, differences, is_allowed, runs_of
 from .plans import Call, Defect, calls_of, random_plans, replayed
 from .programs import random_program
+from .python_form import python_scop
+from .stages import stages_scop, stages_sizes, stages_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,20 +35,46 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Example:
-    """A program's text, sizes for it, and the moves of a plan; ``AUTO`` stands for ``po.auto``."""
+    """A program's text, sizes for it, and the moves of a plan; ``AUTO`` stands for ``po.auto``.
+
+    ``form`` says how the text comes in: as ``c``, as C printed as ``python`` loops, or as
+    ``stages``. ``build`` is the compiler with which it was found.
+    """
 
     text: str
     sizes: Mapping[str, int]
     calls: tuple[Call, ...]
+    form: str = "c"
+    build: str = ""
 
     def save(self, path: Path, note: str) -> None:
         """Write it as C with a head comment that says sizes and moves."""
         lines = [f"// {line}" for line in note.splitlines()]
         lines.append(f"// sizes: {json.dumps(dict(self.sizes))}")
+        lines += [f"// form: {self.form}"] if self.form != "c" else []
+        lines += [f"// build: {self.build}"] if self.build else []
         lines += [
             f"// move: {json.dumps([call.name, call.args, call.options])}" for call in self.calls
         ]
         path.write_text("\n".join([*lines, "", self.text.strip(), ""]), encoding="utf-8")
+
+    @property
+    def scop(self) -> Scop:
+        """The program, read in its form. Raises ``PolyoptError`` where it is refused."""
+        read = {"c": parse_c, "python": python_scop, "stages": stages_scop}
+        return read[self.form](self.text)
+
+    def subject(self, scop: Scop, functions: Sequence[CProgram], seed: int) -> Subject:
+        """The program at awkward sizes, with what it computes by itself: no part of polyopt."""
+        if self.form == "stages":
+            sizes = [s for s in stages_sizes(self.text) if is_allowed(scop, s)]
+
+            def expected(_: Scop, s: Mapping[str, int], a: Mapping[str, Any]) -> dict[str, Any]:
+                return stages_values(self.text, s, a)
+
+            return Subject(scop, runs_of(scop, sizes, seed, expect=expected), functions)
+        sizes = awkward_sizes(scop, self.sizes, seed)
+        return Subject(scop, runs_of(scop, sizes, seed, expect=None), functions, self.text)
 
     @classmethod
     def load(cls, path: Path) -> Example:
@@ -56,7 +84,10 @@ class Example:
         sizes = next(line for line in head if line.startswith("sizes: "))
         moves = [json.loads(line[6:]) for line in head if line.startswith("move: ")]
         calls = tuple(Call(name, tuple(args), _keys(options)) for name, args, options in moves)
-        return cls(text, json.loads(sizes[7:]), calls)
+        named = dict(line.split(": ", 1) for line in head if line.startswith(("form: ", "build: ")))
+        if named.get("form", "c") == "stages":  # where // is no comment
+            text = "\n".join(line for line in text.splitlines() if not line.startswith("//"))
+        return cls(text, json.loads(sizes[7:]), calls, **named)
 
 
 def _keys(options: dict[str, object]) -> dict[str, object]:
@@ -138,8 +169,7 @@ def _guarded(trial: Trial, make: Callable[[], T], calls: tuple[Call, ...]) -> T 
     except Exception as error:  # noqa: BLE001 (whatever it is, it is to be reported)
         kind = "auto" if calls == (AUTO,) else "emit"
         text = f"{type(error).__name__}: {error}"
-    example = Example(trial.example.text, trial.example.sizes, calls)
-    trial.failures.append(Failure(kind, text, example))
+    trial.failures.append(Failure(kind, text, replace(trial.example, calls=calls)))
     return None
 
 
@@ -151,21 +181,27 @@ def _started(example: Example, name: str, seed: int) -> tuple[Trial, Plan]:
     return Trial(example, Subject(scop, runs, (unfused,)), {name: ()}), Plan(scop)
 
 
-def failures_of(trials: Iterable[Trial], *, timeout_s: float | None = None) -> tuple[Failure, ...]:
+def failures_of(
+    trials: Iterable[Trial], *, build: Build = BUILD, timeout_s: float | None = None
+) -> tuple[Failure, ...]:
     """What fails in these trials, their C included."""
     trials = list(trials)
     known = {name: (t.example, calls) for t in trials for name, calls in t.plans.items()}
     found = [failure for t in trials for failure in t.failures]
-    for kind, function, text in _wrong([t.subject for t in trials], timeout_s):
+    subjects = [t.subject for t in trials if t.subject.functions]
+    named = "" if build == BUILD else str(build)
+    for kind, function, text in _wrong(subjects, build, timeout_s) if subjects else ():
         example, calls = known[function]
-        found.append(Failure(kind, text, Example(example.text, example.sizes, calls)))
+        found.append(Failure(kind, text, replace(example, calls=calls, build=named)))
     return tuple(found)
 
 
-def _wrong(subjects: Sequence[Subject], timeout_s: float | None) -> Iterator[tuple[str, str, str]]:
+def _wrong(
+    subjects: Sequence[Subject], build: Build, timeout_s: float | None
+) -> Iterator[tuple[str, str, str]]:
     """Kind, function and text of what fails; functions that do not compile are found one by one."""
     try:
-        for wrong in differences(subjects, timeout_s=timeout_s):
+        for wrong in differences(subjects, build=build, timeout_s=timeout_s):
             yield "wrong", wrong.function, wrong.text
     except CompilerFailedError as error:
         if len(subjects) == len(subjects[0].functions) == 1:
@@ -174,9 +210,9 @@ def _wrong(subjects: Sequence[Subject], timeout_s: float | None) -> Iterator[tup
         parts = [[s] for s in subjects]
         if len(subjects) == 1:
             one = subjects[0]
-            parts = [[Subject(one.scop, one.runs, (f,))] for f in one.functions]
+            parts = [[replace(one, functions=(f,))] for f in one.functions]
         for part in parts:
-            yield from _wrong(part, timeout_s)
+            yield from _wrong(part, build, timeout_s)
 
 
 def check(example: Example, *, seed: int = 0, timeout_s: float | None = None) -> Failure | None:
@@ -184,19 +220,22 @@ def check(example: Example, *, seed: int = 0, timeout_s: float | None = None) ->
 
     Raises ``PolyoptError`` where the program itself is refused.
     """
-    trial, _ = _started(example, "example", seed)
-    plan = _guarded(trial, lambda: _accepted(trial.subject.scop, example.calls), example.calls)
+    scop = example.scop
+    unfused = emit(initial_program(scop), name="example")
+    trial = Trial(example, example.subject(scop, (unfused,), seed), {"example": ()})
+    plan = _guarded(trial, lambda: _accepted(scop, example.calls), example.calls)
     if plan is not None:
         function = _guarded(trial, lambda: plan.emit(name="planned"), example.calls)
         _add(trial, function, example.calls)
-    found = failures_of([trial], timeout_s=timeout_s)
+    build = Build.of(example.build) if example.build else BUILD
+    found = failures_of([trial], build=build, timeout_s=timeout_s)
     return found[0] if found else None
 
 
 def _add(trial: Trial, function: CProgram | None, calls: tuple[Call, ...]) -> None:
     if function is not None:
         functions = (*trial.subject.functions, function)
-        trial.subject = Subject(trial.subject.scop, trial.subject.runs, functions)
+        trial.subject = replace(trial.subject, functions=functions)
         trial.plans["planned"] = calls
 
 

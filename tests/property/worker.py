@@ -47,8 +47,8 @@ def poisoned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return values
 
 
-def problem(library: ctypes.CDLL, call: dict, run: dict) -> str:
-    """What is wrong with one call; empty where nothing is."""
+def filled(run: dict) -> tuple[dict[str, Guarded], list[object]]:
+    """The arrays of a run, and all arguments in call order."""
     arrays: dict[str, Guarded] = {}
     arguments: list[object] = []
     for kind, name, type_ in run["arguments"]:
@@ -58,6 +58,25 @@ def problem(library: ctypes.CDLL, call: dict, run: dict) -> str:
         given = run["values"].get(name)
         arrays[name] = Guarded(poisoned(run["shapes"][name], type_) if given is None else given)
         arguments.append(arrays[name].address)
+    return arrays, arguments
+
+
+def by_source(sources: ctypes.CDLL, run: dict) -> dict[str, np.ndarray]:
+    """What the program's own C leaves in its arrays."""
+    arrays, arguments = filled(run)
+    # sizes are int there
+    sizes = [kind == "size" for kind, _, _ in run["arguments"]]
+    narrow = [
+        ctypes.c_int(value.value) if size else value
+        for size, value in zip(sizes, arguments, strict=True)
+    ]
+    getattr(sources, run["source"])(*narrow)
+    return {name: guarded.values for name, guarded in arrays.items()}
+
+
+def problem(library: ctypes.CDLL, call: dict, run: dict) -> str:
+    """What is wrong with one call; empty where nothing is."""
+    arrays, arguments = filled(run)
     status = getattr(library, call["function"])(*arguments, ctypes.c_int(call["threads"]))
     if status != 0:
         return f"returned {status}"
@@ -80,10 +99,14 @@ def main(job: str, start: int) -> None:
     """Make the calls of a job from the given one on."""
     work = pickle.loads(Path(job).read_bytes())  # noqa: S301 (written by the parent)
     library = ctypes.CDLL(work["library"])
+    sources = ctypes.CDLL(work["sources"]) if any(r["source"] for r in work["runs"]) else None
     for number, call in enumerate(work["calls"]):
         if number >= start:
             print(number, flush=True)  # noqa: T201
-            found = problem(library, call, work["runs"][call["run"]])
+            run = work["runs"][call["run"]]
+            if run["expected"] is None:
+                run["expected"] = by_source(sources, run)
+            found = problem(library, call, run)
             print(json.dumps([number, found]), flush=True)  # noqa: T201
 
 

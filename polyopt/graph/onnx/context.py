@@ -73,6 +73,16 @@ class OnnxNode:
             )
         return found
 
+    def number(self, index: int) -> float | None:
+        """An operand that is one known number; nothing where it is left out.
+
+        Raises ``UnsupportedError`` where it is computed, ``GraphError`` for more than one number.
+        """
+        found = self.array(index)
+        if found is not None and found.size != 1:
+            raise self.wrong(f"its input {index} has {found.size} elements, where it takes one")
+        return None if found is None else float(found.reshape(()))
+
     def numbers(self, index: int, attribute: str) -> tuple[int, ...] | None:
         """Integers given as an attribute or, in later opsets, as an input."""
         if attribute in self.attributes:

@@ -59,8 +59,8 @@ def _clip(node: OnnxNode) -> None:
     for index, name, attribute in ((1, "low", "min"), (2, "high", "max")):
         if attribute in node.attributes:
             ends[name] = float(node.get(attribute))
-        elif (found := node.array(index)) is not None:
-            ends[name] = float(found.reshape(()))
+        elif (found := node.number(index)) is not None:
+            ends[name] = found
     node.define("clip", node.inputs[:1], output=0, **ends)
 
 

@@ -89,7 +89,7 @@ def _pad(node: OnnxNode) -> None:
         raise node.wrong("it has no pads")
     value = float(node.get("value", 0.0))
     if (given := node.array(2)) is not None and given.size:
-        value = float(given.reshape(()))
+        value = node.number(2) or 0.0
     if (axes := node.array(3)) is not None:
         pads = _spread(node, pads, as_ints(axes.ravel()), rank)
     mode = node.get("mode", "constant")

@@ -1,0 +1,50 @@
+"""The kernels with their plans, made once for all tests that a process runs.
+
+Tests of one kernel run in one process: see ``grouped``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+import polyopt as po
+from polyopt import library
+from polyopt.transform.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from polyopt.library import LibraryKernel
+
+KERNELS = library.kernel_names()
+RECIPES = frozenset(library.recipe_names())
+
+
+@cache
+def load_kernel(name: str) -> LibraryKernel:
+    """The kernel of that name, read once."""
+    return library.load_kernel(name)
+
+
+@cache
+def plan_of(name: str, variant: str) -> Plan:
+    """Its plan: ``unfused``, ``auto`` or ``expert``."""
+    scop = load_kernel(name).scop
+    if variant == "unfused":
+        return Plan(scop)
+    return po.auto(scop) if variant == "auto" else library.recipe(name)(scop)
+
+
+def grouped(cases: Iterable[str | tuple[str, ...]]) -> list[object]:
+    """Parameters of tests whose first one is a kernel's name, each in the kernel's group."""
+    return [
+        pytest.param(*([case] if isinstance(case, str) else case), marks=_group(case))
+        for case in cases
+    ]
+
+
+def _group(case: str | tuple[str, ...]) -> pytest.MarkDecorator:
+    return pytest.mark.xdist_group(case if isinstance(case, str) else case[0])

@@ -1,0 +1,132 @@
+"""What the soak is made of: other words, Python loops and stages mean what the C means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from polyopt.codegen.emit import emit
+from polyopt.frontend.c import parse_c
+from polyopt.isl import same_map
+from polyopt.transform.initial import initial_program
+from polyopt.transform.plan import Plan
+from polyopt.transform.prove import program_flow
+
+from .cases import build_of, make_case
+from .compile import Subject, differences
+from .plans import Tally
+from .programs import random_program
+from .soak import BATCH, Soak, batch
+from .soak_page import page
+from .stages import stages_text
+from .trial import Example, failures_of
+from .variants import CHANGES, variant
+
+SEEDS = range(200, 212)
+
+
+@cache
+def unfused(form: str, seed: int) -> Subject:
+    """A program in some form, unfused, beside what the C or NumPy says of it."""
+    program = random_program(seed)
+    example = Example(program.text, program.sizes, (), form)
+    if form == "stages":
+        example = Example(stages_text(seed), {}, (), form)
+    if form == "variant":
+        text, sizes, _ = variant(program.text, program.sizes, seed)
+        example = Example(text, sizes, ())
+    scop = example.scop
+    function = emit(initial_program(scop), name=f"{form}_{seed}")
+    subject = example.subject(scop, (function,), seed)
+    return replace(subject, source=program.text) if form == "variant" else subject
+
+
+@pytest.mark.parametrize("form", ["python", "variant", "stages"])
+def test_every_form_computes_what_its_source_does(form):
+    assert differences([unfused(form, seed) for seed in SEEDS]) == ()
+
+
+@pytest.mark.parametrize("form", ["python", "variant", "stages"])
+def test_another_meaning_would_be_seen(form):
+    subject = unfused(form, SEEDS[0])
+    (function,) = subject.functions
+    broken = function.source.replace(
+        "return 0;", f"*(char *){function.arguments[-1].c_name} ^= 1;\n    return 0;"
+    )
+    wrong = replace(function, source=broken)
+    assert len(differences([replace(subject, functions=(wrong,))])) == 1
+
+
+def test_every_change_changes_some_program():
+    program = random_program(3)
+    for name, change in CHANGES.items():
+        found = {_changed(change, seed) for seed in range(40)}
+        assert True in found, name
+    text, sizes, _ = variant(program.text, program.sizes, 1)
+    assert sorted(sizes.values()) == sorted(program.sizes.values())
+    assert text != program.text
+
+
+def _changed(change, seed):
+    from random import Random
+
+    text = random_program(seed).text
+    return change(text, Random(seed)) != text  # noqa: S311
+
+
+def test_a_seed_gives_one_case():
+    one, other = (make_case(31, Tally()) for _ in range(2))
+    assert one.kinds == other.kinds
+    assert one.trial.plans == other.trial.plans
+    assert [f.source for f in one.trial.subject.functions] == [
+        f.source for f in other.trial.subject.functions
+    ]
+
+
+def test_a_batch_is_counted_goes_on_and_makes_a_page(tmp_path):
+    outcome = batch(4 * BATCH, 4)
+    assert outcome.failures == []
+    assert outcome.plans == 4
+    run = Soak(tmp_path, 0)
+    run.add(outcome)
+    run.next_seed = 4
+    run.save()
+    again = Soak.resume(tmp_path, None)
+    assert again.summary() == run.summary()
+    again.add(outcome)
+    assert again.totals["programs"] == 8
+    text = page(again.summary())
+    assert "| programs | 8 |" in text
+    assert f"| `{build_of(4 * BATCH)}` | 8 |" in text
+    assert "## Failures\n\nNone." in text
+
+
+def test_a_failure_keeps_its_form_and_build(tmp_path):
+    example = Example(stages_text(5), {}, (), "stages", "gcc -O2 -march=native -fopenmp")
+    example.save(tmp_path / "kept.c", "wrong: once")
+    loaded = Example.load(tmp_path / "kept.c")
+    assert (loaded.form, loaded.build, loaded.calls) == (example.form, example.build, ())
+    assert loaded.text.strip() == example.text.strip()
+
+
+def test_a_defect_of_a_search_is_a_failure(monkeypatch):
+    def broken(*_args, **_options):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("polyopt.auto", broken)
+    cases = [make_case(seed, Tally()) for seed in range(20)]
+    found = failures_of([c.trial for c in cases if c.trial.failures])
+    assert found
+    assert {f.kind for f in found} == {"auto"}
+
+
+def test_time_leaves_out_only_what_tells_nothing_apart():
+    """Flow over times in full is the flow over those that the proof takes."""
+    scop = parse_c(random_program(5).text)
+    program = Plan(scop).program
+    full = replace(program)
+    full.__dict__["clock"] = (True,) * len(program.clock)
+    assert full.time_columns > program.time_columns
+    assert same_map(program_flow(program).raw, program_flow(full).raw)
