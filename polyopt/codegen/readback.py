@@ -8,17 +8,19 @@ sizes, forwards and with all shared loops backwards.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polyopt.analysis.bounds import out_of_bounds
 from polyopt.analysis.dependences import DEFAULT_BUDGET
 from polyopt.analysis.interpret import interpret
 from polyopt.analysis.points import parameter_value
 from polyopt.codegen.equal import NotShownError, check_same
 from polyopt.errors import ArgumentError, InternalError, NotDecidedError, UserError
 from polyopt.frontend.c.emitted import read_emitted
-from polyopt.isl import IslError, budget, fix_param_values, sample
+from polyopt.isl import IslError, budget, fix_param_values, params_of, sample
 from polyopt.transform.parallel import Obligation
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 #: values of the first size to try; each further size is one larger, or the same
 _SIZES = (1, 2, 3, 5, 8, 13)
 #: elements of all arrays together beyond which sizes are too large for running step by step
-_MOST_ELEMENTS = 20_000
+_MOST_ELEMENTS = 2_000
 
 
 def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> Obligation:
@@ -62,6 +64,10 @@ def shown_for_all_sizes(
     try:
         with budget(operations, f"the C of {program.name}"):
             found = read_emitted(program.source, program.c_name, scop.params)
+            found = replace(found, context=scop.context)
+            outside = out_of_bounds(found)
+            if outside:
+                raise NotShownError(outside[0].message)
             return check_same(scop, found, names)
     except IslError as error:
         if "maximal number of operations" in str(error):  # an outer budget
@@ -96,8 +102,8 @@ def small_sizes(scop: Scop) -> Iterator[dict[str, int]]:
     ]
     least = sample(scop.context)
     if least is not None:
-        known = [name for name in scop.params if name in _params(scop)]
-        chosen = dict(zip(_params(scop), least["params"], strict=True))
+        known = [name for name in scop.params if name in params_of(scop.context.get_space())]
+        chosen = dict(zip(params_of(scop.context.get_space()), least["params"], strict=True))
         candidates.append(tuple(chosen.get(p, 1) for p in scop.params) if known else ())
     for values in candidates:
         sizes = dict(zip(scop.params, values, strict=True))
@@ -106,12 +112,6 @@ def small_sizes(scop: Scop) -> Iterator[dict[str, int]]:
         seen.add(values)
         if _elements(scop, sizes) <= _MOST_ELEMENTS:
             yield sizes
-
-
-def _params(scop: Scop) -> list[str]:
-    from polyopt.isl import params_of
-
-    return list(params_of(scop.context.get_space()))
 
 
 def _elements(scop: Scop, sizes: Mapping[str, int]) -> int:

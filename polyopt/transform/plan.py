@@ -7,6 +7,7 @@ prints as the loop nest it stands for, and remembers the moves that made it.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -324,7 +325,7 @@ class Plan(Questions):
         moves = [{"move": m.name, "args": m.args, "options": dict(m.options)} for m in self.moves]
         document = {"format": 1, "scop": self.scop.name, "moves": moves}
         try:
-            Path(path).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+            _write_whole(Path(path), json.dumps(document, indent=2) + "\n")
         except OSError as error:
             message = f"{path} cannot be written: {error.strerror}"
             raise InvalidOptionError(message) from None
@@ -454,6 +455,19 @@ class Plan(Questions):
         return NotPermutableError(
             message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint
         )
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    if path.exists() and not path.is_file():  # a pipe, or a terminal
+        path.write_text(text, encoding="utf-8")
+        return
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        made.write_text(text, encoding="utf-8")
+        made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)
 
 
 #: moves that only change the order of loops
