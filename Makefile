@@ -7,6 +7,7 @@ STAMP := .venv/.made-$(shell { cat pyproject.toml; pwd; } | cksum | tr ' ' '-')
 
 BENCH ?= blur conv2d conv_bn_relu_maxpool harris
 PROGRAMS ?= 100000
+MOST ?= 2
 HOURS ?=
 SECONDS ?= 0.5
 THREADS ?= 1,2
@@ -16,7 +17,7 @@ PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'thre
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
 .PHONY: all help test test-torch test-browser lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compile-time peers peers-affine soak wheel clean .venv
+.PHONY: mutations faults docs gallery bench compile-time peers peers-affine soak wheel clean .venv
 
 all: test
 
@@ -34,6 +35,8 @@ help:
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make peers-affine  measure beside compilers and BLAS, rewrite docs/affine.*"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
+	@echo "make mutations  judge wrong plans and wrong code, rewrite docs/mutations.md"
+	@echo "make faults     faults, threads, processes, 10,000 compilations; docs/faults.md"
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
 	@echo "make wheel      sdist and wheel into dist/"
@@ -155,6 +158,13 @@ peers-affine: $(PEERS_STAMP)
 
 soak: $(STAMP)
 	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS))
+
+mutations: $(STAMP)
+	@$(BIN)/python -m tests.mutants.table --most $(MOST) -o docs/mutations.md
+
+faults: $(STAMP)
+	@$(BIN)/python -m tests.faults.table -o docs/faults.md
+	@$(BIN)/python -m tests.faults.crowds
 
 wheel: $(STAMP)
 	@rm -rf dist

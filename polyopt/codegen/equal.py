@@ -292,11 +292,10 @@ class _Comparison:
         """Compare two operands; both have the same pairs."""
         for mine in _heads(self.one, one):
             for theirs in _heads(self.other, other._replace(pairs=mine.pairs)):
-                mine = mine._replace(pairs=theirs.pairs)
                 if mine.stored and theirs.stored and not _is_number(mine.expr):
                     self._claim(mine.owner, theirs.owner, theirs.pairs)
                 else:
-                    self._operation(mine, theirs)
+                    self._operation(mine._replace(pairs=theirs.pairs), theirs)
 
     # -- operations -------------------------------------------------------------------------
 
@@ -315,9 +314,7 @@ class _Comparison:
             self._conditions(one, mine, other, theirs)
             return
         for a, b in zip(mine.children, theirs.children, strict=True):
-            self._match(
-                one._replace(expr=a, stored=False), other._replace(expr=b, stored=False)
-            )
+            self._match(one._replace(expr=a, stored=False), other._replace(expr=b, stored=False))
 
     def _numbers(self, one: Head, other: Head) -> None:
         """Two numbers that iterators and sizes give."""

@@ -102,9 +102,7 @@ def _integer(expr: Expr, known: Mapping[str, Bounds]) -> tuple[Expr, Bounds]:
             return expr.with_children(values), whole(type_)
 
 
-def _rounded(
-    expr: Binary, values: tuple[Expr, ...], bounds: list[Bounds]
-) -> tuple[Expr, Bounds]:
+def _rounded(expr: Binary, values: tuple[Expr, ...], bounds: list[Bounds]) -> tuple[Expr, Bounds]:
     """Divisions round alike where no operand is negative."""
     (a, b), (c, d) = bounds
     if a < 0 or c <= 0:

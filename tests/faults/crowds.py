@@ -76,7 +76,7 @@ def used() -> tuple[int, int, int]:
     gc.collect()
     resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     maps = Path("/proc/self/maps").read_text()
-    return resident, len(os.listdir("/proc/self/fd")), maps.count("kernel.so")
+    return resident, len(list(Path("/proc/self/fd").iterdir())), maps.count("kernel.so")
 
 
 def compilations(folder: Path, count: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:

@@ -30,39 +30,53 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 
 
-def _inside(node: Node, change: Change) -> Iterator[Node]:
-    """A node with one node below it changed."""
+def _changed(node: Node, change: Callable[[Block], Iterator[Block]]) -> Iterator[Node]:
+    """A node with one block in it changed."""
     match node:
         case Block():
+            yield from change(node)
             for number, child in enumerate(node.body):
-                for new in change(child):
-                    yield replace(node, body=(*node.body[:number], *new, *node.body[number + 1 :]))
-                for inner in _inside(child, change):
-                    body = (*node.body[:number], inner, *node.body[number + 1 :])
-                    yield replace(node, body=body)
+                for new in _changed(child, change):
+                    yield _with_child(node, number, (new,))
         case For():
-            for body in _inside(node.body, change):
-                yield replace(node, body=body)
+            yield from (replace(node, body=body) for body in _changed(node.body, change))
         case If():
-            for then in _inside(node.then, change):
-                yield replace(node, then=then)
-            if node.other is not None:
-                for other in _inside(node.other, change):
-                    yield replace(node, other=other)
+            yield from (replace(node, then=then) for then in _changed(node.then, change))
+            other = _changed(node.other, change) if node.other is not None else ()
+            yield from (replace(node, other=part) for part in other)
         case _:
             pass
 
 
-def _each(change: Change) -> Callable[[Function], Iterator[Function]]:
+def _with_child(block: Block, number: int, new: tuple[Node, ...]) -> Block:
+    return replace(block, body=(*block.body[:number], *new, *block.body[number + 1 :]))
+
+
+def _each_block(
+    change: Callable[[Block], Iterator[Block]],
+) -> Callable[[Function], Iterator[Function]]:
+    """The function with one block changed, its tasks' included."""
+
     def make(function: Function) -> Iterator[Function]:
-        for body in _inside(function.body, change):
+        for body in _changed(function.body, change):
             yield replace(function, body=body)
         for number, task in enumerate(function.tasks):
-            for body in _inside(task.body, change):
+            for body in _changed(task.body, change):
                 tasks = (*function.tasks[:number], replace(task, body=body))
                 yield replace(function, tasks=(*tasks, *function.tasks[number + 1 :]))
 
     return make
+
+
+def _each(change: Change) -> Callable[[Function], Iterator[Function]]:
+    """The function with one node changed."""
+
+    def at(block: Block) -> Iterator[Block]:
+        for number, child in enumerate(block.body):
+            for new in change(child):
+                yield _with_child(block, number, new)
+
+    return _each_block(at)
 
 
 def _each_for(change: Callable[[For], For | None]):
@@ -147,36 +161,10 @@ def _twice(node: Node) -> Iterator[tuple[Node, ...]]:
         yield (node, node)
 
 
-def _neighbours_exchanged(function: Function) -> Iterator[Function]:
-    def bodies(node: Node) -> Iterator[Node]:
-        if isinstance(node, Block):
-            for k in range(len(node.body) - 1):
-                one, other = node.body[k], node.body[k + 1]
-                yield replace(node, body=(*node.body[:k], other, one, *node.body[k + 2 :]))
-
-    def blocks(node: Node) -> Iterator[Node]:
-        yield from bodies(node)
-        match node:
-            case Block():
-                for number, child in enumerate(node.body):
-                    for new in blocks(child):
-                        body = (*node.body[:number], new, *node.body[number + 1 :])
-                        yield replace(node, body=body)
-            case For():
-                for body in blocks(node.body):
-                    yield replace(node, body=body)
-            case If():
-                for then in blocks(node.then):
-                    yield replace(node, then=then)
-            case _:
-                pass
-
-    for body in blocks(function.body):
-        yield replace(function, body=body)
-    for number, task in enumerate(function.tasks):
-        for body in blocks(task.body):
-            tasks = (*function.tasks[:number], replace(task, body=body))
-            yield replace(function, tasks=(*tasks, *function.tasks[number + 1 :]))
+def _neighbours_exchanged(block: Block) -> Iterator[Block]:
+    for k in range(len(block.body) - 1):
+        one, other = block.body[k], block.body[k + 1]
+        yield replace(block, body=(*block.body[:k], other, one, *block.body[k + 2 :]))
 
 
 def _subscript(where: str, change: Callable[[str], str]):
@@ -246,36 +234,27 @@ def _old_local(function: Function) -> Iterator[Function]:
     yield from _each(at)(function)
 
 
+def _some(
+    buffers: tuple[Buffer, ...], change: Callable[[Buffer], Buffer | None]
+) -> Iterator[tuple[Buffer, ...]]:
+    for number, buffer in enumerate(buffers):
+        new = change(buffer)
+        if new is not None and new != buffer:
+            yield (*buffers[:number], new, *buffers[number + 1 :])
+
+
 def _buffers(change: Callable[[Buffer], Buffer | None]):
     """One buffer of a function, or of a block in it, is another."""
 
-    def some(buffers: tuple[Buffer, ...]) -> Iterator[tuple[Buffer, ...]]:
-        for number, buffer in enumerate(buffers):
-            new = change(buffer)
-            if new is not None and new != buffer:
-                yield (*buffers[:number], new, *buffers[number + 1 :])
-
-    def blocks(node: Node) -> Iterator[tuple[Node, ...]]:
-        if isinstance(node, Block):
-            for buffers in some(node.buffers):
-                yield (replace(node, buffers=buffers),)
-        if isinstance(node, For):
-            for buffers in some(node.body.buffers):
-                yield (replace(node, body=replace(node.body, buffers=buffers)),)
-
     def make(function: Function) -> Iterator[Function]:
-        for buffers in some(function.buffers):
+        for buffers in _some(function.buffers, change):
             yield replace(function, buffers=buffers)
-        for buffers in some(function.private):
+        for buffers in _some(function.private, change):
             yield replace(function, private=buffers)
-        for buffers in some(function.body.buffers):
-            yield replace(function, body=replace(function.body, buffers=buffers))
-        for number, task in enumerate(function.tasks):
-            for buffers in some(task.body.buffers):
-                new = replace(task, body=replace(task.body, buffers=buffers))
-                tasks = (*function.tasks[:number], new, *function.tasks[number + 1 :])
-                yield replace(function, tasks=tasks)
-        yield from _each(blocks)(function)
+        blocks = _each_block(
+            lambda b: (replace(b, buffers=found) for found in _some(b.buffers, change))
+        )
+        yield from blocks(function)
 
     return make
 
@@ -367,7 +346,7 @@ KINDS = (
     Kind("code", "a statement before its test", _moved_out),
     Kind("code", "a statement left out", _each(_left_out)),
     Kind("code", "a statement twice", _each(_twice)),
-    Kind("code", "neighbours exchanged", _neighbours_exchanged),
+    Kind("code", "neighbours exchanged", _each_block(_neighbours_exchanged)),
     Kind("code", "another element written", _subscript("target", lambda t: f"{t} + 1")),
     Kind("code", "always the first element written", _subscript("target", lambda _: "0")),
     Kind("code", "another element read", _subscript("value", lambda t: f"{t} + 1")),

@@ -30,7 +30,7 @@ from .kinds import spread
 from .trees import readable, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from polyopt.codegen.program import CProgram
@@ -57,8 +57,22 @@ def judged(kind: Kind, subject: Subject, folder: Path, most: int) -> Iterator[Ve
     """The verdicts on at most so many mutants of a kind."""
     judge = {"plan": _plan, "storage": _plan, "tree": _tree, "code": _code}[kind.layer]
     for mutant in spread(list(_mutants(kind, subject)), most):
-        outcome, detail = judge(subject, mutant, folder)
+        outcome, detail = _apart(lambda m=mutant: judge(subject, m, folder))
         yield Verdict(kind, subject.name, outcome, detail)
+
+
+def _apart(judge: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+    """A verdict from a process of its own: isl does not survive all that it is given here."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, "\n".join(judge())[:4000].encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        outcome, _, detail = told.read().partition("\n")
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return (outcome, detail) if outcome else ("refused", f"exit status {status}")
 
 
 def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:

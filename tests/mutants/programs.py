@@ -132,9 +132,7 @@ def _turned_bodies(program: Program) -> Iterator[Program]:
         yield replace(program, tree=program.tree[::-1])
     for loop in loops_of(program.tree):
         if len(loop.body) > 1:
-            tree = replace_loop(
-                program.tree, loop.name, lambda n: (replace(n, body=n.body[::-1]),)
-            )
+            tree = replace_loop(program.tree, loop.name, lambda n: (replace(n, body=n.body[::-1]),))
             yield replace(program, tree=tree)
 
 
@@ -193,8 +191,7 @@ def _fills_nothing(copy: Copy) -> dict[str, object] | None:
     """A pack copies each element's neighbour."""
     if not copy.fills:
         return None
-    changed = _another_target(copy)
-    return changed
+    return _another_target(copy)
 
 
 # -- storage --------------------------------------------------------------------------------------
@@ -244,9 +241,7 @@ def _later(program: Program) -> Iterator[Program]:
 
     for store in program.stores:
         for dimension in range(_rank(program, store)):
-            yield _with_storage(
-                program, lambda s, n=store.name, d=dimension: change(s, n, d)
-            )
+            yield _with_storage(program, lambda s, n=store.name, d=dimension: change(s, n, d))
 
 
 def _stretched(program: Program) -> Iterator[Program]:
@@ -261,9 +256,7 @@ def _stretched(program: Program) -> Iterator[Program]:
 
     for store in program.stores:
         for dimension in range(_rank(program, store)):
-            yield _with_storage(
-                program, lambda s, n=store.name, d=dimension: change(s, n, d)
-            )
+            yield _with_storage(program, lambda s, n=store.name, d=dimension: change(s, n, d))
 
 
 def _shallower(program: Program) -> Iterator[Program]:

@@ -110,6 +110,8 @@ SUBJECTS = (
     Subject("sliding window", BLUR, _sliding, _IMAGE),
     Subject("inlined and jammed", BLUR, _jammed, _IMAGE),
     Subject("skewed tiles", SWEEP, _skewed, ({"N": 2}, {"N": 8}, {"N": 11})),
-    Subject("packed registers", GEMM, _packed, ({"M": 1, "N": 2, "K": 1}, {"M": 5, "N": 7, "K": 8})),
+    Subject(
+        "packed registers", GEMM, _packed, ({"M": 1, "N": 2, "K": 1}, {"M": 5, "N": 7, "K": 8})
+    ),
     Subject("borders apart", CLAMPED, _separate, ({"H": 1, "W": 1}, {"H": 5, "W": 11})),
 )

@@ -74,8 +74,8 @@ def page(found: Sequence[Verdict]) -> str:
     plans = ", ".join(s.name for s in SUBJECTS)
     kinds = dict.fromkeys((v.kind.layer, v.kind.name) for v in found)
     lines = [
-        f"{len(found)} mutants of {len(kinds)} kinds, of {len(SUBJECTS)} plans ({plans}). Of {wrong} "
-        f"that are wrong or not shown to be right, {killed} are stopped: {rate}.",
+        f"{len(found)} mutants of {len(kinds)} kinds, of {len(SUBJECTS)} plans ({plans}).",
+        f"Of {wrong} that are wrong or not shown to be right, {killed} are stopped: {rate}.",
         "",
         "| where | fault | mutants | " + " | ".join(OUTCOMES) + " |",
         "|---|---|---:|" + "---:|" * len(OUTCOMES),

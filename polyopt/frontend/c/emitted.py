@@ -11,6 +11,11 @@ With ``backwards`` the iterations of loops that threads or lanes share run in th
 what depends on their order is then seen.
 """
 
+# The parser's trees are copied and changed by the names of their parts, which have no types.
+# pyright: basic, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportOptionalMemberAccess=false, reportReturnType=false, reportArgumentType=false
+# pyright: reportOptionalIterable=false, reportAssignmentType=false
+
 from __future__ import annotations
 
 import copy
@@ -130,11 +135,10 @@ class _Reader:
         for node in kind.args.params:
             if node.name == "threads":
                 continue
+            new = copy.copy(node)
             if isinstance(node.type, c_ast.PtrDecl):
-                one = c_ast.Constant("int", "1", node.coord)
-                node = copy.copy(node)
-                node.type = c_ast.ArrayDecl(node.type.type, one, [], node.coord)
-            listed.append(node)
+                new.type = c_ast.ArrayDecl(node.type.type, _constant(1), [], node.coord)
+            listed.append(new)
         kind.args.params = listed
         changed = copy.copy(function)
         changed.decl = decl
@@ -293,9 +297,10 @@ class _Reader:
             if isinstance(actual, c_ast.ArrayRef) and _is_thread(actual.subscript):
                 name = self._fresh(formal.name)
                 before.append(self._array(name, self.pools[actual.name.name], call))
-                actual = c_ast.ID(name, call.coord)
-            given[formal.name] = _text(actual)
-            passed.append(actual)
+                passed.append(c_ast.ID(name, call.coord))
+            else:
+                passed.append(actual)
+            given[formal.name] = _text(passed[-1])
         arrays = [given[name] for name in wanted]
         if len(set(arrays)) < len(arrays):
             raise self._refuse(call, f"{task.decl.name} gets one array twice")
@@ -377,7 +382,11 @@ class _Reader:
         name = _called(node)
         meaning = _MEANINGS.get(operation)
         helper = self.helpers.get(name)
-        if meaning is None or helper is None or _text(helper.body) != f"{{\n  return {meaning};\n}}\n":
+        if (
+            meaning is None
+            or helper is None
+            or _text(helper.body) != f"{{\n  return {meaning};\n}}\n"
+        ):
             return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         if operation == "floordiv":
             return _floored(*values) if type_ == "i64" else node
