@@ -7,6 +7,7 @@ STAMP := .venv/.made-$(shell { cat pyproject.toml; pwd; } | cksum | tr ' ' '-')
 
 BENCH ?= blur conv2d conv_bn_relu_maxpool harris
 PROGRAMS ?= 100000
+MOST ?= 2
 HOURS ?=
 SECONDS ?= 0.5
 THREADS ?= 1,2
@@ -18,7 +19,8 @@ PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'thre
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
 .PHONY: all help test test-torch test-browser lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compile-time peers peers-affine soak fuzz wheel clean .venv
+.PHONY: docs gallery bench compile-time peers peers-affine soak fuzz mutations faults wheel clean
+.PHONY: .venv
 
 all: test
 
@@ -38,6 +40,8 @@ help:
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
 	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
+	@echo "make mutations  judge wrong plans and wrong code, rewrite docs/mutations.md"
+	@echo "make faults     faults, threads, processes, 10,000 compilations; docs/faults.md"
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
 	@echo "make wheel      sdist and wheel into dist/"
@@ -174,6 +178,13 @@ fuzz: $(FUZZ_STAMP)
 	@failed=0; for part in c onnx plan; do \
 	  build/fuzz/venv/bin/python -m tests.fuzz.fuzz $$part --seconds $(FUZZ_SECONDS) || failed=$$?; \
 	done; exit $$failed
+
+mutations: $(STAMP)
+	@$(BIN)/python -m tests.mutants.table --most $(MOST) -o docs/mutations.md
+
+faults: $(STAMP)
+	@$(BIN)/python -m tests.faults.table -o docs/faults.md
+	@$(BIN)/python -m tests.faults.crowds
 
 wheel: $(STAMP)
 	@rm -rf dist

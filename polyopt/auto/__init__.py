@@ -21,6 +21,7 @@ from polyopt.auto.spaces import join_spaces
 from polyopt.auto.timetiles import time_tiles
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
+from polyopt.isl import exclusive
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["affine", "auto"]
 
 
+@exclusive()
 def auto(
     scop: Scop,
     *,

@@ -41,13 +41,16 @@ def deps(program: str, *, as_json: bool) -> None:
 @program_argument
 @plan_options
 @size_option
+@click.option("--code", is_flag=True, help="Read the C back as well, and compare it.")
 @json_option
-def prove(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: bool) -> None:
+def prove(
+    program: str, choice: PlanChoice, sizes: tuple[str, ...], *, code: bool, as_json: bool
+) -> None:
     """Prove that the plan of PROGRAM computes what its source computes."""
     found = load_program(program)
     plan = choice.plan(found, parse_sizes(sizes, found))
     start = time.perf_counter()
-    proof = plan.prove()
+    proof = plan.prove(code=code)
     seconds = time.perf_counter() - start
     if as_json:
         print_json({

@@ -12,6 +12,7 @@ from polyopt.codegen.names import c_name
 from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.codegen.wrapping import needs_wrapv
+from polyopt.isl import exclusive
 
 if TYPE_CHECKING:
     from polyopt.transform.program import Program
@@ -22,8 +23,12 @@ def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = 
 
     ``name`` is the C function's; by default the Scop's.
     """
+    with exclusive():
+        return _emit(program, name or program.scop.name, notes)
+
+
+def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
     scop = program.scop
-    name = name or scop.name
     arguments = signature_of(scop)
     function = generate(program, name)
     work = flops_text(scop)

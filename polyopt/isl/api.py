@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -87,6 +89,7 @@ __all__ = [
     "budget",
     "context",
     "dim_type",
+    "exclusive",
     "parse_map",
     "parse_set",
     "parse_union_map",
@@ -100,6 +103,19 @@ def context() -> Context:
     return islpy.DEFAULT_CONTEXT
 
 
+#: isl's context, and its count of operations, are for one thread at a time
+_ONE = threading.RLock()
+# a process is forked between two uses: the child's copy is whole, and free
+os.register_at_fork(before=_ONE.acquire, after_in_parent=_ONE.release, after_in_child=_ONE.release)
+
+
+@contextmanager
+def exclusive() -> Generator[None]:
+    """Let no other thread use isl meanwhile; the same thread may ask again."""
+    with _ONE:
+        yield
+
+
 @contextmanager
 def budget(operations: int, what: str) -> Generator[None]:
     """Stop ``what`` after that many isl operations, the same on every machine.
@@ -110,6 +126,11 @@ def budget(operations: int, what: str) -> Generator[None]:
     if operations < 1:
         msg = f"{what}: a budget of {operations} isl operations; it has to be 1 or more"
         raise InvalidOptionError(msg)
+    with _ONE:
+        yield from _bounded(operations, what)
+
+
+def _bounded(operations: int, what: str) -> Generator[None]:
     ctx = context()
     outer = ctx.get_max_operations()
     if outer:

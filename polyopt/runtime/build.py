@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.target import core_count, cpu_id
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import CompilerFailedError, InvalidOptionError
 from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
+from polyopt.runtime.load import is_library
 from polyopt.runtime.toolchain import find_toolchain
 
 if TYPE_CHECKING:
@@ -88,6 +89,11 @@ def _stored(
     def build(directory: Path) -> None:
         source = directory / SOURCE
         source.write_text(program.source, encoding="utf-8")
-        toolchain.compile_library(source, directory / LIBRARY, flags)
+        made = directory / LIBRARY
+        toolchain.compile_library(source, made, flags)
+        if made.exists() and not is_library(made):
+            msg = "what the C compiler made is no library"
+            hint = "see `polyopt doctor`; another compiler is chosen with POLYOPT_CC"
+            raise CompilerFailedError(msg, hint=hint)
 
     return store.library(key, program.name, build)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
 SOURCE, LIBRARY, ENTRY = "kernel.c", "kernel.so", "entry.json"
+#: no compiler runs as long as that
+_ABANDONED_S = 24 * 3600.0
 _HINT = "set POLYOPT_CACHE to a directory that you own and can write to"
 
 
@@ -117,9 +119,10 @@ class KernelCache:
         if found.st_uid != os.geteuid():
             msg = f"the kernel cache {self.directory} belongs to another user"
             raise CacheError(msg, hint=_HINT)
-        if found.st_mode & stat.S_IWOTH:
-            msg = f"the kernel cache {self.directory} can be written by everyone"
-            raise CacheError(msg, hint=f"chmod o-w {self.directory}, or {_HINT}")
+        if found.st_mode & (stat.S_IWOTH | stat.S_IWGRP):
+            who = "everyone" if found.st_mode & stat.S_IWOTH else "its group"
+            msg = f"the kernel cache {self.directory} can be written by {who}"
+            raise CacheError(msg, hint=f"chmod go-w {self.directory}, or {_HINT}")
 
     @contextlib.contextmanager
     def _lock(self, key: str) -> Generator[None]:
@@ -140,6 +143,7 @@ class KernelCache:
             os.close(handle)
 
     def _publish(self, entry: Path, key: str, name: str, build: Callable[[Path], None]) -> None:
+        self._tidy()
         try:
             made = Path(tempfile.mkdtemp(prefix=".build-", dir=self.directory))
         except OSError as error:
@@ -150,8 +154,7 @@ class KernelCache:
             checksum = hashlib.sha256((made / LIBRARY).read_bytes()).hexdigest()
             described = {"name": name, "created": time.time(), "sha256": checksum}
             (made / ENTRY).write_text(json.dumps(described), encoding="utf-8")
-            shutil.rmtree(entry, ignore_errors=True)  # there is one only if it was damaged
-            made.replace(entry)
+            self._put(made, entry)
         except CompilerFailedError as error:
             raise self._with_source(error, made, key) from None
         except OSError as error:
@@ -159,6 +162,28 @@ class KernelCache:
             raise CacheError(msg, hint=_HINT) from None
         finally:
             shutil.rmtree(made, ignore_errors=True)
+
+    def _put(self, made: Path, entry: Path) -> None:
+        """Give a complete entry its name, unless another one came first."""
+        if entry.is_symlink():
+            entry.unlink()
+        shutil.rmtree(entry, ignore_errors=True)  # there is one only if it was damaged
+        try:
+            made.replace(entry)
+        except OSError:
+            if not _is_sound(entry):  # the locks were cleared meanwhile, and another built it
+                raise
+
+    def drop(self, library: Path) -> None:
+        """Remove the entry of a library that turned out to be none."""
+        shutil.rmtree(library.parent, ignore_errors=True)
+
+    def _tidy(self) -> None:
+        """Remove what builds left that were killed."""
+        for left in self.directory.glob(".build-*"):
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                    shutil.rmtree(left, ignore_errors=True)
 
     def _with_source(self, error: CompilerFailedError, made: Path, key: str) -> CompilerFailedError:
         """The same error, naming a copy of the C text that stays."""
@@ -174,8 +199,13 @@ class KernelCache:
 
 def _is_sound(entry: Path) -> bool:
     """Whether an entry is complete and its library is the one that was built."""
+    library = entry / LIBRARY
     try:
+        if any(part.lstat().st_uid != os.geteuid() for part in (entry, library)):
+            return False
+        if library.is_symlink() or entry.is_symlink():
+            return False
         expected = json.loads((entry / ENTRY).read_text(encoding="utf-8"))["sha256"]
-        return expected == hashlib.sha256((entry / LIBRARY).read_bytes()).hexdigest()
+        return expected == hashlib.sha256(library.read_bytes()).hexdigest()
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.codegen.target import Target, target
-from polyopt.errors import AliasError, ArgumentError
+from polyopt.errors import AliasError, ArgumentError, CompilerFailedError
 from polyopt.runtime.arrays import aligned_copy, empty_at
 from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from polyopt.runtime.timing import Timing
 
 _REMEMBERED = 64
-
+#: processes that ran kernels on several threads: this one, and those that it was forked from
+_TEAMS: set[int] = set()
 
 #: threads beyond this many would only exhaust memory
 MOST_THREADS = 4096
@@ -80,7 +81,11 @@ class Kernel:
         self._layouts: dict[object, _Layout] = {}
         self._slots = _slots(self.arguments)
         self._names = frozenset(a.name for a in self.arguments)
-        self._function = load_function(built.library, program)
+        try:
+            self._function = load_function(built.library, program)
+        except CompilerFailedError:
+            built.cache.drop(built.library)  # another compiler, or another day, may do better
+            raise
 
     @property
     def source(self) -> str:
@@ -344,14 +349,27 @@ class Kernel:
         if threads is None:
             text = os.environ.get("POLYOPT_THREADS")
             if not text:
-                return self.built.default_threads
+                return self._team(self.built.default_threads)
             threads = int(text) if text.isdigit() else 0
             origin = f"POLYOPT_THREADS={text!r}"
         else:
             origin = f"threads={threads!r}"
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ArgumentError(f"{origin} is not a number of threads", hint="it is 1 or more")
-        return min(int(threads), MOST_THREADS)
+        return self._team(min(int(threads), MOST_THREADS))
+
+    def _team(self, threads: int) -> int:
+        """The threads that may run: one in a process forked from one that had a team.
+
+        OpenMP's threads do not come along in a fork, and their runtime would wait for them.
+        """
+        if threads == 1 or not self.built.uses_openmp:
+            return threads
+        here = os.getpid()
+        if _TEAMS and here not in _TEAMS:
+            return 1
+        _TEAMS.add(here)
+        return threads
 
 
 def _slots(arguments: Sequence[Argument]) -> tuple[tuple[str, int, Argument], ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import CompilerFailedError, CompilerMissingError, InvalidOptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _CANDIDATES = ("cc", "gcc", "clang")
 #: Neither changes a value: ``errno`` and floating-point exception flags are all that is lost,
@@ -88,16 +90,7 @@ class Toolchain:
         # Messages in English and ASCII quotes, whatever the user's locale.
         environment = {**os.environ, "LC_ALL": "C"}
         try:
-            done = subprocess.run(
-                [*self.command, *arguments],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=limit,
-                check=False,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-            )
+            done = run_group([*self.command, *arguments], limit, environment)
         except subprocess.TimeoutExpired:
             msg = f"the C compiler did not finish within {limit:g} s"
             raise CompilerFailedError(
@@ -118,6 +111,41 @@ class Toolchain:
                 notes=[*lines[:_EXCERPT_LINES], *more, f"command: {shown}"],
                 hint="see `polyopt doctor`; another compiler is chosen with POLYOPT_CC",
             )
+
+
+def run_group(
+    command: Sequence[str], timeout_s: float, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command and all that it starts; nothing of it goes on after an interrupt or the limit.
+
+    Compilers start others: those would stay when only the first is stopped. Raises
+    ``subprocess.TimeoutExpired`` and ``OSError``.
+    """
+    running: subprocess.Popen[str] | None = None
+    try:
+        # an interrupt before there is a handle would leave a process that nobody knows
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            running = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=environment,
+                start_new_session=True,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        out, err = running.communicate(timeout=timeout_s)
+    except BaseException:
+        if running is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(running.pid, signal.SIGKILL)
+            running.communicate()
+        raise
+    return subprocess.CompletedProcess(command, running.returncode, out, err)
 
 
 def _timeout() -> float:
@@ -158,15 +186,7 @@ def find_toolchain(cc: str | None = None) -> Toolchain:
 @cache
 def _described(command: tuple[str, ...]) -> Toolchain:
     try:
-        done = subprocess.run(
-            [*command, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        done = run_group([*command, "--version"], 30, dict(os.environ))
     except (OSError, subprocess.SubprocessError) as error:
         msg = f"the C compiler {command[0]!r} could not be run: {error}"
         raise CompilerFailedError(msg, hint="choose another with POLYOPT_CC") from None
@@ -176,13 +196,15 @@ def _described(command: tuple[str, ...]) -> Toolchain:
 
 @cache
 def _probe_openmp(toolchain: Toolchain) -> bool:
-    with tempfile.TemporaryDirectory(prefix="polyopt-") as directory:
-        source = Path(directory, "probe.c")
-        source.write_text(_OPENMP_PROBE, encoding="ascii")
-        try:
-            toolchain.compile_library(
-                source, Path(directory, "probe.so"), ["-fopenmp"], timeout_s=60
-            )
-        except CompilerFailedError:
-            return False
+    try:
+        with tempfile.TemporaryDirectory(prefix="polyopt-") as directory:
+            source = Path(directory, "probe.c")
+            source.write_text(_OPENMP_PROBE, encoding="ascii")
+            library = Path(directory, "probe.so")
+            toolchain.compile_library(source, library, ["-fopenmp"], timeout_s=60)
+    except CompilerFailedError:
+        return False
+    except OSError as error:
+        msg = f"the C compiler could not be tried: {error.strerror}"
+        raise CompilerFailedError(msg, hint="make room, or set TMPDIR") from None
     return True

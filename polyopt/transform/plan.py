@@ -7,6 +7,7 @@ prints as the loop nest it stands for, and remembers the moves that made it.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -288,14 +289,22 @@ class Plan(Questions):
 
     # -- what it is -------------------------------------------------------------------------
 
-    def prove(self, *, operations: int = DEFAULT_BUDGET) -> Proof:
-        """Show that this plan computes what the source does.
+    def prove(self, *, operations: int = DEFAULT_BUDGET, code: bool = False) -> Proof:
+        """Show that this plan computes what the source does; with ``code`` that its C does, too.
 
         Raises the ``IllegalScheduleError`` that fits, or ``NotDecidedError`` on a spent budget.
         """
         if operations != DEFAULT_BUDGET:
-            return prove(self.program, self.original, operations=operations)
-        return self._proof
+            proof = prove(self.program, self.original, operations=operations)
+        else:
+            proof = self._proof
+        if not code:
+            return proof
+        from polyopt.codegen.emit import emit
+        from polyopt.codegen.readback import check_code
+
+        shown = check_code(self.scop, emit(self.program), operations=operations)
+        return Proof((*proof.obligations, shown))
 
     @cached_property
     def _proof(self) -> Proof:
@@ -324,7 +333,7 @@ class Plan(Questions):
         moves = [{"move": m.name, "args": m.args, "options": dict(m.options)} for m in self.moves]
         document = {"format": 1, "scop": self.scop.name, "moves": moves}
         try:
-            Path(path).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+            _write_whole(Path(path), json.dumps(document, indent=2) + "\n")
         except OSError as error:
             message = f"{path} cannot be written: {error.strerror}"
             raise InvalidOptionError(message) from None
@@ -454,6 +463,19 @@ class Plan(Questions):
         return NotPermutableError(
             message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint
         )
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    if path.exists() and not path.is_file():  # a pipe, or a terminal
+        path.write_text(text, encoding="utf-8")
+        return
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        made.write_text(text, encoding="utf-8")
+        made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)
 
 
 #: moves that only change the order of loops

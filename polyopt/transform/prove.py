@@ -36,6 +36,7 @@ from polyopt.isl import (
     tuple_name,
     union_all,
 )
+from polyopt.transform.copies import check_copies
 from polyopt.transform.parallel import Obligation, check_marks
 from polyopt.transform.show import describe
 from polyopt.transform.unrolled import check_unrolled
@@ -125,6 +126,7 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
     """
     with budget(operations, "the proof"):
         check_unrolled(program)
+        check_copies(program)
         check_operands(program, original)
         if structure(program) not in original.shown:
             check_room(program)

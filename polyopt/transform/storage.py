@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from polyopt.analysis.footprint import bounding_box
-from polyopt.errors import NotFusableError
+from polyopt.errors import IllegalScheduleError, NotFusableError
 from polyopt.isl import (
     Map,
     PwAff,
@@ -172,6 +172,9 @@ def store_depth(at: str, leaves: Iterable[Place]) -> int:
 def project_tail(prefix: Map, depth: int) -> Map:
     """``{ R -> [t_1, ..., t_depth] }`` of ``{ R -> [t_1, ...] }``."""
     extra = prefix.dim(dim_type.out) - depth
+    if extra < 0:
+        message = "a buffer is used outside of the loop that it belongs to"
+        raise IllegalScheduleError(message, hint="store() keeps a buffer where all its users are")
     return prefix.project_out(dim_type.out, depth, extra)
 
 

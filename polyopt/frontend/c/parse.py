@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast, c_lexer, c_parser
 
 from polyopt.errors import ProgramSyntaxError, TooDeepError
+from polyopt.isl import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -37,7 +37,6 @@ PROLOGUE = " ".join(
 )  # fmt: skip
 
 _DEPTH_HINT = f"nesting is taken up to {MAX_DEPTH} deep; split the code into arrays or loops"
-_LOCK = threading.RLock()
 _PYTHON_FRAMES = 40_000
 
 
@@ -111,7 +110,7 @@ def _syntax_error(message: str, locator: Locator) -> ProgramSyntaxError:
 @contextmanager
 def deep_recursion() -> Generator[None]:
     """Room for recursion over trees of the greatest depth that is taken."""
-    with _LOCK:
+    with exclusive():
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(max(before, _PYTHON_FRAMES))
         try:

@@ -15,7 +15,14 @@ from polyopt.frontend.stages.origin import origin, span_of
 from polyopt.frontend.stages.term import Term, as_term
 from polyopt.frontend.values import Where, truth, type_of
 from polyopt.ir.scop import Array
-from polyopt.isl import Set, affine_constant, affine_var, instance_space, params_space
+from polyopt.isl import (
+    Set,
+    affine_constant,
+    affine_var,
+    exclusive,
+    instance_space,
+    params_space,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
     from polyopt.isl import PwAff, Space
 
 
+@exclusive()
 def pipeline(
     outputs: Stage | Sequence[Stage], *, name: str = "pipeline", context: object = None
 ) -> Scop:

@@ -1,0 +1,151 @@
+"""Generated C, checked after the fact: read back by the C frontend and compared with its source.
+
+What the proof of a plan says nothing about (how loops are generated, unrolled, outlined, put into
+registers and vectors, and printed) is part of this: it starts from the text that the C compiler
+gets. First for all sizes (``equal.py``); where that gives no answer, by running both at small
+sizes, forwards and with all shared loops backwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.analysis.bounds import out_of_bounds
+from polyopt.analysis.dependences import DEFAULT_BUDGET
+from polyopt.analysis.interpret import interpret
+from polyopt.analysis.points import parameter_value
+from polyopt.codegen.equal import NotShownError, check_same
+from polyopt.errors import ArgumentError, InternalError, NotDecidedError, UserError
+from polyopt.frontend.c.emitted import read_emitted
+from polyopt.isl import IslError, budget, fix_param_values, params_of, sample
+from polyopt.transform.parallel import Obligation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from polyopt.codegen.program import CProgram
+    from polyopt.ir.scop import Scop
+
+#: values of the first size to try; each further size is one larger, or the same
+_SIZES = (1, 2, 3, 5, 9)
+#: elements of all arrays together beyond which sizes are too large for running step by step
+_MOST_ELEMENTS = 600
+
+
+def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> Obligation:
+    """Show that generated C leaves in every result what its source does.
+
+    ``operations`` bounds the part that is for all sizes. Raises ``InternalError`` where the C
+    computes something else, with the sizes that show it.
+    """
+    try:
+        claims = shown_for_all_sizes(scop, program, operations=operations)
+    except (NotShownError, UserError) as error:
+        runs = check_runs(scop, program)
+        reason = str(error).split("\n")[0]
+        return Obligation("code", f"the C read back gives the source's results in {runs} runs "
+                          f"(for all sizes it is not shown: {reason})")  # fmt: skip
+    return Obligation(
+        "code", f"the C read back has the source's values, for all sizes ({claims} claims)"
+    )
+
+
+def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
+    """The claims that show equality. Raises ``NotShownError`` or a ``UserError``."""
+    names = {a.name: a.c_name for a in program.arguments}
+    if any(names.get(p, p) != p for p in scop.params):
+        message = "sizes are called otherwise in C"
+        raise NotShownError(message)
+    try:
+        with budget(operations, f"the C of {program.name}"):
+            found = read_emitted(program.source, program.c_name, scop.params)
+            found = replace(found, context=scop.context)
+            outside = out_of_bounds(found)
+            if outside:
+                raise NotShownError(outside[0].message)
+            return check_same(scop, found, names)
+    except IslError as error:
+        if "maximal number of operations" in str(error):  # an outer budget
+            message = f"the C of {program.name}: not decided within the budget"
+            raise NotDecidedError(message) from None
+        raise
+
+
+def check_runs(scop: Scop, program: CProgram) -> int:
+    """Run the source and the C read back, step by step; the number of runs that agree.
+
+    Raises ``InternalError`` where results differ.
+    """
+    names = {a.name: a.c_name for a in program.arguments}
+    params = tuple(names.get(p, p) for p in scop.params)
+    runs = 0
+    for backwards in (False, True):
+        found = read_emitted(program.source, program.c_name, params, backwards=backwards)
+        for sizes in small_sizes(scop):
+            _compare(scop, found, sizes, names, backwards=backwards)
+            runs += 1
+    return runs
+
+
+def small_sizes(scop: Scop) -> Iterator[dict[str, int]]:
+    """A few sizes that the program allows, small enough to run step by step."""
+    seen: set[tuple[int, ...]] = set()
+    candidates = [
+        tuple(first + spread * k for k in range(len(scop.params)))
+        for first in _SIZES
+        for spread in (0, 1)
+    ]
+    least = sample(scop.context)
+    if least is not None:
+        known = [name for name in scop.params if name in params_of(scop.context.get_space())]
+        chosen = dict(zip(params_of(scop.context.get_space()), least["params"], strict=True))
+        candidates.append(tuple(chosen.get(p, 1) for p in scop.params) if known else ())
+    for values in candidates:
+        sizes = dict(zip(scop.params, values, strict=True))
+        if values in seen or fix_param_values(scop.context, sizes).is_empty():
+            continue
+        seen.add(values)
+        if _elements(scop, sizes) <= _MOST_ELEMENTS:
+            yield sizes
+
+
+def _elements(scop: Scop, sizes: Mapping[str, int]) -> int:
+    total = 0
+    for array in scop.arrays:
+        shape = [max(parameter_value(e, sizes), 0) for e in array.extents]
+        total += int(np.prod(shape, dtype=np.float64))
+    return total
+
+
+def _compare(
+    scop: Scop, found: Scop, sizes: Mapping[str, int], names: Mapping[str, str], *, backwards: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    given: dict[str, np.ndarray] = {}
+    for array in scop.arrays:
+        if array.role != "temp":
+            shape = [max(parameter_value(e, sizes), 0) for e in array.extents]
+            given[array.name] = rng.integers(1, 50, shape).astype(array.type.numpy_name)
+    expected = interpret(scop, sizes, given)
+    there = {names[name]: _shaped(found, names[name], values) for name, values in given.items()}
+    known = {names.get(p, p): value for p, value in sizes.items()}
+    at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+    order = ", with shared loops backwards" if backwards else ""
+    try:
+        actual = interpret(found, known, there)
+    except ArgumentError as error:
+        message = f"the C of {scop.name} does what it must not at {at}{order}: {error}"
+        raise InternalError(message) from None
+    for name, values in expected.items():
+        result = actual[names[name]].reshape(values.shape)
+        if not np.array_equal(result, values, equal_nan=values.dtype.kind == "f"):
+            message = f"the C of {scop.name} computes another {name} at {at}{order}"
+            raise InternalError(message)
+
+
+def _shaped(found: Scop, name: str, values: np.ndarray) -> np.ndarray:
+    """The values as the other program has them: single elements are arrays of one there."""
+    return values.reshape((1,)) if found.array(name).rank > values.ndim else values

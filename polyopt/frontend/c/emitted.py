@@ -1,0 +1,516 @@
+"""Generated C, read back as a Scop: what polyopt writes is read by what reads its users' C.
+
+Generated files hold a few things that programs do not: buffers from an allocator, one per thread,
+vector types, tasks, releases. Each is checked where it stands and put in terms of plain C; the
+rest goes through the frontend as it is.
+
+rewrite: ``float (*b)[W] = buffer(sizeof(float[H][W]));`` -> ``float b[H][W];``
+rewrite: ``f32x16 v = *(f32x16_at *)&a[i][0];`` -> ``float v[16]; for (l < 16) v[l] = a[i][0 + l];``
+
+With ``backwards`` the iterations of loops that threads or lanes share run in the opposite order:
+what depends on their order is then seen.
+"""
+
+# The parser's trees are copied and changed by the names of their parts, which have no types.
+# pyright: basic, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportOptionalMemberAccess=false, reportReturnType=false, reportArgumentType=false
+# pyright: reportOptionalIterable=false, reportAssignmentType=false
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast, c_generator
+
+from polyopt.errors import UnsupportedError
+from polyopt.frontend.c.locate import Locator
+from polyopt.frontend.c.lower import lower
+from polyopt.frontend.c.parse import parse
+from polyopt.frontend.c.preprocess import preprocess
+from polyopt.frontend.c.region import functions_of
+from polyopt.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from polyopt.ir.scop import Scop
+
+_VECTOR = re.compile(r"(f32|f64)x(\d+)(_at)?")
+_ELEMENT = {"f32": "float", "f64": "double"}
+_SAFELEN = re.compile(r"safelen\((\d+)\)")
+_HELPER = re.compile(r"(min|max|floordiv)_([uif]\d+)")
+#: what helpers return, as the parser's printer writes it
+_MEANINGS = {
+    "min": "(a < b) ? (a) : (b)",
+    "max": "(a > b) ? (a) : (b)",
+    "floordiv": "(a / b) - (((a % b) != 0) & ((a < 0) != (b < 0)))",
+}
+_THREAD = "omp_get_thread_num"
+#: element type, and the text of every extent
+Shape = tuple[str, tuple[str, ...]]
+
+
+def read_emitted(
+    text: str, name: str, params: Iterable[str] = (), *, backwards: bool = False
+) -> Scop:
+    """The program that a generated C file is; ``name`` is its function's, ``params`` its sizes.
+
+    Raises ``UnsupportedError`` where the file breaks a rule of generated code (a buffer that is
+    not released, an array passed as another shape), and the frontend's errors.
+    """
+    source = Source(f"{name}.c", text)
+    program = preprocess(source, {"_OPENMP": 1})
+    locator = Locator(program)
+    tree = parse(program, locator)
+    functions = functions_of(tree)
+    tasks = {key: f for key, f in functions.items() if _is_task(f)}
+    kernel = functions[name]
+    reader = _Reader(tasks, functions, locator, backwards)
+    kept = [
+        node
+        for node in tree.ext
+        if not (isinstance(node, c_ast.FuncDef) and node.decl.name in {*tasks, name, "buffer"})
+        and not (isinstance(node, c_ast.Decl) and node.name == name)
+    ]
+    tree = c_ast.FileAST([*kept, *map(reader.task, tasks.values()), reader.kernel(kernel)])
+    return lower(tree, program, locator, name, tuple(params))
+
+
+def _is_task(function: c_ast.FuncDef) -> bool:
+    kind = function.decl.type.type
+    return isinstance(kind, c_ast.TypeDecl) and kind.type.names == ["void"]
+
+
+@dataclass(eq=False)
+class _Reader:
+    """Rewrites functions; raises where one breaks the rules of generated code."""
+
+    tasks: Mapping[str, c_ast.FuncDef]
+    helpers: Mapping[str, c_ast.FuncDef]
+    locator: Locator
+    backwards: bool
+    #: arrays in scope by name
+    shapes: dict[str, Shape] = field(default_factory=dict[str, "Shape"])
+    #: allocations that hold a buffer per thread: the type of one
+    pools: dict[str, c_ast.Node] = field(default_factory=dict[str, "c_ast.Node"])
+    allocated: list[str] = field(default_factory=list[str])
+    tested: set[str] = field(default_factory=set[str])
+    released: list[str] = field(default_factory=list[str])
+    #: vectors in scope by name, with their lanes
+    vectors: dict[str, int] = field(default_factory=dict[str, int])
+    numbers: int = 0
+
+    def _refuse(self, node: c_ast.Node, message: str) -> Exception:
+        return self.locator.error(UnsupportedError, node, message)
+
+    # -- functions --------------------------------------------------------------------------
+
+    def kernel(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
+        """The kernel without its threads, and with its allocations as arrays."""
+        self.shapes = _parameters(function)
+        body = self._compound(function.body)
+        for names, what in ((self.tested, "tested"), (self.released, "released")):
+            if sorted(names) != sorted(self.allocated):
+                odd = ", ".join(sorted({*names} ^ {*self.allocated})) or "a buffer"
+                raise self._refuse(function.decl, f"{odd} is not {what} once")
+        changed = copy.copy(function)
+        changed.body = body
+        return self._without_pointers(changed)
+
+    def task(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
+        """A task's body in plain C."""
+        self.shapes = _parameters(function)
+        changed = copy.copy(function)
+        changed.body = self._compound(function.body)
+        return changed
+
+    def _without_pointers(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
+        """``float *x`` as ``float x[1]``: what a kernel writes may be a single element."""
+        decl, kind = copy.copy(function.decl), copy.copy(function.decl.type)
+        kind.args, decl.type = copy.copy(kind.args), kind
+        listed: list[c_ast.Node] = []
+        for node in kind.args.params:
+            if node.name == "threads":
+                continue
+            new = copy.copy(node)
+            if isinstance(node.type, c_ast.PtrDecl):
+                new.type = c_ast.ArrayDecl(node.type.type, _constant(1), [], node.coord)
+            listed.append(new)
+        kind.args.params = listed
+        changed = copy.copy(function)
+        changed.decl = decl
+        return changed
+
+    # -- statements -------------------------------------------------------------------------
+
+    def _compound(self, node: c_ast.Node) -> c_ast.Compound:
+        items = node.block_items or [] if isinstance(node, c_ast.Compound) else [node]
+        shapes, vectors = dict(self.shapes), dict(self.vectors)
+        result: list[c_ast.Node] = []
+        pragma = ""
+        for item in items:
+            if isinstance(item, c_ast.Pragma):
+                pragma = item.string
+                continue
+            result += self._statement(item, pragma)
+            pragma = ""
+        self.shapes, self.vectors = shapes, vectors
+        return c_ast.Compound(result, node.coord)
+
+    def _statement(self, node: c_ast.Node, pragma: str) -> list[c_ast.Node]:
+        match node:
+            case c_ast.Compound():
+                return [self._compound(node)]
+            case c_ast.For():
+                return [self._for(node, pragma)]
+            case c_ast.If():
+                return self._if(node)
+            case c_ast.Decl():
+                return self._decl(node)
+            case c_ast.Assignment():
+                return self._assign(node)
+            case c_ast.FuncCall() if _called(node) == "free":
+                self.released += _names(node.args)
+                return []
+            case c_ast.FuncCall() if _called(node) in self.tasks:
+                return self._call(node)
+            case c_ast.Return():
+                return [] if isinstance(node.expr, c_ast.Constant) else [node]
+            case _:
+                return [self._plain(node)]
+
+    def _if(self, node: c_ast.If) -> list[c_ast.Node]:
+        body = node.iftrue.block_items or [] if isinstance(node.iftrue, c_ast.Compound) else []
+        if any(isinstance(item, c_ast.Return) for item in body):
+            freed = [n for item in body if isinstance(item, c_ast.FuncCall) for n in _names(item)]
+            if sorted(n for n in freed if n != "free") != sorted(self.allocated):
+                raise self._refuse(node, "not all buffers are released where one is missing")
+            self.tested |= set(_names(node.cond))
+            return []
+        if len(body) == 1 and isinstance(body[0], c_ast.Assignment):
+            target = body[0].lvalue
+            if isinstance(target, c_ast.ID) and target.name == "threads":
+                return []
+        changed = copy.copy(node)
+        changed.cond = self._plain(node.cond)
+        changed.iftrue = self._compound(node.iftrue)
+        changed.iffalse = None if node.iffalse is None else self._compound(node.iffalse)
+        return [changed]
+
+    def _for(self, node: c_ast.For, pragma: str) -> c_ast.Node:
+        changed = copy.copy(node)
+        changed.init, changed.cond = self._plain(node.init), self._plain(node.cond)
+        changed.stmt = self._compound(node.stmt)
+        if not self.backwards or not pragma.startswith("omp"):
+            return changed
+        found = _SAFELEN.search(pragma)
+        return self._turned(changed, int(found[1]) if found else 0)
+
+    def _turned(self, loop: c_ast.For, group: int) -> c_ast.Node:
+        """The loop with its iterations, or those of each group of so many, backwards."""
+        known, start = loop.init.decls[0].name, loop.init.decls[0].init
+        iterator = self._fresh(known)  # other loops have one of that name
+        loop = _renamed(loop, known, iterator)
+        bound, step = loop.cond.right, _step(loop.next)
+        span = _binary("/", _binary("-", bound, start), _constant(step))
+        inner = self._fresh("back")
+        number: c_ast.Node = c_ast.ID(inner)
+        if group:
+            outer = self._fresh("group")
+            number = _binary("+", _binary("*", _constant(group), c_ast.ID(outer)), number)
+        value = _binary("+", start, _binary("*", _constant(step), number))
+        body = c_ast.Compound(
+            [_integer(iterator, value), c_ast.If(loop.cond, loop.stmt, None, loop.coord)]
+        )
+        last = _constant(group - 1) if group else span
+        down = c_ast.UnaryOp("p--", c_ast.ID(inner))
+        condition = _binary(">=", c_ast.ID(inner), _constant(0))
+        init = c_ast.DeclList([_integer(inner, last)])
+        turned = c_ast.For(init, condition, down, body, loop.coord)
+        if not group:
+            return turned
+        groups = _binary("/", span, _constant(group))
+        condition = _binary("<=", c_ast.ID(outer), groups)
+        up = c_ast.UnaryOp("p++", c_ast.ID(outer))
+        init = c_ast.DeclList([_integer(outer, _constant(0))])
+        return c_ast.For(init, condition, up, c_ast.Compound([turned]), loop.coord)
+
+    # -- buffers ----------------------------------------------------------------------------
+
+    def _decl(self, node: c_ast.Decl) -> list[c_ast.Node]:
+        init = node.init
+        if isinstance(init, c_ast.FuncCall) and _called(init) == "buffer":
+            return self._allocation(node, init)
+        if isinstance(init, c_ast.ArrayRef) and _is_thread(init.subscript):
+            return [self._private(node, init.name.name)]
+        lanes = _lanes(node.type)
+        if lanes:
+            return self._vector(node, lanes)
+        if isinstance(node.type, c_ast.ArrayDecl):
+            self.shapes[node.name] = _shape(node.type)
+            node = copy.copy(node)
+            node.align = []
+            return [node]
+        return [self._plain(node)]
+
+    def _allocation(self, node: c_ast.Decl, call: c_ast.FuncCall) -> list[c_ast.Node]:
+        """A pointer to memory of some size, as an array; a pool has no array of its own."""
+        size = call.args.exprs[0]
+        if not (isinstance(size, c_ast.UnaryOp) and size.op == "sizeof"):
+            raise self._refuse(node, f"{node.name} is allocated without its type")
+        whole, inner = size.expr.type, node.type.type
+        if not isinstance(whole, c_ast.ArrayDecl) or _shape(inner) != _shape(whole.type):
+            raise self._refuse(node, f"{node.name} is allocated as another type than its own")
+        self.allocated.append(node.name)
+        if _text(whole.dim) == "threads":
+            self.pools[node.name] = whole.type
+            return []
+        return [self._array(node.name, whole, node)]
+
+    def _private(self, node: c_ast.Decl, pool: str) -> c_ast.Node:
+        """A thread's buffer, fresh in each iteration."""
+        kind = self.pools[pool]
+        pointed = node.type.type
+        if not isinstance(kind, c_ast.ArrayDecl) or _shape(pointed) != _shape(kind.type):
+            raise self._refuse(node, f"{node.name} is not what {pool} holds")
+        return self._array(node.name, kind, node)
+
+    def _array(self, name: str, kind: c_ast.Node, place: c_ast.Node) -> c_ast.Decl:
+        self.shapes[name] = _shape(kind)
+        return c_ast.Decl(name, [], [], [], [], _named(kind, name), None, None, place.coord)
+
+    # -- tasks ------------------------------------------------------------------------------
+
+    def _call(self, call: c_ast.FuncCall) -> list[c_ast.Node]:
+        """A task's call, checked: arrays keep their shapes, and none is passed twice."""
+        task = self.tasks[_called(call)]
+        formals = task.decl.type.args.params
+        actuals = call.args.exprs
+        wanted = _parameters(task)
+        before: list[c_ast.Node] = []
+        passed: list[c_ast.Node] = []
+        given: dict[str, str] = {}
+        for formal, actual in zip(formals, actuals, strict=True):
+            if isinstance(actual, c_ast.ArrayRef) and _is_thread(actual.subscript):
+                name = self._fresh(formal.name)
+                before.append(self._array(name, self.pools[actual.name.name], call))
+                passed.append(c_ast.ID(name, call.coord))
+            else:
+                passed.append(actual)
+            given[formal.name] = _text(passed[-1])
+        arrays = [given[name] for name in wanted]
+        if len(set(arrays)) < len(arrays):
+            raise self._refuse(call, f"{task.decl.name} gets one array twice")
+        for name, shape in wanted.items():
+            sizes = {word for extent in shape[1] for word in re.findall(r"[A-Za-z_]\w*", extent)}
+            other = [size for size in sizes if given.get(size, size) != size]
+            if self.shapes.get(given[name]) != shape or other:
+                raise self._refuse(call, f"{name} is passed as another shape than its own")
+        changed = copy.copy(call)
+        changed.args = c_ast.ExprList(passed, call.args.coord)
+        return [*before, changed]
+
+    # -- vectors ----------------------------------------------------------------------------
+
+    def _vector(self, node: c_ast.Decl, lanes: int) -> list[c_ast.Node]:
+        """A vector as an array of its lanes."""
+        element = _ELEMENT[_VECTOR.fullmatch(node.type.type.names[0])[1]]  # type: ignore[index]
+        kind = c_ast.TypeDecl(node.name, [], None, c_ast.IdentifierType([element]))
+        array = c_ast.ArrayDecl(kind, _constant(lanes), [], node.coord)
+        self.vectors[node.name] = lanes
+        declared = c_ast.Decl(node.name, [], [], [], [], array, None, None, node.coord)
+        if node.init is None:
+            return [declared]
+        target = c_ast.ID(node.name, node.coord)
+        return [declared, self._each_lane(target, node.init, lanes, node)]
+
+    def _assign(self, node: c_ast.Assignment) -> list[c_ast.Node]:
+        lanes = self._lanes_of(node.lvalue)
+        if lanes:
+            return [self._each_lane(node.lvalue, node.rvalue, lanes, node)]
+        return [self._plain(node)]
+
+    def _lanes_of(self, target: c_ast.Node) -> int:
+        if isinstance(target, c_ast.ID):
+            return self.vectors.get(target.name, 0)
+        kind = _vector_at(target)
+        return kind[1] if kind else 0
+
+    def _each_lane(
+        self, target: c_ast.Node, value: c_ast.Node, lanes: int, place: c_ast.Node
+    ) -> c_ast.Node:
+        lane = self._fresh("lane")
+        one = c_ast.Assignment("=", self._plain(target, lane), self._plain(value, lane))
+        one.coord = place.coord
+        condition = _binary("<", c_ast.ID(lane), _constant(lanes))
+        step = c_ast.UnaryOp("p++", c_ast.ID(lane))
+        init = c_ast.DeclList([_integer(lane, _constant(0))])
+        return c_ast.For(init, condition, step, c_ast.Compound([one]), place.coord)
+
+    def _plain(self, node: c_ast.Node, lane: str = "") -> c_ast.Node:
+        """An expression without vectors: its value in one lane."""
+        found = _vector_at(node)
+        if found:
+            if not lane:
+                raise self._refuse(node, "a vector where a number is needed")
+            element = copy.copy(self._plain(found[0]))
+            element.subscript = _binary("+", element.subscript, c_ast.ID(lane))
+            return element
+        if isinstance(node, c_ast.ID) and node.name in self.vectors:
+            if not lane:
+                raise self._refuse(node, "a vector where a number is needed")
+            return c_ast.ArrayRef(node, c_ast.ID(lane), node.coord)
+        if isinstance(node, c_ast.FuncCall) and (helper := _HELPER.fullmatch(_called(node))):
+            values = [self._plain(a, lane) for a in node.args.exprs]
+            return self._helped(helper[1], helper[2], values, node)
+        if isinstance(node, c_ast.UnaryOp) and node.op == "*":
+            return c_ast.ArrayRef(self._plain(node.expr), _constant(0), node.coord)
+        changed = copy.copy(node)
+        for name, child in node.children():
+            new = self._plain(child, lane)
+            if new is not child:
+                _put(changed, name, new)
+        return changed
+
+    def _helped(
+        self, operation: str, type_: str, values: list[c_ast.Node], node: c_ast.FuncCall
+    ) -> c_ast.Node:
+        """A helper's call in the terms that the frontend has for it, once its text is checked."""
+        name = _called(node)
+        meaning = _MEANINGS.get(operation)
+        helper = self.helpers.get(name)
+        if (
+            meaning is None
+            or helper is None
+            or _text(helper.body) != f"{{\n  return {meaning};\n}}\n"
+        ):
+            return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
+        if operation == "floordiv":
+            return _floored(*values) if type_ == "i64" else node
+        if type_ == "i64":  # in bounds of loops: the choice itself gives simpler sets
+            return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
+        extremum = {"f32": f"f{operation}f", "f64": f"f{operation}"}.get(type_, operation)
+        kind = helper.decl.type.type
+        if not type_.startswith("f"):
+            values = [c_ast.Cast(c_ast.Typename(None, [], None, kind), v, v.coord) for v in values]
+        return c_ast.FuncCall(c_ast.ID(extremum), c_ast.ExprList(values), node.coord)
+
+    def _fresh(self, stem: str) -> str:
+        self.numbers += 1
+        return f"{stem}__{self.numbers}"
+
+
+_TEXT = c_generator.CGenerator()
+
+
+def _text(node: c_ast.Node | None) -> str:
+    return "" if node is None else _TEXT.visit(node)
+
+
+def _shape(kind: c_ast.Node) -> Shape:
+    """The element and the extents of an array type; a number has none."""
+    extents: list[str] = []
+    while isinstance(kind, (c_ast.ArrayDecl, c_ast.PtrDecl)):
+        extents.append(_text(kind.dim) if isinstance(kind, c_ast.ArrayDecl) else "1")
+        kind = kind.type
+    return " ".join(kind.type.names), tuple(extents)
+
+
+def _parameters(function: c_ast.FuncDef) -> dict[str, Shape]:
+    """The arrays among a function's parameters."""
+    arrays = (c_ast.ArrayDecl, c_ast.PtrDecl)
+    listed = function.decl.type.args.params
+    return {p.name: _shape(p.type) for p in listed if isinstance(p.type, arrays)}
+
+
+def _named(kind: c_ast.Node, name: str) -> c_ast.Node:
+    """A nameless type as the type of a variable."""
+    changed = copy.copy(kind)
+    if isinstance(changed, c_ast.TypeDecl):
+        changed.declname = name
+    else:
+        changed.type = _named(kind.type, name)
+    return changed
+
+
+def _called(call: c_ast.FuncCall) -> str:
+    return call.name.name if isinstance(call.name, c_ast.ID) else ""
+
+
+def _names(node: c_ast.Node | None) -> list[str]:
+    if node is None:
+        return []
+    if isinstance(node, c_ast.ID):
+        return [node.name]
+    return [name for _, child in node.children() for name in _names(child)]
+
+
+def _is_thread(node: c_ast.Node) -> bool:
+    return isinstance(node, c_ast.FuncCall) and _called(node) == _THREAD
+
+
+def _lanes(kind: c_ast.Node) -> int:
+    """How many numbers a declared type holds, where it is a vector type; else 0."""
+    if not isinstance(kind, c_ast.TypeDecl) or not isinstance(kind.type, c_ast.IdentifierType):
+        return 0
+    found = _VECTOR.fullmatch(kind.type.names[0])
+    return int(found[2]) if found else 0
+
+
+def _vector_at(node: c_ast.Node) -> tuple[c_ast.ArrayRef, int] | None:
+    """``a[i]`` and 16, of ``*(f32x16_at *)&a[i]``."""
+    match node:
+        case c_ast.UnaryOp(op="*", expr=c_ast.Cast() as cast):
+            pointed = cast.to_type.type
+            lanes = _lanes(pointed.type) if isinstance(pointed, c_ast.PtrDecl) else 0
+            element = cast.expr.expr if isinstance(cast.expr, c_ast.UnaryOp) else None
+            if lanes and isinstance(element, c_ast.ArrayRef):
+                return element, lanes
+    return None
+
+
+def _step(node: c_ast.Node) -> int:
+    return int(node.rvalue.value) if isinstance(node, c_ast.Assignment) else 1
+
+
+def _binary(sign: str, left: c_ast.Node, right: c_ast.Node) -> c_ast.BinaryOp:
+    return c_ast.BinaryOp(sign, left, right, left.coord or right.coord)
+
+
+def _renamed(node: c_ast.Node, name: str, new: str) -> c_ast.Node:
+    if isinstance(node, c_ast.ID):
+        return c_ast.ID(new, node.coord) if node.name == name else node
+    changed = copy.copy(node)
+    for place, child in node.children():
+        _put(changed, place, _renamed(child, name, new))
+    return changed
+
+
+def _floored(value: c_ast.Node, by: c_ast.Node) -> c_ast.Node:
+    """``floordiv_i64(value, by)`` for a positive constant, in C's own operations."""
+    rest = _binary("%", _binary("+", _binary("%", value, by), by), by)
+    return _binary("/", _binary("-", value, rest), by)
+
+
+def _constant(value: int) -> c_ast.Node:
+    return c_ast.Constant("int", str(value))
+
+
+def _integer(name: str, value: c_ast.Node) -> c_ast.Decl:
+    """``int64_t name = value;``."""
+    kind = c_ast.TypeDecl(name, [], None, c_ast.IdentifierType(["int64_t"]))
+    return c_ast.Decl(name, [], [], [], [], kind, value, None, value.coord)
+
+
+def _put(node: c_ast.Node, name: str, child: c_ast.Node) -> None:
+    """Put a child in the place that ``children`` gives a name to: ``left`` or ``exprs[1]``."""
+    found = re.fullmatch(r"(\w+)\[(\d+)\]", name)
+    if found is None:
+        setattr(node, name, child)
+        return
+    listed = list(getattr(node, found[1]))
+    listed[int(found[2])] = child
+    setattr(node, found[1], listed)

@@ -1,0 +1,183 @@
+"""What becomes of a mutant: refused, disproved, equivalent, or (never) taken though it is wrong.
+
+Plans and their storage are judged by the proof, trees and code by reading the C back. What they
+accept is judged once more by what shares nothing with them: plans by the executor of
+tests/oracle/transformed.py, C by a compiler and by running it, both against the interpreter and
+at sizes that cross the borders of tiles.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyopt.analysis.interpret import interpret
+from polyopt.codegen import generate as generating
+from polyopt.codegen.c import print_c
+from polyopt.codegen.emit import emit
+from polyopt.codegen.readback import check_code
+from polyopt.errors import ArgumentError, CompilerFailedError, PolyoptError
+from polyopt.runtime.kernel import compile_kernel
+from polyopt.transform.prove import prove
+from polyopt.transform.tree import loops_of
+from tests.oracle.transformed import random_arrays, run_plan
+
+from .kinds import spread
+from .trees import readable, written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from polyopt.codegen.program import CProgram
+    from polyopt.runtime.kernel import Kernel
+
+    from .kinds import Kind
+    from .subjects import Subject
+
+#: isl operations for one proof: mutants that take more are refused as not decided
+OPERATIONS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``refused`` by what makes things of it, ``disproved``, ``equivalent`` or ``survived``."""
+
+    kind: Kind
+    subject: str
+    outcome: str
+    detail: str = ""
+
+
+def judged(kind: Kind, subject: Subject, folder: Path, most: int) -> Iterator[Verdict]:
+    """The verdicts on at most so many mutants of a kind."""
+    judge = {"plan": _plan, "storage": _plan, "tree": _tree, "code": _code}[kind.layer]
+    for mutant in spread(list(_mutants(kind, subject)), most):
+        outcome, detail = _apart(lambda m=mutant: judge(subject, m, folder))
+        yield Verdict(kind, subject.name, outcome, detail)
+
+
+def _apart(judge: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+    """A verdict from a process of its own: isl does not survive all that it is given here."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, "\n".join(judge())[:4000].encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        outcome, _, detail = told.read().partition("\n")
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return (outcome, detail) if outcome else ("refused", f"exit status {status}")
+
+
+def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:
+    program = subject.plan.program
+    if kind.layer in {"plan", "storage"}:
+        yield from kind.make(program)
+    elif kind.layer == "tree":
+        if any(loop.mark == "registers" for loop in loops_of(program.tree)):
+            return  # these trees are made of more than the plan's copies, with names isl cannot read
+        yield from kind.make(generating.materialize(readable(program)))
+    else:
+        yield from kind.make(generating.generate(program, program.scop.name))
+
+
+def _plan(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
+    # without what the proof remembers of right plans: a wrong buffer is none that moves can ask for
+    original = replace(subject.plan.original, shown={})
+    try:
+        prove(mutant, original, operations=OPERATIONS)
+    except PolyoptError as error:
+        return "disproved", error.code
+    except (LookupError, StopIteration, TypeError, ValueError) as error:
+        return "refused", type(error).__name__  # a value that no move makes
+    plan = replace(subject.plan, program=mutant, moves=())
+    # the executor has no operations in buffers: the compiled kernel says of those
+    for sizes in () if any(s.above for s in mutant.stores) else subject.sizes:
+        arrays = random_arrays(plan.scop, sizes)
+        expected = interpret(plan.scop, sizes, arrays)
+        try:
+            actual = run_plan(mutant, sizes, arrays)
+        except ArgumentError as error:
+            return "survived", str(error)
+        for name, values in expected.items():
+            if not np.array_equal(values, actual[name]):
+                return "survived", f"the executor finds another {name} at {sizes}"
+    try:
+        program = emit(mutant)
+    except PolyoptError as error:
+        return "refused", error.code
+    try:
+        check_code(plan.scop, program, operations=OPERATIONS)
+    except PolyoptError as error:
+        return "survived", f"its C is not the source's: {error}"
+    return _compiled(subject, program, folder)
+
+
+def _tree(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
+    try:
+        schedule = written(mutant)
+        with _patched(generating, "materialize", lambda _program, **_options: schedule):
+            program = emit(readable(subject.plan.program))
+    except Exception as error:  # noqa: BLE001  (any end but C is a refusal)
+        return "refused", type(error).__name__
+    return _read_back(subject, program, folder)
+
+
+def _code(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
+    program = emit(subject.plan.program)
+    return _read_back(subject, replace(program, source=print_c(mutant)), folder)
+
+
+def _read_back(subject: Subject, program: CProgram, folder: Path) -> tuple[str, str]:
+    try:
+        check_code(subject.plan.scop, program, operations=OPERATIONS)
+    except PolyoptError as error:
+        return "disproved", error.code
+    return _compiled(subject, program, folder)
+
+
+def _compiled(subject: Subject, program: CProgram, folder: Path) -> tuple[str, str]:
+    scop = subject.plan.scop
+    try:
+        kernel = compile_kernel(program, scop.context, cache=folder)
+    except CompilerFailedError as error:
+        return "refused", error.code
+    # in a process of its own: what is wrong may leave its arrays
+    child = os.fork()
+    if not child:
+        os._exit(_differs(subject, kernel))
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        return "survived", f"the compiled kernel differs (exit status {status})"
+    return "equivalent", ""
+
+
+def _differs(subject: Subject, kernel: Kernel) -> int:
+    scop = subject.plan.scop
+    for sizes in subject.sizes:
+        arrays = random_arrays(scop, sizes)
+        expected = interpret(scop, sizes, arrays)
+        for threads in (1, 3):
+            given = {name: values.copy() for name, values in arrays.items()}
+            out = {name: given[name] for name in expected}
+            rest = {name: values for name, values in given.items() if name not in out}
+            kernel(**rest, **sizes, out=out, threads=threads)
+            if any(not np.array_equal(values, given[n]) for n, values in expected.items()):
+                return 1
+    return 0
+
+
+@contextmanager
+def _patched(where: Any, name: str, value: Any):
+    before = getattr(where, name)
+    setattr(where, name, value)
+    try:
+        yield
+    finally:
+        setattr(where, name, before)

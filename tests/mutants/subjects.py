@@ -1,0 +1,117 @@
+"""The right plans that mutants are made of: small tiles, so that small sizes cross borders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import polyopt as po
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+BLUR = """
+void blur(int H, int W, const float img[H][W], float out[H - 2][W - 2])
+{
+    float bx[H][W - 2];
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W - 2; x++)
+            bx[y][x] = img[y][x] + img[y][x + 1] + 2 * img[y][x + 2];
+    for (int y = 0; y < H - 2; y++)
+        for (int x = 0; x < W - 2; x++)
+            out[y][x] = bx[y][x] - bx[y + 1][x] + 3 * bx[y + 2][x];
+}
+"""
+SWEEP = """
+void sweep(int N, float a[N][N], float last[N])
+{
+    for (int i = 1; i < N; i++)
+        for (int j = 1; j < N; j++)
+            a[i][j] = a[i - 1][j] + 2 * a[i][j - 1];
+    for (int k = 0; k < N; k++)
+        last[k] = a[N - 1][k] - a[k][N - 1];
+}
+"""
+GEMM = """
+void gemm(int M, int N, int K, float alpha, const float A[M][K], const float B[K][N],
+    float C[M][N])
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            C[i][j] = 2 * C[i][j];
+            for (int k = 0; k < K; k++)
+                C[i][j] += alpha * A[i][k] * B[k][j];
+        }
+}
+"""
+CLAMPED = """
+void clamped(int H, int W, const unsigned short img[H][W], unsigned short out[H][W])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++) {
+            int low = x > 0 ? img[y][x - 1] : img[y][0];
+            int high = x < W - 1 ? img[y][x + 1] : img[y][W - 1];
+            out[y][x] = (low + 2 * img[y][x] + high) / 4;
+        }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A program, the moves of a plan, and sizes for running what is accepted."""
+
+    name: str
+    text: str
+    moves: Callable[[po.Plan], po.Plan]
+    sizes: tuple[Mapping[str, int], ...]
+
+    @cached_property
+    def plan(self) -> po.Plan:
+        """The right plan."""
+        return self.moves(po.Plan(po.parse_c(self.text)))
+
+
+def _tiled(plan: po.Plan) -> po.Plan:
+    plan = plan.tile("out", y=4, x=8).fuse("bx", into="out")
+    return plan.parallelize("out.y_tile").vectorize("out.x", 4)
+
+
+def _sliding(plan: po.Plan) -> po.Plan:
+    return plan.tile("out", y=6).fuse("bx", into="out", storage="sliding").vectorize("out.x")
+
+
+def _jammed(plan: po.Plan) -> po.Plan:
+    plan = plan.inline("bx").unroll_and_jam("out.y", 2)
+    return plan.vectorize("out.x").parallelize("out.y_jam")
+
+
+def _skewed(plan: po.Plan) -> po.Plan:
+    return plan.skew("a.j", by="a.i").tile("a", i=3, j=4)
+
+
+def _packed(plan: po.Plan) -> po.Plan:
+    plan = plan.distribute("C.i", at="C_1").tile("C_1", i=2, k=6, j=4)
+    plan = plan.reorder("C.i_tile", "C.k_tile", "C.j_tile", "C.k", "C.i", "C.j")
+    plan = plan.pack("A", at="C.k_tile", scaled=True).pack("B", at="C.j_tile")
+    plan = plan.unroll("C.i").vectorize("C.j", 4).registers("C.k")
+    return plan.parallelize("C.i_tile")
+
+
+def _separate(plan: po.Plan) -> po.Plan:
+    plan = plan.tile("out", y=2, x=4).separate("out.x").vectorize("out.x")
+    return plan.parallelize("out.y_tile")
+
+
+_IMAGE = ({"H": 3, "W": 3}, {"H": 9, "W": 10}, {"H": 12, "W": 19})
+SUBJECTS = (
+    Subject("fused tiles", BLUR, _tiled, _IMAGE),
+    Subject("sliding window", BLUR, _sliding, _IMAGE),
+    Subject("inlined and jammed", BLUR, _jammed, _IMAGE),
+    Subject("skewed tiles", SWEEP, _skewed, ({"N": 2}, {"N": 8}, {"N": 11})),
+    Subject(
+        "packed registers", GEMM, _packed, ({"M": 1, "N": 2, "K": 1}, {"M": 5, "N": 7, "K": 8})
+    ),
+    Subject("borders apart", CLAMPED, _separate, ({"H": 1, "W": 1}, {"H": 5, "W": 11})),
+)

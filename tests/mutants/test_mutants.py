@@ -1,0 +1,59 @@
+"""A few mutants of many kinds: wrong ones are stopped. ``make mutations`` judges them all."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.codegen.emit import emit
+from polyopt.codegen.readback import check_code, shown_for_all_sizes
+
+from .judge import judged
+from .subjects import SUBJECTS
+from .table import KINDS
+
+#: fault -> the plan that shows it, where it is not equivalent
+CHOSEN = {
+    "the last instance left out": "fused tiles",
+    "instances beyond the domain": "fused tiles",
+    "another operation": "inlined and jammed",
+    "operands exchanged": "sliding window",
+    "a body backwards": "fused tiles",
+    "an extent one less": "fused tiles",
+    "a smaller fold": "sliding window",
+    "two buffers of one name": "packed registers",
+    "more operations in a pack": "fused tiles",
+    "a sequence backwards": "fused tiles",
+    "a loop starts one later": "inlined and jammed",
+    "a loop ends one later": "inlined and jammed",
+    "a test left out": "inlined and jammed",
+    "minus for plus": "fused tiles",
+    "another element read": "sliding window",
+}
+
+
+def test_there_are_kinds_enough():
+    assert len({(kind.layer, kind.name) for kind in KINDS}) == len(KINDS) >= 30
+    assert {kind.layer for kind in KINDS} == {"plan", "storage", "tree", "code"}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_wrong_one_is_stopped(name, tmp_path):
+    kind = next(k for k in KINDS if k.name == name)
+    subject = next(s for s in SUBJECTS if s.name == CHOSEN[name])
+    (verdict,) = judged(kind, subject, tmp_path, 1)
+    assert verdict.outcome in {"disproved", "refused"}, verdict.detail
+
+
+@pytest.mark.parametrize(
+    "subject", [s for s in SUBJECTS if s.name != "skewed tiles"], ids=lambda s: s.name
+)
+def test_the_right_code_is_shown_for_all_sizes(subject):
+    plan = subject.plan
+    assert shown_for_all_sizes(plan.scop, emit(plan.program)) > 0
+
+
+def test_what_is_not_shown_for_all_sizes_is_run_at_small_ones():
+    plan = SUBJECTS[3].plan
+    found = check_code(plan.scop, emit(plan.program), operations=1)
+    assert "not shown" in found.detail
+    assert "runs" in found.detail
