@@ -15,7 +15,7 @@ TORCH_STAMP := build/torch/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
-.PHONY: all help test test-torch test-browser lint format ruff types imports tests demo notebooks
+.PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
 .PHONY: docs gallery bench compile-time peers peers-affine soak wheel clean .venv
 
 all: test
@@ -24,6 +24,7 @@ help:
 	@echo "make test       lint, types, layers and tests"
 	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
 	@echo "make test-browser  open a program's page in headless Chromium (BROWSER=...)"
+	@echo "make test-remarks  every loop and pair of every kernel has a remark"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
@@ -102,6 +103,10 @@ test-torch: $(TORCH_STAMP)
 # The pages of programs in a real browser: apart from the tests, which need none.
 test-browser: $(STAMP)
 	@$(BIN)/python -m tests.browser.check $(BROWSER)
+
+# Every kernel's automatic and unfused plan; the tests take some of them.
+test-remarks: $(STAMP)
+	@$(BIN)/python -m tests.remarks.check
 
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix || true

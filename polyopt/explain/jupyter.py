@@ -55,7 +55,7 @@ def table(
     return f'<table style="{style}">{top}<tbody>{body}</tbody></table>'
 
 
-def _more(count: int, where: str) -> str:
+def more(count: int, where: str) -> str:
     """What stands below a table that was cut: cells of a notebook stay small."""
     return f"<div>and {count - MOST_ROWS:,} more: {where}</div>" if count > MOST_ROWS else ""
 
@@ -65,7 +65,8 @@ def code(text: str) -> str:
     return f'<pre style="line-height:1.3;margin:4px 0">{escape(text)}</pre>'
 
 
-def _named(title: str, body: str) -> str:
+def named(title: str, body: str) -> str:
+    """HTML under a title."""
     return f'<div><div style="font-weight:bold">{escape(title)}</div>{body}</div>'
 
 
@@ -85,7 +86,7 @@ def dependences_html(found: Dependences) -> str:
     if not rows:
         return "<div>no dependences</div>"
     body = table(["kind", "source", "sink", "array", "distance", "witness"], rows)
-    return body + _more(len(every), ".rows() has them all")
+    return body + more(len(every), ".rows() has them all")
 
 
 def plan_html(plan: Plan) -> str:
@@ -93,13 +94,13 @@ def plan_html(plan: Plan) -> str:
     from polyopt.explain.draw import draw_tree
 
     script = f"<details><summary>script</summary>{code(plan.script)}</details>"
-    return _named(f"plan for {plan.scop.name}", draw_tree(plan).svg + script)
+    return named(f"plan for {plan.scop.name}", draw_tree(plan).svg + script)
 
 
 def proof_html(proof: Proof) -> str:
     """What was shown, an obligation a row."""
     rows = [[escape(o.name), escape(o.detail)] for o in proof.obligations]
-    return _named("proved: the plan's dataflow is the source's", table(["", ""], rows))
+    return named("proved: the plan's dataflow is the source's", table(["", ""], rows))
 
 
 def cost_html(cost: Cost) -> str:
@@ -127,14 +128,14 @@ def cost_html(cost: Cost) -> str:
         for s in cost.scratch
     ]  # fmt: skip
     body = table(["", "unfused", "plan"], rows, numbers=frozenset({1, 2}))
-    return _named(f"{cost.program}: {_sizes(cost.sizes)}", body)
+    return named(f"{cost.program}: {_sizes(cost.sizes)}", body)
 
 
 def explanation_html(explanation: Explanation) -> str:
     """The remarks as a table; witnesses and hints below the reason."""
     rows = [_remark_row(r) for r in explanation.rows[:MOST_ROWS]]
     body = table(["", "move", "what", "why", "numbers"], rows)
-    return body + _more(len(explanation), 'explain("name") or .where(...) shows those you want')
+    return body + more(len(explanation), 'explain("name") or .where(...) shows those you want')
 
 
 def _remark_row(remark: Remark) -> list[str]:
@@ -159,7 +160,7 @@ def alternatives_html(found: Alternatives) -> str:
     rows = [[escape(cell) for cell in cells] for cells in found.cells()]
     body = table(HEAD, rows, numbers=frozenset(range(2, len(HEAD))))
     notes = "".join(f"<br><small>{escape(note)}</small>" for note in found.notes())
-    return _named(f"{found.producer} in {found.program}: {_sizes(found.sizes)}", body + notes)
+    return named(f"{found.producer} in {found.program}: {_sizes(found.sizes)}", body + notes)
 
 
 def tradeoff_html(found: Tradeoff) -> str:
@@ -167,7 +168,7 @@ def tradeoff_html(found: Tradeoff) -> str:
     rows = [[escape(cell) for cell in cells] for cells in found.rows()]
     body = table(FRONT, rows, numbers=frozenset({1, 2, 3, 4}))
     title = f"memory against work: {found.program}, {_sizes(found.sizes)}"
-    return _named(title, found.picture().svg + body)
+    return named(title, found.picture().svg + body)
 
 
 def provenance_html(found: Provenance) -> str:
@@ -176,7 +177,7 @@ def provenance_html(found: Provenance) -> str:
     body = table(["", "how many", "which", "in the plan"], rows, numbers=frozenset({1}))
     at = ", ".join(f"{name} = {value}" for name, value in found.at.items())
     title = f"{found.element} of {found.program}, {_sizes(found.sizes)}"
-    return _named(title, f"<div>written by {escape(found.writer)} at {escape(at)}</div>{body}")
+    return named(title, f"<div>written by {escape(found.writer)} at {escape(at)}</div>{body}")
 
 
 def difference_html(found: Difference) -> str:
@@ -185,14 +186,14 @@ def difference_html(found: Difference) -> str:
     places = [f"{name}: {one} -> {other}" for name, (one, other) in found.places.items()]
     bill = table(["", "before", "after", "ratio"], [list(row) for row in found.rows()],
                  numbers=frozenset({1, 2, 3}))  # fmt: skip
-    return _named(f"{found.program}: {_sizes(found.sizes)}", code("\n".join(moves + places)) + bill)
+    return named(f"{found.program}: {_sizes(found.sizes)}", code("\n".join(moves + places)) + bill)
 
 
 def kernel_html(kernel: Kernel) -> str:
     """The prototype, how to call it, and its C to unfold."""
     call = f"{kernel.name}({', '.join(kernel.positional)})"
     c = f"<details><summary>C</summary>{code(kernel.source)}</details>"
-    return _named(call, code(kernel.program.prototype) + c)
+    return named(call, code(kernel.program.prototype) + c)
 
 
 def _sizes(sizes: Mapping[str, int]) -> str:

@@ -79,10 +79,10 @@ def place_of(program: Program, producer: str) -> str:
     """The place that a program has a producer in."""
     if producer in program.inlined:
         return "inline"
-    copies = [n for n in program.places if program.copies[n].statement.array == producer]
+    copies = program.makers(producer)
     if not any(program.copies[name].outer for name in copies):
         return "root"
-    found = [s for s in program.scratches if s.array == producer]
+    found = program.buffers(producer)
     if not found:
         return "root"
     if found[-1].is_folded:
