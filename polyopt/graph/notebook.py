@@ -100,15 +100,16 @@ def _cells(row: PairRemark) -> tuple[str, ...]:
 def profile_html(found: Profile) -> str:
     """A row per kernel: time, share, rates; a bar for the share."""
     whole = found.ms or 1.0
+    known = any(row.fraction for row in found.rows)
     rows = [
         [str(row.number), f"{row.ms:.3f}", _bar(row.ms / whole), f"{row.gflops:.1f}",
-         f"{row.gbs:.1f}", f"{row.fraction:.0%}" if row.fraction else "",
+         f"{row.gbs:.1f}", *([f"{row.fraction:.0%}"] if known else []),
          escape(f"{row.operators} → {row.result}")]
         for row in found.rows[:MOST_ROWS]
     ]  # fmt: skip
-    head = ["", "ms", "share", "GFLOP/s", "GB/s", "of limit", "kernel"]
+    head = ["", "ms", "share", "GFLOP/s", "GB/s", *(["of limit"] if known else []), "kernel"]
     title = f"{found.network}: {found.ms:.3f} ms on {found.threads} thread(s)"
-    body = table(head, rows, numbers=frozenset({0, 1, 3, 4, 5}))
+    body = table(head, rows, numbers=frozenset({0, 1, 3, 4, *([5] if known else [])}))
     return named(title, body + more(len(found.rows), "print(profile) has them all"))
 
 
