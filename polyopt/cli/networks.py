@@ -10,6 +10,7 @@ import click
 
 from polyopt.cli.options import json_option, one_thread_count, size_option
 from polyopt.cli.output import print_json, text, write_file
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def load_network(program: str, sizes: Sequence[str]) -> Graph:
     """The graph of a model file after the usual passes. Raises what reading it raises."""
     from polyopt.graph import DEFAULT_PASSES, load_onnx, run_passes
 
-    return run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES).graph
+    with progress("passes"):
+        return run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES).graph
 
 
 def explain_model(
@@ -83,7 +85,8 @@ def explain_model(
         listed = ", ".join(list(graph.makers)[:12])
         msg = f"{program} has no node {subject!r}"
         raise InvalidOptionError(msg, hint=f"there are: {listed}, ...")
-    found = explain_network(graph, Fusion(level), options=Options(choice.target))
+    with progress(f"kernels of {graph.name}"):
+        found = explain_network(graph, Fusion(level), options=Options(choice.target))
     if graphs is not None:
         _write_graphs(found, Path(graphs))
     shown = found if subject is None else found.about(subject)
@@ -135,9 +138,11 @@ def profile(
     from polyopt.bench.machine import machine
     from polyopt.graph import compile_model
 
-    found = compile_model(load_network(model, sizes), passes=(), fusion=level)
-    limit = machine().limit_ms if limits else None
-    result = found.profile(threads=threads, runs=runs, limit_ms=limit)
+    graph = load_network(model, sizes)
+    with progress(f"kernels of {graph.name}"):
+        found = compile_model(graph, passes=(), fusion=level)
+        limit = machine().limit_ms if limits else None
+        result = found.profile(threads=threads, runs=runs, limit_ms=limit)
     if trace is not None:
         result.chrome_trace(trace)
     if as_json:

@@ -10,8 +10,9 @@ import click
 
 from polyopt.cli.boundary import ARGUMENTS
 from polyopt.cli.options import plan_options, size_option
-from polyopt.cli.output import progress, write_file
+from polyopt.cli.output import write_file
 from polyopt.cli.program import PlanChoice, complete_sizes, load_program, parse_sizes
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
 
 #: beyond so many statements, weighing plans takes a minute: its own command does that

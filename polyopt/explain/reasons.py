@@ -16,7 +16,7 @@ from polyopt.explain.pairs import PairExplainer, pairs_of
 from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from polyopt.transform.plan import Plan
     from polyopt.transform.remark import Remark
@@ -33,11 +33,14 @@ def explain(
     subject: str | None = None,
     *,
     if_: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Explanation:
     """What the plan does with every producer-consumer pair and every loop, and why.
 
     ``sizes`` are values of the parameters for the numbers in it; usual ones where they are not
     given. ``subject`` keeps only what concerns an array, a space or a loop: ``"bx"``, ``"out.y"``.
+
+    ``progress`` hears how many of how many pairs were looked at.
 
     ``if_`` asks instead what a producer, the subject, would bring in another place; see
     ``explain.placements.PLACES``.
@@ -54,7 +57,11 @@ def explain(
         return Explanation(plan.scop.name, known, (remark,))
     pairs = PairExplainer(plan, known)
     wanted = [p for p in pairs_of(plan) if subject is None or subject in {p.producer, p.consumer}]
-    rows: list[Remark] = [remark for pair in wanted for remark in pairs.remarks(pair)]
+    rows: list[Remark] = []
+    for number, pair in enumerate(wanted, 1):
+        rows += pairs.remarks(pair)
+        if progress is not None:
+            progress(number, len(wanted))
     rows += of_nests(plan)
     rows += LoopExplainer(plan, known).all()
     result = Explanation(plan.scop.name, known, tuple(rows))
