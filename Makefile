@@ -12,6 +12,7 @@ SECONDS ?= 0.5
 THREADS ?= 1,2
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 TORCH_STAMP := build/torch/$(notdir $(STAMP))
+JUPYTER_STAMP := build/jupyter/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
@@ -23,7 +24,7 @@ all: test
 help:
 	@echo "make test       lint, types, layers and tests"
 	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
-	@echo "make test-browser  open a program's page in headless Chromium (BROWSER=...)"
+	@echo "make test-browser  programs' pages and the explorer in headless Chromium (BROWSER=...)"
 	@echo "make test-remarks  every loop and pair of every kernel has a remark"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
@@ -100,9 +101,18 @@ test-torch: $(TORCH_STAMP)
 	@echo "== pytest, with torch"
 	@build/torch/bin/python -m pytest -q tests/torch
 
-# The pages of programs in a real browser: apart from the tests, which need none.
-test-browser: $(STAMP)
+# The pages of programs in a real browser, and the explorer in JupyterLab, which is driven there:
+# apart from the tests, which need none of it.
+$(JUPYTER_STAMP): $(STAMP)
+	@echo "installing jupyterlab and playwright into build/jupyter"
+	@$(BIN)/python -m venv --clear build/jupyter
+	@build/jupyter/bin/python -m pip install -qq --disable-pip-version-check -e '.[jupyter,nn]' \
+	  jupyterlab nbconvert playwright
+	@touch $@
+
+test-browser: $(JUPYTER_STAMP)
 	@$(BIN)/python -m tests.browser.check $(BROWSER)
+	@build/jupyter/bin/python -m tests.browser.explorer $(BROWSER)
 
 # Every kernel's automatic and unfused plan; the tests take some of them.
 test-remarks: $(STAMP)

@@ -235,7 +235,7 @@ def evaluated(program: Program, name: str) -> Iterator[tuple[str, Set, int]]:
         return
     yield host.statement.name, host.domain, host.outer
     operands = list(_with_operands(program, host))[1:]
-    loops = _rolled(place)
+    loops = rolled(place)
     if len(loops) == len(place.loops):
         yield from ((o.statement.name, o.domain, o.outer) for o in operands)
         return
@@ -243,7 +243,7 @@ def evaluated(program: Program, name: str) -> Iterator[tuple[str, Set, int]]:
         yield statement, runs, len(loops)
 
 
-def _rolled(place: Place) -> tuple[PlanLoop, ...]:
+def rolled(place: Place) -> tuple[PlanLoop, ...]:
     """The loops around a copy less the innermost ones that are written out."""
     loops = place.loops
     while loops and loops[-1].mark == "unroll" and not loops[-1].width:

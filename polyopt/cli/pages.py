@@ -15,9 +15,6 @@ from polyopt.cli.program import PlanChoice, complete_sizes, load_program, parse_
 from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
 
-#: beyond so many statements, weighing plans takes a minute: its own command does that
-MOST_WEIGHED = 16
-
 
 @click.command(short_help="Make a page of PROGRAM, or of what bench --json printed.")
 @click.argument("subjects", metavar="PROGRAM|FILE.json...", nargs=-1, required=True)
@@ -63,6 +60,7 @@ def _program_page(
 ) -> None:
     from polyopt.cli.running import execute
     from polyopt.cli.webpage import web_page
+    from polyopt.explain.tradeoff import tradeoff as weigh
 
     if name.endswith(".json") or name == "-":
         msg = f"{name} holds measurements: their page is written as .md"
@@ -74,8 +72,8 @@ def _program_page(
     with progress("report") as told:
         outcome = execute(found, choice, {}, known, threads=None, seed=0) if measured else None
         told(steps - 2, steps)
-        few = len(found.scop.statements) <= MOST_WEIGHED
-        tradeoff = plan.tradeoff(sizes=known) if few else None
+        with progress("plans") as weighed:
+            tradeoff = weigh(plan, known, progress=weighed)
         told(steps - 1, steps)
         html = web_page(found, plan, known, tradeoff, outcome)
         told(steps, steps)

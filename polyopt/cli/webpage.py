@@ -72,7 +72,7 @@ def web_page(
     program: Program,
     plan: Plan,
     sizes: Mapping[str, int],
-    tradeoff: Tradeoff | None,
+    tradeoff: Tradeoff,
     outcome: Outcome | None,
 ) -> str:
     """The page as HTML: no scripts, nothing loaded from elsewhere; readable on a phone.
@@ -115,7 +115,7 @@ def _sections(
     program: Program,
     plan: Plan,
     sizes: Mapping[str, int],
-    tradeoff: Tradeoff | None,
+    tradeoff: Tradeoff,
     outcome: Outcome | None,
 ) -> Iterator[tuple[str, str]]:
     cost = bill(plan, sizes)
@@ -127,8 +127,7 @@ def _sections(
     yield "Reasons", explanation_html(explain(plan, sizes))
     formulas = f"<details><summary>as formulas</summary>{code(str(plan.formula()))}</details>"
     yield "Bill", cost_html(cost) + formulas
-    later = f"<p>polyopt tradeoff {escape(program.name)} weighs it; it takes a minute.</p>"
-    yield "Trade-off", tradeoff_html(tradeoff) if tradeoff is not None else later
+    yield "Trade-off", tradeoff_html(tradeoff)
     yield "Proof", proof_html(plan.prove())
     yield "C", code(plan.emit().source)
     if outcome is not None:

@@ -88,7 +88,9 @@ class Explorer:
         return cost_html(cost(self.plan.program, self.sizes, self._machine))
 
     def tiles(self) -> str:
-        """The tiles of the last result, or what each stage keeps where it has none, as SVG."""
+        """The tiles of the last result; what each stage keeps where windows slide; as SVG."""
+        if any(scratch.is_folded for scratch in self.plan.program.scratches):
+            return draw_windows(self.plan, self.sizes).svg
         last = [n for n in self.plan.program.places if not self.plan.program.copies[n].outer]
         space = self.plan.program.copies[last[-1]].statement.array
         try:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _KIND = {
     "applied": "#00664B", "refused": "#A33F00", "not considered": "#555555", "unknown": "#8A4B76",
 }  # fmt: skip
+#: numbers that say nothing where they are 0
+NOTHING = frozenset({"scratch bytes", "bytes saved", "more bytes moved"})
 #: a table shows so many rows at most
 MOST_ROWS = 80
 _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
@@ -144,8 +146,11 @@ def _remark_row(remark: Remark) -> list[str]:
     notes = [f"witness: {w}" for w in remark.witnesses]
     notes += [f"hint: {remark.hint}"] if remark.hint else []
     more = "".join(f"<br><small>{escape(note)}</small>" for note in notes)
-    texts = list(beside(remark)) or [number_text(k, v) for k, v in remark.numbers.items()]
-    numbers = "<br>".join(map(escape, texts))
+    texts = list(beside(remark)) or [
+        number_text(k, v) for k, v in remark.numbers.items() if v or k not in NOTHING
+    ]
+    shown = "<br>".join(map(escape, texts))
+    numbers = f'<div style="white-space:nowrap">{shown}</div>'
     return [
         f'<span style="color:{colour}">{escape(remark.kind)}</span>',
         escape(remark.move),
@@ -168,7 +173,9 @@ def tradeoff_html(found: Tradeoff) -> str:
     rows = [[escape(cell) for cell in cells] for cells in found.rows()]
     body = table(FRONT, rows, numbers=frozenset({1, 2, 3, 4}))
     title = f"memory against work: {found.program}, {_sizes(found.sizes)}"
-    return named(title, found.picture().svg + body)
+    said = escape(" ".join(found.notes()))
+    notes = f"<div><small>{said}</small></div>" if said else ""
+    return named(title, found.picture().svg + body + notes)
 
 
 def provenance_html(found: Provenance) -> str:

@@ -71,6 +71,18 @@ def test_each_error_class_has_a_section_and_each_section_a_class():
         assert "**What to do.** " in section, code
 
 
+def test_each_error_code_is_raised_by_a_test():
+    """By its example in the index, which runs, or by a test that names its class or its code."""
+    text = build.ERRORS.read_text(encoding="utf-8")
+    tests = "".join(
+        p.read_text(encoding="utf-8") for p in (build.ROOT / "tests").rglob("test_*.py")
+    )
+    for code, cls in build.error_classes().items():
+        section = text.split(f"## {code}\n")[1].split("\n## ")[0]
+        named = re.search(rf"pytest\.raises\(\(?[\w., ]*\b{cls.__name__}\b|\"{code}\"", tests)
+        assert "```python raises" in section or named, code
+
+
 def test_no_two_error_classes_share_a_code():
     def descendants(cls):
         return [cls, *(d for c in cls.__subclasses__() for d in descendants(c))]
