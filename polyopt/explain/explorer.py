@@ -77,6 +77,11 @@ class Explorer:
         self.plan, self.layout = laid.plan, layout
         return laid.plan
 
+    def __repr__(self) -> str:
+        """Where producers are; the panel itself is for Jupyter."""
+        places = ", ".join(f"{n} {place_of(self.plan.program, n)}" for n in self.layout.places)
+        return f"<Explorer of {self.plan.scop.name}: {places}; a panel in Jupyter>"
+
     # -- what is seen -------------------------------------------------------------------------
 
     def nest(self) -> str:
