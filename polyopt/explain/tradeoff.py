@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import Cost, cost, rolled
+from polyopt.auto.cost import Cost, cost
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.traffic import array_bytes
 from polyopt.codegen.target import target as find_target
@@ -25,6 +25,7 @@ from polyopt.explain.placements import (
     layout_of,
     place_of,
     producers,
+    rows_together,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.explain.picture import Picture
     from polyopt.transform.plan import Plan
-    from polyopt.transform.tree import Place
 
 #: tiles and strips that uniform layouts are tried with
 TILES = ((4, 64), (8, 128), (16, 256), (32, 512), (64, 1024))
@@ -76,8 +76,10 @@ class Point:
             counts = {p: sum(q == p for q in found.values()) for p in PLACES}
             places = ", ".join(f"{n} {p}" for p, n in counts.items() if n)
         blocks = "x".join(map(str, blocks_of(self.plan.program)))
-        shared = ("inline",) if any(map(_is_blocked, self.plan.program.places.values())) else ()
-        for place in ("scratch", "sliding", *shared):
+        rows = rows_together(self.plan.program)
+        if rows > 1:
+            places = places.replace("inline", f"inline, {rows} rows at once", 1)
+        for place in ("scratch", "sliding"):
             places = places.replace(place, f"{place} {blocks}".rstrip())
         return places
 
@@ -285,11 +287,6 @@ def _proven(points: Sequence[Point], enough: int) -> tuple[Point, ...]:
                 proven.add(point)
             except PolyoptError:
                 refused.add(point)
-
-
-def _is_blocked(place: Place) -> bool:
-    """Whether a loop body holds several instances: they share what is inlined."""
-    return len(rolled(place)) < len(place.loops)
 
 
 def _front(points: Sequence[Point], enough: int) -> list[Point]:

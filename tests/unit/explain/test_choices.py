@@ -226,4 +226,4 @@ def test_rows_of_a_block_hold_what_they_share() -> None:
     assert memory_bytes(plan, plan.cost(sizes)) == 10 * 2
     single = Plan(plan.scop).inline("bx")
     assert memory_bytes(single, single.cost(sizes)) == 3 * 2
-    assert plan.tradeoff(sizes=sizes, target=MACHINE).chosen.name == "bx inline 8"
+    assert plan.tradeoff(sizes=sizes, target=MACHINE).chosen.name == "bx inline, 8 rows at once"
