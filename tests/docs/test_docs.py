@@ -1,9 +1,11 @@
 """The documentation holds: links lead somewhere, examples run, the error index is complete."""
 
+import json
 import re
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 import polyopt
 from docs import build
@@ -114,6 +116,11 @@ def test_pages_are_built(tmp_path):
     assert "tutorial.html" in targets
     assert all((tmp_path / "docs" / target).exists() for target in targets)
     assert (tmp_path / "docs" / "picture.svg").exists()
+    notebook = (tmp_path / "notebooks" / "07_networks.html").read_text(encoding="utf-8")
+    assert "compile_graph(report.graph)" in notebook
+    assert '<a href="../docs/performance.html">' in notebook
+    assert "<script" not in notebook
+    assert "../notebooks/07_networks.html" in index
     errors_page = (tmp_path / "docs" / "errors.html").read_text(encoding="utf-8")
     assert '<h2 id="non-affine">' in errors_page
     for code in build.error_classes():
@@ -122,6 +129,27 @@ def test_pages_are_built(tmp_path):
         assert "What to do." in page
         links = re.findall(r'href="([^"#:]+)', page)
         assert all((tmp_path / "docs" / "errors" / link).exists() for link in links)
+
+
+def test_a_notebook_is_shown_as_it_ran(tmp_path):
+    outputs = [
+        {"output_type": "stream", "text": ["a < b\n"]},
+        {"output_type": "execute_result", "data": {"text/html": "<b>bold</b>", "text/plain": "x"}},
+        {"output_type": "error", "traceback": ["\x1b[31mNo\x1b[0m"]},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n"]},
+        {"cell_type": "code", "source": ["x < 1"], "outputs": outputs},
+    ]
+    file = tmp_path / "a.ipynb"
+    file.write_text(json.dumps({"cells": cells}))
+    shown = build.notebook_page(file, MarkdownIt())
+    assert "<h1>Title</h1>" in shown
+    assert "x &lt; 1" in shown
+    assert "<pre>a &lt; b\n</pre>" in shown
+    assert "<b>bold</b>" in shown
+    assert "<pre>No</pre>" in shown
+    assert "Without outputs" not in shown
 
 
 def test_the_reference_has_every_public_name():
