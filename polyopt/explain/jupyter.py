@@ -33,6 +33,8 @@ _KIND = {
 }  # fmt: skip
 #: numbers that say nothing where they are 0
 NOTHING = frozenset({"scratch bytes", "bytes saved", "more bytes moved"})
+#: characters of C that a cell shows at most
+MOST_C = 60_000
 #: a table shows so many rows at most
 MOST_ROWS = 80
 _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
@@ -199,7 +201,9 @@ def difference_html(found: Difference) -> str:
 def kernel_html(kernel: Kernel) -> str:
     """The prototype, how to call it, and its C to unfold."""
     call = f"{kernel.name}({', '.join(kernel.positional)})"
-    c = f"<details><summary>C</summary>{code(kernel.source)}</details>"
+    shown, left = kernel.source[:MOST_C], kernel.source[MOST_C:].count("\n")
+    rest = f"<div>and {left:,} more lines: print(kernel.source) has them all</div>" if left else ""
+    c = f"<details><summary>C</summary>{code(shown)}{rest}</details>"
     return named(call, code(kernel.program.prototype) + c)
 
 
