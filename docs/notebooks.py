@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 NOT_RUN = "<p><em>Without outputs: <code>make notebooks</code> runs it.</em></p>"
+#: what a live panel is to a notebook
+WIDGET = "application/vnd.jupyter.widget-view+json"
 #: escape sequences that colour a traceback
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -48,6 +50,8 @@ def _output(output: dict[str, Any]) -> str:
         for kind, parts in output["data"].items()
         if isinstance(parts, (str, list))
     }
+    if WIDGET in output["data"]:
+        return ""  # what it shows stands below it as HTML
     if "text/html" in data:
         return data["text/html"]
     if "image/svg+xml" in data:

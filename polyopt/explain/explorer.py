@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MOST_CONTROLS = 12
 _ROWS, _COLUMNS = (4, 8, 16, 32, 64, 128), (32, 64, 128, 256, 512, 1024)
 _STRIPS = (0, 16, 32, 64, 128, 256, 512)
+#: where widgets are alive: JupyterLab, and notebooks of version 7, and 6
+LIVE = (".jp-NotebookPanel", ".notebook_app")
 
 
 class Explorer:
@@ -198,9 +200,18 @@ class Explorer:
         except PolyoptError as error:
             self._views["said"].value = code(str(error))
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:  # noqa: ANN401
-        bundle: Any = self.panel()._repr_mimebundle_()
-        return {**bundle, "text/html": self.static()}
+    def _ipython_display_(self) -> None:
+        """Show the panel, and what it shows as plain HTML, for pages that no kernel runs behind.
+
+        Where Jupyter runs, that second part is hidden.
+        """
+        from IPython.display import HTML, display
+
+        show: Any = display
+        show(self.panel())
+        hidden = ", ".join(f"{place} .polyopt-static" for place in LIVE)
+        style = f"<style>{hidden} {{display: none}}</style>"
+        show(HTML(f'{style}<div class="polyopt-static">{self.static()}</div>'))
 
 
 def explore(plan: Plan, sizes: Mapping[str, int] | None = None) -> Explorer:

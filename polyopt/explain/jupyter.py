@@ -66,7 +66,7 @@ def more(count: int, where: str) -> str:
 
 def code(text: str) -> str:
     """Text in a fixed-width font, as it is."""
-    return f'<pre style="line-height:1.3;margin:4px 0">{escape(text)}</pre>'
+    return f'<pre style="line-height:1.3;margin:4px 0;font-family:monospace">{escape(text)}</pre>'
 
 
 def named(title: str, body: str) -> str:
