@@ -112,6 +112,9 @@ def test_the_text_interface_walks_through_the_sections(sections):
         app = Viewer("blur", sections)
         async with app.run_test(size=(80, 24)) as pilot:
             assert app.has_class("narrow") or app.screen.has_class("narrow")
+            tabs = list(app.query("Tab"))
+            assert len({tab.region.y for tab in tabs}) == 1  # all titles in one row
+            assert all(tab.region.width for tab in tabs)
             tabs = app.query_one(TabbedContent)
             assert tabs.active == "both"
             app.action_turn(1)
