@@ -77,9 +77,7 @@ def explain_model(
     from polyopt.graph.kernels import Options
 
     level, graphs = shown_as
-    if choice.unfused or choice.expert or choice.file is not None:
-        msg = "--unfused, --expert and --plan are for single programs"
-        raise InvalidOptionError(msg, hint="a network's groups are chosen by --level")
+    _refuse_plans(choice)
     graph = load_network(program, sizes)
     if subject is not None and subject not in graph.makers:
         listed = ", ".join(list(graph.makers)[:12])
@@ -111,6 +109,29 @@ def _write_graphs(found: NetworkExplanation, folder: Path) -> None:
     draw_graph(found.graph).save(folder / "unfused.svg")
     draw_graph(found.graph, found.grouping.groups).save(folder / "fused.svg")
     click.echo(f"wrote unfused and fused graphs into {folder}", err=True)
+
+
+def write_page(
+    program: str, target: Path, choice: PlanChoice, sizes: Sequence[str], *, measured: bool
+) -> None:
+    """What ``report`` does for a network. Raises ``InvalidOptionError`` for options that are about
+    single programs."""
+    from polyopt.cli.networkpage import network_page
+    from polyopt.graph import DEFAULT_PASSES, compile_model, load_onnx, run_passes
+
+    _refuse_plans(choice)
+    with progress("report"):
+        report = run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES)
+        model = compile_model(report.graph, passes=(), target=choice.target)
+        page = network_page(model, report, model.profile() if measured else None)
+    write_file(target, page)
+    click.echo(f"wrote {target}", err=True)
+
+
+def _refuse_plans(choice: PlanChoice) -> None:
+    if choice.unfused or choice.expert or choice.file is not None:
+        msg = "--unfused, --expert and --plan are for single programs"
+        raise InvalidOptionError(msg, hint="a network's groups are chosen by --level")
 
 
 @click.command()

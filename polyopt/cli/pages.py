@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from polyopt.cli.boundary import ARGUMENTS
+from polyopt.cli.networks import is_network, write_page
 from polyopt.cli.options import plan_options, size_option
 from polyopt.cli.output import write_file
 from polyopt.cli.program import PlanChoice, complete_sizes, load_program, parse_sizes
@@ -36,8 +37,9 @@ def report(
     """Make one page, complete in itself, of what there is to know about PROGRAM and its plan.
 
     Program, dependences, plan, pictures, bill, proof, C and measured times, without anything from
-    elsewhere. For FILE, what bench --json printed (with or without --compile-time; - is stdin), a
-    page in Markdown and a chart; several FILEs are runs of one machine, each of other kernels.
+    elsewhere; of an ONNX file its graph, passes, kernels and reasons. For FILE, what bench --json
+    printed (with or without --compile-time; - is stdin), a page in Markdown and a chart; several
+    FILEs are runs of one machine, each of other kernels.
     """
     target = Path(output)
     if target.suffix == ".html":
@@ -65,6 +67,9 @@ def _program_page(
     if name.endswith(".json") or name == "-":
         msg = f"{name} holds measurements: their page is written as .md"
         raise InvalidOptionError(msg, hint=f"report {name} -o page.md")
+    if is_network(name):
+        write_page(name, target, choice, sizes, measured=measured)
+        return
     found = load_program(name)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)

@@ -205,13 +205,13 @@ class Explorer:
 
         Where Jupyter runs, that second part is hidden.
         """
-        from IPython.display import HTML, display
+        from IPython import display
 
-        show: Any = display
-        show(self.panel())
+        jupyter: Any = display  # it has no types
+        jupyter.display(self.panel())
         hidden = ", ".join(f"{place} .polyopt-static" for place in LIVE)
         style = f"<style>{hidden} {{display: none}}</style>"
-        show(HTML(f'{style}<div class="polyopt-static">{self.static()}</div>'))
+        jupyter.display(jupyter.HTML(f'{style}<div class="polyopt-static">{self.static()}</div>'))
 
 
 def explore(plan: Plan, sizes: Mapping[str, int] | None = None) -> Explorer:

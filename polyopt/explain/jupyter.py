@@ -59,9 +59,9 @@ def table(
     return f'<table style="{style}">{top}<tbody>{body}</tbody></table>'
 
 
-def more(count: int, where: str) -> str:
+def more(count: int, where: str, most: int = MOST_ROWS) -> str:
     """What stands below a table that was cut: cells of a notebook stay small."""
-    return f"<div>and {count - MOST_ROWS:,} more: {where}</div>" if count > MOST_ROWS else ""
+    return f"<div>and {count - most:,} more: {where}</div>" if count > most else ""
 
 
 def code(text: str) -> str:

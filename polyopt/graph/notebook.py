@@ -121,11 +121,12 @@ def _bar(share: float) -> str:
 
 def passes_html(report: PassReport) -> str:
     """A row per pass: what it changed, and how far the outputs moved where that was asked."""
+    known = any(step.max_error is not None for step in report.steps)
     rows = [
         [escape(step.name), "changed" if step.changed else "same", str(len(step.graph.nodes)),
-         "" if step.max_error is None else f"{step.max_error:.2g}"]
+         *([f"{step.max_error or 0:.2g}"] if known else [])]
         for step in report.steps
     ]  # fmt: skip
     title = f"{report.before.name}: {len(report.before.nodes)} nodes before"
-    head = ["pass", "", "nodes", "largest error"]
+    head = ["pass", "", "nodes", *(["largest error"] if known else [])]
     return named(title, table(head, rows, numbers=frozenset({2, 3})))
