@@ -15,10 +15,11 @@ FUZZ_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60)
 FUZZ_STAMP := build/fuzz/$(notdir $(STAMP))
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 TORCH_STAMP := build/torch/$(notdir $(STAMP))
+JUPYTER_STAMP := build/jupyter/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
-.PHONY: all help test test-torch test-browser lint format ruff types imports tests demo notebooks
+.PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
 .PHONY: docs gallery bench compile-time peers peers-affine soak fuzz mutations faults wheel clean
 .PHONY: .venv
 
@@ -27,7 +28,8 @@ all: test
 help:
 	@echo "make test       lint, types, layers and tests"
 	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
-	@echo "make test-browser  open a program's page in headless Chromium (BROWSER=...)"
+	@echo "make test-browser  programs' pages and the explorer in headless Chromium (BROWSER=...)"
+	@echo "make test-remarks  every loop and pair of every kernel has a remark"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
@@ -108,9 +110,22 @@ test-torch: $(TORCH_STAMP)
 	@echo "== pytest, with torch"
 	@build/torch/bin/python -m pytest -q tests/torch
 
-# The pages of programs in a real browser: apart from the tests, which need none.
-test-browser: $(STAMP)
+# The pages of programs in a real browser, and the explorer in JupyterLab, which is driven there:
+# apart from the tests, which need none of it.
+$(JUPYTER_STAMP): $(STAMP)
+	@echo "installing jupyterlab and playwright into build/jupyter"
+	@$(BIN)/python -m venv --clear build/jupyter
+	@build/jupyter/bin/python -m pip install -qq --disable-pip-version-check -e '.[jupyter,nn]' \
+	  jupyterlab nbconvert playwright
+	@touch $@
+
+test-browser: $(JUPYTER_STAMP)
 	@$(BIN)/python -m tests.browser.check $(BROWSER)
+	@build/jupyter/bin/python -m tests.browser.explorer $(BROWSER)
+
+# Every kernel's automatic and unfused plan; the tests take some of them.
+test-remarks: $(STAMP)
+	@$(BIN)/python -m tests.remarks.check
 
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix || true

@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING
 
 from polyopt import errors
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from docs.notebooks import page as notebook_page
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,6 +36,11 @@ API = DOCS / "api.md"
 PICTURES = (".svg", ".png", ".jpg")
 #: stands in errors.md where a class has no example and advice yet
 UNWRITTEN = "(to be written)"
+#: what every page leads to
+NAVIGATION = {
+    "polyopt": "README", "docs": "docs/index", "tutorial": "docs/tutorial", "API": "docs/api",
+    "errors": "docs/errors", "glossary": "docs/glossary", "performance": "docs/performance",
+}  # fmt: skip
 
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -44,8 +52,12 @@ _PAGE = """<!doctype html>
 <style>
 body {{ max-width: 46rem; margin: 2rem auto; padding: 0 1rem; font: 17px/1.55 Georgia, serif; }}
 code, pre {{ font: 14px/1.45 ui-monospace, monospace; background: #f4f4f1; }}
-pre {{ padding: .8rem; overflow-x: auto; }} img {{ max-width: 100%; }}
+pre {{ padding: .8rem; overflow-x: auto; }} img {{ max-width: 100%; }} pre code {{ padding: 0; }}
+table {{ display: block; overflow-x: auto; }}
 td, th {{ text-align: left; padding: .2rem 1rem .2rem 0; vertical-align: top; }}
+.cell {{ border-left: 3px solid #0072b2; }} .output {{ overflow-x: auto; font-size: 15px; }}
+strong code {{ font-weight: 700; }}
+.output pre {{ background: none; padding: 0; }} svg {{ max-width: 100%; height: auto; }}
 nav {{ font-size: 15px; }} a {{ color: #17527d; }}
 </style>
 <nav>{nav}</nav>
@@ -220,7 +232,10 @@ def problems() -> Iterator[str]:
 
 
 def build(target: Path) -> None:
-    """Write every page as HTML under ``target``, pictures beside them."""
+    """Write every page as HTML under ``target``, pictures beside them.
+
+    Notebooks are shown as they last ran into ``notebooks`` beside ``target``, else without outputs.
+    """
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark").enable("table")
@@ -230,18 +245,29 @@ def build(target: Path) -> None:
         path = (target / relative).with_suffix(".html")
         path.parent.mkdir(parents=True, exist_ok=True)
         body = markdown.render(text)
-        body = re.sub(r'(href="[^":]+)\.md(["#])', r"\1.html\2", body)
-        body = re.sub(
-            r"<(h\d)>(.*?)</\1>",
-            lambda m: f'<{m[1]} id="{anchor(re.sub("<[^>]*>", "", m[2]))}">{m[2]}</{m[1]}>',
-            body,
-        )
-        up = "../" * (len(relative.parts) - 1)
-        nav = f'<a href="{up}README.html">polyopt</a> · <a href="{up}docs/index.html">docs</a>'
-        title = html.escape(relative.stem)
-        path.write_text(_PAGE.format(title=title, nav=nav, body=body), encoding="utf-8")
+        _write(path, relative, body)
+    for notebook in notebooks():
+        ran = target.parent / "notebooks" / notebook.name
+        relative = notebook.relative_to(ROOT)
+        body = notebook_page(ran if ran.exists() else notebook, markdown)
+        _write((target / relative).with_suffix(".html"), relative, body)
     for picture in sorted(p for ending in PICTURES for p in DOCS.rglob(f"*{ending}")):
         (target / picture.relative_to(ROOT)).write_bytes(picture.read_bytes())
+
+
+def _write(path: Path, relative: Path, body: str) -> None:
+    """Write a page: links to pages, headings that links can name, the way back."""
+    body = re.sub(r'(href="[^":]+)\.(?:md|ipynb)(["#])', r"\1.html\2", body)
+    body = re.sub(
+        r"<(h\d)>(.*?)</\1>",
+        lambda m: f'<{m[1]} id="{anchor(re.sub("<[^>]*>", "", m[2]))}">{m[2]}</{m[1]}>',
+        body,
+    )
+    up = "../" * (len(relative.parts) - 1)
+    nav = " · ".join(f'<a href="{up}{where}.html">{text}</a>' for text, where in NAVIGATION.items())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    title = html.escape(relative.stem)
+    path.write_text(_PAGE.format(title=title, nav=nav, body=body), encoding="utf-8")
 
 
 def notebooks() -> list[Path]:
@@ -291,5 +317,4 @@ def main(command: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     sys.exit(main(*(sys.argv[1:] or ["help"])))

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import polyopt
-from polyopt import explain
+from polyopt import bench, explain, graph
 from polyopt.analysis.dependences import Dependences
 from polyopt.auto.cost import Cost
 from polyopt.runtime.kernel import Kernel
@@ -20,7 +20,7 @@ HEAD = """# API reference
 
 Every public name with its signature, from the docstrings; `python docs/build.py update` makes
 this page. `po.errors` are in the [error index](errors.md),
-`po.graph` is in [networks](networks.md), words are in the [glossary](glossary.md).
+what `po.graph` is for in [networks](networks.md), words are in the [glossary](glossary.md).
 """
 #: classes whose methods are listed, by the name that they are shown under
 CLASSES = {
@@ -28,18 +28,21 @@ CLASSES = {
     "Proof": Proof, "Kernel": Kernel, "Explanation": explain.Explanation,
     "Alternatives": explain.Alternatives, "Tradeoff": explain.Tradeoff,
     "Provenance": explain.Provenance, "Difference": explain.Difference,
-    "Picture": explain.Picture, "Animation": explain.Animation,
+    "Picture": explain.Picture, "Animation": explain.Animation, "Model": graph.Model,
+    "Graph": graph.Graph, "NetworkExplanation": graph.NetworkExplanation, "Results": bench.Results,
 }  # fmt: skip
 
 
 def page() -> str:
     """The page as Markdown."""
-    parts = [HEAD, "## polyopt\n", *_names(), "## Classes\n", *_classes(), "## polyopt.explain\n"]
-    parts += [
-        _entry(name, getattr(explain, name), "explain.")
-        for name in explain.__all__
-        if inspect.isfunction(getattr(explain, name))
-    ]
+    parts = [HEAD, "## polyopt\n", *_names(), "## Classes\n", *_classes()]
+    for module in (explain, graph, bench):
+        parts.append(f"## {module.__name__}\n")
+        parts += [
+            _entry(name, getattr(module, name), f"{module.__name__.rpartition('.')[2]}.")
+            for name in module.__all__
+            if name not in CLASSES and callable(getattr(module, name))
+        ]
     return "\n".join(parts)
 
 

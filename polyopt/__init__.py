@@ -100,7 +100,7 @@ _MODULE_OF: Final = {name: module for module, names in _NAMES_IN.items() for nam
 
 def __getattr__(name: str) -> object:
     """The public name, loaded on first use."""
-    if name in {"errors", "graph"}:
+    if name in {"bench", "errors", "explain", "graph"}:
         return import_module(f"polyopt.{name}")
     if name not in _MODULE_OF:
         msg = f"module 'polyopt' has no attribute {name!r}"

@@ -16,19 +16,19 @@ from polyopt.analysis.points import parameter_value
 from polyopt.auto.traffic import Traffic, array_bytes
 from polyopt.codegen.target import target as find_target
 from polyopt.ir.expr import Affine, Cast, Const, Inside, Load
-from polyopt.isl import dim_type
+from polyopt.isl import Map, dim_type
 from polyopt.transform.initial import source_program
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
     from polyopt.transform.program import Program
-    from polyopt.transform.tree import Copy
+    from polyopt.transform.tree import Copy, Place
 
     _Sizes = tuple[tuple[str, int], ...]
 
@@ -213,16 +213,65 @@ def instances_of(copy: Copy, sizes: Mapping[str, int]) -> int:
 
 
 def _instances(program: Program, sizes: _Sizes) -> tuple[dict[str, int], dict[str, int]]:
-    """Instances per copy, and per statement with inlined evaluations."""
+    """Instances per copy, and per statement with inlined evaluations; packs compute nothing."""
     given = dict(sizes)
     by_copy: dict[str, int] = {}
     by_statement: dict[str, int] = {s.name: 0 for s in program.scop.statements}
     for name in program.places:
-        for copy in _with_operands(program, program.copies[name]):
-            number = instances_of(copy, given)
-            by_copy[copy.name] = number
-            by_statement[copy.statement.name] += number
+        found = _with_operands(program, program.copies[name])
+        by_copy |= {copy.name: instances_of(copy, given) for copy in found}
+        for statement, runs, _ in evaluated(program, name):
+            by_statement[statement] += count(runs, given)
     return by_copy, by_statement
+
+
+def evaluated(program: Program, name: str) -> Iterator[tuple[str, Set, int]]:
+    """What a copy in the tree computes: statement, ``{ [t, j] }`` of its instances, rank of t.
+
+    Its own instances first, then those that are inlined into it; a pack computes nothing.
+    """
+    host, place = program.copies[name], program.places[name]
+    if host.fills:
+        return
+    yield host.statement.name, host.domain, host.outer
+    operands = list(_with_operands(program, host))[1:]
+    loops = rolled(place)
+    if len(loops) == len(place.loops):
+        yield from ((o.statement.name, o.domain, o.outer) for o in operands)
+        return
+    for statement, runs in _shared(host, loops, operands).items():
+        yield statement, runs, len(loops)
+
+
+def rolled(place: Place) -> tuple[PlanLoop, ...]:
+    """The loops around a copy less the innermost ones that are written out."""
+    loops = place.loops
+    while loops and loops[-1].mark == "unroll" and not loops[-1].width:
+        loops = loops[:-1]
+    return loops
+
+
+def _shared(host: Copy, loops: tuple[PlanLoop, ...], operands: Sequence[Copy]) -> dict[str, Set]:
+    """``{ [t, j] }`` by statement: the operands' instances that one iteration of ``loops`` needs.
+
+    Written-out iterations stand in one body, where C compilers find equal operands as well.
+    """
+    rank = host.domain.dim(dim_type.set)
+    #: { [d] -> [t] }
+    times = prefix_map(host, loops).reset_tuple_id(dim_type.in_)
+    result: dict[str, Set] = {}
+    for operand in operands:
+        needed = _by_reader(_pairs(operand, rank), rank).apply_domain(times)
+        known = result.get(operand.statement.name)
+        pairs = needed.wrap().flatten()
+        result[operand.statement.name] = pairs if known is None else known.union(pairs)
+    return result
+
+
+def _by_reader(pairs: Set, rank: int) -> Map:
+    """``{ [d] -> [j] }`` of ``{ [d, j] }``."""
+    moved = Map.from_range(pairs)
+    return moved.move_dims(dim_type.in_, 0, dim_type.out, 0, rank)
 
 
 def _with_operands(program: Program, copy: Copy) -> Iterator[Copy]:

@@ -9,12 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from polyopt.analysis.count import count
 from polyopt.analysis.footprint import bounding_box
 from polyopt.analysis.linear import links
-from polyopt.auto.cost import operations
-from polyopt.isl import Aff, Map, PwAff, Set, affine_var, constant_value, dim_type, params_of
+from polyopt.auto.cost import evaluated, operations, rolled
+from polyopt.auto.sizes import assumed_sizes
+from polyopt.isl import (
+    Aff,
+    Map,
+    PwAff,
+    Set,
+    Val,
+    affine_var,
+    constant_value,
+    context,
+    dim_type,
+    fix_param_values,
+    params_of,
+)
 from polyopt.transform.find import path_to
-from polyopt.transform.tree import copies_in
+from polyopt.transform.tree import copies_in, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,12 +221,20 @@ class _Formulas:
             return None
         root = self.program.copies[roots[-1]]
         result = self.sympy.Integer(1)
-        for loop in path:
+        seen: set[int] = set()
+        for level, loop in enumerate(path):
             value = loop.values[root.name]
             found = [d for d in range(value.dim(dim_type.in_))
                      if value.involves_dims(dim_type.in_, d, 1)]  # fmt: skip
             if len(found) != 1:
                 return None
+            if found[0] in seen:  # inside a tile of the same iterator
+                side = self._inside(copy, path[:level])
+                if side is None:
+                    return None
+                result *= side
+                continue
+            seen.add(found[0])
             side = self._side(root.domain.intersect_params(self.context), found[0])
             if side is None:
                 return None
@@ -220,13 +242,25 @@ class _Formulas:
             result *= side if block is None else self.sympy.ceiling(side / block.symbol)
         return result
 
+    def _inside(self, copy: Copy, around: tuple[PlanLoop, ...]) -> Formula | None:
+        """How many values the next loop takes for a copy, per iteration of those around it."""
+        level = len(around)
+        rest = copy.domain.dim(dim_type.set) - level - 1
+        values = copy.domain.project_out(dim_type.set, level + 1, rest)
+        box = bounding_box(_as_relation(values, level), self.context)
+        return None if box is None else self._extent(box.extents[0], box.offsets[0], around)
+
     # -- totals -------------------------------------------------------------------------------
 
     def _operations(self, own: Mapping[str, Formula | None]) -> Formula | None:
         """Operations of all copies and of what is inlined into them."""
         total = self.sympy.Integer(0)
         for name, number in own.items():
-            each = self._operations_each(self.program.copies[name])
+            copy, place = self.program.copies[name], self.program.places[name]
+            if copy.fills:
+                continue
+            is_block = len(rolled(place)) < len(place.loops)
+            each = self._operations_in_block(name) if is_block else self._operations_each(copy)
             if each == 0:
                 continue
             if each is None or number is None:
@@ -250,6 +284,26 @@ class _Formulas:
                 return None
             total += each
         return total
+
+    def _operations_in_block(self, name: str) -> Formula:
+        """Operations per instance where a loop body holds several, which share operands: those of
+        a body in the middle, over its instances."""
+        host, loops = self.program.copies[name], rolled(self.program.places[name])
+        scop = self.program.scop
+        sizes = assumed_sizes(scop, None)
+        each = {s.name: operations(s.value) for s in scop.statements}
+        times = fix_param_values(prefix_map(host, loops).wrap(), sizes).unwrap().range()
+        middle: list[int] = []
+        for level in range(len(loops)):
+            ends = times.dim_min_val(level).to_python(), times.dim_max_val(level).to_python()
+            middle.append(sum(ends) // 2)
+            times = times.fix_val(dim_type.set, level, Val.int_from_si(context(), middle[-1]))
+        own = prefix_map(host, loops).reverse().wrap().flatten()
+        inlined = list(evaluated(self.program, name))[1:]
+        whole = _at(own, middle, sizes)
+        done = each[host.statement.name] * whole
+        done += sum(each[statement] * _at(runs, middle, sizes) for statement, runs, _ in inlined)
+        return self.sympy.Rational(done, max(1, whole))
 
     def _repeated(self, work: Formula | None) -> Formula | None:
         """Operations over those of the source."""
@@ -332,3 +386,10 @@ def _is_box_per_tile(copy: Copy) -> bool:
     """Whether no constraint ties two of a copy's own iterators, except through a tile's."""
     inner = copy.domain.move_dims(dim_type.param, 0, dim_type.set, 0, copy.outer)
     return all(len(group) == 1 for group in links(inner))
+
+
+def _at(pairs: Set, values: list[int], sizes: Mapping[str, int]) -> int:
+    """How many of ``{ [t, j] }`` there are at one t."""
+    for level, value in enumerate(values):
+        pairs = pairs.fix_val(dim_type.set, level, Val.int_from_si(context(), value))
+    return count(pairs, sizes)

@@ -58,7 +58,7 @@ class Blocks:
 
     def remarks(self, root: str) -> tuple[Remark, ...]:
         """What was decided for a result, with the numbers."""
-        numbers = {"rows": self.height, "operations": self.cost, "without": self.before}
+        numbers = {"rows": self.height, "operations": self.cost, "in single rows": self.before}
         shared = "rows of a block share what they load"
         inlined = "rows of a block share it"
         return (

@@ -52,6 +52,7 @@ SMALL = 0.1
 #: share of the gain that too few strips for the threads cost
 FEW = 0.2
 WASTE = "too much of it would be computed again"
+TOO_WIDE = "windows of so many rows would leave the cache"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +128,11 @@ def _in_blocks(plan: Plan, strips: _Strips, model: Model) -> _Strips:
         reason = error.diagnostic.message
         said = Remark("refused", "unroll_and_jam", root, reason, code=error.code)
         return replace(strips, remarks=(*strips.remarks, said))
-    if window_bytes(larger.program, strips.at, model) > ROOM * model.target.l2_bytes:
-        return strips
+    windows = window_bytes(larger.program, strips.at, model)
+    if windows > ROOM * model.target.l2_bytes:
+        numbers = {"rows": chosen.height, "bytes": windows, "cache bytes": model.target.l2_bytes}
+        said = Remark("refused", "unroll_and_jam", root, TOO_WIDE, numbers=numbers)
+        return replace(strips, remarks=(*strips.remarks, said))
     kept = (r for r in strips.remarks if r.subject not in chosen.inlined)
     return replace(strips, plan=larger, remarks=(*kept, *chosen.remarks(root)))
 

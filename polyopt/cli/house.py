@@ -16,6 +16,7 @@ from polyopt import __version__
 from polyopt.cli.boundary import MISTAKE
 from polyopt.cli.options import json_option
 from polyopt.cli.output import bytes_text, console, print_json, print_table, wrapped
+from polyopt.cli.waiting import progress
 from polyopt.errors import PolyoptError
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
 
     Exits with 2 if something needed is broken; says what to install.
     """
-    findings = list(_findings())
+    with progress("measuring"):
+        findings = list(_findings())
     healthy = all(f.state != "broken" for f in findings)
     if as_json:
         print_json({"healthy": healthy, "findings": [asdict(f) for f in findings]})

@@ -15,8 +15,9 @@ from polyopt.cli.options import (
     program_argument,
     size_option,
 )
-from polyopt.cli.output import error_console, milliseconds, print_json, print_table, progress, text
+from polyopt.cli.output import milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+from polyopt.cli.waiting import progress
 from polyopt.errors import InternalError
 
 if TYPE_CHECKING:
@@ -151,9 +152,14 @@ def _compile_times(subjects: list[Subjects], as_json: bool) -> None:  # noqa: FB
     """Print what compiling takes, for programs and for chains of more and more stages."""
     from polyopt.bench import compiling
 
-    compiling.plan_time("", compiling.chain(2), compiling.CHAIN_SIZES)  # loads what is lazy
-    programs = [compiling.compile_time(s.name, s.scop, s.sizes) for s in subjects]
-    chains = list(compiling.chain_times(compiling.CHAIN))
+    with progress("compiling") as told:
+        compiling.plan_time("", compiling.chain(2), compiling.CHAIN_SIZES)  # loads what is lazy
+        programs: list[compiling.CompileTime] = []
+        for number, s in enumerate(subjects, 1):
+            programs.append(compiling.compile_time(s.name, s.scop, s.sizes))
+            told(number, len(subjects))
+    with progress("chains"):
+        chains = list(compiling.chain_times(compiling.CHAIN))
     if as_json:
         print_json(compiling.as_json(programs, chains, _conditions()))
         return
@@ -182,26 +188,20 @@ def _measured(
     seconds: float,
     notes: list[str],
 ) -> list[Row]:
-    """All rows; what was not measured goes into ``notes`` and to stderr.
-
-    On a terminal, stderr says which kernel is being measured.
-    """
+    """All rows; what was not measured goes into ``notes`` and to stderr."""
     from polyopt.bench.runner import bench as measure
 
-    def note(said: str) -> None:
-        notes.append(said)
-        click.echo(f"note: {said}", err=True)
-
     rows: list[Row] = []
-    shown = error_console().is_terminal
-    for what in subjects:
-        if shown:
-            click.echo(f"\r{what.name:<40}", nl=False, err=True)
-        rows += measure(
-            what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds, note=note
-        )  # fmt: skip
-    if shown:
-        click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
+    with progress("kernels") as told:
+        for number, what in enumerate(subjects):
+            told(number, len(subjects))
+            with progress(what.name):
+                rows += measure(
+                    what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds,
+                    note=notes.append,
+                )  # fmt: skip
+    for said in notes:
+        click.echo(f"note: {said}", err=True)
     return rows
 
 
@@ -248,7 +248,7 @@ def tune(
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
     kept = Journal(journal, found.name, known, threads) if journal else None
-    with progress("plans", quiet=as_json) as report:
+    with progress("plans") as report:
         trials = search(
             found.scop, known, library=found.kernel, threads=threads, seed=seed, seconds=seconds,
             journal=kept, report=report,

@@ -10,6 +10,7 @@ import click
 
 from polyopt.cli.options import json_option, one_thread_count, size_option
 from polyopt.cli.output import print_json, text, write_file
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def load_network(program: str, sizes: Sequence[str]) -> Graph:
     """The graph of a model file after the usual passes. Raises what reading it raises."""
     from polyopt.graph import DEFAULT_PASSES, load_onnx, run_passes
 
-    return run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES).graph
+    with progress("passes"):
+        return run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES).graph
 
 
 def explain_model(
@@ -75,15 +77,14 @@ def explain_model(
     from polyopt.graph.kernels import Options
 
     level, graphs = shown_as
-    if choice.unfused or choice.expert or choice.file is not None:
-        msg = "--unfused, --expert and --plan are for single programs"
-        raise InvalidOptionError(msg, hint="a network's groups are chosen by --level")
+    _refuse_plans(choice)
     graph = load_network(program, sizes)
     if subject is not None and subject not in graph.makers:
         listed = ", ".join(list(graph.makers)[:12])
         msg = f"{program} has no node {subject!r}"
         raise InvalidOptionError(msg, hint=f"there are: {listed}, ...")
-    found = explain_network(graph, Fusion(level), options=Options(choice.target))
+    with progress(f"kernels of {graph.name}"):
+        found = explain_network(graph, Fusion(level), options=Options(choice.target))
     if graphs is not None:
         _write_graphs(found, Path(graphs))
     shown = found if subject is None else found.about(subject)
@@ -108,6 +109,29 @@ def _write_graphs(found: NetworkExplanation, folder: Path) -> None:
     draw_graph(found.graph).save(folder / "unfused.svg")
     draw_graph(found.graph, found.grouping.groups).save(folder / "fused.svg")
     click.echo(f"wrote unfused and fused graphs into {folder}", err=True)
+
+
+def write_page(
+    program: str, target: Path, choice: PlanChoice, sizes: Sequence[str], *, measured: bool
+) -> None:
+    """What ``report`` does for a network. Raises ``InvalidOptionError`` for options that are about
+    single programs."""
+    from polyopt.cli.networkpage import network_page
+    from polyopt.graph import DEFAULT_PASSES, compile_model, load_onnx, run_passes
+
+    _refuse_plans(choice)
+    with progress("report"):
+        report = run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES)
+        model = compile_model(report.graph, passes=(), target=choice.target)
+        page = network_page(model, report, model.profile() if measured else None)
+    write_file(target, page)
+    click.echo(f"wrote {target}", err=True)
+
+
+def _refuse_plans(choice: PlanChoice) -> None:
+    if choice.unfused or choice.expert or choice.file is not None:
+        msg = "--unfused, --expert and --plan are for single programs"
+        raise InvalidOptionError(msg, hint="a network's groups are chosen by --level")
 
 
 @click.command()
@@ -135,9 +159,11 @@ def profile(
     from polyopt.bench.machine import machine
     from polyopt.graph import compile_model
 
-    found = compile_model(load_network(model, sizes), passes=(), fusion=level)
-    limit = machine().limit_ms if limits else None
-    result = found.profile(threads=threads, runs=runs, limit_ms=limit)
+    graph = load_network(model, sizes)
+    with progress(f"kernels of {graph.name}"):
+        found = compile_model(graph, passes=(), fusion=level)
+        limit = machine().limit_ms if limits else None
+        result = found.profile(threads=threads, runs=runs, limit_ms=limit)
     if trace is not None:
         result.chrome_trace(trace)
     if as_json:

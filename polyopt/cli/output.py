@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 import textwrap
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from rich.table import Table
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Sequence
 
 WIDTH = 80
 
@@ -70,23 +68,6 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]
         table.add_row(*row)
     out = console()
     out.print(table, soft_wrap=out.width < WIDTH)
-
-
-@contextmanager
-def progress(label: str, *, quiet: bool = False) -> Generator[Callable[[int, int], None]]:
-    """A bar on the terminal; where there is none, or nobody is to see it, nothing.
-
-    The block calls what it gets with how many of how many are done.
-    """
-    with click.progressbar(
-        length=1, label=label, file=sys.stderr, hidden=quiet or not sys.stderr.isatty()
-    ) as bar:
-
-        def report(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        yield report
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:

@@ -9,13 +9,12 @@ from pathlib import Path
 import click
 
 from polyopt.cli.boundary import ARGUMENTS
+from polyopt.cli.networks import is_network, write_page
 from polyopt.cli.options import plan_options, size_option
-from polyopt.cli.output import progress, write_file
+from polyopt.cli.output import write_file
 from polyopt.cli.program import PlanChoice, complete_sizes, load_program, parse_sizes
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
-
-#: beyond so many statements, weighing plans takes a minute: its own command does that
-MOST_WEIGHED = 16
 
 
 @click.command(short_help="Make a page of PROGRAM, or of what bench --json printed.")
@@ -38,8 +37,9 @@ def report(
     """Make one page, complete in itself, of what there is to know about PROGRAM and its plan.
 
     Program, dependences, plan, pictures, bill, proof, C and measured times, without anything from
-    elsewhere. For FILE, what bench --json printed (with or without --compile-time; - is stdin), a
-    page in Markdown and a chart; several FILEs are runs of one machine, each of other kernels.
+    elsewhere; of an ONNX file its graph, passes, kernels and reasons. For FILE, what bench --json
+    printed (with or without --compile-time; - is stdin), a page in Markdown and a chart; several
+    FILEs are runs of one machine, each of other kernels.
     """
     target = Path(output)
     if target.suffix == ".html":
@@ -62,10 +62,14 @@ def _program_page(
 ) -> None:
     from polyopt.cli.running import execute
     from polyopt.cli.webpage import web_page
+    from polyopt.explain.tradeoff import tradeoff as weigh
 
     if name.endswith(".json") or name == "-":
         msg = f"{name} holds measurements: their page is written as .md"
         raise InvalidOptionError(msg, hint=f"report {name} -o page.md")
+    if is_network(name):
+        write_page(name, target, choice, sizes, measured=measured)
+        return
     found = load_program(name)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
@@ -73,8 +77,8 @@ def _program_page(
     with progress("report") as told:
         outcome = execute(found, choice, {}, known, threads=None, seed=0) if measured else None
         told(steps - 2, steps)
-        few = len(found.scop.statements) <= MOST_WEIGHED
-        tradeoff = plan.tradeoff(sizes=known) if few else None
+        with progress("plans") as weighed:
+            tradeoff = weigh(plan, known, progress=weighed)
         told(steps - 1, steps)
         html = web_page(found, plan, known, tradeoff, outcome)
         told(steps, steps)

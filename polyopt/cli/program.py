@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError, PolyoptError
 from polyopt.library import (
     PIPELINE,
@@ -113,7 +114,8 @@ class PlanChoice:
         if self.file is not None:
             return Plan.load(self.file, program.scop)
         known = complete_sizes(dict(sizes or {}), program)
-        return auto(program.scop, target=self.target, sizes=known)
+        with progress(f"a plan for {program.name}"):
+            return auto(program.scop, target=self.target, sizes=known)
 
 
 def parse_sizes(texts: Sequence[str], program: Program) -> dict[str, int]:

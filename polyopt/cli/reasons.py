@@ -9,8 +9,9 @@ import click
 
 from polyopt.cli.networks import explain_model, is_network, network_options
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
-from polyopt.cli.output import print_json, progress, text, wrapped
+from polyopt.cli.output import print_json, text, wrapped
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ def deps(program: str, *, as_json: bool) -> None:
     from polyopt.analysis.dependences import dependences
 
     found = load_program(program)
-    result = dependences(found.scop)
+    with progress("dependences"):
+        result = dependences(found.scop)
+        rows, shown = result.rows(), str(result)
     if as_json:
-        rows = [row.as_dict() for row in result.rows()]
-        print_json({"program": found.name, "dependences": rows})
+        print_json({"program": found.name, "dependences": [row.as_dict() for row in rows]})
     else:
-        text(result)
+        text(shown)
 
 
 @click.command()
@@ -50,7 +52,8 @@ def prove(
     found = load_program(program)
     plan = choice.plan(found, parse_sizes(sizes, found))
     start = time.perf_counter()
-    proof = plan.prove(code=code)
+    with progress("proof"):
+        proof = plan.prove(code=code)
     seconds = time.perf_counter() - start
     if as_json:
         print_json({
@@ -105,7 +108,9 @@ def explain(
     if table_of:
         _alternatives(plan, subject, known, as_json=as_json)
         return
-    remarks, cost = reasons(plan, known, subject, if_=place), bill(plan, known)
+    with progress("reasons") as told:
+        remarks = reasons(plan, known, subject, if_=place, progress=told)
+        cost = bill(plan, known)
     if as_json:
         print_json({**remarks.as_dict(), "variant": choice.name, "cost": numbers(cost)})
         return
@@ -120,7 +125,8 @@ def _alternatives(
     if subject is None:
         msg = "--alternatives are those of one producer"
         raise InvalidOptionError(msg, hint="name it: explain blur bx --alternatives")
-    found = plan.alternatives(subject, sizes=sizes)
+    with progress("alternatives"):
+        found = plan.alternatives(subject, sizes=sizes)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -139,7 +145,9 @@ def why(
     """Say where an element such as 'out[10, 20]' comes from: instances and inputs, exactly."""
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
-    result = choice.plan(found, known).why(element, sizes=known)
+    plan = choice.plan(found, known)
+    with progress("instances"):
+        result = plan.why(element, sizes=known)
     if as_json:
         print_json(result.as_dict())
     else:
@@ -174,8 +182,9 @@ def tradeoff(
         raise InvalidOptionError(msg, hint="give one of them")
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
-    with progress("plans", quiet=as_json) as report:
-        result = weigh(choice.plan(found, known), known, progress=report)
+    plan = choice.plan(found, known)
+    with progress("plans") as report:
+        result = weigh(plan, known, progress=report)
     chosen = result.chosen
     if point is not None:
         chosen = result[point]

@@ -11,6 +11,7 @@ import click
 
 from polyopt.cli.options import MOST_THREADS
 from polyopt.cli.output import print_json, text, write_file
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
 from polyopt.frontend.c import is_macro_name
 from polyopt.library import existing_file
@@ -98,7 +99,8 @@ def emit_rewritten(
     if to_file and _same_file(file, str(output)):
         msg = f"{output} is the input itself"
         raise InvalidOptionError(msg, hint="write to another file: -o OUT.c")
-    done = rewrite(file, options)
+    with progress("regions"):
+        done = rewrite(file, options)
     taken = [region for region in done.regions if region.error is None]
     for region in done.regions:
         _report(region, done, explain=explain, proofs=options.prove)

@@ -16,6 +16,7 @@ from polyopt.cli.options import (
 )
 from polyopt.cli.output import make_folder, milliseconds, print_json, print_table, write_file
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -203,9 +204,10 @@ def execute(
     from polyopt.transform.plan import Plan
 
     plan = choice.plan(program, sizes)
-    kernels: dict[str, Kernel] = {choice.name: plan.compile(target=choice.target)}
-    if not choice.unfused:
-        kernels["polyopt-unfused"] = Plan(program.scop).compile(target=choice.target)
+    with progress("compiling"):
+        kernels: dict[str, Kernel] = {choice.name: plan.compile(target=choice.target)}
+        if not choice.unfused:
+            kernels["polyopt-unfused"] = Plan(program.scop).compile(target=choice.target)
     kernel = kernels[choice.name]
     complete = set(given) >= {a.name for a in program.scop.arrays if a.is_live_in}
     values = {} if complete else inputs_for(kernel, sizes, seed, program.kernel)

@@ -26,8 +26,8 @@ class Viewer(App[None]):
 
     CSS = """
     VerticalScroll { padding: 0 1; }
-    Horizontal > VerticalScroll { width: 1fr; }
-    .narrow Horizontal { layout: vertical; }
+    TabPane Horizontal > VerticalScroll { width: 1fr; }
+    .narrow TabPane Horizontal { layout: vertical; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q", "quit", "leave"),

@@ -11,6 +11,7 @@ import click
 from polyopt.cli.options import plan_options, program_argument, size_option
 from polyopt.cli.output import console, heading, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+from polyopt.cli.waiting import progress
 from polyopt.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: columns from which the loop nest and the C stand side by side
 WIDE = 130
+#: sections that there are of a program
+SECTIONS = 8
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,12 @@ def view(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, plain: boo
     """
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
-    sections = list(sections_of(found, choice.plan(found, known), known))
+    plan = choice.plan(found, known)
+    sections: list[Section] = []
+    with progress("sections") as told:
+        for section in sections_of(found, plan, known):
+            sections.append(section)
+            told(len(sections), SECTIONS)
     if not plain and sys.stdout.isatty() and sys.stdin.isatty() and _walk(found.name, sections):
         return
     _print(sections)

@@ -32,7 +32,7 @@ from polyopt.explain.jupyter import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from polyopt.auto.cost import Cost
     from polyopt.cli.program import Program
@@ -72,22 +72,27 @@ def web_page(
     program: Program,
     plan: Plan,
     sizes: Mapping[str, int],
-    tradeoff: Tradeoff | None,
+    tradeoff: Tradeoff,
     outcome: Outcome | None,
 ) -> str:
     """The page as HTML: no scripts, nothing loaded from elsewhere; readable on a phone.
 
     ``outcome`` is what a run measured; without it the page has no times.
     """
-    sections = list(_sections(program, plan, sizes, tradeoff, outcome))
+    given = ", ".join(f"{k} = {v}" for k, v in sizes.items())
+    intro = f"A program, its plan and what it costs, for {given or 'its fixed sizes'}."
+    return page_of(program.name, intro, _sections(program, plan, sizes, tradeoff, outcome))
+
+
+def page_of(title: str, intro: str, found: Iterable[tuple[str, str]]) -> str:
+    """A page of titled sections, whose HTML is given, with links to each."""
+    sections = list(found)
     nav = " ".join(f'<a href="#{_anchor(t)}">{escape(t)}</a>' for t, _ in sections)
     body = "\n".join(
         f'<section id="{_anchor(t)}"><h2>{escape(t)}</h2><div>{html}</div></section>'
         for t, html in sections
     )
-    given = ", ".join(f"{k} = {v}" for k, v in sizes.items())
-    intro = f"A program, its plan and what it costs, for {given or 'its fixed sizes'}."
-    page = _PAGE.format(title=escape(program.name), intro=escape(intro), nav=nav, body=body)
+    page = _PAGE.format(title=escape(title), intro=escape(intro), nav=nav, body=body)
     return _unique_ids(page)
 
 
@@ -115,7 +120,7 @@ def _sections(
     program: Program,
     plan: Plan,
     sizes: Mapping[str, int],
-    tradeoff: Tradeoff | None,
+    tradeoff: Tradeoff,
     outcome: Outcome | None,
 ) -> Iterator[tuple[str, str]]:
     cost = bill(plan, sizes)
@@ -127,8 +132,7 @@ def _sections(
     yield "Reasons", explanation_html(explain(plan, sizes))
     formulas = f"<details><summary>as formulas</summary>{code(str(plan.formula()))}</details>"
     yield "Bill", cost_html(cost) + formulas
-    later = f"<p>polyopt tradeoff {escape(program.name)} weighs it; it takes a minute.</p>"
-    yield "Trade-off", tradeoff_html(tradeoff) if tradeoff is not None else later
+    yield "Trade-off", tradeoff_html(tradeoff)
     yield "Proof", proof_html(plan.prove())
     yield "C", code(plan.emit().source)
     if outcome is not None:

@@ -10,6 +10,7 @@ from polyopt.cli.options import json_option, plan_options, program_argument, siz
 from polyopt.cli.output import print_json, write_file
 from polyopt.cli.program import load_program, named_numbers, parse_sizes
 from polyopt.cli.rewriting import c_options, emit_rewritten, is_marked_file, rewriting_options
+from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
 from polyopt.rewrite import Rewriting
 
@@ -51,7 +52,8 @@ def emit(
     _refuse(program, asked, defines, includes)
     found = load_program(program)
     plan = choice.plan(found, parse_sizes(sizes, found))
-    c = plan.emit()
+    with progress("C"):
+        c = plan.emit()
     if output and output != "-":
         write_file(output, c.source)
     if as_json:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.count import count
 from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import Cost, cost
+from polyopt.auto.cost import Cost, cost, evaluated, rolled
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, PolyoptError
@@ -14,7 +15,7 @@ from polyopt.explain.pairs import pairs_of
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of, producers
 from polyopt.transform.find import unknown
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, loops_of
+from polyopt.transform.tree import PlanLoop, loops_of, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -239,7 +240,7 @@ def memory_bytes(plan: Plan, bill: Cost) -> float:
 
 def _inlined_bytes(program: Program, bill: Cost) -> float:
     """Bytes of inlined values per instance, of the statement that needs the most; equal operands
-    count once."""
+    count once. Instances that are written out in one loop body need theirs together."""
     size = {
         operand.name: program.scop.array(operand.statement.array).type.bytes
         for _, _, operand in program.inlined_reads
@@ -250,7 +251,19 @@ def _inlined_bytes(program: Program, bill: Cost) -> float:
         if name in size and bill.copy_instances.get(host):
             share = min(1.0, runs / bill.copy_instances[host])
             needed[host] = needed.get(host, 0.0) + share * size[name]
+    needed |= {host: _together(program, host, bill) for host in needed
+               if len(rolled(program.places[host])) < len(program.places[host].loops)}  # fmt: skip
     return round(max(needed.values(), default=0.0))
+
+
+def _together(program: Program, host: str, bill: Cost) -> float:
+    """Bytes of inlined values per loop body that holds several instances of a copy."""
+    loops = rolled(program.places[host])
+    bodies = count(prefix_map(program.copies[host], loops).range(), bill.sizes)
+    arrays = {s.name: program.scop.array(s.array) for s in program.scop.statements}
+    _, *inlined = evaluated(program, host)
+    values = sum(count(runs, bill.sizes) * arrays[name].type.bytes for name, runs, _ in inlined)
+    return values / max(1, bodies)
 
 
 def shared_iterations(plan: Plan, bill: Cost) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
-from polyopt.explain.summary import summary
+from polyopt.explain.summary import is_of_loop, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What was decided about every producer-consumer pair and every loop, and why.
+    """What was decided about every producer-consumer pair, nest and loop, and why.
 
     Iterating gives the rows; ``str`` the text, at most 80 columns wide.
     """
@@ -26,7 +26,7 @@ class Explanation:
     rows: tuple[Remark, ...]
 
     def __iter__(self) -> Iterator[Remark]:
-        """The remarks: pairs first, then loops."""
+        """The remarks: pairs first, then nests, then loops."""
         return iter(self.rows)
 
     def __len__(self) -> int:
@@ -64,7 +64,12 @@ class Explanation:
     @property
     def loops(self) -> tuple[Remark, ...]:
         """The remarks on single loops."""
-        return tuple(r for r in self.rows if not r.consumer)
+        return tuple(r for r in self.rows if not r.consumer and is_of_loop(r))
+
+    @property
+    def nests(self) -> tuple[Remark, ...]:
+        """The remarks on whole nests: blocks of rows, registers, another order."""
+        return tuple(r for r in self.rows if not r.consumer and not is_of_loop(r))
 
     def as_dict(self) -> dict[str, object]:
         """The explanation for JSON."""
@@ -75,9 +80,9 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        """Pairs, then loops; remarks that say the same stand together, with their numbers."""
+        """Pairs, nests, loops; remarks that say the same stand together, with their numbers."""
         sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
-        return summary(f"{self.program}  {sizes}", self.pairs, self.loops)
+        return summary(f"{self.program}  {sizes}", self.pairs, self.nests, self.loops)
 
     def _repr_html_(self) -> str:
         from polyopt.explain.jupyter import explanation_html

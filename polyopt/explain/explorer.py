@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MOST_CONTROLS = 12
 _ROWS, _COLUMNS = (4, 8, 16, 32, 64, 128), (32, 64, 128, 256, 512, 1024)
 _STRIPS = (0, 16, 32, 64, 128, 256, 512)
+#: where widgets are alive: JupyterLab, and notebooks of version 7, and 6
+LIVE = (".jp-NotebookPanel", ".notebook_app")
 
 
 class Explorer:
@@ -77,6 +79,11 @@ class Explorer:
         self.plan, self.layout = laid.plan, layout
         return laid.plan
 
+    def __repr__(self) -> str:
+        """Where producers are; the panel itself is for Jupyter."""
+        places = ", ".join(f"{n} {place_of(self.plan.program, n)}" for n in self.layout.places)
+        return f"<Explorer of {self.plan.scop.name}: {places}; a panel in Jupyter>"
+
     # -- what is seen -------------------------------------------------------------------------
 
     def nest(self) -> str:
@@ -88,7 +95,9 @@ class Explorer:
         return cost_html(cost(self.plan.program, self.sizes, self._machine))
 
     def tiles(self) -> str:
-        """The tiles of the last result, or what each stage keeps where it has none, as SVG."""
+        """The tiles of the last result; what each stage keeps where windows slide; as SVG."""
+        if any(scratch.is_folded for scratch in self.plan.program.scratches):
+            return draw_windows(self.plan, self.sizes).svg
         last = [n for n in self.plan.program.places if not self.plan.program.copies[n].outer]
         space = self.plan.program.copies[last[-1]].statement.array
         try:
@@ -191,9 +200,18 @@ class Explorer:
         except PolyoptError as error:
             self._views["said"].value = code(str(error))
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:  # noqa: ANN401
-        bundle: Any = self.panel()._repr_mimebundle_()
-        return {**bundle, "text/html": self.static()}
+    def _ipython_display_(self) -> None:
+        """Show the panel, and what it shows as plain HTML, for pages that no kernel runs behind.
+
+        Where Jupyter runs, that second part is hidden.
+        """
+        from IPython import display
+
+        jupyter: Any = display  # it has no types
+        jupyter.display(self.panel())
+        hidden = ", ".join(f"{place} .polyopt-static" for place in LIVE)
+        style = f"<style>{hidden} {{display: none}}</style>"
+        jupyter.display(jupyter.HTML(f'{style}<div class="polyopt-static">{self.static()}</div>'))
 
 
 def explore(plan: Plan, sizes: Mapping[str, int] | None = None) -> Explorer:

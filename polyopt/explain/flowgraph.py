@@ -36,6 +36,9 @@ _WIDE = 1100.0
 _FAR = "#888888"
 _IN, _OUT, _FULL, _KEPT = "#FFFFFF", PALETTE[2], PALETTE[0], PALETTE[1]
 
+#: behind the stages of a nest
+_GROUND = "#F4F4F1"
+
 
 @dataclass(frozen=True)
 class Node:
@@ -56,17 +59,19 @@ def draw_graph(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     known = assumed_sizes(plan.scop, sizes)
     groups = list(_groups(plan))
     nodes = _nodes(plan, known)
-    inputs = [a.name for a in plan.scop.arrays if a.is_live_in and a.rank]
+    inputs = [a.name for a in plan.scop.arrays if a.role == "in" and a.rank]
     frames = [_Frame(title, rows) for title, names in [("", inputs), *groups]
               if (rows := _rows(plan, [n for n in names if n in nodes]))]  # fmt: skip
     shapes: list[Shape] = []
+    titles: list[Shape] = []
     place: dict[str, tuple[float, float]] = {}
     top, width = 30.0, 470.0
     for line in _lines(plan, frames):
         left = 8.0
         for frame in line:
             if frame.title:
-                shapes += frame.outline(left, top)
+                shapes.append(frame.outline(left, top))
+                titles += frame.named(left, top)
             for name, at in frame.places(left, top):
                 place.setdefault(name, at)
             left += frame.width + 18
@@ -75,7 +80,7 @@ def draw_graph(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     arrows = [arrow for pair in _edges(plan) for arrow in _arrow(plan, pair, place)]
     boxes = [shape for name, at in place.items() for shape in _box(nodes[name], *at)]
     label = f"stages of {plan.scop.name} in {len(groups)} nests"
-    return Picture(width, top, (*_legend(), *shapes, *arrows, *boxes), label)
+    return Picture(width, top, (*_legend(), *shapes, *arrows, *titles, *boxes), label)
 
 
 @dataclass(frozen=True)
@@ -95,10 +100,15 @@ class _Frame:
     def height(self) -> float:
         return len(self.rows) * (_HIGH + _DOWN) + (18 if self.title else 0)
 
-    def outline(self, left: float, top: float) -> list[Shape]:
-        """The frame, its title beside the arrows that come in."""
-        frame = Rect(left, top, self.width, self.height, "#F4F4F1", FAINT)
-        return [frame, Text(left + _PAD + _BOX / 2 + 12, top + 14, self.title, 11)]
+    def outline(self, left: float, top: float) -> Shape:
+        """The frame."""
+        return Rect(left, top, self.width, self.height, _GROUND, FAINT)
+
+    def named(self, left: float, top: float) -> list[Shape]:
+        """The title, beside the arrows that come in straight; others pass below it."""
+        x = left + _PAD + _BOX / 2 + 12
+        ground = Rect(x - 2, top + 4, text_width(self.title) + 4, 13, _GROUND, "none")
+        return [ground, Text(x, top + 14, self.title, 11)]
 
     def places(self, left: float, top: float) -> Iterator[tuple[str, tuple[float, float]]]:
         """Where each stage's box has its corner."""
@@ -126,23 +136,28 @@ def _lines(plan: Plan, frames: Sequence[_Frame]) -> list[list[_Frame]]:
 
 
 def _groups(plan: Plan) -> Iterator[tuple[str, list[str]]]:
-    """Per nest of the plan: its outermost loop, and the arrays computed in it; inlined ones too."""
+    """Per nest of the plan: its outermost loop, and the arrays computed in it; inlined ones too.
+
+    An array that several nests compute stands in the last of them: others start it.
+    """
     program = plan.program
-    for node in program.tree:
-        names: dict[str, None] = {}
+    home: dict[str, int] = {}
+    for number, node in enumerate(program.tree):
         for copy in copies_in(node):
-            for operand in _inlined_into(plan, copy):
-                names.setdefault(operand)
-            names.setdefault(program.copies[copy].statement.array)
-        title = node if isinstance(node, str) else f"{node.name}  {node.mark}".rstrip()
-        yield title, list(names)
+            if not program.copies[copy].fills:
+                names = [*_inlined_into(plan, copy), program.copies[copy].statement.array]
+                home |= dict.fromkeys(names, number)
+    order = {s.array: k for k, s in reversed(list(enumerate(plan.scop.statements)))}
+    for number, node in enumerate(program.tree):
+        inside = sorted((n for n in home if home[n] == number), key=lambda name: order[name])
+        if inside:
+            title = node if isinstance(node, str) else f"{node.name}  {node.mark}".rstrip()
+            yield title, inside
 
 
 def _inlined_into(plan: Plan, copy: str) -> list[str]:
-    found = [o.statement.array for reader, _, o in plan.program.inlined_reads
-             if reader.name.partition("/")[0] == copy]  # fmt: skip
-    order = {s.array: k for k, s in enumerate(plan.scop.statements)}
-    return sorted(dict.fromkeys(found), key=lambda name: order[name])
+    return [o.statement.array for reader, _, o in plan.program.inlined_reads
+            if reader.name.partition("/")[0] == copy]  # fmt: skip
 
 
 def _nodes(plan: Plan, sizes: Mapping[str, int]) -> dict[str, Node]:
@@ -150,7 +165,8 @@ def _nodes(plan: Plan, sizes: Mapping[str, int]) -> dict[str, Node]:
     result: dict[str, Node] = {}
     for array in plan.scop.arrays:
         whole = human_bytes(array_bytes(array, dict(sizes)))
-        buffers = [s for s in bill.scratch if s.array == array.name]
+        names = {scratch.name for scratch in plan.program.buffers(array.name)}
+        buffers = [s for s in bill.scratch if s.name in names]
         if array.name in plan.program.inlined:
             result[array.name] = Node(array.name, "inlined", _IN, dashed=True)
         elif array.role != "temp":

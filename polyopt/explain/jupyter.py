@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 _KIND = {
     "applied": "#00664B", "refused": "#A33F00", "not considered": "#555555", "unknown": "#8A4B76",
 }  # fmt: skip
+#: numbers that say nothing where they are 0
+NOTHING = frozenset({"scratch bytes", "bytes saved", "more bytes moved"})
+#: characters of C that a cell shows at most
+MOST_C = 60_000
 #: a table shows so many rows at most
 MOST_ROWS = 80
 _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
@@ -55,17 +59,18 @@ def table(
     return f'<table style="{style}">{top}<tbody>{body}</tbody></table>'
 
 
-def _more(count: int, where: str) -> str:
+def more(count: int, where: str, most: int = MOST_ROWS) -> str:
     """What stands below a table that was cut: cells of a notebook stay small."""
-    return f"<div>and {count - MOST_ROWS:,} more: {where}</div>" if count > MOST_ROWS else ""
+    return f"<div>and {count - most:,} more: {where}</div>" if count > most else ""
 
 
 def code(text: str) -> str:
     """Text in a fixed-width font, as it is."""
-    return f'<pre style="line-height:1.3;margin:4px 0">{escape(text)}</pre>'
+    return f'<pre style="line-height:1.3;margin:4px 0;font-family:monospace">{escape(text)}</pre>'
 
 
-def _named(title: str, body: str) -> str:
+def named(title: str, body: str) -> str:
+    """HTML under a title."""
     return f'<div><div style="font-weight:bold">{escape(title)}</div>{body}</div>'
 
 
@@ -85,7 +90,7 @@ def dependences_html(found: Dependences) -> str:
     if not rows:
         return "<div>no dependences</div>"
     body = table(["kind", "source", "sink", "array", "distance", "witness"], rows)
-    return body + _more(len(every), ".rows() has them all")
+    return body + more(len(every), ".rows() has them all")
 
 
 def plan_html(plan: Plan) -> str:
@@ -93,13 +98,13 @@ def plan_html(plan: Plan) -> str:
     from polyopt.explain.draw import draw_tree
 
     script = f"<details><summary>script</summary>{code(plan.script)}</details>"
-    return _named(f"plan for {plan.scop.name}", draw_tree(plan).svg + script)
+    return named(f"plan for {plan.scop.name}", draw_tree(plan).svg + script)
 
 
 def proof_html(proof: Proof) -> str:
     """What was shown, an obligation a row."""
     rows = [[escape(o.name), escape(o.detail)] for o in proof.obligations]
-    return _named("proved: the plan's dataflow is the source's", table(["", ""], rows))
+    return named("proved: the plan's dataflow is the source's", table(["", ""], rows))
 
 
 def cost_html(cost: Cost) -> str:
@@ -127,14 +132,14 @@ def cost_html(cost: Cost) -> str:
         for s in cost.scratch
     ]  # fmt: skip
     body = table(["", "unfused", "plan"], rows, numbers=frozenset({1, 2}))
-    return _named(f"{cost.program}: {_sizes(cost.sizes)}", body)
+    return named(f"{cost.program}: {_sizes(cost.sizes)}", body)
 
 
 def explanation_html(explanation: Explanation) -> str:
     """The remarks as a table; witnesses and hints below the reason."""
     rows = [_remark_row(r) for r in explanation.rows[:MOST_ROWS]]
     body = table(["", "move", "what", "why", "numbers"], rows)
-    return body + _more(len(explanation), 'explain("name") or .where(...) shows those you want')
+    return body + more(len(explanation), 'explain("name") or .where(...) shows those you want')
 
 
 def _remark_row(remark: Remark) -> list[str]:
@@ -143,8 +148,11 @@ def _remark_row(remark: Remark) -> list[str]:
     notes = [f"witness: {w}" for w in remark.witnesses]
     notes += [f"hint: {remark.hint}"] if remark.hint else []
     more = "".join(f"<br><small>{escape(note)}</small>" for note in notes)
-    texts = list(beside(remark)) or [number_text(k, v) for k, v in remark.numbers.items()]
-    numbers = "<br>".join(map(escape, texts))
+    texts = list(beside(remark)) or [
+        number_text(k, v) for k, v in remark.numbers.items() if v or k not in NOTHING
+    ]
+    shown = "<br>".join(map(escape, texts))
+    numbers = f'<div style="white-space:nowrap">{shown}</div>'
     return [
         f'<span style="color:{colour}">{escape(remark.kind)}</span>',
         escape(remark.move),
@@ -159,7 +167,7 @@ def alternatives_html(found: Alternatives) -> str:
     rows = [[escape(cell) for cell in cells] for cells in found.cells()]
     body = table(HEAD, rows, numbers=frozenset(range(2, len(HEAD))))
     notes = "".join(f"<br><small>{escape(note)}</small>" for note in found.notes())
-    return _named(f"{found.producer} in {found.program}: {_sizes(found.sizes)}", body + notes)
+    return named(f"{found.producer} in {found.program}: {_sizes(found.sizes)}", body + notes)
 
 
 def tradeoff_html(found: Tradeoff) -> str:
@@ -167,7 +175,9 @@ def tradeoff_html(found: Tradeoff) -> str:
     rows = [[escape(cell) for cell in cells] for cells in found.rows()]
     body = table(FRONT, rows, numbers=frozenset({1, 2, 3, 4}))
     title = f"memory against work: {found.program}, {_sizes(found.sizes)}"
-    return _named(title, found.picture().svg + body)
+    said = escape(" ".join(found.notes()))
+    notes = f"<div><small>{said}</small></div>" if said else ""
+    return named(title, found.picture().svg + body + notes)
 
 
 def provenance_html(found: Provenance) -> str:
@@ -176,7 +186,7 @@ def provenance_html(found: Provenance) -> str:
     body = table(["", "how many", "which", "in the plan"], rows, numbers=frozenset({1}))
     at = ", ".join(f"{name} = {value}" for name, value in found.at.items())
     title = f"{found.element} of {found.program}, {_sizes(found.sizes)}"
-    return _named(title, f"<div>written by {escape(found.writer)} at {escape(at)}</div>{body}")
+    return named(title, f"<div>written by {escape(found.writer)} at {escape(at)}</div>{body}")
 
 
 def difference_html(found: Difference) -> str:
@@ -185,14 +195,16 @@ def difference_html(found: Difference) -> str:
     places = [f"{name}: {one} -> {other}" for name, (one, other) in found.places.items()]
     bill = table(["", "before", "after", "ratio"], [list(row) for row in found.rows()],
                  numbers=frozenset({1, 2, 3}))  # fmt: skip
-    return _named(f"{found.program}: {_sizes(found.sizes)}", code("\n".join(moves + places)) + bill)
+    return named(f"{found.program}: {_sizes(found.sizes)}", code("\n".join(moves + places)) + bill)
 
 
 def kernel_html(kernel: Kernel) -> str:
     """The prototype, how to call it, and its C to unfold."""
     call = f"{kernel.name}({', '.join(kernel.positional)})"
-    c = f"<details><summary>C</summary>{code(kernel.source)}</details>"
-    return _named(call, code(kernel.program.prototype) + c)
+    shown, left = kernel.source[:MOST_C], kernel.source[MOST_C:].count("\n")
+    rest = f"<div>and {left:,} more lines: print(kernel.source) has them all</div>" if left else ""
+    c = f"<details><summary>C</summary>{code(shown)}{rest}</details>"
+    return named(call, code(kernel.program.prototype) + c)
 
 
 def _sizes(sizes: Mapping[str, int]) -> str:

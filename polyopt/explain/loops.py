@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 #: isl operations for the dependences of one loop
 BUDGET = 20_000_000
-_MOVES = {"parallel": "parallelize", "vector": "vectorize", "unroll": "unroll"}
+_MOVES = {
+    "parallel": "parallelize", "vector": "vectorize", "unroll": "unroll", "registers": "registers",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,7 @@ class LoopExplainer:
             "parallel": "its iterations share no element that one of them writes",
             "vector": "iterations that run together share no element that one of them writes",
             "unroll": "unrolling keeps the order",
+            "registers": "what its iterations add up stays in registers from the first to the last",
         }[loop.mark]
         if loop.width:
             numbers = {**numbers, "width": float(loop.width)}
@@ -87,7 +90,8 @@ class LoopExplainer:
                 span=error.diagnostic.span,
             )  # fmt: skip
         except NotDecidedError as error:
-            return Remark("unknown", move, loop.name, error.diagnostic.message, code=error.code)
+            return Remark("unknown", move, loop.name, error.diagnostic.message, numbers=numbers,
+                          code=error.code)  # fmt: skip
         given = self._given("refused", move, loop)
         kind = "refused" if given else "not considered"
         return Remark(kind, move, loop.name, given or free, numbers=numbers)

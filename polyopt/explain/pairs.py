@@ -18,9 +18,10 @@ from polyopt.transform.program import changed_arrays
 from polyopt.transform.prove import prove
 from polyopt.transform.remark import Remark
 from polyopt.transform.show import describe
+from polyopt.transform.tree import copies_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
@@ -76,7 +77,7 @@ class PairExplainer:
     # -- what the plan does -------------------------------------------------------------------
 
     def _done(self, pair: Pair) -> Remark:
-        numbers = self._instances(pair) | self._gain(pair, self.bill)
+        numbers = self._instances(pair) | self._gain(pair, self.plan.program, self.bill)
         span = self.plan.scop.array(pair.producer).span
         if pair.producer in self.plan.program.inlined:
             reason = self._given("applied", "inline", pair) or "computed at each read, never stored"
@@ -104,14 +105,15 @@ class PairExplainer:
                 result[f"{side} updates"] = updates
         return result
 
-    def _gain(self, pair: Pair, bill: Cost) -> dict[str, float]:
-        """Recompute, bytes saved and scratch of the producer's array under a plan's bill."""
+    def _gain(self, pair: Pair, program: Program, bill: Cost) -> dict[str, float]:
+        """Recompute, bytes saved and scratch of the producer's array in a program, by its bill."""
         array = pair.producer
+        buffers = {scratch.name for scratch in program.buffers(array)}
         before = bill.source_moved["memory"].get(array, 0)
         return {
             "computed": bill.repeated.get(array, 0.0),
             "bytes saved": before - bill.moved["memory"].get(array, 0),
-            "scratch bytes": sum(s.bytes for s in bill.scratch if s.array == array),
+            "scratch bytes": sum(s.bytes for s in bill.scratch if s.name in buffers),
         }
 
     def _readers(self, pair: Pair) -> set[str]:
@@ -128,11 +130,7 @@ class PairExplainer:
     def _shared_loop(self, pair: Pair) -> PlanLoop | None:
         """The innermost loop around both sides."""
         program = self.plan.program
-        makers = [
-            program.places[name].loops
-            for name, copy in program.copies.items()
-            if name in program.places and copy.statement.array == pair.producer
-        ]
+        makers = [program.places[name].loops for name in program.makers(pair.producer)]
         shared: list[PlanLoop] = []
         for reader in self._readers(pair):
             for maker in makers:
@@ -142,18 +140,41 @@ class PairExplainer:
         return shared[-1] if shared else None
 
     def _storage(self, pair: Pair) -> str:
-        found = [s for s in self.plan.program.scratches if s.array == pair.producer]
+        found = self.plan.program.buffers(pair.producer)
         if not found:
             return "its array stored in full"
         return f"kept in {describe(found[0])}" + (f" per {found[0].at}" if found[0].at else "")
 
     def _given(self, kind: str, move: str, pair: Pair) -> str:
-        """The reason that whoever chose the plan gave."""
-        for remark in self.plan.remarks:
-            fits = remark.consumer in {pair.consumer, ""} and remark.subject == pair.producer
-            if fits and remark.kind == kind and remark.move == move:
-                return remark.reason
-        return ""
+        """The reason that whoever chose the plan gave: of the pair itself, else of the producer and
+        the result whose nest the consumer joined."""
+        found = {
+            remark.consumer: remark.reason
+            for remark in reversed(self.plan.remarks)
+            if remark.subject == pair.producer and (remark.kind, remark.move) == (kind, move)
+        }
+        own = found.get(pair.consumer) or found.get("")
+        return own or next((r for c, r in found.items() if c in self._homes(pair.consumer)), "")
+
+    def _homes(self, array: str) -> frozenset[str]:
+        """The results in whose nests an array's values are computed, itself or its readers."""
+        program = self.plan.program
+        return frozenset(
+            program.copies[other].statement.array
+            for name in self._hosts(array)
+            for node in program.tree
+            if name in copies_in(node)
+            for other in copies_in(node)
+            if not program.copies[other].outer
+        )
+
+    def _hosts(self, array: str) -> Collection[str]:
+        """The copies in the tree that compute an array's values."""
+        program = self.plan.program
+        if array in program.inlined:
+            operands = (o for _, _, o in program.inlined_reads if o.statement.array == array)
+            return {operand.name.partition("/")[0] for operand in operands}
+        return program.makers(array)
 
     def _was_weighed(self, pair: Pair) -> bool:
         return any(
@@ -210,7 +231,7 @@ class PairExplainer:
             watched = changed_arrays(self.plan.program, program)
             prove(replace(program, watched=watched), self.plan.original, operations=BUDGET)
             place = _place(program, pair)
-            return self._gain(pair, cost(program, self.sizes))
+            return self._gain(pair, program, cost(program, self.sizes))
 
         judged = self._judged("fuse", pair.producer, change)
         if judged.kind == "not considered":
@@ -219,8 +240,7 @@ class PairExplainer:
 
     def _no_loop(self, pair: Pair) -> str:
         program = self.plan.program
-        copies = [n for n in program.places
-                  if program.copies[n].statement.array == pair.consumer]  # fmt: skip
+        copies = program.makers(pair.consumer)
         if len({program.places[name].positions[0] for name in copies}) > 1:
             return f"{pair.consumer} runs in several nests, and no loop is around all of it"
         return f"{pair.consumer} has no loop to fuse into"
@@ -280,7 +300,7 @@ def _operands_last(program: Program, array: str) -> bool:
 
     Then the value is the same wherever it is computed later: inlining it needs no proof.
     """
-    (name,) = (n for n in program.places if program.copies[n].statement.array == array)
+    (name,) = program.makers(array)
     own = program.places[name].positions[0]
     read = {access.array for access in program.copies[name].statement.reads}
     return all(
@@ -292,7 +312,7 @@ def _operands_last(program: Program, array: str) -> bool:
 
 def _place(program: Program, pair: Pair) -> str:
     """``: kept in scratch bx[66][512] per out.x_tile``."""
-    found = [s for s in program.scratches if s.array == pair.producer]
+    found = program.buffers(pair.producer)
     return f": kept in {describe(found[-1])} per {found[-1].at}" if found else ""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from polyopt.auto.cost import rolled
 from polyopt.auto.formula import block_size
 from polyopt.auto.grouping import is_ready, next_root, producers_of
 from polyopt.auto.nests import arrange
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
     from polyopt.transform.program import Program
+    from polyopt.transform.tree import PlanLoop
 
 #: place -> what it means, from the least memory to the most
 PLACES = {
@@ -79,10 +81,10 @@ def place_of(program: Program, producer: str) -> str:
     """The place that a program has a producer in."""
     if producer in program.inlined:
         return "inline"
-    copies = [n for n in program.places if program.copies[n].statement.array == producer]
+    copies = program.makers(producer)
     if not any(program.copies[name].outer for name in copies):
         return "root"
-    found = [s for s in program.scratches if s.array == producer]
+    found = program.buffers(producer)
     if not found:
         return "root"
     if found[-1].is_folded:
@@ -98,16 +100,36 @@ def blocks_of(program: Program) -> tuple[int, ...]:
     for name in reversed(list(program.places)):
         # blocks inside those of the same iterator are for registers
         sizes: dict[int, int] = {}
-        for loop in program.places[name].loops:
-            value = loop.values[name]
-            size = 0 if program.copies[name].outer else block_size(value)
-            if size:
-                dims = range(value.dim(dim_type.in_))
-                along = next((d for d in dims if value.involves_dims(dim_type.in_, d, 1)), 0)
-                sizes.setdefault(along, size)
+        for along, size in _blocks_at(program, name)[0]:
+            sizes.setdefault(along, size)
         if sizes:
             return tuple(sizes.values())[:2]
     return ()
+
+
+def rows_together(program: Program) -> int:
+    """Rows of the blocks that run at once, written out in one loop body; 1 without any."""
+    found = [size for name in program.places for _, size in _blocks_at(program, name)[1]]
+    return max(found, default=1)
+
+
+def _blocks_at(program: Program, name: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Around a result's copy: dimension and size of each block loop, and apart from them those of
+    blocks of rows, whose iterations are written out."""
+    place, copy = program.places[name], program.copies[name]
+    written_out = {_along(loop, name) for loop in place.loops[len(rolled(place)) :]}
+    found = [(_along(loop, name), block_size(loop.values[name])) for loop in place.loops]
+    blocks = [(along, size) for along, size in found if size and not copy.outer]
+    rows = [next((b for b in reversed(blocks) if b[0] == along), None) for along in written_out]
+    at_once = [block for block in rows if block is not None]
+    return [block for block in blocks if block not in at_once], at_once
+
+
+def _along(loop: PlanLoop, name: str) -> int:
+    """The dimension of a copy that a loop runs along."""
+    value = loop.values[name]
+    dims = range(value.dim(dim_type.in_))
+    return next((d for d in dims if value.involves_dims(dim_type.in_, d, 1)), 0)
 
 
 def layout_of(plan: Plan) -> Layout:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 24.0, 40.0, 46.0
 _WIDTH, _HEIGHT = 620.0, 330.0
+#: largest work over least beyond which powers of ten tell more
+WIDE = 8
 _ONE, _MANY, _CHOSEN = PALETTE[1], PALETTE[4], PALETTE[5]
 
 
@@ -91,12 +93,14 @@ def draw_tradeoff(found: Tradeoff) -> Picture:
     """
     shown = [*found.front, found.chosen]
     across = _decades([max(p.memory, 1.0) for p in shown], _LEFT, _WIDTH - _RIGHT)
-    up = _even([p.work for p in shown], _HEIGHT - _BOTTOM, _TOP)
+    work = [p.work for p in shown]
+    scale = _decades if max(work) > WIDE * min(work) else _even
+    up = scale(work, _HEIGHT - _BOTTOM, _TOP)
     texts = [human_bytes(t) for t in across.ticks], [f"{t:.3g}" for t in up.ticks]
     axes = ("memory for intermediate values", "work, times that of the source")
     shapes = _frame(across, up, *texts, axes)
     for point in found.points:
-        inside = point.work <= up.high and across.low <= point.memory <= across.high
+        inside = up.low <= point.work <= up.high and across.low <= point.memory <= across.high
         if inside and point not in shown:
             shapes.append(Dot(across(point.memory), up(point.work), 1.8, FAINT, point.name))
     shapes += _stairs(found.front, across, up)

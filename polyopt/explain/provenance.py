@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.count import count
 from polyopt.analysis.dependences import dependences
-from polyopt.auto.cost import cost
+from polyopt.auto.cost import evaluated
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError, NotDecidedError
 from polyopt.isl import (
@@ -243,12 +243,11 @@ def _instances(plan: Plan, found: Set, sizes: Mapping[str, int]) -> Part:
     program = plan.program
     array = plan.scop.statement(name).array
     if array in program.inlined:
-        # as in the bill, equal operands of one instance count once
-        counted = cost(program, sizes).copy_instances
         runs = sum(
-            count(_those(operand.domain, operand.outer, found, sizes), sizes)
-            for operand in {o.name: o for _, _, o in program.inlined_reads}.values()
-            if operand.statement.name == name and operand.name in counted
+            count(_those(domain, outer, found, sizes), sizes)
+            for host in program.places
+            for statement, domain, outer in evaluated(program, host)
+            if statement == name
         )
         return Part(name, part.count, part.span, part.box, runs, "inlined")
     copies = [program.copies[n] for n in program.places
@@ -262,7 +261,8 @@ def _instances(plan: Plan, found: Set, sizes: Mapping[str, int]) -> Part:
 def _those(domain: Set, outer: int, found: Set, sizes: Mapping[str, int]) -> Set:
     """``{ C[t, i] : S[i] in found }``."""
     wide = found.insert_dims(dim_type.set, 0, outer)
-    wide = wide.set_tuple_id(domain.get_tuple_id())
+    named = domain.has_tuple_id()
+    wide = wide.set_tuple_id(domain.get_tuple_id()) if named else wide.reset_tuple_id()
     return fix_param_values(domain, sizes).intersect(wide)
 
 

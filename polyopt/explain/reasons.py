@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import Cost, cost
@@ -12,12 +13,18 @@ from polyopt.explain.alternatives import what_if
 from polyopt.explain.explanation import Explanation
 from polyopt.explain.loops import LoopExplainer
 from polyopt.explain.pairs import PairExplainer, pairs_of
+from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from polyopt.transform.plan import Plan
     from polyopt.transform.remark import Remark
+
+#: moves that remarks on pairs are about
+OF_PAIRS = frozenset({"inline", "fuse", "root"})
+#: moves that remarks on the plan's own loops are about
+OF_LOOPS = frozenset({"parallelize", "vectorize", "unroll", "registers"})
 
 
 def explain(
@@ -26,11 +33,14 @@ def explain(
     subject: str | None = None,
     *,
     if_: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Explanation:
     """What the plan does with every producer-consumer pair and every loop, and why.
 
     ``sizes`` are values of the parameters for the numbers in it; usual ones where they are not
     given. ``subject`` keeps only what concerns an array, a space or a loop: ``"bx"``, ``"out.y"``.
+
+    ``progress`` hears how many of how many pairs were looked at.
 
     ``if_`` asks instead what a producer, the subject, would bring in another place; see
     ``explain.placements.PLACES``.
@@ -47,7 +57,12 @@ def explain(
         return Explanation(plan.scop.name, known, (remark,))
     pairs = PairExplainer(plan, known)
     wanted = [p for p in pairs_of(plan) if subject is None or subject in {p.producer, p.consumer}]
-    rows: list[Remark] = [remark for pair in wanted for remark in pairs.remarks(pair)]
+    rows: list[Remark] = []
+    for number, pair in enumerate(wanted, 1):
+        rows += pairs.remarks(pair)
+        if progress is not None:
+            progress(number, len(wanted))
+    rows += of_nests(plan)
     rows += LoopExplainer(plan, known).all()
     result = Explanation(plan.scop.name, known, tuple(rows))
     if subject is None:
@@ -58,6 +73,17 @@ def explain(
         message = f"nothing in this plan is called {subject!r}"
         raise UnknownNameError(message, hint=f"there are: {names}")
     return chosen
+
+
+def of_nests(plan: Plan) -> Iterator[Remark]:
+    """What whoever chose the plan said of nests and arrays: what the remarks on pairs and on the
+    plan's own loops do not say."""
+    loops = {loop.name for loop in loops_of(plan.program.tree)}
+    for remark in plan.remarks:
+        of_loop = remark.subject in loops and remark.move in OF_LOOPS
+        if remark.move not in OF_PAIRS and not of_loop:
+            joined = f" with {remark.consumer}" if remark.consumer else ""
+            yield replace(remark, reason=f"{remark.reason}{joined}", consumer="")
 
 
 def bill(plan: Plan, sizes: Mapping[str, int] | None = None, *, target: str | None = None) -> Cost:

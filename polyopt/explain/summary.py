@@ -23,8 +23,10 @@ _INSTANCES = {f"{side} {what}" for side in ("producer", "consumer")
               for what in ("instances", "updates")}  # fmt: skip
 
 
-def summary(title: str, pairs: Sequence[Remark], loops: Sequence[Remark]) -> str:
-    """What was done with producers, what else could have been, and how loops run."""
+def summary(
+    title: str, pairs: Sequence[Remark], nests: Sequence[Remark], loops: Sequence[Remark]
+) -> str:
+    """What was done with producers, what else could have been, how nests and loops run."""
     lines = textwrap.wrap(title, WIDTH)
     done = [r for r in pairs if _is_done(r)]
     others = [r for r in pairs if not _is_done(r)]
@@ -37,10 +39,16 @@ def summary(title: str, pairs: Sequence[Remark], loops: Sequence[Remark]) -> str
         refused = any(r.kind != "applied" for r in others)
         lines += ["", "what was not done" if refused else "what is done"]
         lines += _groups(others)
-    if loops:
-        lines += ["", "loops"]
-        lines += _groups(loops)
+    for name, remarks in (("nests", nests), ("loops", loops)):
+        if remarks:
+            lines += ["", name]
+            lines += _groups(remarks)
     return "\n".join(lines)
+
+
+def is_of_loop(remark: Remark) -> bool:
+    """Whether a remark is about a loop of the plan: it then says how often that runs."""
+    return "iterations" in remark.numbers
 
 
 def _is_done(remark: Remark) -> bool:
@@ -125,7 +133,7 @@ def _members(members: Sequence[Remark], shared: str) -> Iterator[str]:
 def _has_much(remark: Remark, shared: str) -> bool:
     """Whether a remark needs a line of its own: its consumers count, or what it says is long."""
     if not remark.consumer:
-        return False
+        return not is_of_loop(remark)
     if any(name.endswith(NOW) for name in remark.numbers):
         return True
     return _is_done(remark) or remark.move == "fuse" or _parts(remark)[1] not in {"", shared}
@@ -136,7 +144,7 @@ def _brief(remark: Remark) -> str:
 
     Which loop around it threads share, the plan says.
     """
-    if not remark.consumer:
+    if is_of_loop(remark):
         width = f" by {remark.numbers['width']:.0f}" if "width" in remark.numbers else ""
         return f"{_number(remark.numbers.get('iterations', 0))}{width}"
     if remark.move == "inline" and "computed" in remark.numbers:
@@ -147,8 +155,10 @@ def _brief(remark: Remark) -> str:
 
 def _numbers(remark: Remark) -> list[str]:
     """The numbers of a remark that say something, with their units."""
-    if not remark.consumer:
+    if is_of_loop(remark):
         return [f"{_number(v)} {k}" for k, v in remark.numbers.items()]
+    if not remark.consumer:
+        return [short_text(k, v) for k, v in remark.numbers.items()]
     if any(name.endswith(NOW) for name in remark.numbers):
         return list(beside(remark))
     return [
@@ -184,12 +194,16 @@ def short_text(name: str, value: float) -> str:
     match name:
         case "computed":
             return "computed once" if value == 1 else f"computed {value:.3g} times"
+        case "bytes saved" if value < 0:
+            return f"{human_bytes(-value)} more"
         case "bytes saved":
             return f"{human_bytes(value)} saved"
         case "more bytes moved":
             return f"{human_bytes(value)} more"
         case "scratch bytes":
             return f"{human_bytes(value)} scratch"
+        case _ if "bytes" in name:
+            return f"{name} {human_bytes(value)}"
         case _:
             return f"{name} {_number(value)}"
 

@@ -100,8 +100,8 @@ def stages_of(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) ->
     names = {loop.name for loop in blocks.loops}
     for other, place in program.places.items():
         copy = program.copies[other]
-        outer = place.loops[: copy.outer]
-        if copy.outer and {loop.name for loop in outer} <= names:
+        outer = place.loops[: min(copy.outer, len(blocks.loops))]
+        if copy.outer and not copy.fills and {loop.name for loop in outer} <= names:
             result += _producer_stage(program, other, blocks, known)
     return tuple(result)
 
@@ -114,13 +114,18 @@ def _sizes(plan: Plan, blocks: tuple[int, ...], given: Mapping[str, int] | None)
 def _blocks(plan: Plan, name: str, sizes: Mapping[str, int] | None) -> _Blocks | None:
     program = plan.program
     root, loops = program.copies[name], program.places[name].loops
+    dims = tuple(_dim(loop, name) for loop in loops)
     found = tuple(block_size(loop.values[name]) for loop in loops)
+    # blocks inside those of the same iterator are for registers
+    found = tuple(
+        0 if any(found[j] and dims[j] == dims[k] for j in range(k)) else size
+        for k, size in enumerate(found)
+    )
     if not any(found):
         return None
     last = max(k for k, size in enumerate(found) if size)
-    loops, found = loops[: last + 1], found[: last + 1]
+    loops, found, dims = loops[: last + 1], found[: last + 1], dims[: last + 1]
     limits = ranges(root.domain, _sizes(plan, found, sizes)) or {}
-    dims = tuple(_dim(loop, name) for loop in loops)
     values: list[range] = []
     for size, dim in zip(found, dims, strict=True):
         low, high = limits.get(dim, (0, 0))
@@ -139,7 +144,7 @@ def _dim(loop: PlanLoop, name: str) -> int:
 
 def _root_stage(blocks: _Blocks, sizes: Mapping[str, int]) -> Stage:
     limits = ranges(blocks.root.domain, sizes) or {}
-    tiled = [k for k, size in enumerate(blocks.sizes) if size][-2:]
+    tiled = _drawn_loops(blocks)
     drawn = [blocks.dims[k] for k in tiled]
     rank = blocks.root.domain.dim(dim_type.set)
     others = [d for d in range(rank) if d not in drawn]
@@ -157,13 +162,23 @@ def _root_stage(blocks: _Blocks, sizes: Mapping[str, int]) -> Stage:
     return _stage(blocks.root.statement.name, boxes, names, boxes[0])
 
 
+def _drawn_loops(blocks: _Blocks) -> list[int]:
+    """The block loops to draw, two at most: those along the result before those that sum."""
+    tiled = [k for k, size in enumerate(blocks.sizes) if size]
+    forms = [index.form for index in blocks.root.statement.index]
+    own = {d for form in forms for d in range(form.dim(dim_type.in_))
+           if form.involves_dims(dim_type.in_, d, 1)}  # fmt: skip
+    along = [k for k in tiled if blocks.dims[k] - blocks.root.outer in own]
+    return (along if len(along) > 1 else tiled)[-2:]
+
+
 def _producer_stage(
     program: Program, name: str, blocks: _Blocks, sizes: Mapping[str, int]
 ) -> Iterator[Stage]:
     copy = program.copies[name]
     domain = fix_param_values(copy.domain, sizes)
-    spans = blocks.values[: copy.outer]
-    every = [(v, _inside(domain, v, copy.outer)) for v in product(*spans)]
+    depth = min(copy.outer, len(blocks.loops))
+    every = [(v, _inside(domain, v, copy.outer)) for v in product(*blocks.values[:depth])]
     found = [(v, box) for v, box in every if box]
     if not found:
         return
@@ -192,7 +207,8 @@ def _moving(
     """The two iterators to draw: those that move with the tiles, else the last ones."""
     rank = len(copy.statement.iterators)
     moving: list[int] = []
-    for level in [k for k, size in enumerate(blocks.sizes[: copy.outer]) if size][-2:]:
+    depth = min(copy.outer, len(blocks.loops))
+    for level in [k for k, size in enumerate(blocks.sizes[:depth]) if size][-2:]:
         for (one, a), (two, b) in combinations(found, 2):
             if any(x != y for k, (x, y) in enumerate(zip(one, two, strict=True)) if k != level):
                 continue

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import Cost, cost
 from polyopt.auto.sizes import assumed_sizes
+from polyopt.auto.traffic import array_bytes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, PolyoptError
 from polyopt.explain.alternatives import memory_bytes, shared_iterations
@@ -23,6 +24,8 @@ from polyopt.explain.placements import (
     lay_out,
     layout_of,
     place_of,
+    producers,
+    rows_together,
 )
 
 if TYPE_CHECKING:
@@ -38,9 +41,11 @@ STRIPS = (0, 32, 128, 512)
 #: every combination of places is tried for so many producers
 FEW = 2
 #: layouts that a search may look at, times statements squared: some seconds
-MOST = 6_000
-#: a search looks at so many layouts at least
-LEAST = 8
+MOST = 2_500
+#: a search looks at so many layouts at least: uniform ones, and mixtures by the size of arrays
+LEAST = 12
+#: shares of the producers, those with the largest arrays first, that are stored in full together
+SHARES = (1 / 8, 1 / 4, 1 / 2)
 #: beyond so many producers, inlining all of them grows expressions without end
 MOST_INLINED = 16
 #: iterations per core beyond which more do not count
@@ -71,6 +76,9 @@ class Point:
             counts = {p: sum(q == p for q in found.values()) for p in PLACES}
             places = ", ".join(f"{n} {p}" for p, n in counts.items() if n)
         blocks = "x".join(map(str, blocks_of(self.plan.program)))
+        rows = rows_together(self.plan.program)
+        if rows > 1:
+            places = places.replace("inline", f"inline, {rows} rows at once", 1)
         for place in ("scratch", "sliding"):
             places = places.replace(place, f"{place} {blocks}".rstrip())
         return places
@@ -97,6 +105,8 @@ class Tradeoff:
     front: tuple[Point, ...]
     #: the plan that was asked; it may lie behind the front
     chosen: Point
+    #: layouts of large programs that were not weighed
+    left_out: int = 0
 
     def __iter__(self) -> Iterator[Point]:
         """The front, from the least memory to the most."""
@@ -132,7 +142,8 @@ class Tradeoff:
         """The front for JSON; ``script`` is the plan of a point."""
         return {"program": self.program, "sizes": dict(self.sizes),
                 "front": [p.as_dict() for p in self.front],
-                "chosen": self.chosen.as_dict()}  # fmt: skip
+                "chosen": self.chosen.as_dict(), "weighed": len(self.points),
+                "left_out": self.left_out}  # fmt: skip
 
     def rows(self) -> Iterator[tuple[str, ...]]:
         """The front as texts: number, memory, work, threads, bytes moved, what it is."""
@@ -149,7 +160,17 @@ class Tradeoff:
         sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
         lines = [f"memory against work: {self.program}  {sizes}"[:80], _line(HEAD)]
         lines += [_line(row) for row in self.rows()]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes()])
+
+    def notes(self) -> tuple[str, ...]:
+        """What the table does not show: that more could have been weighed."""
+        if not self.left_out:
+            return ()
+        weighed = len(self.points)
+        return (
+            f"{weighed} of {weighed + self.left_out} layouts were weighed: producers all alike, or",
+            'the largest arrays in full; alternatives("name") weighs a single one',
+        )
 
     def picture(self) -> Picture:
         """The front drawn: memory across, in powers of ten, work upwards."""
@@ -187,7 +208,10 @@ def tradeoff(
     machine = find_target(target) if isinstance(target, str) else target
     layout = layout_of(plan)
     chosen = replace(_point(plan, layout, known, machine), chosen=True)
-    layouts = list(_layouts(layout, len(plan.scop.statements)))
+    every = tuple(
+        {repr(other): other for other in _layouts(layout, _by_size(plan, known))}.values()
+    )
+    layouts = every[: max(LEAST, MOST // len(plan.scop.statements) ** 2)]
     points = [chosen]
     for number, other in enumerate(layouts, 1):
         laid = lay_out(plan.scop, other, known, machine)
@@ -196,25 +220,37 @@ def tradeoff(
             progress(number, len(layouts))
     enough = PER_CORE * machine.cores
     proven = _proven(points, enough)
-    return Tradeoff(plan.scop.name, known, tuple(points), proven, chosen)
+    left_out = len(every) - len(layouts)
+    return Tradeoff(plan.scop.name, known, tuple(points), proven, chosen, left_out)
 
 
-def _layouts(chosen: Layout, statements: int) -> Iterator[Layout]:
-    """Layouts to weigh: uniform ones, all for a few producers, and neighbours of the chosen one."""
-    names = list(chosen.places)
+def _by_size(plan: Plan, sizes: Mapping[str, int]) -> list[str]:
+    """The producers, those with the largest arrays first."""
+    found = {n: array_bytes(plan.scop.array(n), sizes) for n in producers(plan.scop)}
+    return sorted(found, key=lambda name: -found[name])
+
+
+def _layouts(chosen: Layout, names: Sequence[str]) -> Iterator[Layout]:
+    """Layouts to weigh, those first that tell most: uniform ones, the largest arrays in full, all
+    for a few producers, and neighbours of the chosen one."""
     inlined = () if len(names) > MOST_INLINED else ("inline", "element")
-    uniform = [replace(chosen, places=dict.fromkeys(names, place))
+    uniform = [replace(chosen, places=dict.fromkeys(chosen.places, place))
                for place in ("root", "sliding", "scratch", *inlined)]  # fmt: skip
-    found = [*uniform, *(layout for same in uniform for layout in _sized(same)), *_sized(chosen)]
+    yield from uniform
+    # the smallest and the largest blocks of each before those between
+    sized = [list(_sized(same)) for same in uniform]
+    yield from (part[end] for part in sized for end in (0, -1))
+    for share in SHARES:
+        largest = dict.fromkeys(names[: round(len(names) * share)], "root")
+        if len(names) > FEW and largest:
+            yield replace(chosen, places={**chosen.places, **largest})
+    yield from (layout for part in sized for layout in part)
+    yield from _sized(chosen)
     if len(names) <= FEW:
         for places in product(PLACES, repeat=len(names)):
-            found += _sized(Layout(dict(zip(names, places, strict=True))))
-    found += [chosen.with_place(n, p) for n in names for p in PLACES if p != chosen.places[n]]
-    seen: set[str] = set()
-    for layout in found[: max(LEAST, MOST // statements**2)]:
-        if (key := repr(layout)) not in seen:
-            seen.add(key)
-            yield layout
+            yield from _sized(Layout(dict(zip(chosen.places, places, strict=True))))
+    for name in names:
+        yield from (chosen.with_place(name, p) for p in PLACES if p != chosen.places[name])
 
 
 def _sized(layout: Layout) -> Iterator[Layout]:

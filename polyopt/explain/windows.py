@@ -138,7 +138,7 @@ class _Explorer:
         shape = " x ".join(
             f"{extent}{' rolling' if scratch.fold(d) else ''}" for d, extent in enumerate(extents)
         )
-        note = shape, f"{human_bytes(size)}, {times_text}"
+        note = shape, f"{human_bytes(size)}, {'copied' if copy.fills else times_text}"
         kept = self._kept(scratch, extents, dims, tile, step)
         return Window(copy.statement.array, whole, tile, kept, note)
 
@@ -187,7 +187,7 @@ def draw_windows(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     A stage is drawn as large as its array; ``x`` runs to the right.
     """
     shapes: list[Shape] = list(_legend())
-    top, width = 34.0, 340.0
+    top, width = 34.0, 370.0
     if plan.program.inlined:
         names = "inlined, never stored: " + ", ".join(sorted(plan.program.inlined))
         for text in textwrap.wrap(names, 140):

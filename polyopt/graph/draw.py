@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from polyopt.explain.picture import (
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from polyopt.graph.ir import Graph
     from polyopt.graph.lower import Group
 
-_ROW, _BOX, _GAP, _SIZE = 46.0, 30.0, 18.0, 11.0
+_ROW, _BOX, _GAP, _SIZE, _LANE = 46.0, 30.0, 18.0, 11.0, 8.0
+_EDGE = "#888888"
 
 
 def draw_graph(graph: Graph, groups: Sequence[Group] = ()) -> Picture:
@@ -40,14 +42,15 @@ def draw_graph(graph: Graph, groups: Sequence[Group] = ()) -> Picture:
         for name in row:
             places[name] = x, 24 + depth * _ROW
             x += widths[name] + _GAP
-    shapes += _edges(graph, places, widths)
+    edges, right = _edges(graph, places, widths, total)
+    shapes += edges
     for name, (x, y) in places.items():
         shapes += _box(titles[name], x, y, widths[name], homes.get(name, 0))
     label = f"{graph.name}: {len(graph.nodes)} nodes"
     if groups:
         label += f" in {len(groups)} kernels"
     shapes.append(Text(8, 14, label, 12))
-    width = max(total, text_width(label, 12) + 16)
+    width = max(right, text_width(label, 12) + 16)
     return Picture(width, 24 + _ROW * len(layers), tuple(shapes), label)
 
 
@@ -84,15 +87,37 @@ def _box(title: tuple[str, str], x: float, y: float, width: float, group: int) -
 
 
 def _edges(
-    graph: Graph, places: Mapping[str, tuple[float, float]], widths: Mapping[str, float]
-) -> list[Shape]:
+    graph: Graph,
+    places: Mapping[str, tuple[float, float]],
+    widths: Mapping[str, float],
+    right: float,
+) -> tuple[list[Shape], float]:
+    """Arrows from tensors to their readers, and how far to the right they reach.
+
+    One that passes other layers goes round them, in a lane right of all boxes.
+    """
     shapes: list[Shape] = []
+    #: lane -> how far down it is taken
+    lanes: list[float] = []
     for node in graph.nodes:
         for name in dict.fromkeys(node.operands):
             if name not in places:
                 continue
             (x1, y1), (x2, y2) = places[name], places[node.name]
-            start = x1 + widths[name] / 2
-            shapes.append(Line(start, y1 + _BOX, x2 + widths[node.name] / 2, y2, FAINT, 1.2,
-                               arrow=True))  # fmt: skip
-    return shapes
+            start, end = (x1 + widths[name] / 2, y1 + _BOX), (x2 + widths[node.name] / 2, y2)
+            if y2 - y1 <= _ROW:
+                shapes.append(Line(*start, *end, _EDGE, 1.2, arrow=True))
+                continue
+            lane = next((k for k, taken in enumerate(lanes) if taken <= y1), len(lanes))
+            lanes[lane : lane + 1] = [y2]
+            shapes += _round(start, end, right + lane * _LANE)
+    return shapes, right + len(lanes) * _LANE
+
+
+def _round(start: tuple[float, float], end: tuple[float, float], lane: float) -> list[Shape]:
+    """An arrow down the gap below its start, a lane, and the gap above its end."""
+    beside, aside = start[0] + _LANE / 2, end[0] + _LANE / 2
+    upper, lower = start[1] + _LANE / 2, end[1] - _LANE
+    corners = [(beside, start[1]), (beside, upper), (lane, upper), (lane, lower), (aside, lower)]
+    lines = [Line(*a, *b, _EDGE, 1.2) for a, b in itertools.pairwise(corners)]
+    return [*lines, Line(aside, lower, aside, end[1], _EDGE, 1.2, arrow=True)]

@@ -172,9 +172,9 @@ class Graph:
         return show_graph(self)
 
     def _repr_html_(self) -> str:
-        from polyopt.graph.draw import draw_graph
+        from polyopt.graph.notebook import graph_html
 
-        return draw_graph(self).svg
+        return graph_html(self)
 
 
 def same_graph(one: Graph, other: Graph) -> bool:

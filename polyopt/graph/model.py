@@ -210,6 +210,11 @@ class Model:
         distinct = len({id(step.kernel) for step in self.steps})
         return f"<Model {self.name}({self._listed()}): {len(self.steps)} steps, {distinct} kernels>"
 
+    def _repr_html_(self) -> str:
+        from polyopt.graph.notebook import model_html
+
+        return model_html(self)
+
 
 def _arguments(group: Group, kernel: GroupKernel) -> dict[str, str]:
     return dict(

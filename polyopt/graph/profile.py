@@ -82,6 +82,11 @@ class Profile:
         lines.append(f"     {self.ms:8.3f}  100.0 {total:8.1f}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from polyopt.graph.notebook import profile_html
+
+        return profile_html(self)
+
     def as_dict(self) -> dict[str, object]:
         """The profile for JSON."""
         rows = [{**vars(row), "nodes": list(row.nodes), "gflops": row.gflops, "gbs": row.gbs}

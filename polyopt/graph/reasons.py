@@ -161,6 +161,11 @@ class NetworkExplanation:
             parts.append(f"{rows[0]}{more}")
         return "\n\n".join(parts)
 
+    def _repr_html_(self) -> str:
+        from polyopt.graph.notebook import explanation_html
+
+        return explanation_html(self)
+
 
 def _kernel_line(group: Group) -> str:
     """A group as one line; of one node, the node itself."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from polyopt.errors import UnknownNameError
+from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.ir.build import value_range
 from polyopt.ir.expr import (
     Affine,
@@ -324,6 +324,13 @@ class Scop:
     signature: tuple[str, ...] = field(default=())
     #: the plain Python function this came from, where there is one
     reference: Callable[..., object] | None = None
+
+    def __call__(self, *args: object, **named: object) -> object:
+        """Run the Python function it came from. Raises ``InvalidOptionError`` without one."""
+        if self.reference is None:
+            message = f"{self.name} came from no Python function that could be called"
+            raise InvalidOptionError(message, hint="po.auto(scop).compile() makes a function")
+        return self.reference(*args, **named)
 
     def array(self, name: str) -> Array:
         """The array of that name. Raises ``UnknownNameError``."""

@@ -30,6 +30,9 @@ class Timing:
             f"{self.runs} runs, {self.threads} threads)"
         )
 
+    def _repr_html_(self) -> str:
+        return f"<div>{self}</div>"
+
 
 def measure(run: Callable[[], object], threads: int, *, seconds: float) -> Timing:
     """Call ``run`` once to warm up, then at least five times and until ``seconds`` are spent."""

@@ -87,7 +87,9 @@ class Plan(Questions):
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.scop), Scop):
             message = f"a plan is made for a Scop, not for a {type(self.scop).__name__}"
-            raise InvalidOptionError(message, hint='po.parse_c("file.c") gives one')
+            has_one = isinstance(getattr(self.scop, "scop", None), Scop)
+            hint = "it has one: its .scop" if has_one else 'po.parse_c("file.c") gives one'
+            raise InvalidOptionError(message, hint=hint)
         if cast("Flow | None", self.original) is None:
             with budget(DEFAULT_BUDGET, f"the dependences of {self.scop.name}"):
                 check_bounds(self.scop)

@@ -128,6 +128,15 @@ class Program:
             result.setdefault(self.copies[name].statement.array, []).append(name)
         return result
 
+    def makers(self, array: str) -> tuple[str, ...]:
+        """The copies in the tree that compute an array's elements: all that write it but packs."""
+        return tuple(n for n in self._writers.get(array, ()) if not self.copies[n].fills)
+
+    def buffers(self, array: str) -> tuple[Scratch, ...]:
+        """The buffers that hold an array's elements when they are computed; packs are none."""
+        packs = {copy.fills for copy in self.copies.values()}
+        return tuple(s for s in self.scratches if s.array == array and s.name not in packs)
+
     def scratch(
         self, copy: str, array: str, *, reading: bool = True, ref: str = ""
     ) -> Scratch | None:

@@ -17,7 +17,11 @@ from polyopt.cli import cli
 
 TARGET = Path("build") / "browser"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PROGRAMS = (("harris", "H=514,W=514"), ("blur", "H=514,W=514"))
+#: a deep pipeline, one with windows, the smallest, a product of matrices, a stencil in time
+PROGRAMS = (
+    ("pyramid_blend", "H=256,W=256"), ("harris", "H=514,W=514"), ("blur", "H=514,W=514"),
+    ("2mm", "M=256,N=256,K=256,L=256"), ("jacobi_2d", "T=20,N=200"),
+)  # fmt: skip
 WIDTHS = (1100, 390)
 #: the copy that is checked tells what it finds in an attribute of its own
 PROBE = """<script>

@@ -1,9 +1,11 @@
 """The documentation holds: links lead somewhere, examples run, the error index is complete."""
 
+import json
 import re
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 import polyopt
 from docs import build
@@ -38,7 +40,7 @@ def test_the_readme_is_true_also_where_it_shows_no_output(monkeypatch, capsys):
     names = {"image": np.zeros((70, 80), np.uint16)}
     text = (build.ROOT / "README.md").read_text(encoding="utf-8")
     for block in re.findall(r"```python[^\n]*\n(.*?)```", text, re.DOTALL):
-        exec(block, names)  # noqa: S102
+        exec(compile(block, build._registered(block), "exec"), names)  # noqa: S102
     assert names["kernel"](names["image"]).shape == (68, 78)
     assert "int blur(" in capsys.readouterr().out
     assert "bx[3 rolling]" in str(names["plan"])
@@ -69,6 +71,18 @@ def test_each_error_class_has_a_section_and_each_section_a_class():
         section = text.split(f"## {code}\n")[1].split("\n## ")[0]
         assert re.search(rf"^(\S+:\d+:\d+: )?{code}: ", section, re.MULTILINE), code
         assert "**What to do.** " in section, code
+
+
+def test_each_error_code_is_raised_by_a_test():
+    """By its example in the index, which runs, or by a test that names its class or its code."""
+    text = build.ERRORS.read_text(encoding="utf-8")
+    tests = "".join(
+        p.read_text(encoding="utf-8") for p in (build.ROOT / "tests").rglob("test_*.py")
+    )
+    for code, cls in build.error_classes().items():
+        section = text.split(f"## {code}\n")[1].split("\n## ")[0]
+        named = re.search(rf"pytest\.raises\(\(?[\w., ]*\b{cls.__name__}\b|\"{code}\"", tests)
+        assert "```python raises" in section or named, code
 
 
 def test_no_two_error_classes_share_a_code():
@@ -102,6 +116,11 @@ def test_pages_are_built(tmp_path):
     assert "tutorial.html" in targets
     assert all((tmp_path / "docs" / target).exists() for target in targets)
     assert (tmp_path / "docs" / "picture.svg").exists()
+    notebook = (tmp_path / "notebooks" / "07_networks.html").read_text(encoding="utf-8")
+    assert "compile_graph(report.graph)" in notebook
+    assert '<a href="../docs/performance.html">' in notebook
+    assert "<script" not in notebook
+    assert "../notebooks/07_networks.html" in index
     errors_page = (tmp_path / "docs" / "errors.html").read_text(encoding="utf-8")
     assert '<h2 id="non-affine">' in errors_page
     for code in build.error_classes():
@@ -110,6 +129,27 @@ def test_pages_are_built(tmp_path):
         assert "What to do." in page
         links = re.findall(r'href="([^"#:]+)', page)
         assert all((tmp_path / "docs" / "errors" / link).exists() for link in links)
+
+
+def test_a_notebook_is_shown_as_it_ran(tmp_path):
+    outputs = [
+        {"output_type": "stream", "text": ["a < b\n"]},
+        {"output_type": "execute_result", "data": {"text/html": "<b>bold</b>", "text/plain": "x"}},
+        {"output_type": "error", "traceback": ["\x1b[31mNo\x1b[0m"]},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n"]},
+        {"cell_type": "code", "source": ["x < 1"], "outputs": outputs},
+    ]
+    file = tmp_path / "a.ipynb"
+    file.write_text(json.dumps({"cells": cells}))
+    shown = build.notebook_page(file, MarkdownIt())
+    assert "<h1>Title</h1>" in shown
+    assert "x &lt; 1" in shown
+    assert "<pre>a &lt; b\n</pre>" in shown
+    assert "<b>bold</b>" in shown
+    assert "<pre>No</pre>" in shown
+    assert "Without outputs" not in shown
 
 
 def test_the_reference_has_every_public_name():
@@ -121,7 +161,8 @@ def test_the_reference_has_every_public_name():
     assert "object at 0x" not in text
 
 
-def test_notebooks_run(tmp_path):
-    for notebook in build.notebooks():
-        build.run_notebook(notebook, tmp_path)
-        assert (tmp_path / notebook.name).exists()
+def test_notebooks_are_run_into_a_folder(tmp_path):
+    """One of them: tests/notebooks runs each."""
+    notebook = build.notebooks()[0]
+    build.run_notebook(notebook, tmp_path)
+    assert (tmp_path / notebook.name).exists()

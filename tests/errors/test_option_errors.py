@@ -86,6 +86,18 @@ def test_what_is_no_program():
         po.auto("blur.c")
 
 
+def test_a_library_kernel_is_not_its_program():
+    with pytest.raises(InvalidOptionError) as found:
+        po.auto(po.load_kernel("blur"))
+    assert found.value.diagnostic.hint == "it has one: its .scop"
+
+
+def test_a_program_from_c_cannot_be_called():
+    with pytest.raises(InvalidOptionError, match="no Python function") as found:
+        po.load_kernel("blur").scop()
+    assert "compile()" in found.value.diagnostic.hint
+
+
 def test_every_storage_is_named(plan):
     with pytest.raises(InvalidOptionError) as caught:
         plan.fuse("out", into="out", storage="scrath")

@@ -226,7 +226,7 @@ def test_size_names_are_not_python_names() -> None:
 
     with pytest.raises(UnknownNameError, match="'N' is not defined") as found:
         scop(sizes)
-    assert "array.shape" in found.value.diagnostic.hint
+    assert "`N = a.shape[0]`" in found.value.diagnostic.hint
 
 
 def test_a_loops_variable_after_the_loop() -> None:

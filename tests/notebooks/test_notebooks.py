@@ -144,6 +144,17 @@ def test_the_sixth_one_runs_what_it_shows() -> None:
     assert "10^9 operations per second" in said
 
 
+@pytest.mark.xdist_group("notebook 07")
+def test_the_seventh_one_takes_networks_through_passes_into_kernels() -> None:
+    said = said_by("07")
+    assert re.search(r"fold_batch_norm.*changed", said)
+    assert "y = relu(x)" in said  # after a pass of one's own
+    assert "conv + add + relu + max_pool" in said
+    assert re.search(r"off +6 kernels, equal: True all +1 kernels, equal: True", said)
+    assert "7 steps, 3 kernels" in said  # equal groups are compiled once
+    assert "(1, 10)" in said
+
+
 @pytest.mark.xdist_group("notebook 08")
 def test_the_eighth_one_takes_c_and_refuses_what_is_not_affine() -> None:
     said = said_by("08")

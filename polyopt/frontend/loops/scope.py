@@ -179,11 +179,26 @@ class Scope:
         if name in self._names:
             return self._names[name]
         if name in self.params:
-            hint = f"plain Python does not know it either: write `{name}, ... = array.shape`"
+            hint = f"plain Python does not know it either: write `{self._from_shape(name)}` first"
         else:
             visible = {n for frame in self.frames for n in frame.names}
             hint = "in scope: " + ", ".join(sorted(visible))
         raise UnknownNameError(f"{name!r} is not defined", span=span, hint=hint)
+
+    def _from_shape(self, name: str) -> str:
+        """``n = a.shape[0]``: how the function can learn a size."""
+        arguments = self.text.tree.args
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            if not isinstance(argument.annotation, ast.Subscript):
+                continue
+            sizes = argument.annotation.slice
+            texts = [
+                part.value if isinstance(part, ast.Constant) else ""
+                for part in (sizes.elts if isinstance(sizes, ast.Tuple) else [sizes])
+            ]
+            if name in texts:
+                return f"{name} = {argument.arg}.shape[{texts.index(name)}]"
+        return f"{name}, ... = array.shape"
 
     def private_index(self, array: Array) -> tuple[Affine, ...]:
         """The leading subscripts of a local array: the loops around its declaration."""

@@ -68,6 +68,11 @@ class PassReport:
         """One line per pass."""
         return "\n".join(map(str, self.steps))
 
+    def _repr_html_(self) -> str:
+        from polyopt.graph.notebook import passes_html
+
+        return passes_html(self)
+
 
 def run_passes(
     graph: Graph,

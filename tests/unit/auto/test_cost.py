@@ -140,6 +140,24 @@ def test_other_tile_sizes_follow_from_the_formula(blur: Plan, fused: Plan) -> No
     assert form.subs({s: given[s.name] for s in form.free_symbols}) == other.instances["bx"]
 
 
+def test_formulas_share_what_rows_of_a_block_share(blur: Plan) -> None:
+    plan = blur.inline("bx").unroll_and_jam("out.y", 8)
+    work = formula(plan.program)["operations"]
+    sizes = {"H": 66, "W": 50}  # whole blocks
+    found = work.subs({x: sizes[x.name] for x in work.free_symbols})
+    assert found == cost(plan.program, sizes).operations == 64 * 48 * (3 * 10 / 8 + 3)
+
+
+def test_formulas_of_windows_count_a_strip_once(blur: Plan) -> None:
+    """Rows inside a strip are not the rows of the whole array once more for each strip."""
+    plan = blur.tile("out", y=128).fuse("bx", into="out", at="out.y", storage="sliding")
+    work = formula(plan.program)["operations"]
+    sizes = {"H": 514, "W": 50}  # whole strips
+    values = {**sizes, "T_y": 128}
+    found = work.subs({x: values[x.name] for x in work.free_symbols})
+    assert found == cost(plan.program, sizes).operations
+
+
 def test_what_has_no_formula_says_so() -> None:
     plan = Plan(load_scop("bn_relu_maxpool"))
     assert formula(plan.program)["instances of out_1"] is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 import polyopt as po
@@ -130,3 +132,20 @@ def test_windows_leave_room_in_the_cache(planes):
     held = plan.cost(SIZES, target="avx2").scratch_bytes
     assert held <= 512 * 1024
     assert (planes == 2) == ("layers" in windows(plan))
+
+
+def test_blocks_whose_windows_leave_the_cache_are_refused_with_a_remark(monkeypatch):
+    """Windows that a single row has room for, but not those of several rows at once."""
+    rows = import_module("polyopt.auto.rows")
+    wide = rows.window_bytes
+
+    def widened(program, at, model):
+        jammed = any(loop.name.endswith("_jam") for loop in program.tree[-1].loops)
+        return wide(program, at, model) + (model.target.l2_bytes if jammed else 0)
+
+    monkeypatch.setattr(rows, "window_bytes", widened)
+    plan = po.auto(po.load_kernel("harris").scop, target="avx2")
+    (said,) = [r for r in plan.remarks if r.move == "unroll_and_jam"]
+    assert (said.kind, said.reason) == ("refused", rows.TOO_WIDE)
+    assert said.numbers["bytes"] > rows.ROOM * said.numbers["cache bytes"]
+    assert not any(move.name == "unroll_and_jam" for move in plan.moves)

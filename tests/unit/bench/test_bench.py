@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import polyopt as po
-from polyopt.bench import runner
+from polyopt.bench import Results, load_results, measure_kernels, runner
 from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.machine import Machine
 from polyopt.bench.report import COLUMNS, summary, table
@@ -17,6 +17,7 @@ from polyopt.bench.runner import Row, Subjects, agrees, bench
 from polyopt.bench.tune import candidates, save_plan, tune
 from polyopt.cli import cli
 from polyopt.errors import InternalError, InvalidOptionError
+from tests.unit.explain.test_jupyter import shown
 
 MACHINE = Machine("a cpu", 2, "a cc", {1: 10.0, 2: 20.0}, {1: 100.0, 2: 200.0})
 DESIGN = "suite kernel size variant threads median_ms min_ms iqr_ms runs limit_ms fraction agrees"
@@ -209,3 +210,38 @@ def test_a_plan_that_cannot_be_saved_leaves_no_file(tmp_path):
     with pytest.raises(InternalError, match="do not make this plan again"):
         save_plan(replace(plan, moves=()), tmp_path / "bad.json")
     assert not (tmp_path / "bad.json").exists()
+
+
+def test_measurements_are_a_value_with_a_table(tmp_path):
+    found = measure_kernels("blur", sizes={"H": 20, "W": 24}, seconds=0.01)
+    assert {row.kernel for row in found} == {"blur"}
+    assert all(row.agrees for row in found)
+    assert len(found.where(variant="polyopt")) == 1
+    assert "median ms" in str(found)
+    assert re.search(r"blur, 1 thread: [\d.]+x the speed of unfused", str(found))
+    text = shown(found)
+    assert "polyopt-unfused" in text
+    assert "vs unfused" in text
+    with pytest.raises(InvalidOptionError, match="names of kernels"):
+        measure_kernels()
+
+
+def test_measurements_are_read_back(tmp_path):
+    file = tmp_path / "run.json"
+    arguments = ["bench", "blur", "-s", "H=20,W=24", "-t", "1", "--seconds", "0.01", "--json"]
+    file.write_text(CliRunner().invoke(cli, arguments).stdout)
+    found = load_results(file)
+    assert "blur" in shown(found)
+    with pytest.raises(InvalidOptionError, match="that file is their JSON"):
+        found.as_dict()
+    file.write_text("{}")
+    with pytest.raises(InvalidOptionError, match="holds no measurements"):
+        load_results(file)
+
+
+def test_large_tables_are_cut_and_say_so():
+    row = Row("kernels", "blur", {"H": 9}, "polyopt", 1, 1.0, 1.0, 0.1, 9, 0.5, 0.5, True, 0.1, 0.1,
+              0.1, False)  # fmt: skip
+    found = Results("a machine", tuple(replace(row, kernel=f"k{n}") for n in range(500)))
+    assert len(found._repr_html_()) < 100_000
+    assert "and 420 more" in shown(found)

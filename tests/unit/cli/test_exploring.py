@@ -112,6 +112,9 @@ def test_the_text_interface_walks_through_the_sections(sections):
         app = Viewer("blur", sections)
         async with app.run_test(size=(80, 24)) as pilot:
             assert app.has_class("narrow") or app.screen.has_class("narrow")
+            tabs = list(app.query("Tab"))
+            assert len({tab.region.y for tab in tabs}) == 1  # all titles in one row
+            assert all(tab.region.width for tab in tabs)
             tabs = app.query_one(TabbedContent)
             assert tabs.active == "both"
             app.action_turn(1)
@@ -190,3 +193,24 @@ def test_a_programs_page_is_whole(polyopt_, tmp_path):
 def test_a_page_without_times_measures_nothing(polyopt_, tmp_path):
     polyopt_("report", "blur", "-o", "blur.html", "--no-measure", "--unfused")
     assert "Measured" not in Page((tmp_path / "blur.html").read_text(encoding="utf-8")).titles
+
+
+def test_a_network_has_a_page_too(polyopt_, tmp_path):
+    import onnx
+
+    from polyopt.bench.networks import Network
+
+    net, last = Network("stack", (1, 4, 8, 8)), "input"
+    for _ in range(2):
+        last = net.block(last, 4, 3)
+    onnx.save(net.model(net.classifier(last, 3)), tmp_path / "stack.onnx")
+    polyopt_("report", str(tmp_path / "stack.onnx"), "-o", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    links = set(re.findall(r'href="#([^"]+)"', page))
+    assert links == {"network", "passes", "kernels", "reasons", "memory", "plans", "measured"}
+    assert links <= set(re.findall(r'id="([^"]+)"', page))
+    for said in ("fold_batch_norm", "conv + relu", "proved: the plan", "#pragma omp", "GFLOP/s"):
+        assert said in page
+    assert "<script" not in page
+    refused = CliRunner().invoke(cli, ["report", "a.onnx", "-o", "b.html", "--unfused"])
+    assert "are for single programs" in refused.output

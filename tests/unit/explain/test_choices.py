@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
@@ -197,3 +198,32 @@ def test_one_dimension_has_tiles_of_one_size() -> None:
     found = plan.tradeoff(sizes={"n": 4000}, target=MACHINE)
     assert found.chosen.name == "b scratch 128"
     assert stages_of(plan, "out")[1].shape == "(i): 130 per tile"
+
+
+def test_a_search_that_is_cut_says_so_and_still_has_both_ends(monkeypatch) -> None:
+    """A deep pipeline: uniform layouts with the smallest and the largest blocks come first."""
+    search = import_module("polyopt.explain.tradeoff")
+    monkeypatch.setattr(search, "MOST", 0)
+    monkeypatch.setattr(search, "LEAST", 5)
+    sizes = {"H": 514, "W": 514}
+    plan = Plan(load_scop("unsharp"))
+    found = plan.tradeoff(sizes=sizes, target=MACHINE)
+    assert len(found.points) == 1 + search.LEAST
+    assert found.left_out > len(found.points)
+    assert f"{len(found.points)} of " in str(found).splitlines()[-2]
+    assert max(map(len, str(found).splitlines())) <= 80
+    assert found.within(1e9).work == 1.0
+    assert found.front[0].memory < plan.cost(sizes).intermediate_bytes / 100
+    assert found.as_dict()["left_out"] == found.left_out
+    monkeypatch.setattr(search, "MOST", 10**6)
+    assert Plan(load_scop("blur")).tradeoff(sizes=SIZES, target=MACHINE).left_out == 0
+
+
+def test_rows_of_a_block_hold_what_they_share() -> None:
+    """Eight rows at once need ten values of bx, where one row needs three."""
+    plan = Plan(load_scop("blur")).inline("bx").unroll_and_jam("out.y", 8)
+    sizes = {"H": 66, "W": 50}  # 64 rows: whole blocks
+    assert memory_bytes(plan, plan.cost(sizes)) == 10 * 2
+    single = Plan(plan.scop).inline("bx")
+    assert memory_bytes(single, single.cost(sizes)) == 3 * 2
+    assert plan.tradeoff(sizes=sizes, target=MACHINE).chosen.name == "bx inline, 8 rows at once"

@@ -12,17 +12,18 @@ from polyopt.auto import auto
 from polyopt.errors import IllegalScheduleError, StorageTooSmallError, UnknownNameError
 from polyopt.explain import Explanation, bill, explain
 from polyopt.explain.explanation import number_text
-from polyopt.explain.pairs import pairs_of
 from polyopt.library import kernel_names, load_kernel, load_scop
 from polyopt.transform.fuse import fuse
 from polyopt.transform.plan import Plan
 from polyopt.transform.program import changed_arrays
 from polyopt.transform.prove import prove
-from polyopt.transform.remark import KINDS, Remark
-from polyopt.transform.tree import loops_of
+from polyopt.transform.remark import Remark
+from tests.remarks.check import missing
 
 BN = {"N": 2, "C": 64, "H": 112, "W": 112}
 SIZES = {"H": 1026, "W": 1026}
+#: every other fusion of these is proven one by one: ``make test-remarks`` does
+DEEP = {"camera_pipe", "interpolate", "local_laplacian", "pyramid_blend"}
 
 
 @pytest.fixture(scope="module")
@@ -36,29 +37,71 @@ def only(explanation: Explanation, move: str) -> Remark:
     return row
 
 
-def covers(plan: Plan, found: Explanation) -> None:
-    """At least one remark per producer-consumer pair and per loop."""
-    assert {(r.subject, r.consumer) for r in found.pairs} == {
-        (p.producer, p.consumer) for p in pairs_of(plan)
-    }
-    assert {r.subject for r in found.loops} == {n.name for n in loops_of(plan.program.tree)}
-    assert {r.kind for r in found} <= set(KINDS)
-    assert all(r.reason for r in found)
-
-
-@pytest.mark.parametrize("name", kernel_names())
-def test_every_pair_and_loop_of_every_kernel_has_a_remark(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in kernel_names() if name not in DEEP])
+def test_every_pair_and_loop_of_a_kernel_has_a_remark(name: str) -> None:
     kernel = load_kernel(name)
     plan = Plan(kernel.scop)
-    found = explain(plan, kernel.sizes["test"])
-    covers(plan, found)
-    assert max(map(len, str(found).splitlines())) <= 80
+    assert missing(plan, explain(plan, kernel.sizes["test"])) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["2mm", "bilateral_grid", "conv_bn_relu_maxpool", "correlation", "deriche", "durbin", "gesummv",
+     "harris", "jacobi_2d", "nussinov", "seidel_2d", "smvp", "trmm", "unsharp"],
+)  # fmt: skip
+def test_automatic_plans_are_covered_too(name: str) -> None:
+    """One of each kind; ``make test-remarks`` takes every kernel."""
+    kernel = load_kernel(name)
+    plan = auto(kernel.scop, target="avx2", sizes=kernel.sizes["bench"])
+    assert missing(plan, explain(plan, kernel.sizes["test"])) == []
+
+
+def test_a_missing_remark_is_found(fused: Plan) -> None:
+    found = explain(fused, SIZES)
+    assert missing(fused, found) == []
+    assert missing(fused, found.where(subject="out")) == ["bx.y", "bx.x"]
+    assert missing(fused, found.where(move="vectorize"))[0] == "bx -> out"
+
+
+def test_a_buffer_that_copies_is_no_producer() -> None:
+    """tmp is packed for the second product: it is not computed there."""
+    kernel = load_kernel("2mm")
+    sizes = kernel.sizes["bench"]
+    plan = auto(kernel.scop, target="avx2", sizes=sizes)
+    done = only(explain(plan, sizes, "tmp").where(subject="tmp", consumer="D"), "root")
+    assert any(s.array == "tmp" for s in plan.program.scratches)
+    assert done.numbers["scratch bytes"] == 0
+    assert bill(plan, sizes).instances == bill(Plan(kernel.scop), sizes).instances
+
+
+def test_what_rows_of_a_block_share_counts_once() -> None:
+    """In blocks of r rows, three of which each row reads: (r + 2) / r times an element."""
+    plan = Plan(load_scop("blur")).inline("bx")
+    sizes = {"H": 66, "W": 50}
+    assert bill(plan, sizes).repeated["bx"] == pytest.approx(3 * 64 / 66)
+    for rows in (2, 4, 7):
+        blocks = plan.unroll_and_jam("out.y", rows)
+        whole, rest = divmod(64, rows)
+        once = (whole * (rows + 2) + (rest + 2 if rest else 0)) / 66
+        assert bill(blocks, sizes).repeated["bx"] == pytest.approx(once)
+    shared = plan.unroll_and_jam("out.y", 4).why("out[7, 3]", sizes=sizes)
+    # of bx[7..9] row 7 is in one block, rows 8 and 9 in two
+    assert "inlined; run 5 times" in str(shared)
+
+
+def test_decisions_on_whole_nests_are_told() -> None:
+    sizes = {"H": 1602, "W": 2402}
+    found = explain(auto(load_scop("blur"), target="avx2", sizes=sizes), sizes)
+    (said,) = found.nests
+    assert (said.kind, said.move, said.subject) == ("applied", "unroll_and_jam", "out")
+    assert said.numbers["rows"] > 1
+    assert "nests\n  applied, unroll_and_jam: rows of a block share" in str(found)
 
 
 def test_an_automatic_plan_is_covered_and_gives_its_own_reasons() -> None:
     plan = auto(load_scop("bn_relu_maxpool"), target="generic", sizes=BN)
     found = explain(plan, BN)
-    covers(plan, found)
+    assert missing(plan, found) == []
     given = {r.reason for r in plan.remarks if r.kind == "applied" and r.move != "vectorize"}
     assert any(reason in row.reason for row in found for reason in given)
 
@@ -185,7 +228,7 @@ def test_deep_programs_are_explained_by_what_each_alternative_changes() -> None:
     kernel = load_kernel("pyramid_blend")
     plan = auto(kernel.scop, target="avx2", sizes=kernel.sizes["bench"])
     found = explain(plan, kernel.sizes["bench"])
-    covers(plan, found)
+    assert missing(plan, found) == []
     lines = str(found).splitlines()
     assert len(lines) < len(found)
     assert max(map(len, lines)) <= 80

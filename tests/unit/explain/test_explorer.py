@@ -55,11 +55,21 @@ def test_it_measures_and_goes_to_a_page_without_scripts(tmp_path):
     assert "<svg" in explorer.save(tmp_path / "page.html").read_text(encoding="utf-8")
     with pytest.raises(InvalidOptionError, match="cannot be written"):
         explorer.save(tmp_path / "no" / "page.html")
-    bundle = explorer._repr_mimebundle_()
-    assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert "<script" not in bundle["text/html"]
-    assert "<svg" in bundle["text/html"]
-    assert len(bundle["text/html"]) < 100_000
+
+
+def test_it_shows_itself_live_and_as_plain_html(monkeypatch):
+    """The panel, and a copy for pages without a kernel, hidden where widgets are alive."""
+    explorer = Plan(load_scop("blur")).explore(sizes={"H": 66, "W": 66})
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    explorer._ipython_display_()
+    live, plain = shown
+    assert "application/vnd.jupyter.widget-view+json" in live._repr_mimebundle_()
+    assert ".jp-NotebookPanel .polyopt-static" in plain.data
+    assert "<script" not in plain.data
+    assert "<svg" in plain.data
+    assert len(plain.data) < 100_000
+    assert repr(explorer) == "<Explorer of blur: bx root; a panel in Jupyter>"
 
 
 def test_without_ipywidgets_it_says_what_to_install(monkeypatch):

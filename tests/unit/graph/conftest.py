@@ -60,6 +60,11 @@ def net():
     return Net
 
 
+@pytest.fixture(scope="module")
+def net_class():
+    return Net
+
+
 @pytest.fixture
 def stem(net):
     """conv + batch_norm + relu + max_pool."""
