@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.affine import affine, reordered
 from polyopt.auto.contractions import contractions
+from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
@@ -87,6 +88,7 @@ class _Search:
             plan, said = arrange(in_time[0], self._is_legal)
             return replace(plan, remarks=(*in_time[1], *said))
         tilings: list[Step] = [
+            lambda p: factors(p, numbers),
             lambda p: contractions(p, self.model.target, numbers),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),

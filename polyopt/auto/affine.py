@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.auto.contractions import contractions
+from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import is_proven
-from polyopt.auto.nests import refusal
+from polyopt.auto.nests import checked, refusal
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.transform.plan import Plan
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, loops_of
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from polyopt.auto.finish import Step
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
@@ -91,6 +94,8 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
 def _finished(plan: Plan, model: Model) -> Plan:
     """The plan with blocks, vectors and threads, as the source's order gets them."""
     remarks: tuple[Remark, ...] = ()
+    plan, said = factors(plan, model.sizes)
+    remarks += said
     plan = _apart(plan)
     steps: list[Step] = [
         lambda p: contractions(p, model.target, model.sizes),
@@ -103,18 +108,45 @@ def _finished(plan: Plan, model: Model) -> Plan:
 
 
 def _apart(plan: Plan) -> Plan:
-    """The plan with a loop for each statement of an innermost loop, where that is legal."""
+    """The plan with a loop for each statement of an innermost loop, and with loops that threads
+    can share in place of one that they cannot, where that is legal."""
     for loop in list(loops_of(plan.program.tree)):
-        if any(isinstance(child, PlanLoop) for child in loop.body):
-            continue
-        for name in loop.copies[1:]:
-            shared = plan.program.places[name].loops[-1].name
-            try:
-                apart = plan.distribute(shared, at=name)
-            except PolyoptError:
-                continue
-            plan = apart if is_proven(apart) else plan
+        if not any(isinstance(child, PlanLoop) for child in loop.body):
+            plan = _distributed(plan, loop, loop.copies[1:])
+    for loop in reversed(list(loops_of(plan.program.tree))):
+        parts = [copies_in(child)[0] for child in loop.body[1:]]
+        if parts and all(isinstance(c, PlanLoop) for c in loop.body) and not _is_free(plan, loop):
+            apart = _distributed(plan, loop, parts)
+            heads = [_loop_of(apart, head, loop) for head in (loop.copies[0], *parts)]
+            if any(_is_free(apart, head) for head in heads):
+                plan = apart
     return plan
+
+
+def _distributed(plan: Plan, loop: PlanLoop, parts: Sequence[str]) -> Plan:
+    """The plan with a loop of its own for each part, where that is legal."""
+    for name in parts:
+        try:
+            apart = plan.distribute(_loop_of(plan, name, loop).name, at=name)
+        except PolyoptError:
+            continue
+        plan = apart if is_proven(apart) else plan
+    return plan
+
+
+def _loop_of(plan: Plan, name: str, loop: PlanLoop) -> PlanLoop:
+    """The loop around a copy that is what is left of another one, or a part of it."""
+    value = loop.values[name]
+    return next(n for n in plan.program.places[name].loops if n.values[name] is value)
+
+
+def _is_free(plan: Plan, loop: PlanLoop) -> bool:
+    """Whether the iterations of a loop are independent."""
+    try:
+        checked(plan.parallelize(loop.name), loop.name)
+    except PolyoptError:
+        return False
+    return True
 
 
 def weigh(plan: Plan, model: Model) -> Weight:

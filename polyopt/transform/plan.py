@@ -23,6 +23,7 @@ from polyopt.errors import (
 )
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget
+from polyopt.transform import defer as _defer
 from polyopt.transform import fuse as _fuse
 from polyopt.transform import inline as _inline
 from polyopt.transform import interchange as _interchange
@@ -154,6 +155,12 @@ class Plan(Questions):
         return self._move(
             "distribute", (loop,), {"at": at}, lambda p: _merge.distribute(p, loop, at)
         )
+
+    def defer(self, space: str, at: str) -> Plan:
+        """The updates of ``space`` that nothing else in an iteration of loop ``at`` needs, at the
+        iteration's end: a nest of their own. Raises ``NotFusableError`` where there are none.
+        """
+        return self._move("defer", (space,), {"at": at}, lambda p: _defer.defer(p, space, at))
 
     def reschedule(self, *, fusion: str = "smart") -> Plan:
         """All loops anew, in the order that isl's scheduler finds: permutable bands.
@@ -463,6 +470,6 @@ MOVES = frozenset(
     {
         "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
         "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
-        "separate", "registers", "reschedule",
+        "separate", "registers", "reschedule", "defer",
     }
 )  # fmt: skip
