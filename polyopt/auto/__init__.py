@@ -17,6 +17,7 @@ from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.rows import pipelines
+from polyopt.auto.serial import chains_together
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.timetiles import time_tiles
@@ -86,7 +87,8 @@ class _Search:
         in_time = time_tiles(plan, self.model.target, numbers) if self.tile else None
         if in_time is not None and in_time[0] is not plan:
             plan, said = arrange(in_time[0], self._is_legal)
-            return replace(plan, remarks=(*in_time[1], *said))
+            plan, more = chains_together(plan, numbers, is_proven)
+            return replace(plan, remarks=(*in_time[1], *said, *more))
         tilings: list[Step] = [
             lambda p: factors(p, numbers),
             lambda p: contractions(p, self.model.target, numbers),

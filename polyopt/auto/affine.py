@@ -16,6 +16,7 @@ from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.nests import checked, refusal
+from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
@@ -25,7 +26,7 @@ from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from polyopt.auto.finish import Step
     from polyopt.auto.grouping import Model
@@ -40,6 +41,8 @@ TRIED = ("smart", "min")
 LEAST_GAIN = 0.7
 #: lanes that a vector loop over rows of an array is worth: its loads come one by one
 GATHERED = 1.5
+#: a cache line for each element takes so many times as long as one for each eight
+FAR = 4.0
 #: sums in registers take as much less time than those in memory
 IN_REGISTERS = 4.0
 
@@ -153,6 +156,8 @@ def weigh(plan: Plan, model: Model) -> Weight:
     """The serial work of a plan at the model's sizes."""
     program, target = plan.program, model.target
     total = serial = alone = 0.0
+    arrays = program.scop.arrays
+    far = {a.name for a in arrays if array_bytes(a, model.sizes) > target.l2_bytes}
     for name, place in program.places.items():
         copy = program.copies[name]
         each = count(copy.domain, model.sizes) * max(1.0, work(copy.statement.value))
@@ -164,16 +169,27 @@ def weigh(plan: Plan, model: Model) -> Weight:
         total += each
         alone += each if lanes == 1 or cores < target.cores else 0.0
         near = IN_REGISTERS if _marked(place, "registers") else 1.0
+        near = near / FAR if _goes_far(copy, place, far) else near
         serial += each / (lanes * cores * near)
     return Weight(serial, alone / max(1.0, total))
 
 
-def _gathers(copy: Copy, loop: PlanLoop) -> bool:
-    """Whether a loop walks over rows of what a copy reads or writes."""
+def _goes_far(copy: Copy, place: Place, large: Collection[str]) -> bool:
+    """Whether the innermost loop walks over rows of a large array itself."""
+    if not place.loops or _marked(place, "registers") or copy.fills:
+        return False
+    return _gathers(copy, place.loops[-1], large)
+
+
+def _gathers(copy: Copy, loop: PlanLoop, among: Collection[str] | None = None) -> bool:
+    """Whether a loop walks over rows of what a copy reads or writes; of some arrays, or of all."""
     value = loop.values[copy.name]
     dims = [d for d in range(len(copy.statement.iterators))
             if value.involves_dims(dim_type.in_, copy.outer + d, 1)]  # fmt: skip
-    indices = [copy.statement.index, *(load.index for load in loads(copy.statement.value))]
+    statement = copy.statement
+    accessed = [(statement.array, statement.index)]
+    accessed += [(load.array, load.index) for load in loads(statement.value)]
+    indices = [index for array, index in accessed if among is None or array in among]
     return any(
         not isinstance(x, Affine) or any(x.form.involves_dims(dim_type.in_, d, 1) for d in dims)
         for index in indices

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.nests import arrange
-from polyopt.auto.serial import rows_together, strips
+from polyopt.auto.serial import chains_together, rows_together, strips
 from polyopt.auto.threads import parallelize_outer
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     return (
         lambda p: arrange(p, legal),
         lambda p: rows_together(p, sizes, is_proven),
+        lambda p: chains_together(p, sizes, is_proven),
         lambda p: strips(p, target, sizes, is_proven),
         lambda p: parallelize_outer(p, sizes, target.cores),
     )
