@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.nests import arrange
 from polyopt.auto.serial import chains_together, rows_together, strips
@@ -24,6 +25,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     """The last stages of the search; ``legal`` says whether an order of loops keeps the flow."""
     sizes, target = model.sizes, model.target
     return (
+        lambda p: cuts(p, sizes, target.cores, is_proven),
         lambda p: arrange(p, legal),
         lambda p: rows_together(p, sizes, is_proven),
         lambda p: chains_together(p, sizes, is_proven),

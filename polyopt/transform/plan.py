@@ -23,6 +23,7 @@ from polyopt.errors import (
 )
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget
+from polyopt.transform import cut as _cut
 from polyopt.transform import defer as _defer
 from polyopt.transform import fuse as _fuse
 from polyopt.transform import inline as _inline
@@ -155,6 +156,13 @@ class Plan(Questions):
         return self._move(
             "distribute", (loop,), {"at": at}, lambda p: _merge.distribute(p, loop, at)
         )
+
+    def cut(self, loop: str, at: str) -> Plan:
+        """A loop in three at the iteration that the loop ``at`` around it is in: before, it, after.
+
+        Raises ``NotFusableError`` where that is none of its iterations.
+        """
+        return self._move("cut", (loop,), {"at": at}, lambda p: _cut.cut(p, loop, at))
 
     def defer(self, space: str, at: str) -> Plan:
         """The updates of ``space`` that nothing else in an iteration of loop ``at`` needs, at the
@@ -471,5 +479,6 @@ MOVES = frozenset(
         "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
         "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
         "separate", "registers", "reschedule", "defer",
+        "cut",
     }
 )  # fmt: skip
