@@ -64,6 +64,17 @@ def affine(scop: Scop, *, fusion: str = "smart") -> Plan:
     return Plan(scop).reschedule(fusion=fusion)
 
 
+def scheduled(start: Plan, fusion: str, model: Model, *, tile: bool) -> Plan:
+    """The plan in isl's order by one heuristic, with blocks, vectors and threads.
+
+    ``start`` is the plan without moves. Raises ``InvalidOptionError`` for an unknown heuristic,
+    ``NotDecidedError`` where isl's budget is spent.
+    """
+    plan = _finished(start.reschedule(fusion=fusion), model, tile=tile)
+    asked = Remark("applied", "reschedule", fusion, "isl's order, as it was asked for")
+    return replace(plan, remarks=(asked, *plan.remarks))
+
+
 def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
     """The plan, or a better one in another order of isl's; its remarks say why.
 
@@ -94,17 +105,14 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
     return replace(best, remarks=(*remarks, *best.remarks))
 
 
-def _finished(plan: Plan, model: Model) -> Plan:
+def _finished(plan: Plan, model: Model, *, tile: bool = True) -> Plan:
     """The plan with blocks, vectors and threads, as the source's order gets them."""
     remarks: tuple[Remark, ...] = ()
-    plan, said = factors(plan, model.sizes)
-    remarks += said
+    blocks: list[Step] = [lambda p: contractions(p, model.target, model.sizes)]
+    if tile:
+        plan, remarks = factors(plan, model.sizes)
     plan = _apart(plan)
-    steps: list[Step] = [
-        lambda p: contractions(p, model.target, model.sizes),
-        *finishing(model, is_proven),
-    ]
-    for step in steps:
+    for step in (*(blocks if tile else ()), *finishing(model, is_proven)):
         plan, said = step(plan)
         remarks += said
     return replace(plan, remarks=remarks)

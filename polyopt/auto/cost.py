@@ -221,7 +221,8 @@ def _instances(program: Program, sizes: _Sizes) -> tuple[dict[str, int], dict[st
         for copy in _with_operands(program, program.copies[name]):
             number = instances_of(copy, given)
             by_copy[copy.name] = number
-            by_statement[copy.statement.name] += number
+            if not copy.fills:  # a pack computes nothing
+                by_statement[copy.statement.name] += number
     return by_copy, by_statement
 
 

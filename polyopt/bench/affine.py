@@ -7,6 +7,7 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from polyopt.bench.chart import Bar, Group, bar_chart
+from polyopt.bench.fusions import fusion_section
 from polyopt.bench.markdown import (
     NONE,
     Page,
@@ -101,6 +102,7 @@ def affine_page(run: Times, making: Making) -> Page:
         table(_GOAL_COLUMNS, list(_goals(lines))),
         "## Kernels",
         table(_columns(run), [*(_cells(run, line) for line in lines), *_means(run, lines)]),
+        *filter(None, [fusion_section(run.rows)]),
         "## Not measured, or not the same",
         listed(gaps(run, _differing(lines)))
         or "Nothing: all that was asked for ran, and all results agree.",

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from polyopt.transform.remark import Remark
 
 
+#: moves of the search that are about the order of whole nests
+_ORDERS = frozenset({"reschedule", "defer", "cut"})
+
+
 def explain(
     plan: Plan,
     sizes: Mapping[str, int] | None = None,
@@ -48,6 +52,7 @@ def explain(
     pairs = PairExplainer(plan, known)
     wanted = [p for p in pairs_of(plan) if subject is None or subject in {p.producer, p.consumer}]
     rows: list[Remark] = [remark for pair in wanted for remark in pairs.remarks(pair)]
+    rows += [remark for remark in plan.remarks if remark.move in _ORDERS]
     rows += LoopExplainer(plan, known).all()
     result = Explanation(plan.scop.name, known, tuple(rows))
     if subject is None:
