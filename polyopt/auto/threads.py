@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 #: iterations per thread that keep the shares even
 PER_THREAD = 4
-#: operations per thread that take as long as starting and awaiting the threads
-LEAST_SHARE = 4000.0
+#: operations per thread, vectors counted once, that take longer than starting and awaiting it
+LEAST_SHARE = 20_000.0
+#: bytes of a vector
+VECTOR = 64
 
 
 def parallelize_outer(
@@ -98,7 +100,10 @@ def _in_each(
 
 
 def _share(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
-    """The operations of all iterations of a loop inside others, each time that it is entered."""
+    """The operations of all iterations of a loop inside others, each time that it is entered.
+
+    Infinite for the outermost loop of a nest, which is entered once.
+    """
     total = 0.0
     level = len(path_to(program, loop.name)) - 1
     if not level:
@@ -107,5 +112,7 @@ def _share(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
         copy, path = program.copies[name], program.places[name].loops
         entries = count(prefix_map(copy, path[:level]).range(), sizes)
         each = max(1.0, work(copy.statement.value))
+        if any(around.mark == "vector" for around in path):
+            each /= VECTOR // copy.statement.value.type.bytes
         total += count(copy.domain, sizes) * each / max(1, entries)
     return total
