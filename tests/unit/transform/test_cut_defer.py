@@ -7,19 +7,8 @@ import polyopt as po
 from polyopt.errors import IllegalScheduleError, NotFusableError, NotPermutableError
 from polyopt.isl import Set
 from polyopt.transform import defer as defer_module
+from tests.unit.transform.programs import FACTORS
 
-FACTORS = """
-void factors(int N, double A[N][N])
-{
-    for (int k = 0; k < N; k++) {
-        for (int i = k + 1; i < N; i++)
-            A[i][k] /= A[k][k];
-        for (int i = k + 1; i < N; i++)
-            for (int j = k + 1; j < N; j++)
-                A[i][j] -= A[i][k] * A[k][j];
-    }
-}
-"""
 PATHS = """
 void paths(int N, int d[N][N])
 {
