@@ -18,6 +18,7 @@ TORCH_STAMP := build/torch/$(notdir $(STAMP))
 JUPYTER_STAMP := build/jupyter/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
+AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
 .PHONY: docs gallery bench compile-time peers peers-affine soak fuzz mutations faults wheel clean
@@ -173,7 +174,7 @@ peers: $(PEERS_STAMP)
 peers-affine: $(PEERS_STAMP)
 	@failed=0; \
 	OPENBLAS_THREAD_TIMEOUT=14 build/peers/bin/polyopt bench --suite affine --installed \
-	  --peers $(AFFINE_PEERS) --threads $(THREADS) --repeat 5 --json > build/affine.json || failed=$$?; \
+	  --peers $(AFFINE_PEERS) --threads $(THREADS) --fusions $(AFFINE_FUSIONS) --repeat 5 --json > build/affine.json || failed=$$?; \
 	$(BIN)/polyopt report build/affine.json -o docs/affine.md || failed=$$?; \
 	exit $$failed
 

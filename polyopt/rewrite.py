@@ -144,14 +144,11 @@ def _rewritten(
 
 def plan_of(scop: Scop, options: Rewriting) -> Plan:
     """The plan that the options ask for. Raises ``InvalidOptionError``."""
-    if options.fuse != "output":
-        msg = f"fusion {options.fuse!r} is not there yet"
-        raise InvalidOptionError(msg, hint="leave --fuse out, or give output")
     from polyopt.auto.sizes import assumed_sizes
 
     given = {name: size for name, size in options.sizes.items() if name in scop.params}
     sizes = assumed_sizes(scop, None, given) | given
-    return auto(scop, target=options.target, sizes=sizes, tile=options.tile)
+    return auto(scop, target=options.target, sizes=sizes, tile=options.tile, fusion=options.fuse)
 
 
 def _proof(plan: Plan) -> Proof:

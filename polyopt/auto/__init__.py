@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.auto.affine import affine, reordered
+from polyopt.auto.affine import affine, reordered, scheduled
 from polyopt.auto.contractions import contractions
+from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.rows import pipelines
+from polyopt.auto.serial import chains_together
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.timetiles import time_tiles
@@ -42,6 +44,7 @@ def auto(
     target: str | Target = "native",
     sizes: Mapping[str, int] | None = None,
     tile: bool = True,
+    fusion: str = "output",
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
 
@@ -56,12 +59,19 @@ def auto(
     ``"native"``, ``"generic"``, ``"avx2"``, ``"avx512"``, ``"neon"``, or a ``Target``. Without
     ``tile`` loops are fused, marked and shared, but neither cut into strips nor into blocks.
 
-    Raises ``InvalidOptionError`` for an unknown target or size, ``OutOfBoundsError`` or
+    ``fusion`` is ``"output"``, by what the results need, or one of isl's heuristics, whose order
+    is then taken whatever it costs: ``"min"``, ``"smart"``, ``"max"``, ``"hybrid"`` (see
+    ``Plan.reschedule``).
+
+    Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
     """
     machine = find_target(target) if isinstance(target, str) else target
     start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
+    if fusion != "output":
+        plan = scheduled(start, fusion, Model(machine, numbers), tile=tile)
+        return replace(plan, checked=True)
     plan = _Search(Model(machine, numbers), tile).run(start)
     if not is_proven(plan):
         plan = _Search(Model(machine, numbers, cautious=True), tile).run(start)
@@ -87,8 +97,10 @@ class _Search:
         in_time = time_tiles(plan, self.model.target, numbers) if self.tile else None
         if in_time is not None and in_time[0] is not plan:
             plan, said = arrange(in_time[0], self._is_legal)
-            return replace(plan, remarks=(*in_time[1], *said))
+            plan, more = chains_together(plan, numbers, is_proven)
+            return replace(plan, remarks=(*in_time[1], *said, *more))
         tilings: list[Step] = [
+            lambda p: factors(p, numbers),
             lambda p: contractions(p, self.model.target, numbers),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),

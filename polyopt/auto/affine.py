@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.auto.contractions import contractions
+from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import is_proven
-from polyopt.auto.nests import refusal
+from polyopt.auto.nests import checked, refusal
+from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.transform.plan import Plan
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, loops_of
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from polyopt.auto.finish import Step
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
@@ -37,6 +41,8 @@ TRIED = ("smart", "min")
 LEAST_GAIN = 0.7
 #: lanes that a vector loop over rows of an array is worth: its loads come one by one
 GATHERED = 1.5
+#: a cache line for each element takes so many times as long as one for each eight
+FAR = 4.0
 #: sums in registers take as much less time than those in memory
 IN_REGISTERS = 4.0
 
@@ -56,6 +62,17 @@ def affine(scop: Scop, *, fusion: str = "smart") -> Plan:
     ``InvalidOptionError`` for others, ``NotDecidedError`` where isl's budget is spent.
     """
     return Plan(scop).reschedule(fusion=fusion)
+
+
+def scheduled(start: Plan, fusion: str, model: Model, *, tile: bool) -> Plan:
+    """The plan in isl's order by one heuristic, with blocks, vectors and threads.
+
+    ``start`` is the plan without moves. Raises ``InvalidOptionError`` for an unknown heuristic,
+    ``NotDecidedError`` where isl's budget is spent.
+    """
+    plan = _finished(start.reschedule(fusion=fusion), model, tile=tile)
+    asked = Remark("applied", "reschedule", fusion, "isl's order, as it was asked for")
+    return replace(plan, remarks=(asked, *plan.remarks))
 
 
 def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
@@ -88,39 +105,67 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
     return replace(best, remarks=(*remarks, *best.remarks))
 
 
-def _finished(plan: Plan, model: Model) -> Plan:
+def _finished(plan: Plan, model: Model, *, tile: bool = True) -> Plan:
     """The plan with blocks, vectors and threads, as the source's order gets them."""
     remarks: tuple[Remark, ...] = ()
+    blocks: list[Step] = [lambda p: contractions(p, model.target, model.sizes)]
+    if tile:
+        plan, remarks = factors(plan, model.sizes)
     plan = _apart(plan)
-    steps: list[Step] = [
-        lambda p: contractions(p, model.target, model.sizes),
-        *finishing(model, is_proven),
-    ]
-    for step in steps:
+    for step in (*(blocks if tile else ()), *finishing(model, is_proven)):
         plan, said = step(plan)
         remarks += said
     return replace(plan, remarks=remarks)
 
 
 def _apart(plan: Plan) -> Plan:
-    """The plan with a loop for each statement of an innermost loop, where that is legal."""
+    """The plan with a loop for each statement of an innermost loop, and with loops that threads
+    can share in place of one that they cannot, where that is legal."""
     for loop in list(loops_of(plan.program.tree)):
-        if any(isinstance(child, PlanLoop) for child in loop.body):
-            continue
-        for name in loop.copies[1:]:
-            shared = plan.program.places[name].loops[-1].name
-            try:
-                apart = plan.distribute(shared, at=name)
-            except PolyoptError:
-                continue
-            plan = apart if is_proven(apart) else plan
+        if not any(isinstance(child, PlanLoop) for child in loop.body):
+            plan = _distributed(plan, loop, loop.copies[1:])
+    for loop in reversed(list(loops_of(plan.program.tree))):
+        parts = [copies_in(child)[0] for child in loop.body[1:]]
+        if parts and all(isinstance(c, PlanLoop) for c in loop.body) and not _is_free(plan, loop):
+            apart = _distributed(plan, loop, parts)
+            heads = [_loop_of(apart, head, loop) for head in (loop.copies[0], *parts)]
+            if any(_is_free(apart, head) for head in heads):
+                plan = apart
     return plan
+
+
+def _distributed(plan: Plan, loop: PlanLoop, parts: Sequence[str]) -> Plan:
+    """The plan with a loop of its own for each part, where that is legal."""
+    for name in parts:
+        try:
+            apart = plan.distribute(_loop_of(plan, name, loop).name, at=name)
+        except PolyoptError:
+            continue
+        plan = apart if is_proven(apart) else plan
+    return plan
+
+
+def _loop_of(plan: Plan, name: str, loop: PlanLoop) -> PlanLoop:
+    """The loop around a copy that is what is left of another one, or a part of it."""
+    value = loop.values[name]
+    return next(n for n in plan.program.places[name].loops if n.values[name] is value)
+
+
+def _is_free(plan: Plan, loop: PlanLoop) -> bool:
+    """Whether the iterations of a loop are independent."""
+    try:
+        checked(plan.parallelize(loop.name), loop.name)
+    except PolyoptError:
+        return False
+    return True
 
 
 def weigh(plan: Plan, model: Model) -> Weight:
     """The serial work of a plan at the model's sizes."""
     program, target = plan.program, model.target
     total = serial = alone = 0.0
+    arrays = program.scop.arrays
+    far = {a.name for a in arrays if array_bytes(a, model.sizes) > target.l2_bytes}
     for name, place in program.places.items():
         copy = program.copies[name]
         each = count(copy.domain, model.sizes) * max(1.0, work(copy.statement.value))
@@ -132,16 +177,27 @@ def weigh(plan: Plan, model: Model) -> Weight:
         total += each
         alone += each if lanes == 1 or cores < target.cores else 0.0
         near = IN_REGISTERS if _marked(place, "registers") else 1.0
+        near = near / FAR if _goes_far(copy, place, far) else near
         serial += each / (lanes * cores * near)
     return Weight(serial, alone / max(1.0, total))
 
 
-def _gathers(copy: Copy, loop: PlanLoop) -> bool:
-    """Whether a loop walks over rows of what a copy reads or writes."""
+def _goes_far(copy: Copy, place: Place, large: Collection[str]) -> bool:
+    """Whether the innermost loop walks over rows of a large array itself."""
+    if not place.loops or _marked(place, "registers") or copy.fills:
+        return False
+    return _gathers(copy, place.loops[-1], large)
+
+
+def _gathers(copy: Copy, loop: PlanLoop, among: Collection[str] | None = None) -> bool:
+    """Whether a loop walks over rows of what a copy reads or writes; of some arrays, or of all."""
     value = loop.values[copy.name]
     dims = [d for d in range(len(copy.statement.iterators))
             if value.involves_dims(dim_type.in_, copy.outer + d, 1)]  # fmt: skip
-    indices = [copy.statement.index, *(load.index for load in loads(copy.statement.value))]
+    statement = copy.statement
+    accessed = [(statement.array, statement.index)]
+    accessed += [(load.array, load.index) for load in loads(statement.value)]
+    indices = [index for array, index in accessed if among is None or array in among]
     return any(
         not isinstance(x, Affine) or any(x.form.involves_dims(dim_type.in_, d, 1) for d in dims)
         for index in indices

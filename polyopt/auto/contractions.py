@@ -21,7 +21,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
-from polyopt.auto.nests import widen_locals
+from polyopt.auto.nests import constant_trips, widen_locals
 from polyopt.codegen.registers import is_arithmetic
 from polyopt.errors import IllegalScheduleError, PolyoptError
 from polyopt.ir.expr import Affine, Expr, Load, loads, same_expr
@@ -77,7 +77,7 @@ def contractions(
     """The plan with every product of matrices, or what is like one, in blocks."""
     remarks: list[Remark] = []
     for name in list(plan.program.places):
-        if name not in plan.program.places or not _updates(plan.program, name):
+        if name not in plan.program.places or not updates(plan.program, name):
             continue
         reason = "blocks in registers, operands packed"
         try:
@@ -98,7 +98,7 @@ def contractions(
     return plan, tuple(remarks)
 
 
-def _updates(program: Program, name: str) -> bool:
+def updates(program: Program, name: str) -> bool:
     """Whether a copy is a statement of the source that updates elements of floats."""
     copy = program.copies[name]
     statement = copy.statement
@@ -114,8 +114,9 @@ def _is_target(statement: Statement, load: Load) -> bool:
 
 def _contraction(program: Program, name: str, sizes: Mapping[str, int]) -> _Contraction | None:
     path, statement = program.places[name].loops, program.copies[name].statement
-    loops = {d: loop for loop in path if (d := _dim_of(program, name, loop)) is not None}
-    if not statement.index or len(loops) != len(path):
+    loops = {d: loop for loop in path if (d := dimension_of(program, name, loop)) is not None}
+    blocks = len(path) - len(loops)  # they may stand around the others, not between them
+    if not statement.index or any(loop in loops.values() for loop in path[:blocks]):
         return None
     moving = [d for d in loops if any(_moves(x, d) for x in statement.index)]
     sums = [d for d in loops if d not in moving]
@@ -163,7 +164,7 @@ def _serves(operands: tuple[_Operand, ...], rows: int, total: int) -> bool:
     return bool(by_row and by_column and summed and not both)
 
 
-def _dim_of(program: Program, name: str, loop: PlanLoop) -> int | None:
+def dimension_of(program: Program, name: str, loop: PlanLoop) -> int | None:
     """The dimension of a copy that a loop's value is."""
     value = loop.values[name]
     space = program.copies[name].domain.get_space()
@@ -227,15 +228,19 @@ class _Blocks:
         """The plan, the loop of the sum, and the numbers that it is made with."""
         found, name = self.found, self.found.copy
         self._isolate()
-        rows, columns, total = (
-            self._point(d).iterator for d in (found.rows, found.columns, found.sum)
-        )
-        self.plan = self.plan.tile(name, **{rows: self.block, total: self.sum})
-        row_block, sum_block = self._block(found.rows), self._block(found.sum)
+        roles = (found.rows, found.columns, found.sum)
+        self.plan = self.plan.reorder(*(self._point(d).name for d in roles))
+        rows, columns, total = (self._point(d).iterator for d in roles)
+        is_short = self._is_short()
+        sums = {} if is_short else {total: self.sum}
+        self.plan = self.plan.tile(name, **{rows: self.block}, **sums)
+        row_block = self._block(found.rows)
+        sum_block = row_block if is_short else self._block(found.sum)
         self.plan = self.plan.tile(name, **{rows: self.rows, columns: self.columns})
         row_tile, column_tile = self._block(found.rows), self._block(found.columns)
         inner = [self._point(d).name for d in (found.sum, found.rows, found.columns)]
-        self.plan = self.plan.reorder(row_block, sum_block, column_tile, row_tile, *inner)
+        blocks = dict.fromkeys((row_block, sum_block, column_tile, row_tile))
+        self.plan = self.plan.reorder(*blocks, *inner)
         for operand in found.operands:
             if operand.along:
                 self._pack(operand, column_tile)
@@ -247,13 +252,18 @@ class _Blocks:
         }  # fmt: skip
         return self.plan, inner[0], {k: float(v) for k, v in numbers.items()}
 
+    def _is_short(self) -> bool:
+        """Whether the sum is never longer than a block of it."""
+        length = constant_trips(self.plan.program, self._point(self.found.sum))
+        return length is not None and length <= self.sum
+
     def _isolate(self) -> None:
         """The statement gets a perfect nest of its own, below loops that have no part in it."""
         name = self.found.copy
         roles = {self.found.rows, self.found.columns, self.found.sum}
         while True:
             path = self.plan.program.places[name].loops
-            parts = [_dim_of(self.plan.program, name, loop) in roles for loop in path]
+            parts = [dimension_of(self.plan.program, name, loop) in roles for loop in path]
             shared = [loop for loop in path[parts.index(True) :] if len(copies_in(loop)) > 1]
             if not shared:
                 return
@@ -265,7 +275,7 @@ class _Blocks:
     def _point(self, dim: int) -> PlanLoop:
         """The loop whose value is a dimension of the statement."""
         path = self.plan.program.places[self.found.copy].loops
-        return next(n for n in path if _dim_of(self.plan.program, self.found.copy, n) == dim)
+        return next(n for n in path if dimension_of(self.plan.program, self.found.copy, n) == dim)
 
     def _block(self, dim: int) -> str:
         """The innermost loop over blocks of a dimension."""
@@ -275,7 +285,7 @@ class _Blocks:
             n.name
             for n in path
             if n.values[name].involves_dims(dim_type.in_, dim, 1)
-            and _dim_of(self.plan.program, name, n) is None
+            and dimension_of(self.plan.program, name, n) is None
         ][-1]
 
     def _pack(self, operand: _Operand, at: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.nests import arrange
-from polyopt.auto.serial import rows_together, strips
+from polyopt.auto.serial import chains_together, rows_together, strips
 from polyopt.auto.threads import parallelize_outer
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     """The last stages of the search; ``legal`` says whether an order of loops keeps the flow."""
     sizes, target = model.sizes, model.target
     return (
+        lambda p: cuts(p, sizes, target.cores, is_proven),
         lambda p: arrange(p, legal),
         lambda p: rows_together(p, sizes, is_proven),
+        lambda p: chains_together(p, sizes, is_proven),
         lambda p: strips(p, target, sizes, is_proven),
         lambda p: parallelize_outer(p, sizes, target.cores),
     )

@@ -113,7 +113,7 @@ def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
     inner = list(loops_of(loop.body))
     if not inner:
         return plan
-    trips = [_trip(plan.program, node) for node in inner]
+    trips = [constant_trips(plan.program, node) for node in inner]
     try:
         if prod(SHORT + 1 if trip is None else trip for trip in trips) <= SHORT:
             return _unrolled(plan, loop, inner)
@@ -274,7 +274,7 @@ def _short_tail(program: Program, loops: list[PlanLoop]) -> int:
     """How many of the innermost loops run ``LONGEST_JAM`` times at most, all together."""
     total = 1
     for kept, loop in enumerate(reversed(loops)):
-        trip = _trip(program, loop)
+        trip = constant_trips(program, loop)
         if trip is None or total * trip > LONGEST_JAM:
             return kept
         total *= trip
@@ -321,7 +321,7 @@ def refusal(move: str, subject: str, error: PolyoptError) -> Remark:
     )
 
 
-def _trip(program: Program, loop: PlanLoop) -> int | None:
+def constant_trips(program: Program, loop: PlanLoop) -> int | None:
     """The constant number of iterations per entry of a loop, if it has one."""
     largest = 0
     for copy in copies_in(loop):

@@ -4,6 +4,9 @@ A sum along a row is a chain of additions, each waiting for the one before, wher
 not change; sums of several rows side by side wait together. A sum down the columns has vectors
 inside and nothing for threads outside; strips of columns have both.
 
+A row whose elements each need the one before is such a chain as well; where the next row may follow
+some columns behind, several rows are done side by side, skewed.
+
 rewrite: ``for (i) for (j) x[i] += A[i][j];`` ->
 ``for (it) for (j) { x[8*it] += A[8*it][j]; ... x[8*it + 7] += A[8*it + 7][j]; }``, and
 ``for (j) for (i) x[i] += A[j][i];`` -> ``for (is) for (j) for (i in strip) x[i] += A[j][i];``
@@ -15,8 +18,9 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
-from polyopt.auto.nests import checked, moves_target
+from polyopt.auto.nests import checked, moves_target, widen_locals
 from polyopt.errors import PolyoptError
+from polyopt.ir.block import Block
 from polyopt.transform.find import find_loop, path_to
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 
 #: rows whose sums run side by side
 ROWS = 8
+#: statements of a row, and columns that a row may be behind the one before, at most
+MOST_IN_CHAIN, MOST_SKEWED = 4, 2
 #: fewer columns than this are not shared
 LEAST_COLUMNS = 256
 
@@ -84,6 +90,98 @@ def _jammed(plan: Plan, name: str) -> Plan:
     plan = plan.unroll_and_jam(rows.name, ROWS)
     blocks = path_to(plan.program, rows.name)[-3]
     return plan.separate(blocks.name)
+
+
+def chains_together(
+    plan: Plan, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with rows of elements that wait for each other done side by side."""
+    remarks: list[Remark] = []
+    done: set[str] = set()
+    for name in list(plan.program.places):
+        path = plan.program.places[name].loops
+        if len(path) < 2 or name in done or not _is_row(plan, path, sizes):
+            continue
+        done |= {*path[-1].copies}
+        try:
+            found = _side_by_side(plan, path[-2], path[-1], legal)
+        except PolyoptError:
+            continue
+        if found is None:
+            continue
+        plan, skewed = found
+        reason = "rows whose elements wait for each other are done side by side"
+        numbers = {"rows": float(ROWS), "columns behind the row before": float(skewed)}
+        remarks.append(Remark("applied", "unroll", path[-2].name, reason, numbers=numbers))
+    return plan, tuple(remarks)
+
+
+def _is_row(plan: Plan, path: tuple[PlanLoop, ...], sizes: Mapping[str, int]) -> bool:
+    """Whether an innermost loop is a chain of floats, in rows of some length."""
+    rows, row = path[-2:]
+    program = plan.program
+    values = [program.copies[name].statement.value for name in row.copies]
+    if rows.mark or row.mark or not all(v.type.is_float for v in values):
+        return False
+    if any(isinstance(child, PlanLoop) for child in row.body) or len(values) > MOST_IN_CHAIN:
+        return False
+    if any(isinstance(v, Block) for v in values):
+        return False
+    if trips(program, rows, sizes) < ROWS or trips(program, row, sizes) < 4 * ROWS:
+        return False
+    return not _are_apart(plan, row)
+
+
+def _side_by_side(
+    plan: Plan, rows: PlanLoop, row: PlanLoop, legal: Callable[[Plan], bool]
+) -> tuple[Plan, int] | None:
+    """The plan with rows of one loop jammed, and how far each is behind the one before."""
+    first = row.copies[0]
+    plan, private = _alone(plan, rows, first)
+    rows, row = plan.program.places[first].loops[-2:]
+    for factor in range(MOST_SKEWED + 1):
+        changed = plan.skew(row.name, by=rows.name, factor=factor) if factor else plan
+        changed = changed.unroll_and_jam(rows.name, ROWS)
+        around = path_to(changed.program, rows.name)
+        for array in private:
+            changed = changed.store(array, at=around[-3].name)
+        if legal(changed) and _are_apart(changed, rows):
+            blocks = around[-3].name
+            changed = changed.separate(row.name) if factor else changed
+            return changed.separate(blocks), factor
+    return None
+
+
+def _alone(plan: Plan, rows: PlanLoop, first: str) -> tuple[Plan, list[str]]:
+    """The plan with nothing but one row in a loop of rows, and what was private to a row."""
+    private = [s.array for s in plan.program.stores if s.at == rows.name]
+    if len(rows.body) > 1:
+        plan = widen_locals(plan, rows)
+        at = next(k for k, child in enumerate(rows.body) if first in copies_in(child))
+        for child in rows.body[at : at + 2]:
+            head = copies_in(child)[0]
+            shared = plan.program.places[head].loops
+            loop = next(n for n in shared if n.values[head] is rows.values[head])
+            if loop.copies[0] != head:
+                plan = plan.distribute(loop.name, at=head)
+    inside = {*plan.program.places[first].loops[-2].copies}
+    others = {n for n in plan.program.places if n not in inside}
+    own = [a for a in private if not any(_uses(plan, n, a) for n in others)]
+    return plan, own
+
+
+def _uses(plan: Plan, name: str, array: str) -> bool:
+    statement = plan.program.copies[name].statement
+    return any(a.array == array for a in (statement.write, *statement.reads))
+
+
+def _are_apart(plan: Plan, loop: PlanLoop) -> bool:
+    """Whether iterations of an innermost loop are independent, as many as run side by side."""
+    try:
+        checked(plan.vectorize(loop.name, ROWS), loop.name)
+    except PolyoptError:
+        return False
+    return True
 
 
 def strips(

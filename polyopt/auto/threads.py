@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.count import count
 from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, refusal
+from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
+from polyopt.transform.find import path_to
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.tree import PlanLoop, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.transform.plan import Plan
+    from polyopt.transform.program import Program
     from polyopt.transform.tree import Tree
 
 #: iterations per thread that keep the shares even
 PER_THREAD = 4
+#: operations per thread, vectors counted once, that take longer than starting and awaiting it, and
+#: than fetching what it wrote from its cache
+LEAST_SHARE = 80_000.0
+#: bytes of a vector
+VECTOR = 64
 
 
 def parallelize_outer(
@@ -39,7 +50,7 @@ def _in_nest(
 ) -> tuple[Plan, list[Remark]]:
     """Mark the first loop, from the outside in, that is independent and long enough."""
     remarks: list[Remark] = []
-    fallback: tuple[float, Plan] | None = None
+    fallback: tuple[float, Plan, Remark] | None = None
     level: Tree = (root,)
     while level:
         loop = level[0]
@@ -49,6 +60,12 @@ def _in_nest(
             break
         level = loop.body
         if loop.mark:
+            break
+        share = _share(plan.program, loop, sizes)
+        if share < LEAST_SHARE * cores:
+            reason = "threads would wait for each other longer than they work"
+            numbers = {"operations": share}
+            remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
             break
         try:
             marked = checked(plan.parallelize(loop.name), loop.name)
@@ -60,11 +77,16 @@ def _in_nest(
             reason = "its iterations are independent"
             done = Remark("applied", "parallelize", loop.name, reason, numbers=numbers)
             return marked, [*remarks, done]
-        if fallback is None or numbers["iterations"] > fallback[0]:
-            fallback = (numbers["iterations"], marked)
         reason = "too few iterations to share evenly"
         remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
-    return (fallback[1] if fallback else plan), remarks
+        if fallback is None or numbers["iterations"] > fallback[0]:
+            fallback = (numbers["iterations"], marked, remarks[-1])
+    if fallback is None:
+        return plan, remarks
+    _, marked, refused = fallback
+    reason = "its iterations are independent: few, but there is no better loop"
+    done = replace(refused, kind="applied", reason=reason)
+    return marked, [done if remark is refused else remark for remark in remarks]
 
 
 def _in_each(
@@ -76,3 +98,22 @@ def _in_each(
             plan, said = _in_nest(plan, node, sizes, cores)
             remarks = [*remarks, *said]
     return plan, remarks
+
+
+def _share(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
+    """The operations of all iterations of a loop inside others, each time that it is entered.
+
+    Infinite for the outermost loop of a nest, which is entered once.
+    """
+    total = 0.0
+    level = len(path_to(program, loop.name)) - 1
+    if not level:
+        return inf
+    for name in loop.copies:
+        copy, path = program.copies[name], program.places[name].loops
+        entries = count(prefix_map(copy, path[:level]).range(), sizes)
+        each = max(1.0, work(copy.statement.value))
+        if any(around.mark == "vector" for around in path):
+            each /= VECTOR // copy.statement.value.type.bytes
+        total += count(copy.domain, sizes) * each / max(1, entries)
+    return total

@@ -7,6 +7,7 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from polyopt.bench.chart import Bar, Group, bar_chart
+from polyopt.bench.fusions import fusion_section
 from polyopt.bench.markdown import (
     NONE,
     Page,
@@ -24,7 +25,7 @@ from polyopt.bench.markdown import (
 )
 from polyopt.bench.peers.compilers import COMPILERS
 from polyopt.bench.report import speed_ratio
-from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS
+from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS, members
 from polyopt.bench.variants import OURS
 
 if TYPE_CHECKING:
@@ -98,9 +99,11 @@ def affine_page(run: Times, making: Making) -> Page:
         f"![The fastest compiler's time over ours, kernel by kernel]({making.picture})",
         _ABOUT,
         "## Goals",
+        *_share_of_suite(lines),
         table(_GOAL_COLUMNS, list(_goals(lines))),
         "## Kernels",
         table(_columns(run), [*(_cells(run, line) for line in lines), *_means(run, lines)]),
+        *filter(None, [fusion_section(run.rows)]),
         "## Not measured, or not the same",
         listed(gaps(run, _differing(lines)))
         or "Nothing: all that was asked for ran, and all results agree.",
@@ -110,6 +113,17 @@ def affine_page(run: Times, making: Making) -> Page:
         commands(run.conditions, making),
     ]
     return Page(joined(parts), _chart(lines))
+
+
+def _share_of_suite(lines: Iterable[_Line]) -> Iterator[str]:
+    """What to know where the suite was not measured whole."""
+    measured = {line.ours.kernel for line in lines}
+    rest = [name for name in members(AFFINE) if name not in measured]
+    if rest:
+        yield (
+            f"{len(measured)} kernels were measured, and means are of these. Not among them: "
+            f"{', '.join(rest)}."
+        )
 
 
 def _differing(lines: Iterable[_Line]) -> Iterator[str]:

@@ -71,7 +71,10 @@ class CallArguments:
 
     def call(self, kernel: Kernel, threads: int | None = None) -> None:
         """Run once, into the arrays allocated here."""
-        kernel(threads=threads, **self.given, **self.outputs)
+        named = {**self.given, **self.outputs}
+        # an array that is called like the option goes by its name in it
+        out = {"out": named.pop("out")} if "out" in named else None
+        kernel(threads=threads, out=out, **named)
 
     @property
     def results(self) -> Values:

@@ -71,6 +71,8 @@ class Subjects:
     library: LibraryKernel | None
     sizes: Mapping[str, int]
     suite: str = "kernels"
+    #: whether isl's orders are measured, too
+    fusions: bool = False
 
 
 def bench(
@@ -89,7 +91,7 @@ def bench(
     and compiling raise, and what ``check_peers`` does.
     """
     check_peers(peers)
-    variants = variants_of(what.scop, what.name, what.sizes)
+    variants = variants_of(what.scop, what.name, what.sizes, fusions=what.fusions)
     inputs = inputs_for(variants[0].kernel, what.sizes, library=what.library)
     expected = expected_results(what, variants, inputs)
     forms = [_ours(v, what, inputs, expected) for v in variants]

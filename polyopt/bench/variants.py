@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.auto import auto
@@ -12,6 +13,7 @@ from polyopt.bench.compiling import proof_seconds
 from polyopt.library import recipe, recipe_names
 from polyopt.runtime.toolchain import find_toolchain
 from polyopt.transform.plan import Plan
+from polyopt.transform.reschedule import FUSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from polyopt.runtime.kernel import Kernel
 
 OURS, UNFUSED, EXPERT = "polyopt", "polyopt-unfused", "polyopt-expert"
+#: by heuristic of isl's scheduler, the plan in its order
+FUSED = {name: f"{OURS}-{name}" for name in FUSIONS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +40,21 @@ class Variant:
     compile_s: float
 
 
-def variants_of(scop: Scop, name: str, sizes: Mapping[str, int]) -> list[Variant]:
-    """The automatic plan for ``sizes``, the unfused form, and the recipe if any."""
+def variants_of(
+    scop: Scop, name: str, sizes: Mapping[str, int], *, fusions: bool = False
+) -> list[Variant]:
+    """The automatic plan for ``sizes``, the unfused form, and the recipe if any.
+
+    ``fusions`` adds the plans in isl's order, by heuristic.
+    """
     makers: dict[str, Callable[[Scop], Plan]] = {
         OURS: lambda s: auto(s, sizes=sizes),
         UNFUSED: unfused,
     }
     if name in recipe_names():
         makers[EXPERT] = recipe(name)
+    for fusion, variant in FUSED.items() if fusions else ():
+        makers[variant] = partial(auto, sizes=sizes, fusion=fusion)
     return [make_variant(variant, scop, maker) for variant, maker in makers.items()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +18,7 @@ from polyopt.cli.options import (
 from polyopt.cli.output import milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress
-from polyopt.errors import InternalError
+from polyopt.errors import InternalError, InvalidOptionError
 
 if TYPE_CHECKING:
     from polyopt.bench.machine import Machine
@@ -54,6 +54,12 @@ threads_option = click.option(
     is_flag=True,
     help="Measure what compiling takes: plan, proof, C; by default of --suite images.",
 )
+@click.option(
+    "--fusions",
+    metavar="NAMES",
+    default="",
+    help="Also measure isl's orders (min, smart, max, hybrid) of these programs: 2mm,gemver.",
+)
 @click.option("--repeat", "-n", type=click.IntRange(min=1), help="Rounds; default: as time allows.")
 @click.option(
     "--seconds",
@@ -69,6 +75,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
     threads: str | None,
     peers: str,
     suite: str | None,
+    fusions: str,
     repeat: int | None,
     seconds: float,
     *,
@@ -91,7 +98,15 @@ def bench(  # noqa: PLR0913  (an argument per option)
         return
     counts = parse_threads(threads)
     others, missing = _peers(peers, installed=installed)
-    subjects = [_subjects(name, sizes, suite) for name in programs or members(suite)]
+    orders = _named(fusions)
+    subjects = [
+        replace(_subjects(name, sizes, suite), fusions=name in orders)
+        for name in programs or members(suite)
+    ]
+    unknown = [name for name in orders if name not in {what.name for what in subjects}]
+    if unknown:
+        msg = f"--fusions names {unknown[0]!r}, which is not measured"
+        raise InvalidOptionError(msg, hint="name programs that are")
     limits = machine()
     notes: list[str] = []
     rows = _measured(subjects, limits, counts, others, repeat, seconds, notes)
@@ -101,6 +116,10 @@ def bench(  # noqa: PLR0913  (an argument per option)
     else:
         _print_rows(limits, rows)
     _refuse_wrong(rows)
+
+
+def _named(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def _print_rows(limits: Machine, rows: list[Row]) -> None:

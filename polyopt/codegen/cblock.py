@@ -31,6 +31,8 @@ class BlockPrinter:
     element: Callable[[str, tuple[Expr, ...], Callable[[Expr], str]], str]
     buffer: str
     taken: set[str]
+    #: whether signed numbers wrap where it is compiled
+    wrapv: bool = True
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -60,8 +62,10 @@ class BlockPrinter:
         def load(node: Load) -> str:
             return self.element(node.array, node.index, self._text)
 
-        found = c_expression(expr, load, self.affine, self.affine, stored=stored, known=self._known)
-        return found.text
+        affine, known = self.affine, self._known
+        return c_expression(
+            expr, load, affine, affine, stored=stored, known=known, wrapv=self.wrapv
+        ).text
 
     def _all(self, actions: tuple[Action, ...], depth: int) -> Iterator[str]:
         for action in actions:

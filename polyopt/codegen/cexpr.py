@@ -37,6 +37,7 @@ from polyopt.codegen.ctext import (
     decided,
     exact,
     explicit,
+    in_unsigned,
     is_inside,
     is_simple,
     operation_bounds,
@@ -81,18 +82,19 @@ def c_expression(
     *,
     stored: bool = False,
     known: Mapping[int, CText] | None = None,
+    wrapv: bool = True,
 ) -> CText:
     """Print ``expr``; the callbacks print loads, affine values (as ``int64_t``) and conditions.
 
     ``known`` has the texts of nodes, by their id, that are not to be printed: names of locals.
     With ``stored`` the text is for the right-hand side of an assignment to an object of
-    ``expr.type``: conversions that the assignment makes by itself are left to it.
+    ``expr.type``: conversions that the assignment makes by itself are left to it. Without ``wrapv``
+    what may overflow is done on unsigned numbers, which C lets wrap.
     """
-    printer = _Printer(load, affine, inside, known or {})
+    printer = _Printer(load, affine, inside, known or {}, wrapv)
     if not stored:
         return exact(printer.print(expr))
-    narrowed = isinstance(expr, Cast) and expr.type == F32 and expr.operand.type == F64
-    if isinstance(expr, Cast) and narrowed:
+    if isinstance(expr, Cast) and (expr.type, expr.operand.type) == (F32, F64):
         return replace(convert(exact(printer.print(expr.operand))), type=F32)
     return printer.print(expr)
 
@@ -106,9 +108,10 @@ class _Printer:
         affine: Callable[[Affine], str],
         inside: Callable[[Inside], str],
         known: Mapping[int, CText],
+        wrapv: bool,  # noqa: FBT001
     ) -> None:
-        self.load, self.affine, self.inside = load, affine, inside
-        self.known = known
+        self.load, self.affine, self.inside, self.known = load, affine, inside, known
+        self.wrapv = wrapv
 
     def print(self, expr: Expr) -> CText:
         """The expression's text; ``wraps`` is that of any part of it."""
@@ -134,8 +137,10 @@ class _Printer:
                 return self._operation(expr)
 
     def _operation(self, expr: Expr) -> CText:
-        operands = [self.print(child) for child in expr.children]
+        operands = list(map(self.print, expr.children))
         result = self._node(expr, operands)
+        if result.wraps and not self.wrapv and isinstance(expr, (Binary, Unary)):
+            result = self._node(expr, [in_unsigned(o) for o in operands])
         low, high = result.bounds
         if low == high and not expr.type.is_float:  # compilers warn about what they can work out
             return c_constant(expr.type, build.const(expr.type, low).value)

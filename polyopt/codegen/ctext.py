@@ -128,6 +128,11 @@ def explicit(value: CText, type_: ScalarType) -> CText:
     return replace(value, text=text, precedence=UNARY, ctype=type_, bounds=bounds)
 
 
+def in_unsigned(value: CText) -> CText:
+    """The value as an unsigned number of its width, or of ``int``'s: these wrap in C."""
+    return explicit(value, U32 if value.type.bits <= U32.bits else U64)
+
+
 def whole(type_: ScalarType) -> tuple[int, int]:
     """The bounds of a type's values; floats have none to speak of."""
     return (0, 0) if type_.is_float else type_.range

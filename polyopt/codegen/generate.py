@@ -357,7 +357,8 @@ class _Generator:
                         forms[form] = Form(name, form)
                 return text
 
-            return c_expression(expr, load, affine, affine, stored=stored, known=known)
+            wrapv = not self.spelling.taken
+            return c_expression(expr, load, affine, affine, stored=stored, known=known, wrapv=wrapv)
 
         assignment = leaf.assignment
         # a target without locals, so that updates of one element look alike
@@ -409,7 +410,8 @@ class _Generator:
             return c_affine(leaf.affine[id(expr)], names)[0]
 
         taken = self._taken(names)
-        printer = BlockPrinter(block, affine, self._element, leaf.assignment.buffer, taken)
+        buffer, wrapv = leaf.assignment.buffer, not self.spelling.taken
+        printer = BlockPrinter(block, affine, self._element, buffer, taken, wrapv)
         self.all_locals.update(printer.names.values())
         return Raw(tuple(printer.lines()))
 

@@ -24,6 +24,8 @@ from polyopt.errors import (
 )
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget
+from polyopt.transform import cut as _cut
+from polyopt.transform import defer as _defer
 from polyopt.transform import fuse as _fuse
 from polyopt.transform import inline as _inline
 from polyopt.transform import interchange as _interchange
@@ -157,6 +159,19 @@ class Plan(Questions):
         return self._move(
             "distribute", (loop,), {"at": at}, lambda p: _merge.distribute(p, loop, at)
         )
+
+    def cut(self, loop: str, at: str) -> Plan:
+        """A loop in three at the iteration that the loop ``at`` around it is in: before, it, after.
+
+        Raises ``NotFusableError`` where that is none of its iterations.
+        """
+        return self._move("cut", (loop,), {"at": at}, lambda p: _cut.cut(p, loop, at))
+
+    def defer(self, space: str, at: str) -> Plan:
+        """The updates of ``space`` that nothing else in an iteration of loop ``at`` needs, at the
+        iteration's end: a nest of their own. Raises ``NotFusableError`` where there are none.
+        """
+        return self._move("defer", (space,), {"at": at}, lambda p: _defer.defer(p, space, at))
 
     def reschedule(self, *, fusion: str = "smart") -> Plan:
         """All loops anew, in the order that isl's scheduler finds: permutable bands.
@@ -487,6 +502,7 @@ MOVES = frozenset(
     {
         "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
         "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
-        "separate", "registers", "reschedule",
+        "separate", "registers", "reschedule", "defer",
+        "cut",
     }
 )  # fmt: skip

@@ -146,12 +146,21 @@ class _Reader:
         return self._children(node, names, path)
 
     def _leaf(self, names: tuple[str, ...], path: _Path) -> Tree:
-        """Statements of one innermost loop: any order is right; one in which the loop can be
-        distributed comes first."""
+        """Statements of one innermost loop: any order is right; one in which as many of the
+        loops around as possible can be distributed comes first."""
         if len(names) < 2 or not path:
             return names
+        for depth in range(1, len(path)):
+            result = self._sorted(names, path[:depth])
+            if result is not None:
+                return result
+        return self._sorted(names, path[:-1]) or names
+
+    def _sorted(self, names: tuple[str, ...], path: _Path) -> tuple[str, ...] | None:
+        """An order that agrees with all dependences between iterations of the same loops;
+        ``None`` where these go round in circles."""
         outer = {
-            name: prefix_map(source_copy(self.scop.statement(name), self.scop.context), path[:-1])
+            name: prefix_map(source_copy(self.scop.statement(name), self.scop.context), path)
             for name in names
         }
         before = {
@@ -169,7 +178,9 @@ class _Reader:
         while len(result) < len(names):
             waiting = [name for name in names if name not in result]
             ready = [name for name in waiting if before[name] <= {*result}]
-            result.append((ready or waiting)[0])
+            if not ready:
+                return None
+            result.append(ready[0])
         return tuple(result)
 
     def _ordered(self, one: str, other: str) -> Map:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from polyopt.ir.verify import verify
-from polyopt.rewrite import Rewriting, regions_in, rewrite
+from polyopt.rewrite import FUSIONS, Rewriting, regions_in, rewrite
 
 FOLDER = Path(__file__).parent / "sources"
 SOURCES = sorted(FOLDER.glob("*.c"))
@@ -124,3 +124,74 @@ def test_bytes_of_other_encodings_stay(tmp_path):
         head + b"#pragma scop\nfor (int i = 0; i < 9; i++) a[i] = i;\n#pragma endscop\n}\n"
     )
     assert rewrite(path).data.startswith(head)
+
+
+WIDE = """
+#include <stdio.h>
+int a[9], b[9], c[9];
+int main(void)
+{
+    for (int i = 0; i < 9; i++) {
+        a[i] = 2000000000 + i;
+        b[i] = 2000000000 - i;
+    }
+#pragma scop
+    for (int i = 0; i < 9; i++)
+        c[i] = ((long)a[i] + b[i]) * 3 - a[i];
+#pragma endscop
+    for (int i = 0; i < 9; i++)
+        printf("%d ", c[i]);
+    return 0;
+}
+"""
+
+
+def test_what_the_source_does_in_wider_numbers_never_overflows(tmp_path):
+    (tmp_path / "wide.c").write_text(WIDE)
+    done = rewrite(tmp_path / "wide.c")
+    assert "(unsigned int)" in done.text
+    plain = output(COMPILERS[0], WIDE, tmp_path, *SANITIZE)
+    assert output(COMPILERS[0], done.text, tmp_path, *SANITIZE) == plain
+
+
+PRODUCTS = """
+#include <stdio.h>
+#define N 40
+double a[N][N], b[N][N], c[N][N], d[N][N];
+int main(void)
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            a[i][j] = i % 5 - j % 3, b[i][j] = (i + j) % 7;
+#pragma scop
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            c[i][j] = 0;
+            for (int k = 0; k < N; k++)
+                c[i][j] += a[i][k] * b[k][j];
+        }
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            d[i][j] = 0.5;
+            for (int k = 0; k < N; k++)
+                d[i][j] += c[i][k] * a[k][j];
+        }
+#pragma endscop
+    double sum = 0;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            sum += d[i][j] * (i + 1);
+    printf("%a", sum);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_every_way_of_fusing_prints_the_same(tmp_path, fusion):
+    (tmp_path / "products.c").write_text(PRODUCTS)
+    done = rewrite(tmp_path / "products.c", Rewriting(fuse=fusion))
+    moves = [move.name for region in done.regions for move in region.plan.moves]
+    assert ("reschedule" in moves) == (fusion != "output")
+    plain = output(COMPILERS[0], PRODUCTS, tmp_path)
+    assert output(COMPILERS[0], done.text, tmp_path) == plain

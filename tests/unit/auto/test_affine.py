@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -55,6 +56,11 @@ void elimination(int N, double A[N][N])
 """
 
 
+@cache
+def eliminating() -> po.Plan:
+    return po.auto(po.parse_c(ELIMINATION), target="avx2")
+
+
 def test_products_are_found_by_their_subscripts() -> None:
     plan = po.auto(po.parse_c(TWO_PRODUCTS), target="avx2")
     assert str(plan).count("# registers") == 2
@@ -93,13 +99,68 @@ def test_empty_fronts_get_no_negative_share_of_iterations() -> None:
 
 
 def test_the_order_that_leaves_less_to_do_one_by_one_is_taken() -> None:
-    plan = po.auto(po.parse_c(ELIMINATION), target="avx2")
+    plan = eliminating()
     said = {r.subject: r for r in plan.remarks if r.move == "reschedule"}
     assert said["smart"].kind == "applied"
     assert said["min"].kind == "refused"
     better = said["smart"].numbers
     assert better["serial operations"] < better["in the source's order"]
-    assert str(plan).splitlines()[1] == "  for A.i:  # parallel"
+    assert str(plan).splitlines()[0] == "for A.k_tile:"
+
+
+def test_factorisations_leave_products_to_the_end_of_a_block() -> None:
+    plan = eliminating()
+    assert [r.subject for r in plan.remarks if r.move == "defer"] == ["A_0", "A_2"]
+    assert str(plan).count("# registers") == 2
+    kernel = plan.compile(contract=False)
+    source = po.Plan(po.parse_c(ELIMINATION)).compile(contract=False)
+    for n in (1, 63, 70, 131):
+        given = np.random.default_rng(n).random((n, n)) + np.eye(n) * n
+        assert np.array_equal(kernel(given.copy(), threads=2), source(given.copy()))
+
+
+def test_a_product_with_the_sum_between_rows_and_columns_is_one() -> None:
+    plan = po.auto(po.load_kernel("symm").scop, target="avx2")
+    assert [r.move for r in plan.remarks if r.kind == "applied"].count("registers") == 2
+
+
+def test_rows_that_wait_for_their_elements_run_side_by_side() -> None:
+    plan = po.auto(po.load_kernel("seidel_2d").scop, target="avx2")
+    (jam,) = (r for r in plan.remarks if r.move == "unroll")
+    assert jam.numbers == {"rows": 8.0, "columns behind the row before": 1.0}
+    kernel = plan.compile(contract=False)
+    source = po.Plan(plan.scop).compile(contract=False)
+    for n in (3, 10, 37):
+        given = np.random.default_rng(n).random((n, n))
+        assert np.array_equal(kernel(A=given.copy(), T=19, threads=2), source(A=given.copy(), T=19))
+
+
+def test_one_iteration_in_the_way_is_cut_out() -> None:
+    plan = po.auto(po.load_kernel("floyd_warshall").scop, target="avx2")
+    assert [r.subject for r in plan.remarks if r.move == "cut"] == ["path.j", "path.i"]
+    assert "for path.i_before:  # parallel" in str(plan)
+
+
+def test_columns_are_not_walked_where_rows_can_be() -> None:
+    plan = po.auto(po.load_kernel("trisolv").scop, target="avx2", sizes={"N": 12000})
+    assert {r.kind for r in plan.remarks if r.move == "reschedule"} == {"refused"}
+
+
+def test_an_order_that_is_asked_for_is_taken_and_said() -> None:
+    plan = po.auto(po.parse_c(TWO_PRODUCTS), target="avx2", fusion="max")
+    assert plan.moves[0].name == "reschedule"
+    said = str(plan.explain())
+    assert "isl's order, as it was asked for" in said
+    assert "blocks in registers" in said
+    with pytest.raises(po.errors.InvalidOptionError, match="no heuristic is called 'most'"):
+        po.auto(po.parse_c(SWEEPS), fusion="most")
+
+
+def test_packed_copies_are_no_instances_of_the_source() -> None:
+    plan = po.auto(po.parse_c(TWO_PRODUCTS), target="avx2")
+    cost = plan.cost({"N": 100})
+    assert any("#pack" in name for name in cost.copy_instances)
+    assert sum(cost.instances.values()) == 2 * (100**2 + 100**3)
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)

@@ -52,6 +52,9 @@ def tables(markdown):
 
 def test_goals_stand_beside_what_was_measured():
     goals, _ = tables(page(run(LU + GEMM), MAKING).markdown)
+    assert "2 kernels were measured, and means are of these. Not among them: 2mm, 3mm, gemver" in (
+        page(run(LU + GEMM), MAKING).markdown
+    )
     told = [(g["threads"], g["goal"], g["measured"], g["reached"]) for g in goals]
     assert told == [
         ("2", ">= 2", "2.00", "yes"),
@@ -119,3 +122,15 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
     shown = CliRunner().invoke(cli, ["report", str(compiling), str(compiling), "-o", "p.md"])
     assert shown.exit_code == 2
     assert "times of compiling are reported by themselves" in shown.stderr
+
+
+def test_ways_of_fusing_stand_beside_the_papers():
+    rows = [row("2mm", "polyopt", 2.0), row("2mm", "polyopt-unfused", 9.0),
+            row("2mm", "polyopt-smart", 4.0), row("2mm", "polyopt-min", 3.0, agrees=False)]  # fmt: skip
+    *_, ours, paper = tables(page(run(rows), MAKING).markdown)
+    assert ours == [
+        {"kernel": "2mm", "threads": "1", "sequential": "9.000", "output": "2.000",
+         "min": "3.000 (differs)", "smart": "4.000", "max": "-", "hybrid": "-"},
+    ]  # fmt: skip
+    assert paper[0]["hybrid"] == "9.1 / 1.6 / 0.7"
+    assert "Ways of fusing" not in page(run(LU), MAKING).markdown

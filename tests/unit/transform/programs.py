@@ -63,6 +63,31 @@ void jacobi(int T, int N, float a[N + 2])
     }
 }
 """
+FACTORS = """
+void factors(int N, double A[N][N])
+{
+    for (int k = 0; k < N; k++) {
+        for (int i = k + 1; i < N; i++)
+            A[i][k] /= A[k][k];
+        for (int i = k + 1; i < N; i++)
+            for (int j = k + 1; j < N; j++)
+                A[i][j] -= A[i][k] * A[k][j];
+    }
+}
+"""
+BLOCKS = """
+void blocks(int N, double A[4 * N][4 * N])
+{
+    for (int t = 0; t < N; t++)
+        for (int k = 4 * t; k < 4 * t + 4; k++) {
+            for (int i = k + 1; i < 4 * N; i++)
+                A[i][k] /= A[k][k];
+            for (int i = k + 1; i < 4 * N; i++)
+                for (int j = k + 1; j < 4 * N; j++)
+                    A[i][j] -= A[i][k] * A[k][j];
+        }
+}
+"""
 DESCENDING = """
 void descending(int N, const float a[N + 2], float o[N])
 {

@@ -20,6 +20,7 @@ from polyopt.errors import (
 from polyopt.transform.plan import MOVES
 from polyopt.transform.prove import program_flow
 from tests.unit.transform.programs import (
+    BLOCKS,
     BLUR,
     DIAGONAL,
     DIAMOND,
@@ -51,6 +52,8 @@ EACH = {
     "separate": (BLUR, lambda p: p.separate("out.y")),
     "registers": (BLUR, lambda p: p.registers("out.y")),
     "reschedule": (JACOBI, lambda p: p.reschedule(fusion="max")),
+    "cut": (JACOBI, lambda p: p.cut("b.i", at="a.t")),
+    "defer": (BLOCKS, lambda p: p.defer("A_1", at="A.t")),
 }
 
 

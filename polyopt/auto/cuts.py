@@ -1,0 +1,96 @@
+"""Loops cut at the one iteration that keeps them from being vectors, or shared by threads.
+
+A row that all others are updated by is itself updated on the way; on both sides of it iterations
+are independent (M. Griebl, P. Feautrier and C. Lengauer, "Index set splitting", 2000).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.auto.cost import trips
+from polyopt.auto.nests import checked, contiguous_loop
+from polyopt.errors import PolyoptError
+from polyopt.ir.block import Block
+from polyopt.transform.find import find_loop, path_to
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import PlanLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from polyopt.transform.plan import Plan
+
+#: a loop of fewer iterations, or of more statements, stays as it is
+LEAST, MOST_STATEMENTS = 128, 2
+
+
+def cuts(
+    plan: Plan, sizes: Mapping[str, int], cores: int, legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with loops cut where vectors fit on both sides of an iteration, then for threads."""
+    remarks: list[Remark] = []
+    for name in list(plan.program.places):
+        loop = contiguous_loop(plan.program, name)
+        path = plan.program.places[name].loops
+        if loop is None or loop is not path[-1] or any(n.mark for n in path):
+            continue
+        if len(loop.copies) > MOST_STATEMENTS or _is_block(plan, loop) or _fits(plan, loop.name):
+            continue
+        if trips(plan.program, loop, sizes) < LEAST:
+            continue
+        found = _cut(plan, loop.name, legal, "vectorize")
+        if found is None:
+            continue
+        plan, at = found
+        remarks.append(_remark(loop.name, at, "vectors"))
+        for outer in reversed(path_to(plan.program, loop.name)[:-1]):
+            if cores < 2 or outer.name == at or _fits(plan, outer.name, "parallelize"):
+                break
+            shared = _cut(plan, outer.name, legal, "parallelize", at)
+            if shared is not None:
+                plan = shared[0]
+                remarks.append(_remark(outer.name, at, "threads"))
+    return plan, tuple(remarks)
+
+
+def _remark(loop: str, at: str, what: str) -> Remark:
+    return Remark("applied", "cut", loop, f"on both sides of {at}'s iteration there are {what}")
+
+
+def _is_block(plan: Plan, loop: PlanLoop) -> bool:
+    return any(isinstance(plan.program.copies[c].statement.value, Block) for c in loop.copies)
+
+
+def _cut(
+    plan: Plan, loop: str, legal: Callable[[Plan], bool], move: str, at: str = ""
+) -> tuple[Plan, str] | None:
+    """The plan with a loop cut so that a move is legal on both sides, and where it was cut."""
+    for around in path_to(plan.program, loop)[:-1]:
+        if at and around.name != at:
+            continue
+        try:
+            changed = plan.cut(loop, at=around.name)
+        except PolyoptError:
+            continue
+        sides = [loop, *_before(plan, changed, loop)]
+        if all(_fits(changed, side, move) for side in sides) and legal(changed):
+            return changed, around.name
+    return None
+
+
+def _before(plan: Plan, changed: Plan, loop: str) -> list[str]:
+    """The loop of the first part, which is new."""
+    known = {n.name for n in plan.program.tree if isinstance(n, PlanLoop) for n in n.loops}
+    siblings = path_to(changed.program, loop)[-2].body
+    new = [n.name for n in siblings if isinstance(n, PlanLoop) and n.name not in known]
+    return new[:1]
+
+
+def _fits(plan: Plan, loop: str, move: str = "vectorize") -> bool:
+    """Whether a loop may be marked."""
+    try:
+        checked(getattr(plan, move)(find_loop(plan.program, loop).name), loop)
+    except PolyoptError:
+        return False
+    return True

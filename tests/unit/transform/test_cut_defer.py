@@ -1,0 +1,90 @@
+"""Statements in parts: loops cut at an iteration, updates that wait for the end of one."""
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.errors import IllegalScheduleError, NotFusableError, NotPermutableError
+from polyopt.isl import Set
+from polyopt.transform import defer as defer_module
+from tests.unit.transform.programs import FACTORS
+
+PATHS = """
+void paths(int N, int d[N][N])
+{
+    for (int k = 0; k < N; k++)
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++)
+                d[i][j] = d[i][j] < d[i][k] + d[k][j] ? d[i][j] : d[i][k] + d[k][j];
+}
+"""
+
+
+def factored(a):
+    a = a.copy()
+    for k in range(len(a)):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return a
+
+
+def test_updates_that_the_block_does_not_need_wait_for_its_end():
+    plan = po.Plan(po.parse_c(FACTORS)).split("A.k", 4).defer("A_1", at="A.k_tile")
+    assert str(plan).count("A_1: ") == 2
+    now, later = (plan.program.copies[name].domain for name in ("A_1", "A_1@A.k_tile"))
+    assert now.intersect(later.set_tuple_name("A_1")).is_empty()
+    whole = now.union(later.set_tuple_name("A_1"))
+    assert whole.is_equal(po.parse_c(FACTORS).statement("A_1").domain)
+    # what waits lies right of and below the block: its own rows and columns do not
+    assert later.is_subset(Set("[N] -> { [k, i, j] : 4*floor(k/4) + 4 <= i and 4*floor(k/4) + 4 <= j }")
+                           .set_tuple_name("A_1@A.k_tile"))  # fmt: skip
+    kernel = plan.compile()
+    for size in (1, 3, 4, 9):
+        given = np.random.default_rng(size).random((size, size)) + np.eye(size) * size
+        np.testing.assert_allclose(kernel(given.copy()), factored(given), rtol=1e-12)
+
+
+def test_deferring_more_than_may_wait_is_refused_by_the_proof(monkeypatch):
+    # an analysis that overlooks what the block itself reads
+    monkeypatch.setattr(
+        defer_module, "_others", lambda program, copy, loop: program.write_events[:1]
+    )
+    start = po.Plan(po.parse_c(FACTORS)).split("A.k", 4)
+    with pytest.raises(IllegalScheduleError):
+        start.defer("A_1", at="A.k_tile")
+
+
+def test_what_cannot_wait_is_said():
+    plan = po.Plan(po.parse_c(FACTORS))
+    with pytest.raises(NotFusableError, match="none of the updates of A_0 can wait"):
+        plan.defer("A_0", at="A.k")
+    with pytest.raises(NotFusableError, match="holds 2 statements of A"):
+        plan.defer("A", at="A.k")
+
+
+def test_both_sides_of_an_iteration_are_vectors_and_shared():
+    plan = po.Plan(po.parse_c(PATHS)).cut("d.j", at="d.k").cut("d.i", at="d.k")
+    loops = {loop for copy in plan.program.places.values() for loop in (n.name for n in copy.loops)}
+    assert {"d.i_before", "d.i_at", "d.i"} <= loops
+    plan = plan.vectorize("d.j").parallelize("d.i").parallelize("d.i_before")
+    kernel = plan.compile()
+    for size in (1, 2, 7):
+        given = np.random.default_rng(size).integers(1, 99, (size, size), dtype=np.int32)
+        expected = given.copy()
+        for k in range(size):
+            expected = np.minimum(expected, expected[:, k : k + 1] + expected[k : k + 1])
+        np.testing.assert_array_equal(kernel(given.copy()), expected)
+    with pytest.raises(NotPermutableError, match=r"d\.j does not enclose d\.k"):
+        plan.cut("d.k", at="d.j")
+
+
+def test_a_loop_without_the_iteration_is_not_cut():
+    with pytest.raises(NotFusableError, match="no iterations on both sides"):
+        po.Plan(po.parse_c(FACTORS)).cut("A_1.j", at="A.k")
+
+
+def test_the_parts_of_a_cut_are_all_of_it():
+    plan = po.Plan(po.parse_c(PATHS)).cut("d.j", at="d.k")
+    parts = [copy.domain.set_tuple_name("d") for copy in plan.program.copies.values()]
+    whole = parts[0].union(parts[1]).union(parts[2])
+    assert whole.is_equal(po.parse_c(PATHS).statement("d").domain)
