@@ -74,9 +74,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "boolean", "cast", "ceil",
-    "clamp", "clamped", "compile_model", "cos", "cuts", "erf", "errors", "exp", "exp2", "f32", "f64",
-    "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input", "load_kernel", "log", "log2",
-    "map_blocks", "max", "min", "mirrored", "padded",
+    "clamp", "clamped", "compile_model", "cos", "cuts", "erf", "errors", "exp", "exp2", "f32",
+    "f64", "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input", "load_kernel", "log",
+    "log2", "map_blocks", "max", "min", "mirrored", "padded",
     "parse_c", "pipeline", "pow", "product", "same_scop", "scalar", "scop", "select", "sin",
     "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
 ]  # fmt: skip

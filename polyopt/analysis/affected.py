@@ -70,9 +70,7 @@ def affected(
         return result
 
 
-def _touched(
-    deps: Dependences, dirty: Mapping[str, Ranges], sizes: Mapping[str, int]
-) -> UnionSet:
+def _touched(deps: Dependences, dirty: Mapping[str, Ranges], sizes: Mapping[str, int]) -> UnionSet:
     """``{ S[i] }``: instances that see a dirty element, or the value of one that does."""
     scop = deps.scop
     elements = empty_set()
@@ -133,12 +131,7 @@ def _fixed(part: Set, sizes: Mapping[str, int]) -> Set:
 def _fixed_map(relation: UnionMap, sizes: Mapping[str, int]) -> UnionMap:
     result = UnionMap.empty_ctx(context())
     for part in maps_of(relation):
-        for name, number in sizes.items():
-            position = part.find_dim_by_name(dim_type.param, name)
-            if position >= 0:
-                value = Val.int_from_si(context(), number)
-                part = part.fix_val(dim_type.param, position, value)
-        result = result.union(part.project_out_all_params().to_union_map())
+        result = result.union(_fixed(part.wrap(), sizes).unwrap().to_union_map())
     return result
 
 
@@ -158,19 +151,17 @@ def _boxes(part: Set, firsts: list[int]) -> tuple[Ranges, ...]:
                 for k, first in enumerate(firsts or [0] * piece.dim(dim_type.set))
             )
         )
-    return _merged(boxes)
+    return merged(boxes)
 
 
-def _merged(boxes: list[Ranges]) -> tuple[Ranges, ...]:
+def merged(boxes: list[Ranges]) -> tuple[Ranges, ...]:
     """Boxes that overlap made one, until none do."""
     result: list[Ranges] = []
     for box in sorted(boxes):
         here = box
         while (other := next((b for b in result if _overlap(b, here)), None)) is not None:
             result.remove(other)
-            here = tuple(
-                (min(a, c), max(b, d)) for (a, b), (c, d) in zip(other, here, strict=True)
-            )
+            here = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(other, here, strict=True))
         result.append(here)
     return tuple(sorted(result))
 

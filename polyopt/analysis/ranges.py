@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.points import parameter_value
 from polyopt.isl import (
+    Aff,
     PwAff,
     Set,
     Val,
@@ -21,7 +22,7 @@ from polyopt.isl import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.isl import Aff, Constraint
+    from polyopt.isl import BasicSet, Constraint
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +53,64 @@ def param_range(elements: Set, position: int, typical: Mapping[str, int]) -> Ran
     if line.is_empty():
         zero = affine_constant(line.params().get_space(), 0)
         return Range(zero, zero)
-    hull = line.compute_divs().simple_hull().remove_unknown_divs()
-    lows: list[PwAff] = []
-    highs: list[PwAff] = []
+    line = line.compute_divs()
+    hull = line.simple_hull().remove_unknown_divs()
+    lows, highs = ([_of_params(b) for b in side] for side in _sides(hull))
+    if not lows or not highs:
+        return None
+    low = min(lows, key=lambda form: (-parameter_value(form, typical), _weight(form)))
+    high = min(highs, key=lambda form: (parameter_value(form, typical), _weight(form)))
+    if line.n_basic_set() > 1:
+        low, high = _of_pieces(line, low, high, typical)
+    return Range(low, high)
+
+
+def _sides(hull: BasicSet) -> tuple[list[Aff], list[Aff]]:
+    """Lower and upper bounds on x, as ``{ [x] -> [f] }`` that do not depend on x."""
+    lows: list[Aff] = []
+    highs: list[Aff] = []
     for constraint in hull.get_constraints():
         if not _bounds(constraint):
             continue
         bound = constraint.get_bound(dim_type.set, 0)
         if constraint.is_equality() or constraint.is_lower_bound(dim_type.set, 0):
-            lows.append(_of_params(bound.ceil()))
+            lows.append(bound.ceil())
         if constraint.is_equality() or constraint.is_upper_bound(dim_type.set, 0):
-            highs.append(_of_params(bound.floor()))
-    if not lows or not highs:
-        return None
-    low = min(lows, key=lambda form: (-parameter_value(form, typical), _weight(form)))
-    high = min(highs, key=lambda form: (parameter_value(form, typical), _weight(form)))
-    return Range(low, high)
+            highs.append(bound.floor())
+    return lows, highs
+
+
+def _of_pieces(
+    line: Set, low: PwAff, high: PwAff, typical: Mapping[str, int]
+) -> tuple[PwAff, PwAff]:
+    """Tighter bounds where single pieces have some: moved until they hold for all pieces.
+
+    The hull has only bounds that it can find by moving constraints of one form.
+    """
+    for basic in line.get_basic_sets():
+        lows, highs = _sides(basic.remove_unknown_divs())
+        for bound in lows:
+            form = _of_params(bound)
+            if parameter_value(form, typical) > parameter_value(low, typical):
+                low = _tighter(line, bound, low, typical, lower=True)
+        for bound in highs:
+            form = _of_params(bound)
+            if parameter_value(form, typical) < parameter_value(high, typical):
+                high = _tighter(line, bound, high, typical, lower=False)
+    return low, high
+
+
+def _tighter(
+    line: Set, bound: Aff, known: PwAff, typical: Mapping[str, int], *, lower: bool
+) -> PwAff:
+    space = line.get_space().to_local_space()
+    distance = Aff.var_on_domain(space, dim_type.set, 0).sub(bound)
+    worst = line.min_val(distance) if lower else line.max_val(distance)
+    if not worst.is_int():
+        return known
+    moved = _of_params(bound.add_constant_val(worst))
+    one, other = (parameter_value(form, typical) for form in (moved, known))
+    return moved if (one > other if lower else one < other) else known
 
 
 def _bounds(constraint: Constraint) -> bool:
@@ -100,7 +143,7 @@ def typical_values(
     result: dict[str, int] = {}
     for name in (*sizes, *wanted):
         position = known.find_dim_by_name(dim_type.param, name)
-        for number in ((wanted[name],) if name in wanted else (1 << 20, 1 << 12, 1 << 8)):
+        for number in (wanted[name],) if name in wanted else (1 << 20, 1 << 12, 1 << 8):
             fixed = known.fix_val(dim_type.param, position, Val.int_from_si(context(), number))
             if not fixed.is_empty():
                 known, result[name] = fixed, number

@@ -15,7 +15,6 @@ from polyopt.analysis.points import parameter_value
 from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, UserError
 from polyopt.ir.scop import Scop
-from polyopt.ir.text import condition_text
 from polyopt.isl import budget
 from polyopt.runtime.kernel import Kernel
 from polyopt.transform.plan import Plan
@@ -30,6 +29,10 @@ if TYPE_CHECKING:
 
 #: isl operations for finding what a box needs
 _BUDGET = 100_000_000
+#: and for their plan
+_PLAN_BUDGET = 400_000_000
+#: moves that sweep over steps in time
+_IN_TIME = frozenset({"reschedule", "skew"})
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ class Cut:
     remarks: tuple[str, ...] = ()
 
     @property
+    def unit(self) -> int:
+        """What corners of boxes are multiples of."""
+        return max((axis.unit for axis in self.section.axes), default=1)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """The results of which it computes a box."""
         return self.section.outputs
@@ -71,10 +79,13 @@ class Cut:
     def sizes(
         self, whole: Mapping[str, int], first: Sequence[int], count: Sequence[int]
     ) -> dict[str, int]:
-        """The values of all parameters but the spans, for a box at ``first``."""
+        """The values of all parameters but the spans, for a box at ``first``.
+
+        Corners are multiples of ``unit``.
+        """
         result = dict(whole)
         for axis in self.section.axes:
-            result[axis.first] = first[axis.dim]
+            result[axis.first] = first[axis.dim] // axis.unit
             result[axis.count] = count[axis.dim]
         return result
 
@@ -105,9 +116,7 @@ class Cut:
     @cached_property
     def _buffers(self) -> list[tuple[tuple[PwAff, ...], int]]:
         program = self.plan.program
-        stored = {
-            t.access.array for t in (*program.reads, *program.writes) if t.scratch is None
-        }
+        stored = {t.access.array for t in (*program.reads, *program.writes) if t.scratch is None}
         arrays = [a for a in program.scop.arrays if a.role == "temp" and a.name in stored]
         found = [(a.extents, a.type.bytes) for a in arrays]
         for scratch in program.scratches:
@@ -124,9 +133,7 @@ class Cut:
             slab = section_.slabs[argument.name]
             parts = [
                 "all" if whole else f"{_text(begin)} .. {_text(begin)} + {_text(extent)} - 1"
-                for whole, begin, extent in zip(
-                    slab.whole, slab.offset, slab.extents, strict=True
-                )
+                for whole, begin, extent in zip(slab.whole, slab.offset, slab.extents, strict=True)
             ]
             verb = "reads" if argument.role == "in" else "works on"
             lines.append(f"  {verb} {argument.name}[{', '.join(parts)}]")
@@ -243,19 +250,19 @@ def cut(
 
 def _planned(found: Section, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[str, ...]]:
     """The moves of the whole program's plan on the section, else an automatic plan."""
-    start = Plan(found.scop)
-    result = replace(start, checked=False)
+    what = f"a plan for boxes of {', '.join(found.outputs)}"
+    result = replace(Plan(found.scop), checked=False)
     try:
-        for move in plan.moves:
-            result = result.replay(move.name, move.args, dict(move.options))
-        result = replace(result, checked=True)
-        result.prove()
+        if in_time := next((m.name for m in plan.moves if m.name in _IN_TIME), None):
+            raise InvalidOptionError(f"boxes shrink from step to step, which {in_time} does not see")
+        with budget(_PLAN_BUDGET, what):
+            for move in plan.moves:
+                result = result.replay(move.name, move.args, dict(move.options))
+            result = replace(result, checked=True)
+            result.prove()
     except (UserError, NotDecidedError) as error:
         remark = f"the kernel's own plan does not hold for boxes: {error.diagnostic.message}"
-        return auto(found.scop, target=kernel.built.target), (remark,)
+        with budget(_PLAN_BUDGET, what):
+            other = auto(found.scop, target=kernel.built.target, tile=not in_time)
+        return other, (remark,)
     return result, ()
-
-
-def context_text(cut_: Cut) -> str:
-    """What sizes and box have to satisfy, in words."""
-    return condition_text(cut_.section.context)

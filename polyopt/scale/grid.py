@@ -51,7 +51,8 @@ def box_bytes(cut: Cut, whole: Mapping[str, int], count: Sequence[int]) -> int:
 
 def _sizes(cut: Cut, whole: Mapping[str, int], count: Sequence[int]) -> dict[str, int]:
     extent = output_shape(cut, whole)
-    first = [(n - c) // 2 for n, c in zip(extent, count, strict=True)]
+    unit = cut.unit
+    first = [(n - c) // 2 // unit * unit for n, c in zip(extent, count, strict=True)]
     return cut.sizes(whole, first, count)
 
 
@@ -90,11 +91,21 @@ def box_shape(
     count = _more_jobs(count, extent, dims, workers * _JOBS if workers > 1 else 1)
     if dims and count[dims[0]] > 2 * _ROWS and count[dims[0]] < extent[dims[0]]:
         count[dims[0]] -= count[dims[0]] % _ROWS
+    count = _in_units(cut, count, extent)
     if chunks is not None:
         count = [_aligned(c, k, n) for c, k, n in zip(count, chunks, extent, strict=True)]
-        if box_bytes(cut, whole, count) > each:
-            raise _too_large(cut, whole, count, limit, workers, chunks)
+    if box_bytes(cut, whole, count) > each:
+        raise _too_large(cut, whole, count, limit, workers, chunks)
     return tuple(count)
+
+
+def _in_units(cut: Cut, count: Sequence[int], extent: Sequence[int]) -> list[int]:
+    """Counts rounded up to what corners are multiples of."""
+    units = {axis.dim: axis.unit for axis in cut.section.axes}
+    return [
+        min(n, -(-c // units.get(k, 1)) * units.get(k, 1))
+        for k, (c, n) in enumerate(zip(count, extent, strict=True))
+    ]
 
 
 def _halved(count: Sequence[int], dim: int) -> list[int]:
@@ -140,9 +151,9 @@ def _too_large(
     slabs = cut.slab_bytes(sizes)
     shape = " x ".join(map(str, count))
     what = "a chunk of the results" if chunks is not None else "the smallest box"
+    arrays, buffers = map(bytes_text, (sum(slabs.values()), cut.workspace_bytes(sizes)))
     notes = [
-        f"{what}, {shape} of {cut.outputs[0]}, needs {bytes_text(sum(slabs.values()))} of arrays"
-        f" and {bytes_text(cut.workspace_bytes(sizes))} of buffers",
+        f"{what}, {shape} of {cut.outputs[0]}, needs {arrays} of arrays and {buffers} of buffers",
         *(
             f"{name}: {bytes_text(size)}{_all_of(cut, name)}"
             for name, size in sorted(slabs.items(), key=lambda item: -item[1])
@@ -165,6 +176,4 @@ def boxes(extent: Sequence[int], count: Sequence[int]) -> Iterator[tuple[slice, 
     """All boxes of a grid, in the order of memory."""
     ranges = [range(0, n, c) for n, c in zip(extent, count, strict=True)]
     for corner in itertools.product(*ranges):
-        yield tuple(
-            slice(f, min(f + c, n)) for f, c, n in zip(corner, count, extent, strict=True)
-        )
+        yield tuple(slice(f, min(f + c, n)) for f, c, n in zip(corner, count, extent, strict=True))

@@ -195,7 +195,9 @@ def _can_view(slot: Slot, whole: object) -> bool:
     if not slot.shared or not isinstance(whole, np.ndarray):
         return False
     array = cast("NumPyArray", whole)
-    apart = all(w or s or not k for k, (w, s) in enumerate(zip(slot.whole, slot.spans, strict=True)))
+    apart = all(
+        w or s or not k for k, (w, s) in enumerate(zip(slot.whole, slot.spans, strict=True))
+    )
     return apart and array.flags.c_contiguous and array.flags.aligned and array.dtype == slot.dtype
 
 
@@ -205,9 +207,7 @@ def _address(whole: NumPyArray, place: Place) -> int:
 
 
 def _set_spans(sizes: dict[str, int], slot: Slot, shape: Sequence[int]) -> None:
-    for name, extent in zip(slot.spans, shape, strict=True):
-        if name:
-            sizes[name] = extent
+    sizes.update({n: extent for n, extent in zip(slot.spans, shape, strict=True) if n})
 
 
 #: with more runs of pages than this, those of a slab are not given back one by one

@@ -69,9 +69,7 @@ def _lazy_cut(
         dtype = np.dtype(cut.section.whole.array(name).type.numpy_name)
         pieces = np.empty(grid.shape, object)
         for index in np.ndindex(*grid.shape):
-            counts = tuple(
-                min(c, n - i * c) for i, c, n in zip(index, shape, extent, strict=True)
-            )
+            counts = tuple(min(c, n - i * c) for i, c, n in zip(index, shape, extent, strict=True))
             pieces[index] = from_delayed(grid[index][name], counts, dtype=dtype)
         results[name] = block(pieces.tolist())
     return results

@@ -99,6 +99,7 @@ def _shape(
             f"blocks={tuple(blocks)} is no shape of boxes of {cut.outputs[0]}",
             hint=f"it has {len(extent)} dimensions: {extent}",
         )
+    blocks = [-(-b // cut.unit) * cut.unit for b in blocks]
     shape = tuple(
         min(b, n) if k in cuttable else n
         for k, (b, n) in enumerate(zip(blocks, extent, strict=True))
@@ -160,17 +161,13 @@ def _check(array: Any, name: str, dtype: str, rank: int) -> None:  # noqa: ANN40
 
 def _whole_sizes(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, int]:
     shapes = {
-        a.name: tuple(int(n) for n in given[a.name].shape)
-        for a in kernel.arrays
-        if a.name in given
+        a.name: tuple(int(n) for n in given[a.name].shape) for a in kernel.arrays if a.name in given
     }
     sizes = {n: given[n] for n in kernel.program.params if n in given}
     return kernel.sizes_of(shapes, **sizes)
 
 
-def _targets(
-    kernel: Kernel, out: object, whole: Mapping[str, int], limit: int
-) -> dict[str, Any]:
+def _targets(kernel: Kernel, out: object, whole: Mapping[str, int], limit: int) -> dict[str, Any]:
     """Where results go. Raises ``ArgumentError`` for what does not fit."""
     outputs = [a for a in kernel.arrays if a.is_live_out]
     named = _named_outputs(out, [a.name for a in outputs])

@@ -56,5 +56,9 @@ def portable(array: Any) -> Any:  # noqa: ANN401
     if mode != "r":
         mapped.flush()
     return FileArray(
-        str(mapped.filename), str(mapped.dtype.str), mapped.shape, offset, "r" if mode == "r" else "r+"
+        str(mapped.filename),
+        str(mapped.dtype.str),
+        mapped.shape,
+        offset,
+        "r" if mode == "r" else "r+",
     )

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from polyopt.analysis.affected import affected
+from polyopt.analysis.affected import affected, merged
 from polyopt.errors import ArgumentError, NotCutError
 from polyopt.scale.cut import dependences_of, fine_cuts
 from polyopt.scale.job import run_job
@@ -15,6 +15,7 @@ from polyopt.scale.ship import job_of, shipment_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from polyopt.analysis.affected import Ranges
     from polyopt.runtime.kernel import Kernel
     from polyopt.scale.cut import Cut
 
@@ -64,7 +65,9 @@ def update(
     regions = {n: _region(n, r, arrays) for n, r in dirty.items()}
     found = affected(deps, regions, sizes)
     for cut in fine_cuts(kernel):
-        together = sorted({box for name in cut.outputs for box in found[name].boxes}, key=_start)
+        shape = arrays[cut.outputs[0]].shape
+        wanted = [box for name in cut.outputs for box in found[name].boxes]
+        together = merged([_rounded(cut, box, shape) for box in wanted])
         for name in cut.outputs:
             boxes[name] = tuple(_slices(box) for box in together)
             changed[name] = found[name].count
@@ -74,8 +77,13 @@ def update(
     return Update(boxes, changed, recomputed, elements)
 
 
-def _start(box: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    return box
+def _rounded(cut: Cut, box: Ranges, shape: Sequence[int]) -> Ranges:
+    """A box that begins where boxes can, and is whole along what is not cut."""
+    units = {axis.dim: axis.unit for axis in cut.section.axes}
+    return tuple(
+        (low // units[k] * units[k], high) if k in units else (0, shape[k])
+        for k, (low, high) in enumerate(box)
+    )
 
 
 def _slices(box: tuple[tuple[int, int], ...]) -> tuple[slice, ...]:
@@ -99,11 +107,7 @@ def _recompute(
     targets = {n: arrays[n] for n in cut.outputs}
     count = min(kernel.thread_count(threads), cut.kernel.thread_count(threads))
     for box in boxes:
-        whole = tuple(
-            s if any(a.dim == k for a in cut.section.axes) else slice(0, n)
-            for k, (s, n) in enumerate(zip(box, arrays[cut.outputs[0]].shape, strict=True))
-        )
-        job = job_of(cut, sizes, whole)
+        job = job_of(cut, sizes, box)
         run_job(cut.kernel, shipment, job, sources, targets, count)
 
 
@@ -118,7 +122,9 @@ def _region(name: str, region: object, arrays: Mapping[str, Any]) -> tuple[tuple
     if len(parts) > len(shape):
         raise ArgumentError(f"the region of {name} has {len(parts)} dimensions, not {len(shape)}")
     ranges: list[tuple[int, int]] = []
-    for part, extent in zip((*parts, *[slice(None)] * (len(shape) - len(parts))), shape, strict=True):
+    for part, extent in zip(
+        (*parts, *[slice(None)] * (len(shape) - len(parts))), shape, strict=True
+    ):
         if isinstance(part, slice):
             low, high, step = part.indices(extent)
             if step != 1:

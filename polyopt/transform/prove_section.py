@@ -17,7 +17,6 @@ from polyopt.isl import (
     UnionMap,
     UnionSet,
     budget,
-    dim_type,
     instance_of,
     maps_of,
     tuple_name,
@@ -92,4 +91,3 @@ def _same(section: Section, what: str, found: UnionMap, expected: UnionMap) -> N
     name = tuple_name(first.range()) or tuple_name(first.domain())
     shown = "" if where is None else f": {where[1]} when {where[2]}"
     raise NotCutError(f"{section.scop.name} {what} ({name}{shown})")
-
