@@ -9,6 +9,7 @@ BENCH ?= blur conv2d conv_bn_relu_maxpool harris
 PROGRAMS ?= 100000
 HOURS ?=
 SECONDS ?= 0.5
+SIDE ?= 1200
 THREADS ?= 1,2
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 TORCH_STAMP := build/torch/$(notdir $(STAMP))
@@ -17,6 +18,7 @@ AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
 .PHONY: all help test test-torch test-browser lint format ruff types imports tests demo notebooks
 .PHONY: docs gallery bench compile-time peers peers-affine soak wheel clean .venv
+.PHONY: test-cluster test-oldest test-newest reproducible sbom
 
 all: test
 
@@ -24,6 +26,8 @@ help:
 	@echo "make test       lint, types, layers and tests"
 	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
 	@echo "make test-browser  open a program's page in headless Chromium (BROWSER=...)"
+	@echo "make test-cluster  harris on a file by a cluster that loses a worker; SIDE=1200"
+	@echo "make test-oldest, test-newest  with the oldest and the newest of what we depend on"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
@@ -37,6 +41,8 @@ help:
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
 	@echo "make wheel      sdist and wheel into dist/"
+	@echo "make reproducible  the wheel twice, and whether both are the same bytes"
+	@echo "make sbom       what an installation brings along, as CycloneDX, into dist/"
 	@echo "make clean      remove what was built, .venv included"
 
 .venv: $(STAMP)
@@ -102,6 +108,43 @@ test-torch: $(TORCH_STAMP)
 # The pages of programs in a real browser: apart from the tests, which need none.
 test-browser: $(STAMP)
 	@$(BIN)/python -m tests.browser.check $(BROWSER)
+
+test-cluster: $(STAMP)
+	@echo "== harris by a cluster"
+	@$(BIN)/python -m tests.cluster.check --side $(SIDE)
+
+# The ends of the ranges in pyproject.toml, each in an environment of its own.
+ENDS := tests/unit/isl tests/unit/ir tests/unit/analysis tests/unit/transform tests/unit/frontend \
+  tests/unit/codegen tests/unit/runtime
+test-oldest: $(STAMP)
+	@$(BIN)/python docs/release.py oldest > build/oldest.txt
+	@$(BIN)/python -m venv --clear build/oldest
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -e . -r build/oldest.txt
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest
+	@echo "== pytest, with the oldest of what we depend on"
+	@build/oldest/bin/python -m pytest -q $(ENDS)
+
+test-newest: $(STAMP)
+	@$(BIN)/python docs/release.py newest > build/newest.txt
+	@$(BIN)/python -m venv --clear build/newest
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --upgrade -r build/newest.txt
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest
+	@echo "== pytest, with the newest of what we depend on"
+	@build/newest/bin/python -m pytest -q $(ENDS)
+
+reproducible: $(STAMP)
+	@$(BIN)/python docs/release.py reproducible
+
+sbom: $(STAMP)
+	@$(BIN)/python -m venv --clear build/sbom
+	@build/sbom/bin/python -m pip install -qq --disable-pip-version-check .
+	@$(BIN)/python -m venv --clear build/cyclonedx
+	@build/cyclonedx/bin/python -m pip install -qq --disable-pip-version-check 'cyclonedx-bom>=4'
+	@mkdir -p dist
+	@build/cyclonedx/bin/cyclonedx-py environment build/sbom/bin/python --pyproject pyproject.toml \
+	  --output-reproducible -o dist/polyopt.cdx.json
+	@echo "wrote dist/polyopt.cdx.json"
 
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix || true

@@ -11,6 +11,7 @@ from polyopt import explain
 from polyopt.analysis.dependences import Dependences
 from polyopt.auto.cost import Cost
 from polyopt.runtime.kernel import Kernel
+from polyopt.scale import Cut, Update
 from polyopt.transform.prove import Proof
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ this page. `po.errors` are in the [error index](errors.md),
 #: classes whose methods are listed, by the name that they are shown under
 CLASSES = {
     "Scop": polyopt.Scop, "Plan": polyopt.Plan, "Dependences": Dependences, "Cost": Cost,
-    "Proof": Proof, "Kernel": Kernel, "Explanation": explain.Explanation,
+    "Proof": Proof, "Kernel": Kernel, "Cut": Cut, "Update": Update,
+    "Explanation": explain.Explanation,
     "Alternatives": explain.Alternatives, "Tradeoff": explain.Tradeoff,
     "Provenance": explain.Provenance, "Difference": explain.Difference,
     "Picture": explain.Picture, "Animation": explain.Animation,

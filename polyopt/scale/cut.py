@@ -15,17 +15,19 @@ from polyopt.analysis.points import parameter_value
 from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, UserError
 from polyopt.ir.scop import Scop
-from polyopt.isl import budget
+from polyopt.isl import budget, dim_type, params_of
 from polyopt.runtime.kernel import Kernel
 from polyopt.transform.plan import Plan
 from polyopt.transform.prove_section import prove_section
 from polyopt.transform.section import Section, cuttable, section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.analysis.dependences import Dependences
     from polyopt.isl import PwAff
+
+    Number = Callable[[Mapping[str, int]], int]
 
 #: isl operations for finding what a box needs
 _BUDGET = 100_000_000
@@ -89,13 +91,25 @@ class Cut:
             result[axis.count] = count[axis.dim]
         return result
 
+    def extent(self, whole: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape of the results."""
+        return tuple(f(whole) for f in self._extent)
+
+    @cached_property
+    def _extent(self) -> list[Number]:
+        return [number_of(f) for f in self.section.whole.array(self.outputs[0]).extents]
+
     def places(self, sizes: Mapping[str, int]) -> dict[str, Place]:
         """Where the slab of each argument lies."""
         return {
-            name: Place(
-                tuple(parameter_value(f, sizes) for f in slab.offset),
-                tuple(parameter_value(f, sizes) for f in slab.extents),
-            )
+            name: Place(tuple(f(sizes) for f in offset), tuple(f(sizes) for f in extents))
+            for name, (offset, extents) in self._places.items()
+        }
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[list[Number], list[Number]]]:
+        return {
+            name: ([number_of(f) for f in slab.offset], [number_of(f) for f in slab.extents])
             for name, slab in self.section.slabs.items()
             if self.section.scop.array(name).role != "temp"
         }
@@ -109,12 +123,11 @@ class Cut:
     def workspace_bytes(self, sizes: Mapping[str, int]) -> int:
         """Bytes that the kernel allocates for a box, with one thread."""
         return sum(
-            size * math.prod(max(1, parameter_value(f, sizes)) for f in extents)
-            for extents, size in self._buffers
+            size * math.prod(max(1, f(sizes)) for f in extents) for extents, size in self._buffers
         )
 
     @cached_property
-    def _buffers(self) -> list[tuple[tuple[PwAff, ...], int]]:
+    def _buffers(self) -> list[tuple[tuple[Number, ...], int]]:
         program = self.plan.program
         stored = {t.access.array for t in (*program.reads, *program.writes) if t.scratch is None}
         arrays = [a for a in program.scop.arrays if a.role == "temp" and a.name in stored]
@@ -122,7 +135,7 @@ class Cut:
         for scratch in program.scratches:
             size = program.scop.array(scratch.array).type.bytes
             found.append((tuple(scratch.extents), size))
-        return found
+        return [(tuple(number_of(f) for f in extents), size) for extents, size in found]
 
     def __str__(self) -> str:
         """What a box reads."""
@@ -145,6 +158,18 @@ def _text(form: PwAff) -> str:
 
     text = affine_text(form, ())
     return f"({text})" if " " in text else text
+
+
+def number_of(form: PwAff) -> Number:
+    """An expression of parameters as a function of their values: thousands of boxes ask."""
+    aff = form.as_aff() if form.isa_aff() else None
+    if aff is None or aff.dim(dim_type.div) or not aff.get_denominator_val().is_one():
+        return lambda sizes: parameter_value(form, sizes)
+    constant = aff.get_constant_val().to_python()
+    names = params_of(aff.get_domain_space())
+    factors = [aff.get_coefficient_val(dim_type.param, k).to_python() for k in range(len(names))]
+    terms = [(name, factor) for name, factor in zip(names, factors, strict=True) if factor]
+    return lambda sizes: constant + sum(factor * sizes[name] for name, factor in terms)
 
 
 _KNOWN: WeakKeyDictionary[Kernel, dict[object, Any]] = WeakKeyDictionary()
@@ -254,7 +279,9 @@ def _planned(found: Section, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[st
     result = replace(Plan(found.scop), checked=False)
     try:
         if in_time := next((m.name for m in plan.moves if m.name in _IN_TIME), None):
-            raise InvalidOptionError(f"boxes shrink from step to step, which {in_time} does not see")
+            raise InvalidOptionError(
+                f"boxes shrink from step to step, which {in_time} does not see"
+            )
         with budget(_PLAN_BUDGET, what):
             for move in plan.moves:
                 result = result.replay(move.name, move.args, dict(move.options))

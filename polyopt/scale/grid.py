@@ -58,10 +58,7 @@ def _sizes(cut: Cut, whole: Mapping[str, int], count: Sequence[int]) -> dict[str
 
 def output_shape(cut: Cut, whole: Mapping[str, int]) -> tuple[int, ...]:
     """The shape of the results."""
-    from polyopt.analysis.points import parameter_value
-
-    array = cut.section.whole.array(cut.outputs[0])
-    return tuple(parameter_value(extent, whole) for extent in array.extents)
+    return cut.extent(whole)
 
 
 def box_shape(

@@ -14,7 +14,7 @@ from polyopt.runtime.arrays import NumPyArray, empty
 from polyopt.scale.cut import Cut, as_kernel, cuts
 from polyopt.scale.execute import pool_of, progress_of, run_all
 from polyopt.scale.grid import box_shape, boxes, bytes_text, output_shape, parse_bytes
-from polyopt.scale.job import Shipment, run_job, run_shipped, unpacked
+from polyopt.scale.job import Shipment, run_job, run_shipped
 from polyopt.scale.ship import job_of, portable, sent, shipment_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,14 @@ def map_blocks(
         )
     targets = _targets(compiled, out, whole, limit)
     runs = [
-        _Run.of(c, whole, scalars, given, targets, _shape(c, whole, limit, count, blocks, targets))
+        _Run.of(
+            c,
+            whole,
+            shipment_of(c, scalars, here=executor == "threads"),
+            given,
+            targets,
+            _shape(c, whole, limit, count, blocks, targets),
+        )
         for c in cuts(compiled)
     ]
     total = sum(len(run.jobs) for run in runs)
@@ -225,7 +232,7 @@ class _Run:
         cls,
         cut: Cut,
         whole: Mapping[str, int],
-        scalars: Mapping[str, Any],
+        shipment: Shipment,
         sources: Mapping[str, Any],
         targets: Mapping[str, Any],
         shape: Sequence[int],
@@ -240,7 +247,7 @@ class _Run:
                     hint="pass another array as out=",
                 )
         written = {n: targets[n] for n in cut.outputs}
-        return cls(cut, shipment_of(cut, scalars), jobs, whole, read, written)
+        return cls(cut, shipment, jobs, whole, read, written)
 
     def execute(
         self,
@@ -249,7 +256,7 @@ class _Run:
         window: int,
         tell: Callable[[], None],
     ) -> None:
-        kernel = self.cut.kernel if here else unpacked(self.shipment)
+        kernel = self.cut.kernel
         sources = {n: a if here else portable(a) for n, a in self.sources.items()}
         targets = {n: a if here else portable(a) for n, a in self.targets.items()}
         remote = {n: a for n, a in targets.items() if type(a) is not np.ndarray}

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from polyopt.scale.cut import Cut
 
 
-def shipment_of(cut: Cut, scalars: Mapping[str, Any]) -> Shipment:
-    """What a worker needs besides arrays: the kernel as bytes."""
-    data = pickle.dumps(cut.kernel)
+def shipment_of(cut: Cut, scalars: Mapping[str, Any], *, here: bool = False) -> Shipment:
+    """What a worker needs besides arrays: the kernel as bytes, unless it stays in this process."""
+    data = b"" if here else pickle.dumps(cut.kernel)
     mine = {a.name: scalars[a.name] for a in cut.kernel.scalars}
     return Shipment(hashlib.sha256(data).hexdigest(), data, slots_of(cut), mine)
 

@@ -101,7 +101,7 @@ def _recompute(
 ) -> None:
     if not boxes:
         return
-    shipment = shipment_of(cut, scalars)
+    shipment = shipment_of(cut, scalars, here=True)
     used = {a.name for a in cut.kernel.arrays}
     sources = {n: a for n, a in arrays.items() if n in used}
     targets = {n: arrays[n] for n in cut.outputs}

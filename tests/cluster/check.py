@@ -36,7 +36,9 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=1200)
     parser.add_argument("--memory", default="16MiB")
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--executor", choices=("cluster", "threads", "processes"), default="cluster")
+    parser.add_argument(
+        "--executor", choices=("cluster", "threads", "processes"), default="cluster"
+    )
     parser.add_argument("--samples", type=int, default=20)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
@@ -74,7 +76,7 @@ def make_image(path: Path, side: int) -> None:
             count = min(ROWS, side - row)
             image[plane, row : row + count] = rng.random((count, side), dtype=np.float32)
         image.flush()
-        image._mmap.madvise(4)  # noqa: SLF001 - MADV_DONTNEED: the pages are with the file
+        image._mmap.madvise(4)
 
 
 def run(
@@ -155,9 +157,7 @@ def resident(pid: int) -> int:
     return int(text.split()[1]) * resource.getpagesize()
 
 
-def compare(
-    kernel: Kernel, image: np.ndarray, out: np.ndarray, options: argparse.Namespace
-) -> int:
+def compare(kernel: Kernel, image: np.ndarray, out: np.ndarray, options: argparse.Namespace) -> int:
     """Strips across all seams, and blocks anywhere, against one call on what they read."""
     from polyopt.scale.grid import box_shape, parse_bytes
 
@@ -178,7 +178,7 @@ def compare(
         expected = kernel(part)
         assert np.array_equal(expected, out[y : y + tall, x : x + wide]), (y, x)
         for mapped in (image, out):
-            mapped._mmap.madvise(4)  # noqa: SLF001
+            mapped._mmap.madvise(4)
     return len(places)
 
 

@@ -26,7 +26,9 @@ def resampled():
     down = po.stage(
         "down",
         [(rows + 1) // 2, (columns + 1) // 2],
-        lambda y, x: (edge[2 * y - 1, 2 * x] + 2 * edge[2 * y, 2 * x] + edge[2 * y + 1, 2 * x + 1]) / 4,
+        lambda y, x: (
+            (edge[2 * y - 1, 2 * x] + 2 * edge[2 * y, 2 * x] + edge[2 * y + 1, 2 * x + 1]) / 4
+        ),
     )
     kept = po.clamped(down)
     up = po.stage(
@@ -44,7 +46,9 @@ def image():
 
 @pytest.fixture(scope="session")
 def blur():
-    return po.Plan(po.parse_c(BLUR)).tile("out", y=8).fuse("rows", into="out").compile(contract=False)
+    return (
+        po.Plan(po.parse_c(BLUR)).tile("out", y=8).fuse("rows", into="out").compile(contract=False)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import polyopt as po
 from polyopt.errors import ArgumentError, NotCutError
 
 
-
 def differences(kernel, image, region, change=1):
     """The results before, those after an update, and the report."""
     out = kernel(image)
