@@ -277,8 +277,9 @@ def _planned(found: Section, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[st
     """The moves of the whole program's plan on the section, else an automatic plan."""
     what = f"a plan for boxes of {', '.join(found.outputs)}"
     result = replace(Plan(found.scop), checked=False)
+    in_time = next((m.name for m in plan.moves if m.name in _IN_TIME), None)
     try:
-        if in_time := next((m.name for m in plan.moves if m.name in _IN_TIME), None):
+        if in_time:
             raise InvalidOptionError(
                 f"boxes shrink from step to step, which {in_time} does not see"
             )

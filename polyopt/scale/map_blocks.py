@@ -280,4 +280,4 @@ def _same_memory(one: object, other: object) -> bool:
         return True
     if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
         return False
-    return np.may_share_memory(one, other)
+    return np.may_share_memory(cast("NumPyArray", one), cast("NumPyArray", other))

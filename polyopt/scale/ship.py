@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def portable(array: Any) -> Any:  # noqa: ANN401
     """An array as another process can open it: a mapped file by name, all else as it is."""
     if not isinstance(array, np.memmap):
         return array
-    mapped: Any = array
+    mapped = cast("Any", array)
     mode = str(mapped.mode)
     if mapped.filename is None or not mapped.flags.c_contiguous or mode == "c":
         return np.asarray(mapped)

@@ -131,6 +131,6 @@ def _region(name: str, region: object, arrays: Mapping[str, Any]) -> tuple[tuple
                 raise ArgumentError(f"the region of {name} has a step; give the range around it")
             ranges.append((low, max(low, high)))
         else:
-            position = range(extent)[part]
+            position = cast("int", range(int(extent))[part])
             ranges.append((position, position + 1))
     return tuple(ranges)

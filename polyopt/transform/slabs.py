@@ -68,9 +68,8 @@ def slabs_of(
     for array in scop.arrays:
         if array.name not in touched:
             continue
-        fixed = inexact.get(array.name, set()) | (
-            set(range(array.rank)) if array.name in opaque else set()
-        )
+        every = set(range(array.rank))
+        fixed = every if array.name in opaque else inexact.get(array.name, set[int]())
         exact = array.role == "in" or touched[array.name].is_equal(
             box.elements.extract_set(touched[array.name].get_space())
         )
