@@ -47,6 +47,7 @@ class Box:
 
     @classmethod
     def of(cls, scop: Scop, outputs: Sequence[str], axes: Sequence[Axis]) -> Box:
+        """The box of ``outputs``, cut along ``axes``, and values typical of it."""
         params = (*scop.params, *(name for a in axes for name in (a.first, a.count)))
         space = params_space(params)
         context = scop.context.align_params(space)
