@@ -10,6 +10,7 @@ PROGRAMS ?= 100000
 MOST ?= 2
 HOURS ?=
 SECONDS ?= 0.5
+SIDE ?= 1200
 THREADS ?= 1,2
 FUZZ_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60)
 FUZZ_STAMP := build/fuzz/$(notdir $(STAMP))
@@ -23,6 +24,7 @@ AFFINE_FUSIONS := 2mm,gemver,covariance
 .PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
 .PHONY: docs gallery bench compile-time peers peers-affine soak fuzz mutations faults wheel clean
 .PHONY: .venv
+.PHONY: test-cluster test-oldest test-newest reproducible sbom
 
 all: test
 
@@ -31,6 +33,8 @@ help:
 	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
 	@echo "make test-browser  programs' pages and the explorer in headless Chromium (BROWSER=...)"
 	@echo "make test-remarks  every loop and pair of every kernel has a remark"
+	@echo "make test-cluster  harris on a file by a cluster that loses a worker; SIDE=1200"
+	@echo "make test-oldest, test-newest  with the oldest and the newest of what we depend on"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make docs       check and build the documentation into build/docs"
@@ -48,6 +52,8 @@ help:
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
 	@echo "make wheel      sdist and wheel into dist/"
+	@echo "make reproducible  the wheel twice, and whether both are the same bytes"
+	@echo "make sbom       what an installation brings along, as CycloneDX, into dist/"
 	@echo "make clean      remove what was built, .venv included"
 
 .venv: $(STAMP)
@@ -127,6 +133,43 @@ test-browser: $(JUPYTER_STAMP)
 # Every kernel's automatic and unfused plan; the tests take some of them.
 test-remarks: $(STAMP)
 	@$(BIN)/python -m tests.remarks.check
+
+test-cluster: $(STAMP)
+	@echo "== harris by a cluster"
+	@$(BIN)/python -m tests.cluster.check --side $(SIDE)
+
+# The ends of the ranges in pyproject.toml, each in an environment of its own.
+ENDS := tests/unit/isl tests/unit/ir tests/unit/analysis tests/unit/transform tests/unit/frontend \
+  tests/unit/codegen tests/unit/runtime
+test-oldest: $(STAMP)
+	@$(BIN)/python docs/release.py oldest > build/oldest.txt
+	@$(BIN)/python -m venv --clear build/oldest
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -e . -r build/oldest.txt
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest
+	@echo "== pytest, with the oldest of what we depend on"
+	@build/oldest/bin/python -m pytest -q $(ENDS)
+
+test-newest: $(STAMP)
+	@$(BIN)/python docs/release.py newest > build/newest.txt
+	@$(BIN)/python -m venv --clear build/newest
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --upgrade -r build/newest.txt
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest
+	@echo "== pytest, with the newest of what we depend on"
+	@build/newest/bin/python -m pytest -q $(ENDS)
+
+reproducible: $(STAMP)
+	@$(BIN)/python docs/release.py reproducible
+
+sbom: $(STAMP)
+	@$(BIN)/python -m venv --clear build/sbom
+	@build/sbom/bin/python -m pip install -qq --disable-pip-version-check .
+	@$(BIN)/python -m venv --clear build/cyclonedx
+	@build/cyclonedx/bin/python -m pip install -qq --disable-pip-version-check 'cyclonedx-bom>=4'
+	@mkdir -p dist
+	@build/cyclonedx/bin/cyclonedx-py environment build/sbom/bin/python --pyproject pyproject.toml \
+	  --output-reproducible -o dist/polyopt.cdx.json
+	@echo "wrote dist/polyopt.cdx.json"
 
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix || true

@@ -11,6 +11,7 @@ from polyopt import bench, explain, graph
 from polyopt.analysis.dependences import Dependences
 from polyopt.auto.cost import Cost
 from polyopt.runtime.kernel import Kernel
+from polyopt.scale import Cut, Update
 from polyopt.transform.prove import Proof
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ what `po.graph` is for in [networks](networks.md), words are in the [glossary](g
 #: classes whose methods are listed, by the name that they are shown under
 CLASSES = {
     "Scop": polyopt.Scop, "Plan": polyopt.Plan, "Dependences": Dependences, "Cost": Cost,
-    "Proof": Proof, "Kernel": Kernel, "Explanation": explain.Explanation,
+    "Proof": Proof, "Kernel": Kernel, "Cut": Cut, "Update": Update,
+    "Explanation": explain.Explanation,
     "Alternatives": explain.Alternatives, "Tradeoff": explain.Tradeoff,
     "Provenance": explain.Provenance, "Difference": explain.Difference,
     "Picture": explain.Picture, "Animation": explain.Animation, "Model": graph.Model,

@@ -67,15 +67,16 @@ if TYPE_CHECKING:
     from polyopt.graph.compiling import compile_model
     from polyopt.ir.scop import Array, Scop, same_scop
     from polyopt.library import load_kernel
+    from polyopt.scale import cuts, map_blocks
     from polyopt.transform.plan import Plan
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "boolean", "cast", "ceil",
-    "clamp", "clamped", "compile_model", "cos", "erf", "errors", "exp", "exp2", "f32", "f64",
-    "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input", "load_kernel", "log", "log2",
-    "max", "min", "mirrored", "padded",
+    "clamp", "clamped", "compile_model", "cos", "cuts", "erf", "errors", "exp", "exp2", "f32",
+    "f64", "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input", "load_kernel", "log",
+    "log2", "map_blocks", "max", "min", "mirrored", "padded",
     "parse_c", "pipeline", "pow", "product", "same_scop", "scalar", "scop", "select", "sin",
     "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
 ]  # fmt: skip
@@ -93,6 +94,7 @@ _NAMES_IN: Final = {
     "polyopt.graph.compiling": "compile_model",
     "polyopt.ir.scop": "Array Scop same_scop",
     "polyopt.library": "load_kernel",
+    "polyopt.scale": "cuts map_blocks",
     "polyopt.transform.plan": "Plan",
 }
 _MODULE_OF: Final = {name: module for module, names in _NAMES_IN.items() for name in names.split()}

@@ -236,6 +236,18 @@ class NotDecidedError(UserError):
     code = "not-decided"
 
 
+class NotCutError(UserError):
+    """A program whose results cannot be computed box by box."""
+
+    code = "not-cut"
+
+
+class MemoryLimitError(UserError):
+    """A box of the results that needs more memory than there may be, however small it is."""
+
+    code = "memory-limit"
+
+
 class ArgumentError(UserError):
     """A kernel called with arrays or sizes that do not fit its signature."""
 

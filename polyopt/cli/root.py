@@ -9,6 +9,7 @@ from polyopt.cli.boundary import GuardedGroup
 from polyopt.cli.demo import demo
 from polyopt.cli.extracting import scop
 from polyopt.cli.house import cache, doctor
+from polyopt.cli.mapping import map_command
 from polyopt.cli.measuring import bench, tune
 from polyopt.cli.networks import profile
 from polyopt.cli.pages import report
@@ -31,7 +32,8 @@ def cli() -> None:
 
 
 for _command in (
-    run, emit, scop, view, deps, prove, explain, why, tradeoff, profile, bench, tune, report, demo,
+    run, map_command, emit, scop, view, deps, prove, explain, why, tradeoff, profile, bench, tune,
+    report, demo,
     doctor, cache, completion,
 ):  # fmt: skip
     cli.add_command(_command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from polyopt.isl import Set
     from polyopt.runtime.build import Built
     from polyopt.runtime.timing import Timing
+    from polyopt.scale.update import Update
+    from polyopt.transform.plan import Plan
 
 _REMEMBERED = 64
 #: processes that ran kernels on several threads: this one, and those that it was forked from
@@ -86,6 +89,8 @@ class Kernel:
         except CompilerFailedError:
             built.cache.drop(built.library)  # another compiler, or another day, may do better
             raise
+        #: the plan that this was compiled from, where there is one
+        self.plan: Plan | None = None
 
     @property
     def source(self) -> str:
@@ -165,6 +170,80 @@ class Kernel:
         prepared = self._prepared(starts, layout, rest, self.thread_count(threads))
         slots = {a.name: k for k, a in enumerate(self.arguments) if a.kind == "array"}
         return BoundKernel(self.name, self._function, prepared, slots, arrays)
+
+    def run_at(
+        self,
+        addresses: Mapping[str, int],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Any],
+        threads: int = 1,
+    ) -> None:
+        """Run on memory: the addresses of all arrays, all sizes, all scalars.
+
+        The caller vouches that what the program touches is there and fits together. Raises
+        ``MemoryError`` when the kernel could not allocate its buffers.
+        """
+        prepared: list[Any] = []
+        for kind, _, argument in self._slots:
+            if kind == "array":
+                prepared.append(addresses[argument.name])
+            elif kind == "size":
+                prepared.append(sizes[argument.name])
+            else:
+                prepared.append(checked_scalar(argument, scalars[argument.name]))
+        self._checked(self._function(*prepared, threads))
+
+    def update(
+        self,
+        dirty: Mapping[str, Any],
+        *args: object,
+        out: object,
+        threads: int | None = None,
+        **named: Any,  # noqa: ANN401
+    ) -> Update:
+        """Bring results up to date after inputs changed, computing only what depends on it.
+
+        ``dirty`` says what changed, such as ``{"img": np.s_[:, 100:120, 40:60]}``; ``out`` are
+        the results of an earlier call, changed in place; all else is as in a call. The result
+        says which boxes were computed again, and ``print`` how many elements::
+
+            kernel.update({"img": np.s_[100:120, 40:60]}, img, out=out)
+
+        Raises ``NotCutError`` for a kernel that changes its inputs, and what a call raises.
+        """
+        from polyopt.scale.update import update
+
+        return update(self, dirty, *args, out=out, threads=threads, **named)
+
+    def checked_arguments(
+        self, args: Sequence[Any], out: object, named: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]]:
+        """Arrays, scalars and sizes by name, checked as a call does; every output is given."""
+        arrays, rest = self._bind(args, out, dict(named))
+        missing = next((self.arrays[i].name for i in self._outputs if arrays[i] is None), None)
+        if missing is not None:
+            raise self._missing(missing)
+        layout = self._layout(arrays, rest)
+        self._complete(arrays, layout)
+        names = [a.name for a in self.arguments if a.kind == "size"]
+        given = {a.name: array for a, array in zip(self.arrays, arrays, strict=True)}
+        scalars = {a.name: rest[a.name] for a in self.scalars}
+        return given, scalars, dict(zip(names, layout.sizes, strict=True))
+
+    def sizes_of(self, shapes: Mapping[str, tuple[int, ...]], **given: int) -> dict[str, int]:
+        """All sizes, from shapes of arrays and sizes given. Raises ``ArgumentError``."""
+        return self._solver.solve(checked_sizes(given, self.program.params), shapes)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """A kernel travels as its C, and is compiled, or found in the cache, where it arrives."""
+        built = self.built
+        options = {
+            "target_name": built.target,
+            "cc": shlex.join(built.toolchain.command),
+            "openmp": built.uses_openmp or None,
+            "contract": built.contract,
+        }
+        return _arrived, (self.program, self.context, options)
 
     def verify(self, seed: int = 0, **sizes: int) -> float:
         """Compare with the reference C on random arrays; the largest relative difference.
@@ -370,6 +449,10 @@ class Kernel:
             return 1
         _TEAMS.add(here)
         return threads
+
+
+def _arrived(program: CProgram, context: Set, options: dict[str, Any]) -> Kernel:
+    return compile_kernel(program, context, **options)
 
 
 def _slots(arguments: Sequence[Argument]) -> tuple[tuple[str, int, Argument], ...]:

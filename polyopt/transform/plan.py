@@ -420,7 +420,7 @@ class Plan(Questions):
         from polyopt.runtime.kernel import compile_kernel
 
         reference = emit(initial_program(self.scop), name=f"{self.scop.name}_reference")
-        return compile_kernel(
+        kernel = compile_kernel(
             self.emit(),
             self.scop.context,
             reference=reference,
@@ -430,6 +430,8 @@ class Plan(Questions):
             contract=contract,
             cache=cache,
         )
+        kernel.plan = self
+        return kernel
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> str:
 
 def main(job: str, start: int) -> None:
     """Make the calls of a job from the given one on."""
-    work = pickle.loads(Path(job).read_bytes())  # noqa: S301 (written by the parent)
+    work = pickle.loads(Path(job).read_bytes())
     library = ctypes.CDLL(work["library"])
     sources = ctypes.CDLL(work["sources"]) if any(r["source"] for r in work["runs"]) else None
     for number, call in enumerate(work["calls"]):

@@ -1,0 +1,72 @@
+"""What a release needs: ends of version ranges, and a wheel that builds to the same bytes.
+
+python docs/release.py oldest | newest | reproducible
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def requirements() -> list[str]:
+    """What polyopt depends on, as pyproject.toml says."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["project"]["dependencies"]
+
+
+def oldest(requirement: str) -> str:
+    """``numpy>=2`` as ``numpy==2.*`` at its lowest: the lower end, exactly."""
+    name, version = re.fullmatch(r"([\w-]+)>=([\d.]+).*", requirement).groups()
+    parts = version.split(".")
+    return f"{name}=={'.'.join([*parts, '0', '0'][: max(3, len(parts))])}"
+
+
+def newest(requirement: str) -> str:
+    """The name alone: whatever is newest, beyond the tested range too."""
+    return re.match(r"[\w-]+", requirement)[0]
+
+
+def built(folder: str, stamp: str) -> dict[str, str]:
+    """A wheel and a source archive, and their checksums."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, str(ROOT)]
+    env = os.environ | {"SOURCE_DATE_EPOCH": stamp}
+    subprocess.run(command, check=True, env=env, stdout=subprocess.DEVNULL)
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in Path(folder).iterdir()}
+
+
+def reproducible() -> None:
+    """Build twice. Exits with a message where the archives differ."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+    stamp = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        first, second = built(one, stamp), built(two, stamp)
+    if first != second:
+        sys.exit(f"two builds differ: {first} and {second}")
+    for name, digest in sorted(first.items()):
+        print(f"{digest}  {name}")
+
+
+def main() -> None:
+    """See the module."""
+    match sys.argv[1:]:
+        case ["oldest"]:
+            print("\n".join(map(oldest, requirements())))
+        case ["newest"]:
+            print("\n".join(map(newest, requirements())))
+        case ["reproducible"]:
+            reproducible()
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
