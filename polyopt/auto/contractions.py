@@ -77,7 +77,7 @@ def contractions(
     """The plan with every product of matrices, or what is like one, in blocks."""
     remarks: list[Remark] = []
     for name in list(plan.program.places):
-        if name not in plan.program.places or not _updates(plan.program, name):
+        if name not in plan.program.places or not updates(plan.program, name):
             continue
         reason = "blocks in registers, operands packed"
         try:
@@ -98,32 +98,32 @@ def contractions(
     return plan, tuple(remarks)
 
 
-def _updates(program: Program, name: str) -> bool:
+def updates(program: Program, name: str) -> bool:
     """Whether a copy is a statement of the source that updates elements of floats."""
     copy = program.copies[name]
     statement = copy.statement
     if copy.outer or copy.fills or not statement.value.type.is_float:
         return False
-    own = [load for load in loads(statement.value) if _is_target(statement, load)]
+    own = [load for load in loads(statement.value) if is_target(statement, load)]
     return len(own) == 1 and is_arithmetic(statement.value)
 
 
-def _is_target(statement: Statement, load: Load) -> bool:
+def is_target(statement: Statement, load: Load) -> bool:
     return load.array == statement.array and all(map(same_expr, load.index, statement.index))
 
 
 def _contraction(program: Program, name: str, sizes: Mapping[str, int]) -> _Contraction | None:
     path, statement = program.places[name].loops, program.copies[name].statement
-    loops = {d: loop for loop in path if (d := _dim_of(program, name, loop)) is not None}
+    loops = {d: loop for loop in path if (d := dim_of(program, name, loop)) is not None}
     if not statement.index or len(loops) != len(path):
         return None
     moving = [d for d in loops if any(_moves(x, d) for x in statement.index)]
     sums = [d for d in loops if d not in moving]
-    last = [d for d in moving if _step(statement.index[-1], d) == 1]
+    last = [d for d in moving if step(statement.index[-1], d) == 1]
     if len(sums) != 1 or len(last) != 1:
         return None
     total, columns = sums[0], last[0]
-    if any(_step(x, columns) for x in statement.index[:-1]):
+    if any(step(x, columns) for x in statement.index[:-1]):
         return None
     operands = _operands(statement, columns)
     if operands is None:
@@ -141,10 +141,10 @@ def _operands(statement: Statement, columns: int) -> tuple[_Operand, ...] | None
     """The loads but the target's; ``None`` where one moves otherwise than along one row."""
     found: list[_Operand] = []
     for access, load in zip(statement.reads, loads(statement.value), strict=True):
-        if _is_target(statement, load) or not load.index:
+        if is_target(statement, load) or not load.index:
             continue
-        steps = [_step(x, columns) for x in load.index]
-        along = [d for d, step in enumerate(steps) if step != 0]
+        steps = [step(x, columns) for x in load.index]
+        along = [d for d, moved in enumerate(steps) if moved != 0]
         if not access.exact or len(along) > 1 or any(steps[d] != 1 for d in along):
             return None
         dimension = along[0] if along else -1
@@ -163,7 +163,7 @@ def _serves(operands: tuple[_Operand, ...], rows: int, total: int) -> bool:
     return bool(by_row and by_column and summed and not both)
 
 
-def _dim_of(program: Program, name: str, loop: PlanLoop) -> int | None:
+def dim_of(program: Program, name: str, loop: PlanLoop) -> int | None:
     """The dimension of a copy that a loop's value is."""
     value = loop.values[name]
     space = program.copies[name].domain.get_space()
@@ -181,15 +181,15 @@ def _moves(index: Expr, dim: int) -> bool:
     return isinstance(index, Affine) and index.form.involves_dims(dim_type.in_, dim, 1)
 
 
-def _step(index: Expr, dim: int) -> int | None:
+def step(index: Expr, dim: int) -> int | None:
     """How far a subscript moves with a dimension; ``None`` where that is not a number."""
     if not isinstance(index, Affine):
         return None
     pieces = index.form.get_pieces()
     if len(pieces) != 1:
         return None
-    step = pieces[0][1].get_coefficient_val(dim_type.in_, dim)
-    return step.to_python() if step.is_int() else None
+    moved = pieces[0][1].get_coefficient_val(dim_type.in_, dim)
+    return moved.to_python() if moved.is_int() else None
 
 
 def _is_uneven(program: Program, name: str, dims: tuple[int, ...]) -> bool:
@@ -253,7 +253,7 @@ class _Blocks:
         roles = {self.found.rows, self.found.columns, self.found.sum}
         while True:
             path = self.plan.program.places[name].loops
-            parts = [_dim_of(self.plan.program, name, loop) in roles for loop in path]
+            parts = [dim_of(self.plan.program, name, loop) in roles for loop in path]
             shared = [loop for loop in path[parts.index(True) :] if len(copies_in(loop)) > 1]
             if not shared:
                 return
@@ -265,7 +265,7 @@ class _Blocks:
     def _point(self, dim: int) -> PlanLoop:
         """The loop whose value is a dimension of the statement."""
         path = self.plan.program.places[self.found.copy].loops
-        return next(n for n in path if _dim_of(self.plan.program, self.found.copy, n) == dim)
+        return next(n for n in path if dim_of(self.plan.program, self.found.copy, n) == dim)
 
     def _block(self, dim: int) -> str:
         """The innermost loop over blocks of a dimension."""
@@ -275,7 +275,7 @@ class _Blocks:
             n.name
             for n in path
             if n.values[name].involves_dims(dim_type.in_, dim, 1)
-            and _dim_of(self.plan.program, name, n) is None
+            and dim_of(self.plan.program, name, n) is None
         ][-1]
 
     def _pack(self, operand: _Operand, at: str) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.registers import Operand, RegisterBlock
     from polyopt.ir.expr import Expr, Load
+    from polyopt.ir.types import ScalarType
     from polyopt.isl import AstBuild, AstExpr, PwMultiAff
 
     #: by load and position in the block, without its lanes
@@ -61,11 +62,15 @@ def block_body(
 ) -> Block:
     """One iteration of the loop: vectors loaded once, then an update of each accumulator.
 
-    ``named`` gives the text of an element for a buffer and the texts of its subscripts.
+    Rows that share an element that is no vector follow one another, so that one register holds
+    it for all of them and is free after. ``named`` gives the text of an element for a buffer and
+    the texts of its subscripts.
     """
     type_ = Vector(block.assignment.type, block.lanes)
     loaded: dict[str, str] = {}
     body: list[Node] = []
+    updates: list[Node] = []
+    ways = [o for o in block.operands.values() if o is not None and o.moves and not o.is_vector]
 
     def element(load: Load, row: Sequence[int], lane: int) -> str:
         operand = block.operands[id(load)]
@@ -77,18 +82,25 @@ def block_body(
             )
         return named(operand.buffer, texts)
 
+    def local(load: Load, value: str, kind: ScalarType | Vector, where: list[Node]) -> str:
+        if value not in loaded:
+            stem = c_name(load.array)
+            loaded[value] = f"{stem}_{len([n for n in loaded.values() if n.startswith(stem)])}"
+            where.append(Assign(loaded[value], value, type=kind, declares=True, constant=True))
+        return loaded[value]
+
     def vector(load: Load, row: Sequence[int], lane: int) -> str:
         text = element(load, row, lane)
-        if text not in loaded:
-            stem = c_name(load.array)
-            loaded[text] = f"{stem}_{len([n for n in loaded.values() if n.startswith(stem)])}"
-            body.append(
-                Assign(loaded[text], type_.at(text), type=type_, declares=True, constant=True)
-            )
-        return loaded[text]
+        return local(load, type_.at(text), type_, body)
 
-    updates: list[Node] = []
-    for row, part in product(block.rows, range(block.vectors)):
+    def scalar(load: Load, operand: Operand, row: Sequence[int]) -> str:
+        text = element(load, row, 0)
+        if not operand.moves or not _serves_rows(block, operand):
+            return text
+        return local(load, text, block.assignment.type, updates)
+
+    rows_together = sorted(block.rows, key=lambda row: [_own_row(o, row) for o in ways])
+    for row, part in product(rows_together, range(block.vectors)):
         accumulator = _accumulator(buffer, row, part)
 
         def load(expr: Load, row: Sequence[int] = row, part: int = part) -> str:
@@ -97,11 +109,19 @@ def block_body(
                 return _accumulator(buffer, row, part)
             if operand.is_vector:
                 return vector(expr, row, part * block.lanes)
-            return element(expr, row, 0)
+            return scalar(expr, operand, row)
 
         value = c_expression(block.assignment.value, load, _unexpected, _unexpected)
         updates.append(Assign(accumulator, value.text))
     return Block((*body, *updates), scoped=True)
+
+
+def _serves_rows(block: RegisterBlock, operand: Operand) -> bool:
+    """Whether several rows of the block use one element of an operand."""
+    return any(
+        extent > 1 and not any(step[p] for step in operand.steps)
+        for p, extent in enumerate(block.extents[:-1])
+    )
 
 
 def _unexpected(expr: Expr) -> str:

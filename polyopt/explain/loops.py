@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 #: isl operations for the dependences of one loop
 BUDGET = 20_000_000
-_MOVES = {"parallel": "parallelize", "vector": "vectorize", "unroll": "unroll"}
+_MOVES = {"parallel": "parallelize", "vector": "vectorize", "unroll": "unroll",
+          "registers": "registers"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,7 @@ class LoopExplainer:
             "parallel": "its iterations share no element that one of them writes",
             "vector": "iterations that run together share no element that one of them writes",
             "unroll": "unrolling keeps the order",
+            "registers": "what its inner loops update stays in registers",
         }[loop.mark]
         if loop.width:
             numbers = {**numbers, "width": float(loop.width)}
