@@ -16,7 +16,7 @@ PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'thre
 AFFINE_PEERS := gcc,clang,graphite,polly,blas
 
 .PHONY: all help test test-torch test-browser lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compile-time peers peers-affine soak wheel clean .venv
+.PHONY: docs gallery bench compile-time peers peers-affine peers-nn soak wheel clean .venv
 
 all: test
 
@@ -33,6 +33,7 @@ help:
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make peers-affine  measure beside compilers and BLAS, rewrite docs/affine.*"
+	@echo "make peers-nn  measure networks beside frameworks, into build/nn.json"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
@@ -152,6 +153,24 @@ peers-affine: $(PEERS_STAMP)
 	  --peers $(AFFINE_PEERS) --threads $(THREADS) --repeat 5 --json > build/affine.json || failed=$$?; \
 	$(BIN)/polyopt report build/affine.json -o docs/affine.md || failed=$$?; \
 	exit $$failed
+
+# Frameworks in an environment of their own; where one cannot be installed, the run says so.
+NN_STAMP := build/nn/$(notdir $(STAMP))
+NN_PACKAGES := onnxruntime openvino torch==2.13.0
+
+$(NN_STAMP): $(STAMP)
+	@echo "installing onnxruntime, openvino and torch into build/nn"
+	@$(BIN)/python -m venv --clear build/nn
+	@build/nn/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]'
+	@for package in $(NN_PACKAGES); do \
+	  build/nn/bin/python -m pip install -qq --disable-pip-version-check $$package \
+	    || echo "$$package could not be installed" >&2; \
+	done
+	@touch $@
+
+peers-nn: $(NN_STAMP)
+	@build/nn/bin/polyopt bench --suite nn --peers onnxruntime,openvino,torch,inductor --installed \
+	  --threads $(THREADS) --seconds $(SECONDS) --json > build/nn.json
 
 soak: $(STAMP)
 	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS))

@@ -109,6 +109,7 @@ def updates(program: Program, name: str) -> bool:
 
 
 def is_target(statement: Statement, load: Load) -> bool:
+    """Whether a load is of the element that the statement updates."""
     return load.array == statement.array and all(map(same_expr, load.index, statement.index))
 
 

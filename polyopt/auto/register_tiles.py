@@ -279,9 +279,7 @@ def _host(program: Program, found: _Sum) -> str | None:
     array = program.copies[found.copy].statement.array
     if program.scop.array(array).role != "temp":
         return None
-    readers = [
-        n for n in program.readers(array) if program.copies[n].statement.array != array
-    ]
+    readers = [n for n in program.readers(array) if program.copies[n].statement.array != array]
     if len(readers) != 1 or program.copies[readers[0]].outer or program.copies[readers[0]].fills:
         return None
     name = readers[0]

@@ -66,54 +66,70 @@ def block_body(
     it for all of them and is free after. ``named`` gives the text of an element for a buffer and
     the texts of its subscripts.
     """
-    type_ = Vector(block.assignment.type, block.lanes)
-    loaded: dict[str, str] = {}
-    body: list[Node] = []
-    updates: list[Node] = []
-    ways = [o for o in block.operands.values() if o is not None and o.moves and not o.is_vector]
+    return _Body(block, buffer, rows, named, names).made()
 
-    def element(load: Load, row: Sequence[int], lane: int) -> str:
-        operand = block.operands[id(load)]
-        assert operand is not None
-        texts = [c_affine(e, names)[0] for e in rows[id(load), _own_row(operand, row)]]
+
+class _Body:
+    """Makes the body, operand by operand."""
+
+    def __init__(
+        self,
+        block: RegisterBlock,
+        buffer: str,
+        rows: Subscripts,
+        named: Callable[[str, Sequence[str]], str],
+        names: Mapping[str, str],
+    ) -> None:
+        self.block, self.buffer, self.rows = block, buffer, rows
+        self.named, self.names = named, names
+        #: what is loaded -> the local that has it
+        self.loaded: dict[str, str] = {}
+        self.vectors: list[Node] = []
+        self.updates: list[Node] = []
+
+    def made(self) -> Block:
+        """Vectors first, then elements and updates in turn."""
+        block = self.block
+        ways = [o for o in block.operands.values() if o and o.moves and not o.is_vector]
+        together = sorted(block.rows, key=lambda row: [_own_row(o, row) for o in ways])
+        for row, part in product(together, range(block.vectors)):
+
+            def load(expr: Load, row: Sequence[int] = row, part: int = part) -> str:
+                return self._load(expr, row, part)
+
+            value = c_expression(block.assignment.value, load, _unexpected, _unexpected)
+            self.updates.append(Assign(_accumulator(self.buffer, row, part), value.text))
+        return Block((*self.vectors, *self.updates), scoped=True)
+
+    def _load(self, expr: Load, row: Sequence[int], part: int) -> str:
+        operand = self.block.operands[id(expr)]
+        if operand is None:
+            return _accumulator(self.buffer, row, part)
+        lane = part * self.block.lanes if operand.is_vector else 0
+        text = self._element(expr, operand, row, lane)
+        type_ = self.block.assignment.type
+        if operand.is_vector:
+            vector = Vector(type_, self.block.lanes)
+            return self._local(expr, vector.at(text), vector, self.vectors)
+        if operand.moves and _serves_rows(self.block, operand):
+            return self._local(expr, text, type_, self.updates)
+        return text
+
+    def _element(self, load: Load, operand: Operand, row: Sequence[int], lane: int) -> str:
+        subscripts = self.rows[id(load), _own_row(operand, row)]
+        texts = [c_affine(e, self.names)[0] for e in subscripts]
         if lane:
-            texts[-1] = (
-                str(int(texts[-1]) + lane) if texts[-1].isdigit() else (f"{texts[-1]} + {lane}")
-            )
-        return named(operand.buffer, texts)
+            last = texts[-1]
+            texts[-1] = str(int(last) + lane) if last.isdigit() else f"{last} + {lane}"
+        return self.named(operand.buffer, texts)
 
-    def local(load: Load, value: str, kind: ScalarType | Vector, where: list[Node]) -> str:
-        if value not in loaded:
+    def _local(self, load: Load, value: str, kind: ScalarType | Vector, where: list[Node]) -> str:
+        if value not in self.loaded:
             stem = c_name(load.array)
-            loaded[value] = f"{stem}_{len([n for n in loaded.values() if n.startswith(stem)])}"
-            where.append(Assign(loaded[value], value, type=kind, declares=True, constant=True))
-        return loaded[value]
-
-    def vector(load: Load, row: Sequence[int], lane: int) -> str:
-        text = element(load, row, lane)
-        return local(load, type_.at(text), type_, body)
-
-    def scalar(load: Load, operand: Operand, row: Sequence[int]) -> str:
-        text = element(load, row, 0)
-        if not operand.moves or not _serves_rows(block, operand):
-            return text
-        return local(load, text, block.assignment.type, updates)
-
-    rows_together = sorted(block.rows, key=lambda row: [_own_row(o, row) for o in ways])
-    for row, part in product(rows_together, range(block.vectors)):
-        accumulator = _accumulator(buffer, row, part)
-
-        def load(expr: Load, row: Sequence[int] = row, part: int = part) -> str:
-            operand = block.operands[id(expr)]
-            if operand is None:
-                return _accumulator(buffer, row, part)
-            if operand.is_vector:
-                return vector(expr, row, part * block.lanes)
-            return scalar(expr, operand, row)
-
-        value = c_expression(block.assignment.value, load, _unexpected, _unexpected)
-        updates.append(Assign(accumulator, value.text))
-    return Block((*body, *updates), scoped=True)
+            count = len([n for n in self.loaded.values() if n.startswith(stem)])
+            self.loaded[value] = f"{stem}_{count}"
+            where.append(Assign(self.loaded[value], value, type=kind, declares=True, constant=True))
+        return self.loaded[value]
 
 
 def _serves_rows(block: RegisterBlock, operand: Operand) -> bool:
