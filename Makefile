@@ -22,8 +22,8 @@ AFFINE_PEERS := gcc,clang,graphite,polly,blas
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compile-time peers peers-affine soak fuzz mutations faults wheel clean
-.PHONY: .venv
+.PHONY: docs gallery bench compile-time peers peers-affine peers-nn soak fuzz mutations faults
+.PHONY: wheel clean .venv
 .PHONY: test-cluster test-oldest test-newest reproducible sbom
 
 all: test
@@ -44,6 +44,7 @@ help:
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make peers-affine  measure beside compilers and BLAS, rewrite docs/affine.*"
+	@echo "make peers-nn  measure networks beside frameworks, into build/nn.json"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
 	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
@@ -220,6 +221,24 @@ peers-affine: $(PEERS_STAMP)
 	  --peers $(AFFINE_PEERS) --threads $(THREADS) --fusions $(AFFINE_FUSIONS) --repeat 5 --json > build/affine.json || failed=$$?; \
 	$(BIN)/polyopt report build/affine.json -o docs/affine.md || failed=$$?; \
 	exit $$failed
+
+# Frameworks in an environment of their own; where one cannot be installed, the run says so.
+NN_STAMP := build/nn/$(notdir $(STAMP))
+NN_PACKAGES := onnxruntime openvino torch==2.13.0
+
+$(NN_STAMP): $(STAMP)
+	@echo "installing onnxruntime, openvino and torch into build/nn"
+	@$(BIN)/python -m venv --clear build/nn
+	@build/nn/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]'
+	@for package in $(NN_PACKAGES); do \
+	  build/nn/bin/python -m pip install -qq --disable-pip-version-check $$package \
+	    || echo "$$package could not be installed" >&2; \
+	done
+	@touch $@
+
+peers-nn: $(NN_STAMP)
+	@build/nn/bin/polyopt bench --suite nn --peers onnxruntime,openvino,torch,inductor --installed \
+	  --threads $(THREADS) --seconds $(SECONDS) --json > build/nn.json
 
 soak: $(STAMP)
 	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS)) \

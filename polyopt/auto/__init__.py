@@ -16,6 +16,7 @@ from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
+from polyopt.auto.register_tiles import register_tiles
 from polyopt.auto.rows import pipelines
 from polyopt.auto.serial import chains_together
 from polyopt.auto.sizes import assumed_sizes
@@ -102,6 +103,7 @@ class _Search:
         tilings: list[Step] = [
             lambda p: factors(p, numbers),
             lambda p: contractions(p, self.model.target, numbers),
+            lambda p: register_tiles(p, self.model.target),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
         ]

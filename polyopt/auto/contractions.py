@@ -104,11 +104,12 @@ def updates(program: Program, name: str) -> bool:
     statement = copy.statement
     if copy.outer or copy.fills or not statement.value.type.is_float:
         return False
-    own = [load for load in loads(statement.value) if _is_target(statement, load)]
+    own = [load for load in loads(statement.value) if is_target(statement, load)]
     return len(own) == 1 and is_arithmetic(statement.value)
 
 
-def _is_target(statement: Statement, load: Load) -> bool:
+def is_target(statement: Statement, load: Load) -> bool:
+    """Whether a load is of the element that the statement updates."""
     return load.array == statement.array and all(map(same_expr, load.index, statement.index))
 
 
@@ -120,11 +121,11 @@ def _contraction(program: Program, name: str, sizes: Mapping[str, int]) -> _Cont
         return None
     moving = [d for d in loops if any(_moves(x, d) for x in statement.index)]
     sums = [d for d in loops if d not in moving]
-    last = [d for d in moving if _step(statement.index[-1], d) == 1]
+    last = [d for d in moving if step(statement.index[-1], d) == 1]
     if len(sums) != 1 or len(last) != 1:
         return None
     total, columns = sums[0], last[0]
-    if any(_step(x, columns) for x in statement.index[:-1]):
+    if any(step(x, columns) for x in statement.index[:-1]):
         return None
     operands = _operands(statement, columns)
     if operands is None:
@@ -142,10 +143,10 @@ def _operands(statement: Statement, columns: int) -> tuple[_Operand, ...] | None
     """The loads but the target's; ``None`` where one moves otherwise than along one row."""
     found: list[_Operand] = []
     for access, load in zip(statement.reads, loads(statement.value), strict=True):
-        if _is_target(statement, load) or not load.index:
+        if is_target(statement, load) or not load.index:
             continue
-        steps = [_step(x, columns) for x in load.index]
-        along = [d for d, step in enumerate(steps) if step != 0]
+        steps = [step(x, columns) for x in load.index]
+        along = [d for d, moved in enumerate(steps) if moved != 0]
         if not access.exact or len(along) > 1 or any(steps[d] != 1 for d in along):
             return None
         dimension = along[0] if along else -1
@@ -182,15 +183,15 @@ def _moves(index: Expr, dim: int) -> bool:
     return isinstance(index, Affine) and index.form.involves_dims(dim_type.in_, dim, 1)
 
 
-def _step(index: Expr, dim: int) -> int | None:
+def step(index: Expr, dim: int) -> int | None:
     """How far a subscript moves with a dimension; ``None`` where that is not a number."""
     if not isinstance(index, Affine):
         return None
     pieces = index.form.get_pieces()
     if len(pieces) != 1:
         return None
-    step = pieces[0][1].get_coefficient_val(dim_type.in_, dim)
-    return step.to_python() if step.is_int() else None
+    moved = pieces[0][1].get_coefficient_val(dim_type.in_, dim)
+    return moved.to_python() if moved.is_int() else None
 
 
 def _is_uneven(program: Program, name: str, dims: tuple[int, ...]) -> bool:

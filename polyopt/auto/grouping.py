@@ -58,7 +58,7 @@ class Model:
 def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with producers fused into tiles of their consumers."""
     remarks: list[Remark] = []
-    done = _grouped(plan.program)
+    done = in_groups(plan.program)
     budget = Budget()
     while True:
         root = next_root(plan.program, done)
@@ -73,7 +73,7 @@ def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
         remarks += said
 
 
-def _grouped(program: Program) -> set[str]:
+def in_groups(program: Program) -> set[str]:
     """The spaces that have producers in their loops already."""
     return {
         program.copies[name].statement.array

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.cost import instances_of, trips
-from polyopt.auto.grouping import Budget, is_proven, is_ready, next_root, producers_of
+from polyopt.auto.grouping import (
+    Budget,
+    in_groups,
+    is_proven,
+    is_ready,
+    next_root,
+    producers_of,
+)
 from polyopt.auto.rowblocks import block, choose_blocks
 from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
@@ -77,7 +84,7 @@ class _Strips:
 def pipelines(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with row pipelines for every result, then for every array that stayed."""
     remarks: list[Remark] = []
-    done: set[str] = set()
+    done = in_groups(plan.program)
     budget = Budget()
     while (root := next_root(plan.program, done)) is not None:
         done.add(root)

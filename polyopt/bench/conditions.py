@@ -9,7 +9,7 @@ from platform import python_version
 from typing import TYPE_CHECKING
 
 from polyopt import __version__
-from polyopt.bench.peers import COMPILERS, LIBRARIES
+from polyopt.bench.peers import COMPILERS, FRAMEWORKS, LIBRARIES
 from polyopt.bench.peers.compilers import compiler_version
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def _versions(peers: Iterable[str]) -> dict[str, str]:
         if peer in COMPILERS:
             found[peer] = compiler_version(peer)
             continue
-        for distribution in distributions.get(LIBRARIES[peer].partition(".")[0], ())[:1]:
+        for distribution in distributions.get(
+            {**LIBRARIES, **FRAMEWORKS}[peer].partition(".")[0], ()
+        )[:1]:
             found[peer] = metadata.version(distribution)
     return found

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 #: all kernels, pipelines of images, and nests of loops that affine schedulers are measured by
 KERNELS, IMAGES, AFFINE = "kernels", "images", "affine"
+#: layers and whole networks, which ``nn`` lists
+NN = "nn"
 _MEMBERS: Mapping[str, tuple[str, ...]] = {
     IMAGES: (
         "blur", "blur_f32", "harris", "unsharp", "stencil_chain", "interpolate",

@@ -38,16 +38,16 @@ threads_option = click.option(
     metavar="NAMES",
     default="",
     help="Also measure halide, numba, opencv, scipy; of programs in C what clang, gcc, graphite "
-    "and polly make of them; blas.",
+    "and polly make of them; blas. Of networks onnxruntime, openvino, torch, inductor.",
 )
 @click.option(
     "--installed", is_flag=True, help="Leave out --peers that are not installed, and say so."
 )
 @click.option(
     "--suite",
-    type=click.Choice(["kernels", "images", "affine"]),
-    help="What to measure without PROGRAMS: all kernels (default), pipelines of images, or "
-    "linear algebra, statistics, stencils and solvers.",
+    type=click.Choice(["kernels", "images", "affine", "nn"]),
+    help="What to measure without PROGRAMS: all kernels (default), pipelines of images, "
+    "linear algebra, statistics, stencils and solvers, or layers and whole networks.",
 )
 @click.option(
     "--compile-time",
@@ -89,8 +89,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
     is what measured bandwidth and peak allow.
     """
     from polyopt.bench.machine import machine
-    from polyopt.bench.report import as_json as document
-    from polyopt.bench.suites import IMAGES, KERNELS, members
+    from polyopt.bench.suites import IMAGES, KERNELS, NN, members
 
     suite = suite or (IMAGES if compile_time else KERNELS)
     if compile_time:
@@ -98,6 +97,11 @@ def bench(  # noqa: PLR0913  (an argument per option)
         return
     counts = parse_threads(threads)
     others, missing = _peers(peers, installed=installed)
+    if suite == NN:
+        limits, notes = machine(), list[str]()
+        rows = _networks(programs, limits, counts, others, repeat, seconds, notes)
+        _shown(rows, limits, (others, missing), notes, as_json=as_json)
+        return
     orders = _named(fusions)
     subjects = [
         replace(_subjects(name, sizes, suite), fusions=name in orders)
@@ -110,6 +114,21 @@ def bench(  # noqa: PLR0913  (an argument per option)
     limits = machine()
     notes: list[str] = []
     rows = _measured(subjects, limits, counts, others, repeat, seconds, notes)
+    _shown(rows, limits, (others, missing), notes, as_json=as_json)
+
+
+def _shown(
+    rows: list[Row],
+    limits: Machine,
+    peers: tuple[tuple[str, ...], tuple[str, ...]],
+    notes: list[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Print rows; ``peers`` are those measured and those missing."""
+    from polyopt.bench.report import as_json as document
+
+    others, missing = peers
     if as_json:
         about = _conditions((*others, *missing))
         print_json(document(limits, rows, {**about, "missing": missing, "notes": notes}))
@@ -120,6 +139,31 @@ def bench(  # noqa: PLR0913  (an argument per option)
 
 def _named(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _networks(
+    names: tuple[str, ...],
+    limits: Machine,
+    counts: tuple[int, ...],
+    peers: tuple[str, ...],
+    rounds: int | None,
+    seconds: float,
+    notes: list[str],
+) -> list[Row]:
+    """The rows of layers and networks; what did not run goes into ``notes`` and to stderr."""
+    from polyopt.bench.nn import SUBJECTS, bench_network
+
+    def note(said: str) -> None:
+        notes.append(said)
+        click.echo(f"note: {said}", err=True)
+
+    return [
+        row
+        for name in names or SUBJECTS
+        for row in bench_network(
+            name, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds, note=note
+        )
+    ]
 
 
 def _print_rows(limits: Machine, rows: list[Row]) -> None:

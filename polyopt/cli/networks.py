@@ -54,10 +54,10 @@ def network_sizes(texts: Sequence[str]) -> dict[str, int]:
 
 def load_network(program: str, sizes: Sequence[str]) -> Graph:
     """The graph of a model file after the usual passes. Raises what reading it raises."""
-    from polyopt.graph import DEFAULT_PASSES, load_onnx, run_passes
+    from polyopt.graph import default_passes, load_onnx, run_passes
 
     with progress("passes"):
-        return run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES).graph
+        return run_passes(load_onnx(program, sizes=network_sizes(sizes)), default_passes()).graph
 
 
 def explain_model(

@@ -26,16 +26,17 @@ MOST_REMAINDERS = 2
 SAMPLE = 1000
 
 
-def cases(program: Program, loop: PlanLoop) -> tuple[UnionSet, ...]:
+def cases(program: Program, loop: PlanLoop, planned: Program | None = None) -> tuple[UnionSet, ...]:
     """``{ C[d] }`` of a loop's instances by the outcome of tests that the loop does not change.
 
     First where all have their usual outcome, by remainders; then the borders, tests and all.
-    Empty where there is no such test.
+    Empty where there is no such test. ``planned`` says what copies compute, where blocks took the
+    place of some.
     """
     names = copies_in(loop)
     path = program.places[names[0]].loops
     depth = next(i for i, node in enumerate(path) if node.name == loop.name)
-    tests = [test for name in names for test in _tests(program, name, depth)]
+    tests = [test for name in names for test in _tests(program, planned or program, name, depth)]
     if not tests:
         return ()
     everything = _times(program, names[0], depth)
@@ -65,12 +66,14 @@ def _usual(program: Program, test: Set, everything: Set) -> Set:
     return other if count(other, sizes) > count(test, sizes) else test
 
 
-def _tests(program: Program, name: str, depth: int) -> list[Set]:
+def _tests(program: Program, planned: Program, name: str, depth: int) -> list[Set]:
     """``{ [t] }``: when the tests of a copy hold that the outer ``depth`` loops decide."""
     copy = program.copies[name]
+    if name not in planned.places:
+        return []  # part of a block
     if not (program.inlined or any(isinstance(e, Inside) for e in walk(copy.statement.value))):
         return []
-    assignment = hosted(program, name)
+    assignment = hosted(planned, name)
     domain = copy.domain.intersect_params(program.scop.context)
     found: list[Set] = []
     for expr in (*assignment.index, assignment.value):

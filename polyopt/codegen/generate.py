@@ -78,13 +78,13 @@ def generate(program: Program, name: str, spelling: Spelling | None = None) -> F
     blocked = with_blocks(program)
     run = blocked.program
     try:
-        tree = isl_tree(blocked, materialize(run), leaves)
+        tree = isl_tree(blocked, materialize(run, planned=program), leaves)
     except IslError:
         # what isl cannot do is find where an unrolled loop starts; its message may be lost
         if not any(loop.mark == "unroll" for loop in loops_of(run.tree)):
             raise
         leaves.clear()
-        tree = isl_tree(blocked, materialize(run, spelled=True), leaves)
+        tree = isl_tree(blocked, materialize(run, planned=program, spelled=True), leaves)
     return _Generator(program, blocked, leaves, name, spelling or Spelling()).function(tree)
 
 

@@ -35,17 +35,21 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 
-def materialize(program: Program, *, spelled: bool = False) -> Schedule:
+def materialize(
+    program: Program, *, planned: Program | None = None, spelled: bool = False
+) -> Schedule:
     """The schedule tree of a program's copies.
 
-    ``spelled`` gives each iteration of an unrolled loop a node of its own, and leaves isl no
-    bounds to find; what isl unrolls itself has fewer tests.
+    ``planned`` is the program that the copies are of, where blocks took the place of some: what
+    the others compute is asked of it. ``spelled`` gives each iteration of an
+    unrolled loop a node of its own, and leaves isl no bounds to find; what isl unrolls itself has
+    fewer tests.
     """
     if spelled:
         program = from_zero(program)
     roots = [node for node in program.tree if isinstance(node, PlanLoop)]
     fronts = {node.name: fronts_of(program, node) for node in roots if is_front(node)}
-    filler = _Filler(program, spelled, fronts)
+    filler = _Filler(program, planned or program, spelled, fronts)
     whole = empty_set()
     for node in program.tree:
         whole = whole.union(filler.domain(node))
@@ -65,6 +69,7 @@ class _Filler:
     """Puts a program's loops and bodies under nodes of a schedule tree."""
 
     program: Program
+    planned: Program
     spelled: bool
     #: by the name of their outermost loop
     fronts: Mapping[str, Fronts]
@@ -93,7 +98,7 @@ class _Filler:
         if child.mark == "unroll" and self.spelled:
             return self._each(node, child, iterations(self.program, child))
         if child.mark == "vector":
-            return self._each(node, child, cases(self.program, child))
+            return self._each(node, child, cases(self.program, child, self.planned))
         return self._loop(node, child)
 
     def _loop(self, node: ScheduleNode, loop: PlanLoop) -> ScheduleNode:

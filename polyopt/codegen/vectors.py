@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.registers import Operand, RegisterBlock
     from polyopt.ir.expr import Expr, Load
+    from polyopt.ir.types import ScalarType
     from polyopt.isl import AstBuild, AstExpr, PwMultiAff
 
     #: by load and position in the block, without its lanes
@@ -61,47 +62,82 @@ def block_body(
 ) -> Block:
     """One iteration of the loop: vectors loaded once, then an update of each accumulator.
 
-    ``named`` gives the text of an element for a buffer and the texts of its subscripts.
+    Rows that share an element that is no vector follow one another, so that one register holds
+    it for all of them and is free after. ``named`` gives the text of an element for a buffer and
+    the texts of its subscripts.
     """
-    type_ = Vector(block.assignment.type, block.lanes)
-    loaded: dict[str, str] = {}
-    body: list[Node] = []
+    return _Body(block, buffer, rows, named, names).made()
 
-    def element(load: Load, row: Sequence[int], lane: int) -> str:
-        operand = block.operands[id(load)]
-        assert operand is not None
-        texts = [c_affine(e, names)[0] for e in rows[id(load), _own_row(operand, row)]]
+
+class _Body:
+    """Makes the body, operand by operand."""
+
+    def __init__(
+        self,
+        block: RegisterBlock,
+        buffer: str,
+        rows: Subscripts,
+        named: Callable[[str, Sequence[str]], str],
+        names: Mapping[str, str],
+    ) -> None:
+        self.block, self.buffer, self.rows = block, buffer, rows
+        self.named, self.names = named, names
+        #: what is loaded -> the local that has it
+        self.loaded: dict[str, str] = {}
+        self.vectors: list[Node] = []
+        self.updates: list[Node] = []
+
+    def made(self) -> Block:
+        """Vectors first, then elements and updates in turn."""
+        block = self.block
+        ways = [o for o in block.operands.values() if o and o.moves and not o.is_vector]
+        together = sorted(block.rows, key=lambda row: [_own_row(o, row) for o in ways])
+        for row, part in product(together, range(block.vectors)):
+
+            def load(expr: Load, row: Sequence[int] = row, part: int = part) -> str:
+                return self._load(expr, row, part)
+
+            value = c_expression(block.assignment.value, load, _unexpected, _unexpected)
+            self.updates.append(Assign(_accumulator(self.buffer, row, part), value.text))
+        return Block((*self.vectors, *self.updates), scoped=True)
+
+    def _load(self, expr: Load, row: Sequence[int], part: int) -> str:
+        operand = self.block.operands[id(expr)]
+        if operand is None:
+            return _accumulator(self.buffer, row, part)
+        lane = part * self.block.lanes if operand.is_vector else 0
+        text = self._element(expr, operand, row, lane)
+        type_ = self.block.assignment.type
+        if operand.is_vector:
+            vector = Vector(type_, self.block.lanes)
+            return self._local(expr, vector.at(text), vector, self.vectors)
+        if operand.moves and _serves_rows(self.block, operand):
+            return self._local(expr, text, type_, self.updates)
+        return text
+
+    def _element(self, load: Load, operand: Operand, row: Sequence[int], lane: int) -> str:
+        subscripts = self.rows[id(load), _own_row(operand, row)]
+        texts = [c_affine(e, self.names)[0] for e in subscripts]
         if lane:
-            texts[-1] = (
-                str(int(texts[-1]) + lane) if texts[-1].isdigit() else (f"{texts[-1]} + {lane}")
-            )
-        return named(operand.buffer, texts)
+            last = texts[-1]
+            texts[-1] = str(int(last) + lane) if last.isdigit() else f"{last} + {lane}"
+        return self.named(operand.buffer, texts)
 
-    def vector(load: Load, row: Sequence[int], lane: int) -> str:
-        text = element(load, row, lane)
-        if text not in loaded:
+    def _local(self, load: Load, value: str, kind: ScalarType | Vector, where: list[Node]) -> str:
+        if value not in self.loaded:
             stem = c_name(load.array)
-            loaded[text] = f"{stem}_{len([n for n in loaded.values() if n.startswith(stem)])}"
-            body.append(
-                Assign(loaded[text], type_.at(text), type=type_, declares=True, constant=True)
-            )
-        return loaded[text]
+            count = len([n for n in self.loaded.values() if n.startswith(stem)])
+            self.loaded[value] = f"{stem}_{count}"
+            where.append(Assign(self.loaded[value], value, type=kind, declares=True, constant=True))
+        return self.loaded[value]
 
-    updates: list[Node] = []
-    for row, part in product(block.rows, range(block.vectors)):
-        accumulator = _accumulator(buffer, row, part)
 
-        def load(expr: Load, row: Sequence[int] = row, part: int = part) -> str:
-            operand = block.operands[id(expr)]
-            if operand is None:
-                return _accumulator(buffer, row, part)
-            if operand.is_vector:
-                return vector(expr, row, part * block.lanes)
-            return element(expr, row, 0)
-
-        value = c_expression(block.assignment.value, load, _unexpected, _unexpected)
-        updates.append(Assign(accumulator, value.text))
-    return Block((*body, *updates), scoped=True)
+def _serves_rows(block: RegisterBlock, operand: Operand) -> bool:
+    """Whether several rows of the block use one element of an operand."""
+    return any(
+        extent > 1 and not any(step[p] for step in operand.steps)
+        for p, extent in enumerate(block.extents[:-1])
+    )
 
 
 def _unexpected(expr: Expr) -> str:

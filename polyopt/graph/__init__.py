@@ -7,14 +7,36 @@ from polyopt.graph.ir import Graph, Node, Value, attributes, same_graph
 from polyopt.graph.model import Model
 from polyopt.graph.onnx import load_onnx, onnx_operators
 from polyopt.graph.operators import Maker, Result, Tensor, forget, operator, supported
-from polyopt.graph.passes import DEFAULT_PASSES, run_passes
+from polyopt.graph.passes import DEFAULT_PASSES, default_passes, run_passes
 from polyopt.graph.policy import Fusion, choose_groups
 from polyopt.graph.reasons import NetworkExplanation, explain_network
 from polyopt.graph.verify import verify
 
 __all__ = [
-    "DEFAULT_PASSES", "Fusion", "Graph", "Maker", "Model", "NetworkExplanation", "Node", "Result",
-    "Tensor", "Value", "attributes", "choose_groups", "compile_graph", "compile_model",
-    "explain_network", "forget", "from_torch", "in_place", "load_onnx", "onnx_operators",
-    "operator", "run_passes", "same_graph", "supported", "verify",
+    "DEFAULT_PASSES",
+    "Fusion",
+    "Graph",
+    "Maker",
+    "Model",
+    "NetworkExplanation",
+    "Node",
+    "Result",
+    "Tensor",
+    "Value",
+    "attributes",
+    "choose_groups",
+    "compile_graph",
+    "compile_model",
+    "default_passes",
+    "explain_network",
+    "forget",
+    "from_torch",
+    "in_place",
+    "load_onnx",
+    "onnx_operators",
+    "operator",
+    "run_passes",
+    "same_graph",
+    "supported",
+    "verify",
 ]  # fmt: skip

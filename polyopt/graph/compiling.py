@@ -8,7 +8,7 @@ from polyopt.graph.ir import Graph
 from polyopt.graph.kernels import Options, compile_groups, planned_scratch
 from polyopt.graph.model import Model
 from polyopt.graph.onnx import load_onnx
-from polyopt.graph.passes import DEFAULT_PASSES, run_passes
+from polyopt.graph.passes import default_passes, run_passes
 from polyopt.graph.policy import Fusion, choose_groups
 from polyopt.graph.verify import verify
 
@@ -23,7 +23,7 @@ def compile_model(
     model: object,
     *,
     sizes: Mapping[str, int] | None = None,
-    passes: Sequence[Pass] = DEFAULT_PASSES,
+    passes: Sequence[Pass] | None = None,
     fusion: Fusion | str | None = None,
     target: str | Target = "native",
     cc: str | None = None,
@@ -36,13 +36,15 @@ def compile_model(
         y = model(x)
 
     ``model`` is a ``Graph``, or what ``load_onnx`` takes, with its ``sizes``. ``passes`` rewrite
-    the graph; ``fusion`` is a ``Fusion``, or the name of its level.
+    the graph (``default_passes`` of the target unless given); ``fusion`` is a ``Fusion``, or the
+    name of its level.
 
     Raises what ``load_onnx``, passes, plans and the toolchain raise.
     """
     graph = model if isinstance(model, Graph) else load_onnx(model, sizes=sizes)
+    chosen = default_passes(target) if passes is None else passes
     return compile_graph(
-        run_passes(graph, passes).graph, fusion=fusion, options=Options(target, cc)
+        run_passes(graph, chosen).graph, fusion=fusion, options=Options(target, cc)
     )
 
 

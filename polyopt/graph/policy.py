@@ -178,9 +178,10 @@ class _Chooser:
 
     def _contracts(self, producer: str) -> bool:
         """Whether a member of the producer's group sums over whole axes, as convolutions do."""
+        alone = [self.graph.makers[producer]]  # where it is in no group yet
         return any(
             found.kind == "contraction"
-            for member in self.members[self.home[producer]]
+            for member in self.members.get(self.home.get(producer, ""), alone)
             for name, found in patterns(self.graph, member).items()
             if name not in self.graph.constants
         )
@@ -203,15 +204,26 @@ class _Chooser:
         for node in self.graph.nodes:
             if self._position(node.name) <= start or not inside & set(node.operands):
                 continue
-            found = patterns(self.graph, node)
-            kinds = {found[name].kind for name in inside & set(node.operands)}
-            if not kinds <= LEVELS[self.policy.level] or len(inside) > _LARGEST_REGION:
+            if len(inside) > _LARGEST_REGION or not self._may_join(node, inside):
                 return False
             inside.add(node.name)
             last = node.name
             if not any(self._leaves(name, inside) for name in inside - {last}):
                 return True
         return False
+
+    def _may_join(self, node: Node, inside: set[str]) -> bool:
+        """Whether policy and level would let a node into a group with those that it reads."""
+        policy, own = self.policy, {node.name, node.op}
+        if get_operator(node.op).is_view or own & set(policy.exclude):
+            return False
+        if policy.operators is not None and node.op not in policy.operators:
+            return False
+        found = patterns(self.graph, node)
+        included = bool(own & set(policy.include))
+        return included or not any(
+            self._by_pattern(name, found[name]) for name in inside & set(node.operands)
+        )
 
     def _leaves(self, name: str, inside: set[str]) -> bool:
         """Whether something outside a set of nodes needs one of them."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from polyopt.bench.peers import compilers
 from polyopt.bench.peers.call import Offer, Request, needed
 from polyopt.bench.peers.compilers import COMPILERS, check_compiler
+from polyopt.bench.peers.frameworks import FRAMEWORKS
 from polyopt.errors import InvalidOptionError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ LIBRARIES = {
     "blas": "scipy.linalg.blas", "halide": "halide", "numba": "numba", "opencv": "cv2",
     "scipy": "scipy.ndimage",
 }  # fmt: skip
-KNOWN = (*COMPILERS, *LIBRARIES)
+KNOWN = (*COMPILERS, *LIBRARIES, *FRAMEWORKS)
 
 
 def parse_peers(text: str) -> tuple[str, ...]:
@@ -38,8 +39,8 @@ def check_peers(peers: Iterable[str]) -> None:
         if peer not in KNOWN:
             msg = f"no peer is called {peer!r}"
             raise InvalidOptionError(msg, hint="there are: " + ", ".join(KNOWN))
-        if peer in LIBRARIES:
-            needed(LIBRARIES[peer], peer)
+        if peer in LIBRARIES or peer in FRAMEWORKS:
+            needed({**LIBRARIES, **FRAMEWORKS}[peer], peer)
         else:
             check_compiler(peer)
 
@@ -74,6 +75,8 @@ def offers(peers: Iterable[str], request: Request) -> Offer:
 
 
 def _offer(peer: str, request: Request) -> Offer:
+    if peer in FRAMEWORKS:
+        return Offer(notes=[f"{peer} runs networks, of --suite nn"])
     if peer in COMPILERS:
         return compilers.calls(request, peer)
     module: Any = importlib.import_module(f"{__name__}.{peer}")

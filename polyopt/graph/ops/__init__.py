@@ -1,6 +1,7 @@
 """The operators that come with polyopt: each its stages and the rule for its result."""
 
 from polyopt.graph.ops import (
+    blocked,
     contractions,
     convolutions,
     normalisations,
@@ -12,6 +13,6 @@ from polyopt.graph.ops import (
 )
 
 __all__ = [
-    "contractions", "convolutions", "normalisations", "pointwise", "pooling", "reductions",
-    "resizing", "shapes",
+    "blocked", "contractions", "convolutions", "normalisations", "pointwise", "pooling",
+    "reductions", "resizing", "shapes",
 ]  # fmt: skip

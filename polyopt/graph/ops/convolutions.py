@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from polyopt.graph.operators import Maker, Tensor
 
 #: reduction loops: input channel, then the kernel's dimensions
-_KERNEL = {1: ("kx",), 2: ("ky", "kx"), 3: ("kz", "ky", "kx")}
+KERNEL = {1: ("kx",), 2: ("ky", "kx"), 3: ("kz", "ky", "kx")}
 
 
 def need_lengths(rank: int, **given: Sequence[int]) -> None:
@@ -92,7 +92,7 @@ def conv(
             channel = ci if group == 1 else _channel(co, ci, count // group, per_group)
             return source[(n, channel, *at)] * w[(co, ci, *k)]
 
-        over = {"ci": per_group, **dict(zip(_KERNEL[rank], kernel, strict=True))}
+        over = {"ci": per_group, **dict(zip(KERNEL[rank], kernel, strict=True))}
         if per_group == 1:
             del over["ci"]
             return po.sum(lambda *k: product(0, *k), over)  # type: ignore[arg-type]
@@ -112,15 +112,16 @@ def _channel(co: Term, ci: Term, per_output: int, per_input: int) -> Term:
 
 
 def pad_constant(make: Maker, x: Tensor, pads: Sequence[int], value: float) -> Tensor:
-    """The operand with a frame around its spatial dimensions; itself where it has no width."""
+    """The operand with a frame around its spatial dimensions, the third and those after it;
+    itself where the frame has no width."""
     if not any(pads):
         return x
     rank = len(pads) // 2
     spatial = [x.shape[2 + d] + pads[d] + pads[rank + d] for d in range(rank)]
-    shape = (*x.shape[:2], *spatial)
+    shape = (*x.shape[:2], *spatial, *x.shape[2 + rank :])
     framed = x.padded(value)
 
     def element(n: Term, c: Term, *i: Term) -> Term:
-        return framed[(n, c, *(i[d] - pads[d] for d in range(rank)))]
+        return framed[(n, c, *(i[d] - pads[d] for d in range(rank)), *i[rank:])]
 
     return make.stage(shape, element, part="padded")

@@ -1,4 +1,8 @@
-"""Pooling: the greatest or the mean element of windows, along one axis after the other."""
+"""Pooling: the greatest or the mean element of windows, along one axis after the other.
+
+Windows lie on the third dimension and those after it; the last ``inner`` ones (the lanes of
+blocked channels) stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -46,17 +50,18 @@ def _rule(
     pads: Sequence[int],
     dilations: Sequence[int],
     ceil_mode: int = 0,
+    inner: int = 0,
     **_options: object,
 ) -> Result:
-    need_rank(x, 3, 5)
-    rank = len(x.shape) - 2
+    need_rank(x, 3 + inner, 5)
+    rank = len(x.shape) - 2 - inner
     need_lengths(rank, kernel=kernel, strides=strides, pads=pads, dilations=dilations)
     reach = [dilations[d] * (kernel[d] - 1) + 1 for d in range(rank)]
     if any(max(pads[d], pads[rank + d]) >= reach[d] for d in range(rank)):
         raise GraphError(f"pads {list(pads)} are wider than the window {reach}")
-    return Result(
-        (*x.shape[:2], *_outputs(x.shape[2:], kernel, strides, pads, dilations, ceil_mode)), x.dtype
-    )
+    inputs = x.shape[2 : 2 + rank]
+    outputs = _outputs(inputs, kernel, strides, pads, dilations, ceil_mode)
+    return Result((*x.shape[:2], *outputs, *x.shape[2 + rank :]), x.dtype)
 
 
 def _mean_rule(x: Value, *, count_include_pad: int = 0, **options: Sequence[int]) -> Result:
@@ -75,15 +80,17 @@ def max_pool(
     pads: Sequence[int],
     dilations: Sequence[int],
     ceil_mode: int = 0,
+    inner: int = 0,
 ) -> Tensor:
     """The greatest element of each window; what lies outside does not count."""
+    _ = inner  # as many as the kernel leaves
     windows = _windows(x, kernel, strides, pads, dilations, ceil_mode)
     lowest = float("-inf") if x.dtype.is_float else x.dtype.range[0]
     return _pooled(make, x, windows, po.max, lowest, "")
 
 
 @operator("avg_pool", result=_mean_rule)
-def avg_pool(
+def avg_pool(  # noqa: PLR0913  (an argument per attribute)
     make: Maker,
     x: Tensor,
     *,
@@ -93,8 +100,10 @@ def avg_pool(
     dilations: Sequence[int],
     ceil_mode: int = 0,
     count_include_pad: int = 0,
+    inner: int = 0,
 ) -> Tensor:
     """The mean of each window, over what lies inside, or inside the padding as well."""
+    _ = inner
     windows = _windows(x, kernel, strides, pads, dilations, ceil_mode)
     sums = _pooled(make, x, windows, po.sum, 0.0, "sums")
 
@@ -151,8 +160,8 @@ def _windows(
     dilations: Sequence[int],
     ceil_mode: int,
 ) -> list[_Window]:
-    outputs = _outputs(x.shape[2:], kernel, strides, pads, dilations, ceil_mode)
     rank = len(kernel)
+    outputs = _outputs(x.shape[2 : 2 + rank], kernel, strides, pads, dilations, ceil_mode)
     return [
         _Window(x.shape[2 + d], kernel[d], strides[d], pads[d], pads[rank + d], dilations[d],
                 outputs[d])

@@ -149,6 +149,22 @@ def test_a_producer_that_others_read_is_stored(net):
     assert (first.fused, first.reason) == (False, "d reads it too: its array is stored anyway")
 
 
+@pytest.mark.parametrize("other", ["excluded", "view"])
+def test_readers_do_not_meet_through_what_cannot_join(net, other):
+    n = net(1, 4, 6, 6)
+    n.add("r", "relu", "x")
+    n.add("a", "tanh", "r")
+    if other == "view":
+        n.add("b", "reshape", "r", shape=(1, 4, 6, 6))
+    else:
+        n.add("b", "sigmoid", "r")
+    n.add("m", "add", "a", "b")
+    decided = choose_groups(n.graph("m"), Fusion(exclude=() if other == "view" else ("b",)))
+    found = next(d for d in decided.decisions if (d.producer, d.consumer) == ("r", "a"))
+    assert not found.fused
+    assert found.reason == "b reads it too: its array is stored anyway"
+
+
 def test_a_producer_whose_readers_meet_is_swallowed_whole(net):
     n = net(1, 4, 6, 6)
     n.conv("c", "x", n.const("v", 4, 4, 3, 3))

@@ -1,0 +1,190 @@
+"""The suite of networks: layers, blocks and whole networks beside frameworks, in one run.
+
+All forms of a subject get the same ONNX model, or what torch makes of it, and the same input, take
+turns, and are compared with ours unfused. Times of ours are those of whole calls: bringing the
+input into blocks of channels and the output back is part of them. ``polyopt-blocked`` is the
+kernel with the convolution alone, in its own layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyopt.bench.measure import Subject, alternate
+from polyopt.bench.networks import Network, resnet50
+from polyopt.bench.peers.frameworks import form
+from polyopt.bench.runner import Row
+from polyopt.bench.suites import NN
+from polyopt.bench.variants import OURS, UNFUSED
+from polyopt.errors import PolyoptError, UnknownNameError
+from polyopt.graph.compiling import compile_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from polyopt.bench.machine import Machine
+    from polyopt.graph.model import Model
+
+BLOCKED = f"{OURS}-blocked"
+#: largest difference over the largest magnitude: sums are added in other orders
+TOLERANCE = 1e-3
+
+#: channels, results, rows and columns, kernel, stride of ResNet-50's convolutions
+CONVOLUTIONS = (
+    (3, 64, 224, 7, 2),
+    (64, 64, 56, 1, 1), (64, 64, 56, 3, 1), (64, 256, 56, 1, 1), (256, 64, 56, 1, 1),
+    (256, 128, 56, 1, 1), (128, 128, 56, 3, 2), (128, 512, 28, 1, 1), (256, 512, 56, 1, 2),
+    (512, 128, 28, 1, 1), (128, 128, 28, 3, 1),
+    (512, 256, 28, 1, 1), (256, 256, 28, 3, 2), (256, 1024, 14, 1, 1), (512, 1024, 28, 1, 2),
+    (1024, 256, 14, 1, 1), (256, 256, 14, 3, 1),
+    (1024, 512, 14, 1, 1), (512, 512, 14, 3, 2), (512, 2048, 7, 1, 1), (1024, 2048, 14, 1, 2),
+    (2048, 512, 7, 1, 1), (512, 512, 7, 3, 1),
+)  # fmt: skip
+#: channels, rows and columns, stride of MobileNet's depthwise convolutions
+DEPTHWISE = (
+    (32, 112, 1), (64, 112, 2), (128, 56, 1), (128, 56, 2), (256, 28, 1), (256, 28, 2),
+    (512, 14, 1), (512, 14, 2), (1024, 7, 1),
+)  # fmt: skip
+#: channels inside, rows and columns of ResNet-50's bottleneck blocks
+BOTTLENECKS = ((64, 56), (128, 28), (256, 14), (512, 7))
+
+
+def _convolution(channels: int, count: int, size: int, kernel: int, stride: int) -> Any:  # noqa: ANN401
+    net = Network("conv", (1, channels, size, size))
+    return net.model(net.block("input", count, kernel, stride))
+
+
+def _depthwise(channels: int, size: int, stride: int, count: int = 0) -> Any:  # noqa: ANN401
+    net = Network("depthwise", (1, channels, size, size))
+    x = net.block("input", channels, 3, stride, group=channels)
+    return net.model(net.block(x, count, 1) if count else x)
+
+
+def _bottleneck(inner: int, size: int) -> Any:  # noqa: ANN401
+    net = Network("bottleneck", (1, 4 * inner, size, size))
+    way = net.block(net.block("input", inner, 1), inner, 3)
+    way = net.batch_norm(net.conv(way, 4 * inner, 1))
+    return net.model(net.node("Relu", [net.node("Add", [way, "input"])]))
+
+
+def _pooled(*, stem: bool) -> Any:  # noqa: ANN401
+    net = Network("pooled", (1, 3, 224, 224) if stem else (2, 64, 112, 112))
+    x = net.conv("input", 64, 7, 2) if stem else "input"
+    x = net.node("Relu", [net.batch_norm(x)])
+    return net.model(net.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4))
+
+
+#: by name: what makes the ONNX model
+SUBJECTS: dict[str, Callable[[], Any]] = {
+    **{
+        "conv_" + "_".join(map(str, shape)): partial(_convolution, *shape)
+        for shape in CONVOLUTIONS
+    },
+    **{"depthwise_" + "_".join(map(str, s)): partial(_depthwise, *s) for s in DEPTHWISE},
+    **{
+        "separable_" + "_".join(map(str, s)): partial(_depthwise, *s, count=min(1024, 2 * s[0]))
+        for s in DEPTHWISE
+    },
+    **{"bottleneck_" + "_".join(map(str, s)): partial(_bottleneck, *s) for s in BOTTLENECKS},
+    "stem_pool": partial(_pooled, stem=True),
+    "bn_relu_pool": partial(_pooled, stem=False),
+    "resnet50": resnet50,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """Something to time: by number of threads, its call, and what it took to make."""
+
+    call: Callable[[int], object]
+    agrees: bool
+    compile_s: float = 0.0
+
+
+def bench_network(
+    name: str,
+    machine: Machine,
+    *,
+    threads: Sequence[int],
+    peers: Sequence[str] = (),
+    rounds: int | None = None,
+    seconds: float = 1.0,
+    note: Callable[[str], object] | None = None,
+) -> Iterator[Row]:
+    """Rows of one subject. ``note`` is told which peers did not run it, and why.
+
+    Raises ``UnknownNameError``, and what compiling a model raises.
+    """
+    if name not in SUBJECTS:
+        msg = f"no subject of networks is called {name!r}"
+        raise UnknownNameError(msg, hint="there are: " + ", ".join(SUBJECTS))
+    proto = SUBJECTS[name]()
+    start = perf_counter()
+    ours = compile_model(proto)
+    taken = perf_counter() - start
+    unfused = compile_model(proto, fusion="off")
+    shape = ours.graph.inputs[0].shape
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    expected = np.asarray(unfused(x))
+    forms = {
+        OURS: _Form(partial(_called, ours, x), _agrees(ours(x), expected), taken),
+        UNFUSED: _Form(partial(_called, unfused, x), agrees=True),
+    }
+    for peer in peers:
+        try:
+            made = form(peer, proto, x, threads)
+        except (PolyoptError, ImportError, RuntimeError, NotImplementedError) as error:
+            if note is not None:
+                note(f"{peer} of {name}: {str(error).splitlines()[0]}")
+            continue
+        forms[peer] = _Form(made.call, _agrees(made.call(threads[0]), expected), made.seconds)
+    for count in threads:
+        _prepare(ours, x, count)
+        alone = _convolution_alone(ours)
+        subjects = {v: Subject(partial(f.call, count)) for v, f in forms.items()}
+        samples = alternate(subjects, seconds=seconds, rounds=rounds)
+        if alone is not None:
+            forms[BLOCKED] = _Form(lambda _: None, forms[OURS].agrees)
+            _prepare(ours, x, count)
+            samples |= alternate({BLOCKED: Subject(alone)}, seconds=seconds, rounds=rounds)
+        flops = sum(row.operations for row in ours.profile(runs=1).rows)
+        live = 4 * (x.size + expected.size + sum(a.size for a in ours.graph.constants.values()))
+        limit = machine.limit_ms(live, flops, count)
+        for variant, sample in samples.items():
+            made_in = forms[variant].compile_s
+            yield Row(
+                NN, name, {"batch": shape[0]}, variant, count, sample.median_ms, sample.min_ms,
+                sample.iqr_ms, sample.runs, limit, limit / sample.median_ms,
+                forms[variant].agrees, made_in, 0.0, 0.0, sample.noisy,
+            )  # fmt: skip
+
+
+def _called(model: Model, x: np.ndarray[Any, Any], threads: int) -> object:
+    return model(x, threads=threads)
+
+
+def _prepare(model: Model, x: np.ndarray[Any, Any], threads: int) -> None:
+    model.prepare({model.graph.inputs[0].name: x}, threads)
+
+
+def _convolution_alone(model: Model) -> Callable[[], object] | None:
+    """The call of the one kernel with a convolution, if there is just one."""
+    found = [
+        call
+        for call, step in zip(model.calls, model.steps, strict=True)
+        if any(node.op.endswith("_blocked") for node in step.group.nodes)
+    ]
+    return found[0] if len(found) == 1 and len(model.steps) > 1 else None
+
+
+def _agrees(found: object, expected: np.ndarray[Any, Any]) -> bool:
+    array = np.asarray(found)
+    scale = float(np.abs(expected).max()) or 1.0
+    return array.shape == expected.shape and bool(
+        np.abs(array - expected).max() <= TOLERANCE * scale
+    )

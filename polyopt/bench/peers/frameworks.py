@@ -1,0 +1,139 @@
+"""Frameworks that run networks: ONNX Runtime, OpenVINO, torch eager and torch Inductor.
+
+Each gets the ONNX model; torch gets the layers that a model of ours is made of, with its weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from polyopt.bench.peers.call import needed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+
+#: peer -> the module that it is imported by
+FRAMEWORKS = {
+    "onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "torch", "inductor": "torch",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A network in a framework: a call by number of threads, and the seconds it took to make."""
+
+    call: Callable[[int], object]
+    seconds: float
+
+
+def form(
+    peer: str,
+    proto: Any,  # noqa: ANN401
+    x: np.ndarray[Any, Any],
+    threads: Sequence[int],
+) -> Made:
+    """The network in a framework. Raises ``MissingExtraError`` where it is not installed, and
+    what the framework raises."""
+    module = needed(FRAMEWORKS[peer], peer)
+    start = perf_counter()
+    make = {"onnxruntime": _onnxruntime, "openvino": _openvino}.get(peer)
+    call = make(module, proto, x, threads) if make else _torch(module, proto, x, peer)
+    call(threads[0])
+    return Made(call, perf_counter() - start)
+
+
+def _onnxruntime(
+    ort: Any,  # noqa: ANN401
+    proto: Any,  # noqa: ANN401
+    x: np.ndarray[Any, Any],
+    threads: Sequence[int],
+) -> Callable[[int], object]:
+    """A session for each number of threads, whose threads sleep between calls."""
+    sessions: dict[int, Any] = {}
+    for count in threads:
+        options = ort.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = count, 1
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        sessions[count] = ort.InferenceSession(
+            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    return lambda count: sessions[count].run(None, {"input": x})[0]
+
+
+def _openvino(
+    openvino: Any,  # noqa: ANN401
+    proto: Any,  # noqa: ANN401
+    x: np.ndarray[Any, Any],
+    threads: Sequence[int],
+) -> Callable[[int], object]:
+    from io import BytesIO
+
+    core = openvino.Core()
+    model = core.read_model(BytesIO(proto.SerializeToString()))
+    requests: dict[int, Any] = {}
+    for count in threads:
+        settings = {"INFERENCE_NUM_THREADS": str(count), "PERFORMANCE_HINT": "LATENCY",
+                    "INFERENCE_PRECISION_HINT": "f32"}  # fmt: skip
+        requests[count] = core.compile_model(model, "CPU", settings).create_infer_request()
+    return lambda count: next(iter(requests[count].infer([x]).values()))
+
+
+def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callable[[int], object]:  # noqa: ANN401
+    """The nodes in order, as functions of torch; compiled for ``inductor``."""
+    from onnx.numpy_helper import to_array
+
+    weights = {w.name: torch.from_numpy(to_array(w).copy()) for w in proto.graph.initializer}
+    functional = torch.nn.functional
+
+    class Net(torch.nn.Module):
+        def forward(self, given: Any) -> Any:  # noqa: ANN401
+            known = {**weights, "input": given}
+            for node in proto.graph.node:
+                args = [known[name] for name in node.input]
+                options = {a.name: a.ints or a.i for a in node.attribute}
+                known[node.output[0]] = _applied(functional, node.op_type, args, options)
+            return known["output"]
+
+    net: Any = Net().eval()
+    if peer == "inductor":
+        net = torch.compile(net)
+    tensor = torch.from_numpy(x)
+
+    def call(count: int) -> object:
+        torch.set_num_threads(count)
+        with torch.no_grad():
+            return net(tensor).numpy()
+
+    return call
+
+
+def _applied(functional: Any, op: str, args: list[Any], options: dict[str, Any]) -> Any:  # noqa: ANN401
+    match op:
+        case "Conv":
+            x, w, *bias = args
+            return functional.conv2d(
+                x, w, *bias or [None], stride=list(options["strides"]),
+                padding=list(options["pads"])[:2], groups=int(options.get("group", 1)),
+            )  # fmt: skip
+        case "BatchNormalization":
+            x, scale, shift, mean, variance = args
+            return functional.batch_norm(x, mean, variance, scale, shift, False, 0.0, 1e-5)
+        case "Relu":
+            return functional.relu(args[0])
+        case "Add":
+            return args[0] + args[1]
+        case "MaxPool":
+            kernel, strides, pads = (list(options[k]) for k in ("kernel_shape", "strides", "pads"))
+            return functional.max_pool2d(args[0], kernel, strides, pads[:2])
+        case "GlobalAveragePool":
+            return args[0].mean((2, 3), keepdim=True)
+        case "Flatten":
+            return args[0].flatten(1)
+        case "Gemm":
+            return functional.linear(*args)
+        case _:
+            raise NotImplementedError(f"{op} in torch")

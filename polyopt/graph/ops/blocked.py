@@ -1,0 +1,156 @@
+"""Convolutions on blocks of channels: a vector's worth of them lie side by side, innermost.
+
+``[n][c]...`` becomes ``[n][c / block]...[block]``: what one vector holds is contiguous, however
+rows and columns are walked. A pass brings networks into this layout (``SelectLayout``); weights
+come in the order in which they are read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.errors import GraphError
+from polyopt.frontend import stages as po
+from polyopt.graph.operators import Result, need_float, need_rank, operator
+from polyopt.graph.ops.convolutions import KERNEL, need_lengths, pad_constant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.frontend.stages import Term
+    from polyopt.graph.ir import Value
+    from polyopt.graph.operators import Maker, Tensor
+
+
+def _outputs(
+    x: Value | Tensor,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> list[int]:
+    rank = len(kernel)
+    return [
+        (x.shape[2 + d] + pads[d] + pads[rank + d] - dilations[d] * (kernel[d] - 1) - 1)
+        // strides[d] + 1
+        for d in range(rank)
+    ]  # fmt: skip
+
+
+def _conv_rule(
+    x: Value,
+    w: Value,
+    b: Value | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Result:
+    need_float(x, w, b)
+    need_rank(x, 4, 5)
+    rank = len(x.shape) - 3
+    need_rank(w, rank + 4, rank + 4)
+    need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
+    blocks, inner, *kernel, each, lanes = w.shape
+    if (inner, each) != (x.shape[1], x.shape[-1]):
+        raise GraphError(f"weights {list(w.shape)} do not fit blocks of channels {x}")
+    if b is not None and b.shape != (blocks, lanes):
+        raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
+    outputs = _outputs(x, kernel, strides, pads, dilations)
+    return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
+
+
+@operator("conv_blocked", result=_conv_rule)
+def conv_blocked(
+    make: Maker,
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Tensor:
+    """``conv`` of one group: ``x [n][ci / b]...[b]``, ``w [co / v][ci / b]...[b][v]``,
+    ``b [co / v][v]``."""
+    blocks, inner, *kernel, each, lanes = w.shape
+    source = pad_constant(make, x, pads, 0.0)
+    rank = len(kernel)
+
+    def summed(n: Term, co: Term, *place: Term) -> Term:
+        *where, lane = place
+        #: dimensions of one element have no loop
+        sizes = {"ci": inner, **dict(zip(KERNEL[rank], kernel, strict=True)), "lane": each}
+        over = {name: size for name, size in sizes.items() if size > 1} or {"ci": 1}
+
+        def product(*terms: Term) -> Term:
+            at: dict[str, Term | int] = dict.fromkeys(sizes, 0)
+            at |= dict(zip(over, terms, strict=True))
+            ci, *k, i = at.values()
+            spot = [strides[d] * where[d] + dilations[d] * k[d] for d in range(rank)]
+            return source[(n, ci, *spot, i)] * w[(co, ci, *k, i, lane)]
+
+        return po.sum(product, over)  # type: ignore[arg-type]
+
+    shape = (x.shape[0], blocks, *_outputs(x, kernel, strides, pads, dilations), lanes)
+    sums = make.stage(shape, summed, part="sums" if b is not None else "")
+    if b is None:
+        return sums
+    return make.stage(shape, lambda *i: sums[i] + b[i[1], i[-1]])
+
+
+def _depthwise_rule(
+    x: Value,
+    w: Value,
+    b: Value | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Result:
+    need_float(x, w, b)
+    need_rank(x, 4, 5)
+    rank = len(x.shape) - 3
+    need_rank(w, rank + 2, rank + 2)
+    need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
+    blocks, *kernel, lanes = w.shape
+    if (blocks, lanes) != (x.shape[1], x.shape[-1]):
+        raise GraphError(f"weights {list(w.shape)} do not fit blocks of channels {x}")
+    if b is not None and b.shape != (blocks, lanes):
+        raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
+    outputs = _outputs(x, kernel, strides, pads, dilations)
+    return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
+
+
+@operator("depthwise_blocked", result=_depthwise_rule)
+def depthwise_blocked(
+    make: Maker,
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Tensor:
+    """``conv`` with a group per channel: ``x [n][c / b]...[b]``, ``w [c / b]...[b]``,
+    ``b [c / b][b]``."""
+    _, *kernel, _ = w.shape
+    source = pad_constant(make, x, pads, 0.0)
+    rank = len(kernel)
+
+    def summed(n: Term, c: Term, *place: Term) -> Term:
+        *where, lane = place
+
+        def product(*k: Term) -> Term:
+            spot = [strides[d] * where[d] + dilations[d] * k[d] for d in range(rank)]
+            return source[(n, c, *spot, lane)] * w[(c, *k, lane)]
+
+        return po.sum(product, dict(zip(KERNEL[rank], kernel, strict=True)))  # type: ignore[arg-type]
+
+    outputs = _outputs(x, kernel, strides, pads, dilations)
+    shape = (*x.shape[:2], *outputs, x.shape[-1])
+    sums = make.stage(shape, summed, part="sums" if b is not None else "")
+    if b is None:
+        return sums
+    return make.stage(shape, lambda *i: sums[i] + b[i[1], i[-1]])

@@ -1,0 +1,295 @@
+"""Layout selection: channels in blocks of a vector's lanes, from convolution to convolution.
+
+``[n][c][y][x]`` becomes ``[n][c / b][y][x][b]`` where convolutions are, and stays so through what
+works element by element or on windows of rows and columns; elsewhere tensors are brought back.
+Weights are packed here, once, in the order in which the kernels read them:
+``[co / b][ci / b][ky][kx][ci % b][co % b]``. Channels that do not fill a block are filled with
+zeros, and their weights are zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from polyopt.codegen.target import target as find_target
+from polyopt.errors import InvalidOptionError
+from polyopt.graph.operators import get_operator
+from polyopt.graph.passes.base import Builder, Pass
+from polyopt.graph.patterns import patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.graph.ir import Array, Attribute, Graph, Node
+
+LAYOUTS = ("planes", "blocked")
+#: convolutions of fewer channels read them as they come: one element serves a whole vector
+_LEAST_CHANNELS = 8
+#: products of more rows than this are matrices, with tiles for each cache
+_MOST_ROWS = 31
+#: what these make of lanes that are filled up stays finite, and so harmless to weights of zero
+_HARMLESS = frozenset({
+    "add", "sub", "mul", "neg", "abs", "max", "min", "relu", "clip", "leaky_relu", "elu", "sigmoid",
+    "hard_sigmoid", "tanh", "gelu", "silu", "hardswish", "erf",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SelectLayout(Pass):
+    """Brings convolutions, and what joins them, to blocks of channels.
+
+    ``layout`` is ``"blocked"``, or ``"planes"`` for ONNX's own, which changes nothing; ``lanes``
+    are the channels of a block, 0 for those of the target's vectors.
+
+    Raises ``InvalidOptionError`` for another layout.
+    """
+
+    layout: str = "blocked"
+    lanes: int = 0
+    target: str = "native"
+
+    def __post_init__(self) -> None:
+        if self.layout not in LAYOUTS:
+            msg = f"there is no layout {self.layout!r}"
+            raise InvalidOptionError(msg, hint=f"there are: {', '.join(LAYOUTS)}")
+
+    def run(self, graph: Graph) -> Graph:
+        """The graph with blocked convolutions; the same object where there are none."""
+        if self.layout == "planes" or not any(
+            _is_blocked(graph, n) or _is_product(graph, n) for n in graph.nodes
+        ):
+            return graph
+        return _Blocker(graph, self.lanes or find_target(self.target).lanes(4)).made()
+
+
+def _is_blocked(graph: Graph, node: Node) -> bool:
+    """Whether a node is a convolution that the layout is for."""
+    if node.op != "conv" or not all(name in graph.constants for name in node.operands[1:]):
+        return False
+    value, group = graph.values[node.inputs[0]], dict(node.attributes).get("group", 1)
+    if len(value.shape) not in {3, 4} or str(value.dtype) != "f32":
+        return False
+    return group == 1 or group == value.shape[1] == graph.values[node.name].shape[1]
+
+
+def _is_product(graph: Graph, node: Node) -> bool:
+    """Whether a node multiplies a few rows by a constant matrix, as classifiers do."""
+    if node.op != "gemm" or not all(name in graph.constants for name in node.operands[1:]):
+        return False
+    options = dict(node.attributes)
+    value = graph.values[node.name]
+    if str(value.dtype) != "f32" or options.get("trans_a", 0) or value.shape[0] > _MOST_ROWS:
+        return False
+    return len(node.operands) == 2 or graph.constants[node.operands[2]].ndim == 1
+
+
+class _Blocker:
+    """One walk over a graph; tensors are there in one layout or both."""
+
+    def __init__(self, graph: Graph, lanes: int) -> None:
+        self.graph = graph
+        self.lanes = lanes
+        self.new = Builder(graph)
+        #: tensor -> what it is called in blocks
+        self.blocked: dict[str, str] = {}
+        #: computed in blocks -> what it is called as ONNX has it; "" where nobody asked yet
+        self.plain: dict[str, str] = {}
+
+    def made(self) -> Graph:
+        """The graph in its new layout; outputs are as they were."""
+        for node in self.graph.nodes:
+            if _is_product(self.graph, node):
+                self._product(node)
+            elif _is_blocked(self.graph, node):
+                self._convolution(node)
+            elif node.op in {"max_pool", "avg_pool"} and node.inputs[0] in self.blocked:
+                inputs = [self.blocked[node.inputs[0]]]
+                self._add(node, node.op, inputs, {**dict(node.attributes), "inner": 1})
+            elif self._joins(node):
+                self._pointwise(node)
+            elif self._joins_channels(node):
+                self._add(node, node.op, [self.blocked[n] for n in node.inputs],
+                          dict(node.attributes))  # fmt: skip
+            else:
+                inputs = [self._plain(name) if name else "" for name in node.inputs]
+                self.new.node(node.name, node.op, inputs, **dict(node.attributes))
+        for name in self.graph.outputs:
+            self._plain(name)
+        return self.new.built()
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def _add(
+        self, node: Node, op: str, inputs: Sequence[str], options: dict[str, Attribute]
+    ) -> None:
+        """A node whose result is in blocks; it keeps its name where nobody outside asks for it."""
+        name = node.name
+        if name in self.graph.outputs:
+            name = self.new.fresh(f"{name}_blocked")
+        self.plain[node.name] = ""
+        self.blocked[node.name] = self.new.node(name, op, inputs, **options)
+
+    def _convolution(self, node: Node) -> None:
+        x, weights = node.inputs[0], self.graph.constants[node.inputs[1]]
+        options = dict(node.attributes)
+        group = cast("int", options.pop("group", 1))
+        if group > 1:
+            given, op, packed = self._in_blocks(x), "depthwise_blocked", self._lanes(weights[:, 0])
+        else:
+            given, op = self._input(x), "conv_blocked"
+            each = self.lanes if given == self.blocked.get(x) else 1
+            packed = _packed(weights, each, self.lanes)
+        inputs = [given, self._constant(node, 1, packed)]
+        if len(node.operands) > 2:
+            bias = self._lanes(self.graph.constants[node.inputs[2]])
+            inputs.append(self._constant(node, 2, bias))
+        self._add(node, op, inputs, options)
+
+    def _product(self, node: Node) -> None:
+        """``x * w + b`` as a convolution of one place, whose rows of blocks are rows of results."""
+        options = dict(node.attributes)
+        matrix = self.graph.constants[node.inputs[1]]
+        matrix = matrix if options.get("trans_b", 0) else matrix.T  # [m][k]
+        scaled = matrix * np.float32(cast("float", options.get("alpha", 1.0)))
+        rows, length = self.graph.values[node.inputs[0]].shape
+        count = len(matrix)
+        source, place = self._plain(node.inputs[0]), self.new.fresh(f"{node.name}_lanes")
+        self.new.node(place, "reshape", [source], shape=(rows, length, 1, 1))
+        weights = _packed(scaled[:, :, None], 1, self.lanes)
+        inputs = [place, self._constant(node, 1, weights)]
+        if len(node.operands) > 2:
+            beta = np.float32(cast("float", options.get("beta", 1.0)))
+            bias = np.broadcast_to(self.graph.constants[node.inputs[2]] * beta, (count,))
+            inputs.append(self._constant(node, 2, self._lanes(bias)))
+        made = self.new.node(self.new.fresh(f"{node.name}_blocked"), "conv_blocked", inputs,
+                             strides=(1,), pads=(0, 0), dilations=(1,))  # fmt: skip
+        filled = count + -count % self.lanes
+        last = self.new.fresh(f"{node.name}_filled") if filled != count else node.name
+        self.new.node(last, "reshape", [made], shape=(rows, filled))
+        if last != node.name:
+            self.new.node(node.name, "slice", [last], starts=(0, 0), steps=(1, 1),
+                          shape=(rows, count))  # fmt: skip
+
+    def _constant(self, node: Node, position: int, array: Array) -> str:
+        """A packed form of one of a node's constants."""
+        return self.new.constant(f"{node.inputs[position]}_packed", np.ascontiguousarray(array))
+
+    def _lanes(self, array: Array) -> Array:
+        """``[c]...`` as ``[c / b]...[b]``."""
+        filled = _filled(array, 0, self.lanes)
+        split = filled.reshape(-1, self.lanes, *filled.shape[1:])
+        return np.moveaxis(split, 1, -1)
+
+    def _input(self, x: str) -> str:
+        """A convolution's operand: in blocks, or with few channels as blocks of one."""
+        shape = self.graph.values[x].shape
+        if x in self.blocked or shape[1] >= _LEAST_CHANNELS:
+            return self._in_blocks(x)
+        name = self.new.fresh(f"{x}_lane")
+        return self.new.node(name, "reshape", [self._plain(x)], shape=(*shape, 1))
+
+    def _joins(self, node: Node) -> bool:
+        """Whether a node works element by element on tensors that are in blocks already."""
+        shape = self.graph.values[node.name].shape
+        whole = [n for n in node.operands if self.graph.values[n].shape == shape]
+        if not any(n in self.blocked for n in whole) or get_operator(node.op).is_view:
+            return False
+        if shape[1] % self.lanes and node.op not in _HARMLESS:
+            return False
+        found = patterns(self.graph, node)
+        if any(found[n].kind != "pointwise" for n in whole):
+            return False
+        others = [n for n in node.operands if n not in whole]
+        return all(n in self.graph.constants and self._fits(n, shape) for n in others)
+
+    def _fits(self, name: str, shape: tuple[int, ...]) -> bool:
+        """Whether a constant is one number, or one per channel."""
+        own = self.graph.constants[name].shape
+        per_channel = (shape[1], *(1,) * (len(shape) - 2))
+        return self.graph.constants[name].size == 1 or own[-len(per_channel) :] == per_channel
+
+    def _pointwise(self, node: Node) -> None:
+        shape = self.graph.values[node.name].shape
+        inputs: list[str] = []
+        for name in node.inputs:
+            if not name:
+                inputs.append("")
+            elif self.graph.values[name].shape == shape:
+                inputs.append(self._in_blocks(name))
+            elif self.graph.constants[name].size == 1:
+                inputs.append(name)
+            else:
+                lanes = self._lanes(self.graph.constants[name].reshape(shape[1]))
+                ones = (1,) * (len(shape) - 2)
+                array = lanes.reshape(len(lanes), *ones, self.lanes)
+                inputs.append(self.new.constant(f"{name}_packed", np.ascontiguousarray(array)))
+        self._add(node, node.op, inputs, dict(node.attributes))
+
+    def _joins_channels(self, node: Node) -> bool:
+        """Whether whole blocks are put one after the other."""
+        return (
+            node.op == "concat"
+            and node["axis"] == 1
+            and all(n in self.blocked for n in node.inputs)
+            and all(self.graph.values[n].shape[1] % self.lanes == 0 for n in node.inputs)
+        )
+
+    # -- from one layout to the other -----------------------------------------------------------
+
+    def _in_blocks(self, name: str) -> str:
+        """The tensor in blocks."""
+        if name in self.blocked:
+            return self.blocked[name]
+        batch, channels, *place = self.graph.values[name].shape
+        rank, rest = len(place), -channels % self.lanes
+        source = self._plain(name)
+        if rest:
+            widths = (0,) * (rank + 3) + (rest,) + (0,) * rank
+            source = self.new.node(self.new.fresh(f"{name}_filled"), "pad", [source], pads=widths)
+        blocks = (channels + rest) // self.lanes
+        split = self.new.node(self.new.fresh(f"{name}_split"), "reshape", [source],
+                              shape=(batch, blocks, self.lanes, *place))  # fmt: skip
+        perm = (0, 1, *range(3, 3 + rank), 2)
+        made = self.new.node(self.new.fresh(f"{name}_blocked"), "transpose", [split], perm=perm)
+        self.blocked[name] = made
+        return made
+
+    def _plain(self, name: str) -> str:
+        """The tensor as ONNX has it."""
+        known = self.plain.get(name, name)
+        if known:
+            return known
+        batch, channels, *place = self.graph.values[name].shape
+        rank, blocks = len(place), -(-channels // self.lanes)
+        perm = (0, 1, 2 + rank, *range(2, 2 + rank))
+        apart = self.new.node(self.new.fresh(f"{name}_apart"), "transpose", [self.blocked[name]],
+                              perm=perm)  # fmt: skip
+        is_output = name in self.graph.outputs
+        result = name if is_output else self.new.fresh(f"{name}_plain")
+        filled, whole = channels % self.lanes, (batch, blocks * self.lanes, *place)
+        joined = self.new.fresh(f"{name}_joined") if filled else result
+        self.new.node(joined, "reshape", [apart], shape=whole)
+        if filled:
+            shape = (batch, channels, *place)
+            self.new.node(result, "slice", [joined], starts=(0,) * len(shape),
+                          steps=(1,) * len(shape), shape=shape)  # fmt: skip
+        self.plain[name] = result
+        return result
+
+
+def _filled(array: Array, axis: int, lanes: int) -> Array:
+    """The array with zeros behind an axis, up to whole blocks."""
+    rest = -array.shape[axis] % lanes
+    return np.pad(array, [(0, rest if d == axis else 0) for d in range(array.ndim)])
+
+
+def _packed(weights: Array, each: int, lanes: int) -> Array:
+    """``[co][ci]...`` as ``[co / lanes][ci / each]...[each][lanes]``."""
+    filled = _filled(_filled(weights, 0, lanes), 1, each)
+    count, channels, *kernel = filled.shape
+    split = filled.reshape(count // lanes, lanes, channels // each, each, *kernel)
+    inner = tuple(range(4, 4 + len(kernel)))
+    return split.transpose((0, 2, *inner, 3, 1))

@@ -1,0 +1,144 @@
+"""Register tiles: sums whose results lie side by side in vectors."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.transform.tree import loops_of
+
+#: lanes of the generic target's vectors
+B = 4
+
+
+def convolved(x, w, stride):
+    """``[cb][y][x][ci]`` with ``[kb][cb][ky][kx][ci][ki]``, nothing around the edges."""
+    kernel = w.shape[2]
+    rows, columns = ((n - kernel) // stride + 1 for n in x.shape[1:3])
+    out = np.zeros((w.shape[0], rows, columns, w.shape[-1]), np.float64)
+    for r in range(kernel):
+        for t in range(kernel):
+            part = x[:, r : r + stride * rows : stride, t : t + stride * columns : stride]
+            out += np.einsum("cyxi,kcio->kyxo", part, w[:, :, r, t].astype(np.float64))
+    return out
+
+
+def program(blocks, results, size, kernel, stride=1, *, tail=None):
+    """A blocked convolution with ``tail(sums)`` behind it; inputs, and its sums in NumPy."""
+    x = po.input("x", po.f32, [blocks, size, size, B])
+    w = po.input("w", po.f32, [results, blocks, kernel, kernel, B, B])
+    left = (size - kernel) // stride + 1
+    over = {"c": blocks, "r": kernel, "t": kernel, "i": B}
+    sums = po.stage(
+        "sums",
+        [results, left, left, B],
+        lambda k, y, v, o: po.sum(
+            lambda c, r, t, i: x[c, stride * y + r, stride * v + t, i] * w[k, c, r, t, i, o], over
+        ),
+        indices=("k", "y", "v", "o"),
+    )
+    rng = np.random.default_rng(0)
+    arrays = {
+        "x": rng.standard_normal((blocks, size, size, B)).astype(np.float32),
+        "w": rng.standard_normal((results, blocks, kernel, kernel, B, B)).astype(np.float32),
+    }
+    expected = convolved(arrays["x"], arrays["w"], stride)
+    return po.pipeline([tail(sums) if tail else sums]), arrays, expected
+
+
+def marks(plan):
+    return {loop.name: loop.mark for loop in loops_of(plan.program.tree) if loop.mark}
+
+
+def relu(sums):
+    return po.stage(
+        "out", [2, 6, 6, B], lambda k, y, v, o: po.max(sums[k, y, v, o], 0.0),
+        indices=("k", "y", "v", "o"),
+    )  # fmt: skip
+
+
+def test_a_convolution_runs_in_tiles_inside_what_reads_it():
+    scop, arrays, expected = program(2, 2, 8, 3, tail=relu)
+    plan = po.auto(scop, target="generic")
+    found = marks(plan)
+    assert found["sums.c"] == "registers"
+    assert {found["sums.k"], found["sums.v"]} == {"unroll"}
+    # the array of sums is the tile: 2 blocks of channels by 6 pixels
+    (scratch,) = plan.program.scratches
+    assert (scratch.array, scratch.at) == ("sums", "out.v_tile")
+    assert "sums_tile[2][1][6][4]" in plan.emit().source
+    kernel = plan.compile()
+    np.testing.assert_allclose(kernel(**arrays), np.maximum(expected, 0), rtol=1e-4, atol=1e-4)
+    assert "registers" in str(plan.explain())
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 7, 3, 2), (2, 3, 5, 1, 1), (1, 2, 9, 1, 2)])
+def test_convolutions_of_their_own_nest_are_right(shape):
+    scop, arrays, expected = program(*shape)
+    plan = po.auto(scop, target="generic")
+    assert "registers" in marks(plan).values()
+    np.testing.assert_allclose(plan.compile()(**arrays), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_reader_of_neighbours_gets_the_sums_as_an_array():
+    def blurred(sums):
+        return po.stage(
+            "out", [2, 6, 5, B], lambda k, y, v, o: sums[k, y, v, o] + sums[k, y, v + 1, o]
+        )
+
+    scop, arrays, expected = program(2, 2, 8, 3, tail=blurred)
+    plan = po.auto(scop, target="generic")
+    assert "registers" in marks(plan).values()
+    result = plan.compile()(**arrays)
+    np.testing.assert_allclose(
+        result, expected[:, :, :-1] + expected[:, :, 1:], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_a_wrong_host_does_not_make_a_wrong_program(monkeypatch):
+    def mirrored(sums):
+        return po.stage(
+            "out", [2, 6, 6, B], lambda k, y, v, o: sums[k, y, 5 - v, o], indices=("k", "y", "v", "o")
+        )  # fmt: skip
+
+    scop, arrays, expected = program(2, 2, 8, 3, tail=mirrored)
+    # told that each sum is read at its own place, the tile is still what the reads need
+    module = sys.modules["polyopt.auto.register_tiles"]
+    monkeypatch.setattr(module, "_host", lambda _program, _found: "out")
+    plan = po.auto(scop, target="generic")
+    result = plan.compile()(**arrays)
+    np.testing.assert_allclose(result, expected[:, :, ::-1], rtol=1e-4, atol=1e-4)
+
+
+def test_depthwise_sums_run_in_tiles_of_pixels():
+    x = po.input("x", po.f32, [2, 8, 8, B])
+    w = po.input("w", po.f32, [2, 3, 3, B])
+    out = po.stage(
+        "out",
+        [2, 6, 6, B],
+        lambda c, y, v, o: po.sum(
+            lambda r, t: x[c, y + r, v + t, o] * w[c, r, t, o], {"r": 3, "t": 3}
+        ),
+        indices=("c", "y", "v", "o"),
+    )
+    plan = po.auto(po.pipeline([out]), target="generic")
+    found = marks(plan)
+    assert (found["out.r"], found["out.o"]) == ("registers", "vector")
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(s).astype(np.float32) for s in ((2, 8, 8, B), (2, 3, 3, B)))
+    expected = sum(
+        a[:, r : r + 6, t : t + 6] * b[:, None, None, r, t] for r in range(3) for t in range(3)
+    )
+    np.testing.assert_allclose(plan.compile()(x=a, w=b), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_elements_that_serve_several_rows_are_loaded_once_in_a_row():
+    scop, _, _ = program(2, 2, 8, 3, tail=relu)
+    lines = [line.strip() for line in po.auto(scop, target="generic").emit().source.splitlines()]
+    first = next(n for n, line in enumerate(lines) if line.startswith("const float x_0"))
+    assert [line.split(" = ")[0] for line in lines[first : first + 4]] == [
+        "const float x_0", "sums_block_0_0_0", "sums_block_1_0_0", "const float x_1",
+    ]  # fmt: skip
