@@ -26,7 +26,7 @@ _HEAD = """\
 Right plans are broken on purpose, one fault at a time, in four places: the plan, the storage that
 it uses, the schedule tree that isl makes loops of, and the loops before they are printed as C.
 Wrong plans and storage have to be refused by the proof; wrong trees and code by reading the C back
-([decision 15](adr/0015-c-is-read-back.md)). Written by `make mutations`.
+([decision 15](adr/0014-c-is-read-back.md)). Written by `make mutations`.
 
 - *disproved*: refused, with a reason
 - *refused*: no C comes of it, or C that a compiler does not take
