@@ -5,8 +5,8 @@ bounds on what C computes: where those leave the IR type, the next operation tha
 value itself (a division, a comparison, a conversion) casts it back. Additions and the like go
 on without a cast, so a chain of ``u16`` sums is wrapped once, or by the store alone.
 
-Choices that C leaves open: ``min(a, b)`` is ``a < b ? a : b`` (so the second operand where
-either is NaN); division by zero and shifts by the width or more are the program's mistake.
+Choices that C leaves open: ``min(a, b)`` is ``a < b ? a : b`` (the second operand at NaN); division
+by zero and shifts by the width or more are the program's mistake.
 """
 
 from __future__ import annotations
@@ -235,9 +235,7 @@ def _float_binary(op: str, type_: ScalarType, left: CText, right: CText) -> CTex
     if op in {"add", "sub", "mul", "div"}:
         text, level = _join(op, *_float_operands(type_, left, right))
         return CText(text, level, type_, type_)
-    if op == "mod":
-        return _call("fmod", type_, [left, right])
-    return _helper(op, type_, left, right)
+    return _call("fmod", type_, [left, right]) if op == "mod" else _helper(op, type_, left, right)
 
 
 def _helper(op: str, type_: ScalarType, *operands: CText) -> CText:

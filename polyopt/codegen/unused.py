@@ -1,8 +1,8 @@
 """Local buffers that a piece of a loop does not use are not declared there.
 
 isl may cut a loop in several pieces; a buffer of the loop is declared in each of them. Values
-of a local variable that nothing reads (a fused producer may make more than is used) are not
-computed either.
+of local variables and arrays that nothing reads (a fused producer may make more than is used) are
+not computed either.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _declared(block: Block, dead: frozenset[str]) -> Block:
     assigns = [node for node in walk(block) if isinstance(node, (Assign, Raw, Call))]
     written = {assign.buffer for assign in assigns if isinstance(assign, Assign)}
     read = {name for assign in assigns for name in _read(assign)}
-    unread = {b.name for b in block.buffers if b.is_scalar and b.name not in read}
+    unread = {b.name for b in block.buffers if not b.heap and b.name not in read}
     body = tuple(_inside(node, dead | unread) for node in block.body)
     kept = tuple(b for b in block.buffers if b.name in read | written and b.name not in unread)
     body = tuple(node for node in body if not _is_empty(node))

@@ -7,7 +7,6 @@ prints as the loop nest it stands for, and remembers the moves that made it.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -43,6 +42,7 @@ from polyopt.transform.initial import initial_program, source_program
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.questions import Questions
 from polyopt.transform.show import show_plan, show_script
+from polyopt.transform.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -350,7 +350,7 @@ class Plan(Questions):
         moves = [{"move": m.name, "args": m.args, "options": dict(m.options)} for m in self.moves]
         document = {"format": 1, "scop": self.scop.name, "moves": moves}
         try:
-            _write_whole(Path(path), json.dumps(document, indent=2) + "\n")
+            write_whole(Path(path), json.dumps(document, indent=2) + "\n")
         except OSError as error:
             message = f"{path} cannot be written: {error.strerror}"
             raise InvalidOptionError(message) from None
@@ -484,19 +484,6 @@ class Plan(Questions):
         )
 
 
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    if path.exists() and not path.is_file():  # a pipe, or a terminal
-        path.write_text(text, encoding="utf-8")
-        return
-    made = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        made.write_text(text, encoding="utf-8")
-        made.replace(path)
-    finally:
-        made.unlink(missing_ok=True)
-
-
 #: moves that only change the order of loops
 _LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_jam"})
 #: the moves that a saved plan may name
@@ -504,7 +491,6 @@ MOVES = frozenset(
     {
         "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
         "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
-        "separate", "registers", "reschedule", "defer",
-        "cut",
+        "separate", "registers", "reschedule", "defer", "cut",
     }
 )  # fmt: skip

@@ -28,6 +28,7 @@ from pycparser import c_ast, c_generator
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
+from polyopt.frontend.c.nodes import binary, constant, floored, integer, put, renamed
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
@@ -137,7 +138,7 @@ class _Reader:
                 continue
             new = copy.copy(node)
             if isinstance(node.type, c_ast.PtrDecl):
-                new.type = c_ast.ArrayDecl(node.type.type, _constant(1), [], node.coord)
+                new.type = c_ast.ArrayDecl(node.type.type, constant(1), [], node.coord)
             listed.append(new)
         kind.args.params = listed
         changed = copy.copy(function)
@@ -213,29 +214,29 @@ class _Reader:
         """The loop with its iterations, or those of each group of so many, backwards."""
         known, start = loop.init.decls[0].name, loop.init.decls[0].init
         iterator = self._fresh(known)  # other loops have one of that name
-        loop = _renamed(loop, known, iterator)
+        loop = renamed(loop, known, iterator)
         bound, step = loop.cond.right, _step(loop.next)
-        span = _binary("/", _binary("-", bound, start), _constant(step))
+        span = binary("/", binary("-", bound, start), constant(step))
         inner = self._fresh("back")
         number: c_ast.Node = c_ast.ID(inner)
         if group:
             outer = self._fresh("group")
-            number = _binary("+", _binary("*", _constant(group), c_ast.ID(outer)), number)
-        value = _binary("+", start, _binary("*", _constant(step), number))
+            number = binary("+", binary("*", constant(group), c_ast.ID(outer)), number)
+        value = binary("+", start, binary("*", constant(step), number))
         body = c_ast.Compound(
-            [_integer(iterator, value), c_ast.If(loop.cond, loop.stmt, None, loop.coord)]
+            [integer(iterator, value), c_ast.If(loop.cond, loop.stmt, None, loop.coord)]
         )
-        last = _constant(group - 1) if group else span
+        last = constant(group - 1) if group else span
         down = c_ast.UnaryOp("p--", c_ast.ID(inner))
-        condition = _binary(">=", c_ast.ID(inner), _constant(0))
-        init = c_ast.DeclList([_integer(inner, last)])
+        condition = binary(">=", c_ast.ID(inner), constant(0))
+        init = c_ast.DeclList([integer(inner, last)])
         turned = c_ast.For(init, condition, down, body, loop.coord)
         if not group:
             return turned
-        groups = _binary("/", span, _constant(group))
-        condition = _binary("<=", c_ast.ID(outer), groups)
+        groups = binary("/", span, constant(group))
+        condition = binary("<=", c_ast.ID(outer), groups)
         up = c_ast.UnaryOp("p++", c_ast.ID(outer))
-        init = c_ast.DeclList([_integer(outer, _constant(0))])
+        init = c_ast.DeclList([integer(outer, constant(0))])
         return c_ast.For(init, condition, up, c_ast.Compound([turned]), loop.coord)
 
     # -- buffers ----------------------------------------------------------------------------
@@ -319,7 +320,7 @@ class _Reader:
         """A vector as an array of its lanes."""
         element = _ELEMENT[_VECTOR.fullmatch(node.type.type.names[0])[1]]  # type: ignore[index]
         kind = c_ast.TypeDecl(node.name, [], None, c_ast.IdentifierType([element]))
-        array = c_ast.ArrayDecl(kind, _constant(lanes), [], node.coord)
+        array = c_ast.ArrayDecl(kind, constant(lanes), [], node.coord)
         self.vectors[node.name] = lanes
         declared = c_ast.Decl(node.name, [], [], [], [], array, None, None, node.coord)
         if node.init is None:
@@ -345,9 +346,9 @@ class _Reader:
         lane = self._fresh("lane")
         one = c_ast.Assignment("=", self._plain(target, lane), self._plain(value, lane))
         one.coord = place.coord
-        condition = _binary("<", c_ast.ID(lane), _constant(lanes))
+        condition = binary("<", c_ast.ID(lane), constant(lanes))
         step = c_ast.UnaryOp("p++", c_ast.ID(lane))
-        init = c_ast.DeclList([_integer(lane, _constant(0))])
+        init = c_ast.DeclList([integer(lane, constant(0))])
         return c_ast.For(init, condition, step, c_ast.Compound([one]), place.coord)
 
     def _plain(self, node: c_ast.Node, lane: str = "") -> c_ast.Node:
@@ -357,7 +358,7 @@ class _Reader:
             if not lane:
                 raise self._refuse(node, "a vector where a number is needed")
             element = copy.copy(self._plain(found[0]))
-            element.subscript = _binary("+", element.subscript, c_ast.ID(lane))
+            element.subscript = binary("+", element.subscript, c_ast.ID(lane))
             return element
         if isinstance(node, c_ast.ID) and node.name in self.vectors:
             if not lane:
@@ -367,12 +368,12 @@ class _Reader:
             values = [self._plain(a, lane) for a in node.args.exprs]
             return self._helped(helper[1], helper[2], values, node)
         if isinstance(node, c_ast.UnaryOp) and node.op == "*":
-            return c_ast.ArrayRef(self._plain(node.expr), _constant(0), node.coord)
+            return c_ast.ArrayRef(self._plain(node.expr), constant(0), node.coord)
         changed = copy.copy(node)
         for name, child in node.children():
             new = self._plain(child, lane)
             if new is not child:
-                _put(changed, name, new)
+                put(changed, name, new)
         return changed
 
     def _helped(
@@ -389,7 +390,7 @@ class _Reader:
         ):
             return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         if operation == "floordiv":
-            return _floored(*values) if type_ == "i64" else node
+            return floored(*values) if type_ == "i64" else node
         if type_ == "i64":  # in bounds of loops: the choice itself gives simpler sets
             return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         extremum = {"f32": f"f{operation}f", "f64": f"f{operation}"}.get(type_, operation)
@@ -474,43 +475,3 @@ def _vector_at(node: c_ast.Node) -> tuple[c_ast.ArrayRef, int] | None:
 
 def _step(node: c_ast.Node) -> int:
     return int(node.rvalue.value) if isinstance(node, c_ast.Assignment) else 1
-
-
-def _binary(sign: str, left: c_ast.Node, right: c_ast.Node) -> c_ast.BinaryOp:
-    return c_ast.BinaryOp(sign, left, right, left.coord or right.coord)
-
-
-def _renamed(node: c_ast.Node, name: str, new: str) -> c_ast.Node:
-    if isinstance(node, c_ast.ID):
-        return c_ast.ID(new, node.coord) if node.name == name else node
-    changed = copy.copy(node)
-    for place, child in node.children():
-        _put(changed, place, _renamed(child, name, new))
-    return changed
-
-
-def _floored(value: c_ast.Node, by: c_ast.Node) -> c_ast.Node:
-    """``floordiv_i64(value, by)`` for a positive constant, in C's own operations."""
-    rest = _binary("%", _binary("+", _binary("%", value, by), by), by)
-    return _binary("/", _binary("-", value, rest), by)
-
-
-def _constant(value: int) -> c_ast.Node:
-    return c_ast.Constant("int", str(value))
-
-
-def _integer(name: str, value: c_ast.Node) -> c_ast.Decl:
-    """``int64_t name = value;``."""
-    kind = c_ast.TypeDecl(name, [], None, c_ast.IdentifierType(["int64_t"]))
-    return c_ast.Decl(name, [], [], [], [], kind, value, None, value.coord)
-
-
-def _put(node: c_ast.Node, name: str, child: c_ast.Node) -> None:
-    """Put a child in the place that ``children`` gives a name to: ``left`` or ``exprs[1]``."""
-    found = re.fullmatch(r"(\w+)\[(\d+)\]", name)
-    if found is None:
-        setattr(node, name, child)
-        return
-    listed = list(getattr(node, found[1]))
-    listed[int(found[2])] = child
-    setattr(node, found[1], listed)

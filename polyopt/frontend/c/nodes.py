@@ -1,0 +1,54 @@
+"""Pieces of the parser's trees, made and changed."""
+
+# The parser's trees are copied and changed by the names of their parts, which have no types.
+# pyright: basic, reportAttributeAccessIssue=false, reportReturnType=false, reportCallIssue=false
+
+from __future__ import annotations
+
+import copy
+import re
+
+from pycparser import c_ast
+
+
+def binary(sign: str, left: c_ast.Node, right: c_ast.Node) -> c_ast.BinaryOp:
+    """``left sign right``, where one of them stood."""
+    return c_ast.BinaryOp(sign, left, right, left.coord or right.coord)
+
+
+def renamed(node: c_ast.Node, name: str, new: str) -> c_ast.Node:
+    """The tree with another name for one."""
+    if isinstance(node, c_ast.ID):
+        return c_ast.ID(new, node.coord) if node.name == name else node
+    changed = copy.copy(node)
+    for place, child in node.children():
+        put(changed, place, renamed(child, name, new))
+    return changed
+
+
+def floored(value: c_ast.Node, by: c_ast.Node) -> c_ast.Node:
+    """``floordiv_i64(value, by)`` for a positive constant, in C's own operations."""
+    rest = binary("%", binary("+", binary("%", value, by), by), by)
+    return binary("/", binary("-", value, rest), by)
+
+
+def constant(value: int) -> c_ast.Node:
+    """An integer."""
+    return c_ast.Constant("int", str(value))
+
+
+def integer(name: str, value: c_ast.Node) -> c_ast.Decl:
+    """``int64_t name = value;``."""
+    kind = c_ast.TypeDecl(name, [], None, c_ast.IdentifierType(["int64_t"]))
+    return c_ast.Decl(name, [], [], [], [], kind, value, None, value.coord)
+
+
+def put(node: c_ast.Node, name: str, child: c_ast.Node) -> None:
+    """Put a child in the place that ``children`` gives a name to: ``left`` or ``exprs[1]``."""
+    found = re.fullmatch(r"(\w+)\[(\d+)\]", name)
+    if found is None:
+        setattr(node, name, child)
+        return
+    listed = list(getattr(node, found[1]))
+    listed[int(found[2])] = child
+    setattr(node, found[1], listed)

@@ -1,0 +1,26 @@
+"""Wrong code of compilers that we have met, and keep away from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+
+JOINED = """
+void joined(float x[4][3][{n}], float y[8][3][{n}], float out[12][3][{n}]) {{
+    for (int c = 0; c < 12; c++)
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < {n}; j++)
+                out[c][i][j] = c <= 3 ? x[c][i][j] : y[c - 4][i][j];
+}}
+"""
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_a_choice_that_a_short_loop_does_not_make(n):
+    # gcc 12, with value ranges: zeros where the second operand is chosen
+    scop = po.parse_c(JOINED.format(n=n))
+    rng = np.random.default_rng(8)
+    x, y = (rng.random((count, 3, n), np.float32) + 1 for count in (4, 8))
+    assert np.array_equal(po.Plan(scop).compile()(x, y), np.concatenate([x, y]))
