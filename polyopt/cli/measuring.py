@@ -98,6 +98,9 @@ def bench(  # noqa: PLR0913  (an argument per option)
     counts = parse_threads(threads)
     others, missing = _peers(peers, installed=installed)
     if suite == NN:
+        if fusions or sizes:
+            msg = "--fusions and --size are for programs; networks have sizes of their own"
+            raise InvalidOptionError(msg, hint="leave them out with --suite nn")
         limits, notes = machine(), list[str]()
         rows = _networks(programs, limits, counts, others, repeat, seconds, notes)
         _shown(rows, limits, (others, missing), notes, as_json=as_json)

@@ -52,6 +52,7 @@ def fails(tmp_path, monkeypatch):
         (["run", "blur", "-i", "none.npy"], "invalid-option: none.npy cannot be read: No such file or directory\n"),
         (["run", "blur", "-i", "out=none.npy"], "unknown-name: blur has no input out for none.npy\n  hint: inputs are: img\n"),
         (["bench", "blur", "--peers", "nobody"], "invalid-option: no peer is called 'nobody'\n  hint: there are:"),
+        (["bench", "--suite", "nn", "--fusions", "2mm"], "networks have sizes of their own\n  hint: leave them out"),
         (["bench", "blur", "--threads", "0"], "'0' is not a number of threads; write 1,2 or all"),
         (["bench", "blur", "--threads", "1,99999999"], "'99999999' is not a number of threads"),
         (["run", "blur", "--threads", "99999999"], "Invalid value for '--threads'"),
