@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
-from polyopt.graph.ops.convolutions import KERNEL, need_lengths, pad_constant
+from polyopt.graph.ops.convolutions import KERNEL, need_lengths, output_extents, pad_constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from polyopt.frontend.stages import Term
     from polyopt.graph.ir import Value
     from polyopt.graph.operators import Maker, Tensor
-
-
-def _outputs(
-    x: Value | Tensor,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    pads: Sequence[int],
-    dilations: Sequence[int],
-) -> list[int]:
-    rank = len(kernel)
-    return [
-        (x.shape[2 + d] + pads[d] + pads[rank + d] - dilations[d] * (kernel[d] - 1) - 1)
-        // strides[d] + 1
-        for d in range(rank)
-    ]  # fmt: skip
 
 
 def _conv_rule(
@@ -56,7 +41,7 @@ def _conv_rule(
         raise GraphError(f"weights {list(w.shape)} do not fit blocks of channels {x}")
     if b is not None and b.shape != (blocks, lanes):
         raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
-    outputs = _outputs(x, kernel, strides, pads, dilations)
+    outputs = output_extents(x, kernel, strides, pads, dilations)
     return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
 
 
@@ -92,7 +77,7 @@ def conv_blocked(
 
         return po.sum(product, over)  # type: ignore[arg-type]
 
-    shape = (x.shape[0], blocks, *_outputs(x, kernel, strides, pads, dilations), lanes)
+    shape = (x.shape[0], blocks, *output_extents(x, kernel, strides, pads, dilations), lanes)
     sums = make.stage(shape, summed, part="sums" if b is not None else "")
     if b is None:
         return sums
@@ -118,7 +103,7 @@ def _depthwise_rule(
         raise GraphError(f"weights {list(w.shape)} do not fit blocks of channels {x}")
     if b is not None and b.shape != (blocks, lanes):
         raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
-    outputs = _outputs(x, kernel, strides, pads, dilations)
+    outputs = output_extents(x, kernel, strides, pads, dilations)
     return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
 
 
@@ -148,7 +133,7 @@ def depthwise_blocked(
 
         return po.sum(product, dict(zip(KERNEL[rank], kernel, strict=True)))  # type: ignore[arg-type]
 
-    outputs = _outputs(x, kernel, strides, pads, dilations)
+    outputs = output_extents(x, kernel, strides, pads, dilations)
     shape = (*x.shape[:2], *outputs, x.shape[-1])
     sums = make.stage(shape, summed, part="sums" if b is not None else "")
     if b is None:

@@ -31,6 +31,22 @@ def need_lengths(rank: int, **given: Sequence[int]) -> None:
             raise GraphError(f"{name} is {wanted} number(s) from {least} up, not {list(numbers)}")
 
 
+def output_extents(
+    x: Value | Tensor,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> list[int]:
+    """Rows, columns, ... of a convolution's result, for an input ``[n][c]...``."""
+    rank = len(kernel)
+    return [
+        (x.shape[2 + d] + pads[d] + pads[rank + d] - dilations[d] * (kernel[d] - 1) - 1)
+        // strides[d] + 1
+        for d in range(rank)
+    ]  # fmt: skip
+
+
 def _rule(
     x: Value,
     w: Value,
@@ -46,18 +62,14 @@ def _rule(
     need_rank(w, len(x.shape), len(x.shape))
     rank = len(x.shape) - 2
     need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
-    (batch, channels, *inputs), (count, per_group, *kernel) = x.shape, w.shape
+    (batch, channels, *_), (count, per_group, *kernel) = x.shape, w.shape
     if group < 1 or channels != per_group * group or count % group:
         raise GraphError(
             f"weights {list(w.shape)} do not fit {channels} channels in {group} group(s)"
         )
     if b is not None and b.shape != (count,):
         raise GraphError(f"the bias has the shape {list(b.shape)}, not [{count}]")
-    outputs = [
-        (inputs[d] + pads[d] + pads[rank + d] - dilations[d] * (kernel[d] - 1) - 1) // strides[d]
-        + 1
-        for d in range(rank)
-    ]
+    outputs = output_extents(x, kernel, strides, pads, dilations)
     return Result((batch, count, *outputs), x.dtype)
 
 
@@ -79,11 +91,7 @@ def conv(
     """
     rank = x.rank - 2
     count, per_group, *kernel = w.shape
-    outputs = [
-        (x.shape[2 + d] + pads[d] + pads[rank + d] - dilations[d] * (kernel[d] - 1) - 1)
-        // strides[d] + 1
-        for d in range(rank)
-    ]  # fmt: skip
+    outputs = output_extents(x, kernel, strides, pads, dilations)
     source = pad_constant(make, x, pads, 0.0)
 
     def summed(n: Term, co: Term, *place: Term) -> Term:
