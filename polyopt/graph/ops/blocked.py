@@ -15,7 +15,7 @@ from polyopt.graph.operators import Result, need_float, need_rank, operator
 from polyopt.graph.ops.convolutions import KERNEL, need_lengths, output_extents, pad_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from polyopt.frontend.stages import Term
     from polyopt.graph.ir import Value
@@ -78,10 +78,7 @@ def conv_blocked(
         return po.sum(product, over)  # type: ignore[arg-type]
 
     shape = (x.shape[0], blocks, *output_extents(x, kernel, strides, pads, dilations), lanes)
-    sums = make.stage(shape, summed, part="sums" if b is not None else "")
-    if b is None:
-        return sums
-    return make.stage(shape, lambda *i: sums[i] + b[i[1], i[-1]])
+    return _biased(make, shape, summed, b)
 
 
 def _depthwise_rule(
@@ -135,6 +132,13 @@ def depthwise_blocked(
 
     outputs = output_extents(x, kernel, strides, pads, dilations)
     shape = (*x.shape[:2], *outputs, x.shape[-1])
+    return _biased(make, shape, summed, b)
+
+
+def _biased(
+    make: Maker, shape: tuple[int, ...], summed: Callable[..., Term], b: Tensor | None
+) -> Tensor:
+    """The sums of a convolution, with a bias for each channel where there is one."""
     sums = make.stage(shape, summed, part="sums" if b is not None else "")
     if b is None:
         return sums
