@@ -7,8 +7,8 @@ STAMP := .venv/.made-$(shell { cat pyproject.toml; pwd; } | cksum | tr ' ' '-')
 
 BENCH ?= blur conv2d conv_bn_relu_maxpool harris
 SWEEP ?= harris unsharp
-# for each of some 35 sizes
-SWEEP_SECONDS ?= 0.2
+# for each of some 24 sizes
+SWEEP_SECONDS ?= 0.1
 PROGRAMS ?= 100000
 MOST ?= 2
 HOURS ?=

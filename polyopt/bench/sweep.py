@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 #: rows and columns that are tried; 0 leaves rows whole
-ROWS = (8, 16, 32, 64, 128, 256, 512)
-COLUMNS = (0, 128, 256, 512, 1024)
+ROWS = (16, 32, 64, 128, 256, 512)
+COLUMNS = (0, 256, 512, 1024)
 #: so many of the fastest are measured once more, in turn with the model's choice: the least of
 #: many medians is low by luck
 FINALISTS = 3
@@ -163,9 +163,7 @@ def _contiguous(scop: Scop, space: str) -> str:
         return ""
     last = statement.index[-1].form
     along = [
-        name
-        for k, name in enumerate(statement.iterators)
-        if last.involves_dims(dim_type.in_, k, 1)
+        name for k, name in enumerate(statement.iterators) if last.involves_dims(dim_type.in_, k, 1)
     ]
     return along[0] if len(along) == 1 else ""
 
@@ -228,7 +226,7 @@ def sweep(
         if report is not None:
             report(done, len(places))
     chosen = next((rows, columns) for rows, columns, is_own in places if is_own)
-    inputs = inputs_for(own.compile(), what.sizes, 0, what.kernel)
+    inputs = inputs_for(own.compile(), what.sizes, 0, what.library)
     for count in threads:
         samples = _measured(what, plans, inputs, count, seconds, rounds, chosen)
         found = [

@@ -1,6 +1,6 @@
 """Room at the end of buffers' rows, so that each starts on a cache line, no two on the same set.
 
-rewrite: ``float b[6][W - 4]`` -> ``float b[6][32 * ((W + 11) / 32) + 16]``
+rewrite: ``float b[6][W - 4]`` -> ``float b[6][W - ((W + 11) % 32) + 27]``
 
 Where rows follow each other closely, vectors of most rows lie across two lines, and each store of
 one takes two. An odd number of lines to a row puts neighbouring rows into different sets of the
