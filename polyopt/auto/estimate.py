@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
 #: to load or store a byte beyond the second-level cache, and beyond the first
 FAR, NEAR = 6.0, 0.75
+#: the same for values in buffers beyond the first-level cache, which run in long rows
+STREAMED = 0.1
 #: to start a loop of vectors: its first and last iterations fill none
 START = 640.0
+#: to start on another row of an array in memory: prefetching has to find it
+RUN = 3400.0
 
 
 def estimate(program: Program, sizes: Mapping[str, int], machine: Target, threads: int) -> float:
@@ -33,6 +37,7 @@ def estimate(program: Program, sizes: Mapping[str, int], machine: Target, thread
     total += FAR * bill.bytes_moved + NEAR * sum(bill.moved["L2"].values())
     total += _passing(program, sizes, machine)
     total += START * _starts(program, sizes)
+    total += RUN * _runs(program, sizes, bill.moved["memory"])
     return total * _imbalance(program, sizes, threads) / threads
 
 
@@ -57,7 +62,7 @@ def _passing(program: Program, sizes: Mapping[str, int], machine: Target) -> flo
         if size[scratch.at] > machine.l2_bytes:
             total += 2 * FAR * moved
         elif size[scratch.at] > machine.l1_bytes:
-            total += 2 * NEAR * moved
+            total += 2 * STREAMED * moved
     return total
 
 
@@ -70,6 +75,22 @@ def _starts(program: Program, sizes: Mapping[str, int]) -> int:
             outer = prefix_map(program.copies[place.copy], loops[:-1]).range()
             total += count(outer, sizes)
     return total
+
+
+def _runs(program: Program, sizes: Mapping[str, int], moved: Mapping[str, int]) -> float:
+    """How many rows, or parts of rows, of arrays pass between memory and cache, from the bytes
+    ``moved`` of each: a run is as long as the loop of vectors that goes along it."""
+    longest: dict[str, float] = {}
+    for place in program.places.values():
+        loops = rolled(place)
+        if not loops or loops[-1].mark != "vector":
+            continue
+        copy = program.copies[place.copy]
+        length = trips(program, loops[-1], sizes)
+        for array in {copy.statement.array, *program.arrays_read(place.copy)} & moved.keys():
+            run = length * program.scop.array(array).type.bytes
+            longest[array] = min(run, longest.get(array, run))
+    return sum(moved[array] / max(1.0, run) for array, run in longest.items())
 
 
 def _imbalance(program: Program, sizes: Mapping[str, int], threads: int) -> float:
