@@ -255,7 +255,7 @@ def test_arrows_pass_no_stage_and_what_they_would_say_is_written(name: str) -> N
     assert len(arrows(picture)) + named == len([1 for one, other in edges if one != other])
     assert bool(named) == (name != "harris")
     if name == "local_laplacian":
-        assert "reads g0, curve" in texts(picture)
+        assert "reads img, gray" in texts(picture)
 
 
 def test_the_window_slides_and_keeps_what_is_read_again() -> None:
