@@ -12,6 +12,7 @@ import os
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,7 +64,8 @@ def judged(
         for mutant in spread(list(_mutants(kind, subject)), most, f"{kind.name} {subject.name}"):
             if len(running) == jobs:
                 yield _verdict(kind, *running.popleft())
-            running.append((subject, _Child.of(lambda: _JUDGES[kind.layer](subject, mutant, folder))))
+            judge = partial(_JUDGES[kind.layer], subject, mutant, folder)
+            running.append((subject, _Child.of(judge)))
     while running:
         yield _verdict(kind, *running.popleft())
 

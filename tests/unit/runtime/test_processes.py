@@ -39,7 +39,7 @@ def test_what_is_not_there_is_told():
 
 
 def test_a_child_that_outlives_a_command_is_ended():
-    done = _shell("sleep 60 > /dev/null 2>&1 & echo $!")
+    done = _shell("sleep 3600 > /dev/null 2>&1 & echo $!")
     assert done.returncode == 0
     assert not _runs(int(done.stdout))
 
@@ -47,7 +47,7 @@ def test_a_child_that_outlives_a_command_is_ended():
 def test_a_limit_ends_children_too(tmp_path):
     child = tmp_path / "child"
     with pytest.raises(subprocess.TimeoutExpired):
-        _shell(f"sleep 60 & echo $! > {child}; wait", 1.0)
+        _shell(f"sleep 3600 & echo $! > {child}; wait", 1.0)
     assert not _runs(int(child.read_text()))
 
 
@@ -59,15 +59,21 @@ def test_temporary_files_go_with_a_command():
 
 def test_one_that_fails_ends_the_others(tmp_path):
     child = tmp_path / "child"
+    made = []
 
     def waits() -> None:
-        _shell(f"sleep 60 & echo $! > {child}; wait")
+        _shell(f"sleep 3600 & echo $! > {child}; wait")
 
-    with pytest.raises(ZeroDivisionError), helpers(1) as pool:
-        first, second = pool.submit(waits), pool.submit(waits)
-        while not (child.exists() and child.read_text().strip()):
-            time.sleep(0.02)
-        raise ZeroDivisionError
+    def fails() -> None:
+        with helpers(1) as pool:
+            made.extend(pool.submit(waits) for _ in range(2))
+            while not (child.exists() and child.read_text().strip()):
+                time.sleep(0.02)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    first, second = made
     assert isinstance(first.exception(), KeyboardInterrupt)
     assert second.cancelled()
     assert not _runs(int(child.read_text()))
