@@ -117,6 +117,8 @@ def python(folder: Path, text: str, **options: object) -> subprocess.Popen[str]:
     head = (
         "import pathlib, sys\n"
         "from tests.faults.cases import *\n"
+        # shells start what runs in the background with Ctrl-C ignored
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"folder = pathlib.Path({str(folder)!r})\n"
     )
     return subprocess.Popen(
@@ -231,7 +233,9 @@ def _stopped(number: signal.Signals, text: str = "") -> Callable[[Path], str]:
         )
         wait_for(child)
         running.send_signal(number)
-        running.communicate()
+        _, err = running.communicate()
+        if number == signal.SIGINT and "KeyboardInterrupt" not in err:
+            return f"not interrupted: {err}"
         children = [int(line) for line in child.read_text().split()]
         if KernelCache(folder / "cache").list():
             return "a half-made entry"
@@ -284,7 +288,9 @@ def _early(folder: Path) -> str:
     )
     for moment in range(12):
         process = python(folder, f"sys.argv.append('{moment / 1000}')\n{text}")
-        process.communicate()
+        _, err = process.communicate()
+        if "KeyboardInterrupt" not in err:
+            return f"not interrupted: {err}"
     children = [int(line) for line in log.read_text().split()] if log.exists() else []
     running = [k for k in children if is_running(k)]
     return f"they run: {running}" if running else "interrupted"
