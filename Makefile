@@ -143,6 +143,7 @@ test-cluster: $(STAMP)
 ENDS := tests/unit/isl tests/unit/ir tests/unit/analysis tests/unit/transform tests/unit/frontend \
   tests/unit/codegen tests/unit/runtime
 test-oldest: $(STAMP)
+	@mkdir -p build
 	@$(BIN)/python docs/release.py oldest > build/oldest.txt
 	@$(BIN)/python -m venv --clear build/oldest
 	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -e . -r build/oldest.txt
@@ -151,6 +152,7 @@ test-oldest: $(STAMP)
 	@build/oldest/bin/python -m pytest -q $(ENDS)
 
 test-newest: $(STAMP)
+	@mkdir -p build
 	@$(BIN)/python docs/release.py newest > build/newest.txt
 	@$(BIN)/python -m venv --clear build/newest
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --upgrade -r build/newest.txt
