@@ -11,6 +11,7 @@ from polyopt.codegen.blocks import with_blocks
 from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.hoist import hoist
+from polyopt.codegen.lanes import lane_sums, sums_in_lanes
 from polyopt.codegen.leaves import Leaf, isl_tree
 from polyopt.codegen.lookups import look_up
 from polyopt.codegen.loops import (
@@ -294,7 +295,7 @@ class _Generator:
         self.locals, self.vector = around
         mark = self._pragma(loop)
         step = int(c_affine(node.for_get_inc(), inner)[0])
-        return For(
+        made = For(
             iterator,
             start,
             c_affine(node.for_get_cond(), inner)[0],
@@ -305,6 +306,8 @@ class _Generator:
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
         )
+        sums = lane_sums(self.program, loop, self.buffer_names) if mark == "vector" else {}
+        return sums_in_lanes(made, sums, self.all_locals) if sums else made
 
     def _written(self, loop: PlanLoop) -> frozenset[str]:
         """The arrays and buffers that a loop writes to."""

@@ -346,12 +346,17 @@ def _has_room(program: Program, operand: Operand, nest: Nest, full: Set) -> bool
     scratches = {s.name: s for s in program.scratches}
     if operand.buffer in scratches:
         scratch = scratches[operand.buffer]
-        extents = scratch.ordered(scratch.extents)
+        extents, lower = scratch.ordered(scratch.extents), ()
     else:
-        extents = program.scop.array(operand.buffer).extents
+        array = program.scop.array(operand.buffer)
+        extents, lower = array.extents, array.lower
     domain = operand.index[0].get_space().domain()
     where = full.set_tuple_id(domain.get_tuple_id(dim_type.set))
-    for form, steps, extent in zip(operand.index, operand.steps, extents, strict=True):
+    for place, (form, steps, extent) in enumerate(
+        zip(operand.index, operand.steps, extents, strict=True)
+    ):
+        if lower:
+            form = form.sub(lower[place].insert_domain(domain))  # noqa: PLW2901
         reach = [step * (size - 1) for step, size in zip(steps, nest.extents, strict=True)]
         low = form.add(affine_constant(domain, sum(r for r in reach if r < 0)))
         high = form.add(affine_constant(domain, sum(r for r in reach if r > 0)))

@@ -377,7 +377,8 @@ class Lowering:
 def subscript_value(lowering: Lowering, node: c_ast.Node) -> Expr:
     """A subscript: affine, or computed from data.
 
-    Raises ``TypeMismatchError`` for a float, ``NonAffineError`` for sizes and iterators alone.
+    Raises ``TypeMismatchError`` for a float, ``NonAffineError`` for sizes and iterators alone,
+    unless the program says that all subscripts stay within their arrays.
     """
     lowering = replace(lowering, assuming=True)
     expr = lowering.lower(node)
@@ -387,7 +388,8 @@ def subscript_value(lowering: Lowering, node: c_ast.Node) -> Expr:
     form = lowering.form(expr)
     if form is not None:
         return index_of(form)
-    if not loads(expr) and not any(isinstance(part, Local) for part in walk(expr)):
+    known = not loads(expr) and not any(isinstance(part, Local) for part in walk(expr))
+    if known and not lowering.program.inbounds:
         raise lowering.not_affine(node, "this subscript")
     return build.cast(I64, expr)
 
