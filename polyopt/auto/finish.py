@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_proven
-from polyopt.auto.nests import arrange
 from polyopt.auto.lanes import sums_in_lanes
+from polyopt.auto.nests import arrange
 from polyopt.auto.serial import chains_together, rows_together, strips
 from polyopt.auto.threads import parallelize_outer
 

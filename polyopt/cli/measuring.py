@@ -113,9 +113,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
         return
     orders = _named(fusions)
     subjects = [
-        replace(
-            _subjects(name, sizes, suite), fusions=name in orders, reassociate=reassociate
-        )
+        replace(_subjects(name, sizes, suite), fusions=name in orders, reassociate=reassociate)
         for name in programs or members(suite)
     ]
     unknown = [name for name in orders if name not in {what.name for what in subjects}]

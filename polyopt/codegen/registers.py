@@ -367,7 +367,7 @@ def _has_room(program: Program, operand: Operand, nest: Nest, full: Set) -> bool
 
 
 def _full(nest: Nest) -> Set:
-    """``{ [t, k] }`` in which every element takes part that does in any ``k``."""
+    """``{ [t, k] }`` in which every element takes part that does in any ``k``, in one run."""
     start, count = nest.outer + nest.reductions, len(nest.extents)
     times = nest.times
     present = times.project_out(dim_type.set, start, count)
@@ -375,7 +375,23 @@ def _full(nest: Nest) -> Set:
     ever = ever.insert_dims(dim_type.set, nest.outer, nest.reductions)
     wanted = present.insert_dims(dim_type.set, start, count).intersect(ever)
     missing = wanted.subtract(times).project_out(dim_type.set, start, count)
-    return present.subtract(missing).coalesce()
+    full = present.subtract(missing).coalesce()
+    return _in_one_run(full, present.subtract(full), nest.outer)
+
+
+def _in_one_run(full: Set, rest: Set, outer: int) -> Set:
+    """Iterations that no others come between: those after the last that do.
+
+    The others run before the block or after it, and the order of additions has to stay.
+    """
+    if rest.is_empty():
+        return full
+    later = Map.lex_lt(rest.get_space())
+    for level in range(outer):
+        later = later.equate(dim_type.in_, level, dim_type.out, level)
+    earlier = later.reverse()
+    between = rest.intersect(full.apply(later)).intersect(full.apply(earlier))
+    return full if between.is_empty() else full.subtract(between.apply(earlier)).coalesce()
 
 
 def named(form: PwAff, name: str) -> PwAff:

@@ -72,10 +72,14 @@ def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:
     """The copies in a vector loop that update one element all along it, in an order that is
     free; with how the sums of the lanes are joined."""
     found: dict[str, str] = {}
+    if loop.mark != "vector" or not program.reassociated:
+        return found
     for name in loop.copies:
-        statement = program.copies[name].statement
-        known = accumulation(statement) if statement.name in program.reassociated else None
-        if loop.mark == "vector" and known is not None and _stays(program, name, loop):
+        copy = program.copies.get(name)  # parts of register blocks are not copies of the plan
+        if copy is None or copy.statement.name not in program.reassociated:
+            continue
+        known = accumulation(copy.statement)
+        if known is not None and _stays(program, name, loop):
             found[name] = known[0]
     return found
 

@@ -215,9 +215,7 @@ def _parts(poly: Polynomial, shape: Shape) -> list[Polynomial] | None:
     return parts
 
 
-def _unfolded(
-    node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known
-) -> c_ast.Node:
+def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known) -> c_ast.Node:
     if (
         isinstance(node, c_ast.ArrayRef)
         and isinstance(node.name, c_ast.ID)

@@ -355,6 +355,13 @@ class Lowering:
         op, type_ = EXTREMA[name]
         type_ = type_ or promote_c(values[0].type, values[1].type)
         left, right = (self.cast(type_, value) for value in values)
+        if type_.is_float and self.program.inbounds and name.startswith("f"):
+            # C's own take the other operand where one is NaN
+            first, second = (left, right) if op == "min" else (right, left)
+            chosen: Expr = build.compare("lt", first, second)
+            if not isinstance(right, Const):
+                chosen = arith.either(chosen, build.compare("ne", right, right))
+            return build.select(chosen, left, right)
         return self.operate(op, left, right)
 
     def _inline(self, function: Inline, arguments: list[c_ast.Node], node: c_ast.Node) -> Expr:

@@ -235,8 +235,10 @@ class Statements:
         return self._record(variable, index, lowered, plain, self.program.locator.span(node))
 
     def _may_fail(self, value: Expr) -> bool:
-        """Whether a value is only for places its guard lets through: it reads elements that may not be
-        there, or computes what C leaves undefined for some operands."""
+        """Whether a value is only for places that its guard lets through.
+
+        It reads elements that may not be there, or does what C leaves undefined for some operands.
+        """
         return any(
             self._may_miss(node)
             if isinstance(node, Load)

@@ -214,7 +214,7 @@ static void inlined(void)
 /* macros that the generated code has, too */
 #define apart(a, b, c, d) 3
 #define max_i64(a, b) 77
-static void macros(int n, int m, double *p, double *q)
+static void macros(int n, int m, double p[n], double q[m])
 {
 #pragma scop
   for (int i = 0; i < n; i++)
@@ -224,8 +224,21 @@ static void macros(int n, int m, double *p, double *q)
   printf("%d %d\n", apart(1, 2, 3, 4), max_i64(1, 2));
 }
 
+/* a product with a hole in the middle of each sum, whose order of additions has to stay */
+static void hole(int n, double x[n][n], double y[n][n], double z[n][n])
+{
+#pragma scop
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k < n; k++)
+        if (k != j)
+          z[i][j] += x[i][k] * y[k][j];
+#pragma endscop
+}
+
 int main(void)
 {
+  static double x[67][67], y[67][67], z[67][67];
   struct box g = {1, 3, counts};
   struct inner of = {7};
   start(), chain(), show("chain");
@@ -244,5 +257,11 @@ int main(void)
   start(), typed(N, b, c), show("typed apart");
   start(), inlined(), show("inlined");
   start(), macros(N, 20, a, c), show("macros");
+  for (int i = 0; i < 67 * 67; i++)
+    x[i / 67][i % 67] = 1.0 / (1 + i % 13), y[i / 67][i % 67] = 1.0 / (1 + i % 11);
+  hole(67, x, y, z);
+  for (int i = 0; i < 67; i++)
+    for (int j = 0; j < 67; j++)
+      printf("%a\n", z[i][j]);
   return 0;
 }
