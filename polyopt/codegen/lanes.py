@@ -24,24 +24,21 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import PlanLoop
 
 
-def lane_sums(program: Program, loop: PlanLoop, names: Mapping[str, str]) -> Mapping[str, str]:
-    """How lanes are joined, by the C name of what holds a sum along a vector loop.
+def in_lanes(
+    made: For, program: Program, loop: PlanLoop, names: Mapping[str, str], taken: set[str]
+) -> For | Block:
+    """A plan's loop as it was made, with each element that it adds up in a local.
 
-    ``names`` are the C names of arrays and buffers.
+    ``names`` are the C names of arrays and buffers; the new names are added to ``taken``.
     """
-    result: dict[str, str] = {}
-    for copy, operation in sums_in(program, loop).items():
-        array = program.copies[copy].statement.array
-        scratch = program.scratch(copy, array, reading=False)
-        result[names[scratch.name if scratch else array]] = operation
-    return result
-
-
-def sums_in_lanes(loop: For, operations: Mapping[str, str], taken: set[str]) -> For | Block:
-    """The loop with each element that it adds up in a local; ``operations`` say, by the buffer
-    that is written, how lanes are joined. The new names are added to ``taken``."""
-    targets = {a.target: a for a in assigns_in(loop.body) if a.buffer in operations
-               and loop.iterator not in names_in(a.target)}  # fmt: skip
+    if made.mark != "vector":
+        return made
+    operations = _operations(program, loop, names)
+    targets = {
+        a.target: a
+        for a in assigns_in(made.body)
+        if a.buffer in operations and made.iterator not in names_in(a.target)
+    }
     before: list[Assign] = []
     after: list[Assign] = []
     for target, assign in targets.items():
@@ -49,8 +46,17 @@ def sums_in_lanes(loop: For, operations: Mapping[str, str], taken: set[str]) -> 
         taken.add(local)
         before.append(Assign(local, target, type=assign.type, declares=True))
         after.append(Assign(target, local, assign.buffer))
-        body = renamed(loop.body, target, local)
+        body = renamed(made.body, target, local)
         assert isinstance(body, Block)
-        sums = (*loop.sums, (operations[assign.buffer], local))
-        loop = replace(loop, body=body, sums=sums)
-    return Block((*before, loop, *after), scoped=True) if targets else loop
+        made = replace(made, body=body, sums=(*made.sums, (operations[assign.buffer], local)))
+    return Block((*before, made, *after), scoped=True) if targets else made
+
+
+def _operations(program: Program, loop: PlanLoop, names: Mapping[str, str]) -> dict[str, str]:
+    """How lanes are joined, by the C name of what holds a sum along a vector loop."""
+    result: dict[str, str] = {}
+    for copy, operation in sums_in(program, loop).items():
+        array = program.copies[copy].statement.array
+        scratch = program.scratch(copy, array, reading=False)
+        result[names[scratch.name if scratch else array]] = operation
+    return result
