@@ -300,18 +300,18 @@ class _Generator:
         self.locals, self.vector = around
         mark = self._pragma(loop)
         step = int(c_affine(node.for_get_inc(), inner)[0])
-        made = For(
-            iterator,
-            start,
-            c_affine(node.for_get_cond(), inner)[0],
-            step,
+        plain = For(
+            iterator, start,
+            c_affine(node.for_get_cond(), inner)[0], step,
             replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, heap=False))),
             mark,
             -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
-        )
-        return in_lanes(made, self.program, loop, self.buffer_names, self.all_locals)
+        )  # fmt: skip
+        made, sums = in_lanes(plain, self.program, loop, self.buffer_names, self._taken(inner))
+        self.block_locals |= sums
+        return made
 
     def _below(self, node: AstNode, names: dict[str, str]) -> Node:
         """What stands in a loop, or in none."""

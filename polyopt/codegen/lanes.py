@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 def in_lanes(
     made: For, program: Program, loop: PlanLoop, names: Mapping[str, str], taken: set[str]
-) -> For | Block:
-    """A plan's loop as it was made, with each element that it adds up in a local.
+) -> tuple[For | Block, set[str]]:
+    """A plan's loop as it was made, with each element that it adds up in a local, and the locals.
 
-    ``names`` are the C names of arrays and buffers; the new names are added to ``taken``.
+    ``names`` are the C names of arrays and buffers, ``taken`` all that the locals differ from.
     """
+    found = set[str]()
     if made.mark != "vector":
-        return made
+        return made, found
     operations = _operations(program, loop, names)
     targets = {
         a.target: a
@@ -42,14 +43,14 @@ def in_lanes(
     before: list[Assign] = []
     after: list[Assign] = []
     for target, assign in targets.items():
-        local = fresh(f"{assign.buffer}_sum", taken)
-        taken.add(local)
+        local = fresh(f"{assign.buffer}_sum", taken | found)
+        found.add(local)
         before.append(Assign(local, target, type=assign.type, declares=True))
         after.append(Assign(target, local, assign.buffer))
         body = renamed(made.body, target, local)
         assert isinstance(body, Block)
         made = replace(made, body=body, sums=(*made.sums, (operations[assign.buffer], local)))
-    return Block((*before, made, *after), scoped=True) if targets else made
+    return (Block((*before, made, *after), scoped=True) if targets else made), found
 
 
 def _operations(program: Program, loop: PlanLoop, names: Mapping[str, str]) -> dict[str, str]:
