@@ -187,10 +187,10 @@ class _Generator:
         heap = not single and (bytes_ is None or bytes_ > STACK_BYTES)
         return Buffer(self.buffer_names[scratch.name], type_, texts, heap, bytes_)
 
-    def _extents(self, extents: tuple[object, ...]) -> tuple[str, ...]:
+    def _extents(self, extents: tuple[PwAff, ...]) -> tuple[str, ...]:
         scop = self.program.scop
         return tuple(
-            c_extent(_at_least_one(e, scop.context), scop.context, self.params)  # type: ignore[arg-type]
+            c_extent(_at_least_one(e, scop.context), scop.context, self.params)
             for e in extents
         )
 
@@ -490,10 +490,10 @@ def _buffer_names(scratches: Mapping[str, str]) -> list[str]:
     return result
 
 
-def _bytes(extents: tuple[object, ...], element: int) -> int | None:
+def _bytes(extents: tuple[PwAff, ...], element: int) -> int | None:
     total = element
     for extent in extents:
-        number = constant_value(extent)  # type: ignore[arg-type]
+        number = constant_value(extent)
         if number is None:
             return None
         total *= max(number, 1)
