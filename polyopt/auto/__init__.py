@@ -47,6 +47,7 @@ def auto(
     sizes: Mapping[str, int] | None = None,
     tile: bool = True,
     fusion: str = "output",
+    reassociate: bool = False,
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
 
@@ -65,20 +66,24 @@ def auto(
     is then taken whatever it costs: ``"min"``, ``"smart"``, ``"max"``, ``"hybrid"`` (see
     ``Plan.reschedule``).
 
+    With ``reassociate`` floating sums may be added up in any order: they become vector loops, and
+    results differ from the source's by rounding. The proof names them.
+
     Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
     """
     machine = find_target(target) if isinstance(target, str) else target
     start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
+    model = Model(machine, numbers, reassociate=reassociate)
     if fusion != "output":
-        plan = scheduled(start, fusion, Model(machine, numbers), tile=tile)
+        plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
-    plan = _Search(Model(machine, numbers), tile).run(start)
+    plan = _Search(model, tile).run(start)
     if not is_proven(plan):
-        plan = _Search(Model(machine, numbers, cautious=True), tile).run(start)
+        plan = _Search(replace(model, cautious=True), tile).run(start)
     if tile:
-        plan, said = take(lambda p: (reordered(p, start, Model(machine, numbers)), ()), plan)
+        plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
     return replace(plan, checked=True)
 

@@ -26,7 +26,7 @@ from polyopt.bench.markdown import (
 from polyopt.bench.peers.compilers import COMPILERS
 from polyopt.bench.report import speed_ratio
 from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS, members
-from polyopt.bench.variants import OURS
+from polyopt.bench.variants import OURS, REASSOCIATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,6 +66,8 @@ class _Line:
     ours: Row
     theirs: dict[str, Row]
     differ: tuple[str, ...]
+    #: ours where floating sums may be added up in any order
+    free: Row | None = None
 
     def fastest(self, peers: Iterable[str]) -> Row | None:
         """The fastest of these peers."""
@@ -80,13 +82,49 @@ class _Line:
         return fastest.median_ms / self.ours.median_ms
 
 
+_FREED = """\
+Ours keeps the order of floating sums, as the compilers do. *Any order* is the automatic plan that
+need not (`--reassociate`), and the time of the fastest compiler, which keeps the order, over it.
+"""
+
+
+def _freed(lines: Sequence[_Line]) -> Iterator[str]:
+    """The section of plans whose sums are added up in any order, where they were measured."""
+    if not any(line.free for line in lines):
+        return
+    columns = [
+        ("kernel", "left"), ("threads", "right"), ("ours ms", "right"), ("any order ms", "right"),
+        ("fastest / ours", "right"), ("fastest / any order", "right"),
+    ]  # fmt: skip
+    rows = [
+        [line.ours.kernel, str(line.ours.threads), time_text(line.ours), time_text(line.free),
+         _number(line.ratio(COMPILERS)), _number(_free_ratio(line))]
+        for line in lines
+        if line.free is not None
+    ]  # fmt: skip
+    for count in _counts(lines):
+        mine = [x for x in lines if x.ours.threads == count and x.free is not None]
+        both = ([x.ratio(COMPILERS) for x in mine], [_free_ratio(x) for x in mine])
+        means = (mean_text([r for r in group if r is not None], len(mine)) for group in both)
+        rows.append(["**geometric mean**", str(count), NONE, NONE, *means])
+    yield from ("## Sums in any order", _FREED, table(columns, rows))
+
+
+def _free_ratio(line: _Line) -> float | None:
+    fastest = line.fastest(COMPILERS)
+    if fastest is None or line.free is None:
+        return None
+    return fastest.median_ms / line.free.median_ms
+
+
 def _lines(run: Times) -> list[_Line]:
     lines: list[_Line] = []
     for ours in (row for row in run.rows if row.variant == OURS):
         beside = [r for r in run.rows if (r.kernel, r.threads) == (ours.kernel, ours.threads)]
         theirs = {r.variant: r for r in beside if r.variant in run.peers and r.agrees}
         differ = tuple(dict.fromkeys(r.variant for r in beside if not r.agrees))
-        lines.append(_Line(ours, theirs, differ))
+        free = next((r for r in beside if r.variant == REASSOCIATED and r.agrees), None)
+        lines.append(_Line(ours, theirs, differ, free))
     return lines
 
 
@@ -103,6 +141,7 @@ def affine_page(run: Times, making: Making) -> Page:
         table(_GOAL_COLUMNS, list(_goals(lines))),
         "## Kernels",
         table(_columns(run), [*(_cells(run, line) for line in lines), *_means(run, lines)]),
+        *_freed(lines),
         *filter(None, [fusion_section(run.rows)]),
         "## Not measured, or not the same",
         listed(gaps(run, _differing(lines)))

@@ -65,6 +65,11 @@ threads_option = click.option(
     default="",
     help="Also measure isl's orders (min, smart, max, hybrid) of these programs: 2mm,gemver.",
 )
+@click.option(
+    "--reassociate",
+    is_flag=True,
+    help="Also measure plans whose floating sums may be added up in any order.",
+)
 @click.option("--repeat", "-n", type=click.IntRange(min=1), help="Rounds; default: as time allows.")
 @click.option(
     "--seconds",
@@ -84,6 +89,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
     repeat: int | None,
     seconds: float,
     *,
+    reassociate: bool,
     installed: bool,
     compile_time: bool,
     sweep: bool,
@@ -110,8 +116,8 @@ def bench(  # noqa: PLR0913  (an argument per option)
     counts = parse_threads(threads)
     others, missing = _peers(peers, installed=installed)
     if suite == NN:
-        if fusions or sizes:
-            msg = "--fusions and --size are for programs; networks have sizes of their own"
+        if fusions or sizes or reassociate:
+            msg = "--fusions, --reassociate and --size are for programs, not for networks"
             raise InvalidOptionError(msg, hint="leave them out with --suite nn")
         limits, notes = machine(), list[str]()
         rows = _networks(programs, limits, counts, others, repeat, seconds, notes)
@@ -119,7 +125,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
         return
     orders = _named(fusions)
     subjects = [
-        replace(_subjects(name, sizes, suite), fusions=name in orders)
+        replace(_subjects(name, sizes, suite), fusions=name in orders, reassociate=reassociate)
         for name in programs or members(suite)
     ]
     unknown = [name for name in orders if name not in {what.name for what in subjects}]
