@@ -16,6 +16,7 @@ from polyopt.runtime.arrays import aligned_copy, empty
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from polyopt.graph.ir import Array, Graph, Value
     from polyopt.graph.kernels import GroupKernel, Options
@@ -58,7 +59,7 @@ class Model:
             Step(group, kernel, _arguments(group, kernel))
             for group, kernel in zip(grouping.groups, kernels, strict=True)
         )
-        self._constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
+        self.constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
         self._lock = Lock()
 
     # -- where tensors are ----------------------------------------------------------------------
@@ -71,6 +72,10 @@ class Model:
             if get_operator(node.op).is_view:
                 roots[node.name] = roots[node.inputs[0]]
         return roots
+
+    def root(self, name: str) -> str:
+        """The tensor whose memory a tensor has: its own, or through views another's."""
+        return self._roots[name]
 
     @cached_property
     def arena(self) -> Arena:
@@ -94,8 +99,8 @@ class Model:
     def _place(self, name: str, given: Mapping[str, Array]) -> Array:
         """The memory of a tensor, in its own shape."""
         root, value = self._roots[name], self.graph.values[name]
-        if root in self._constants:
-            return self._constants[root].reshape(value.shape)
+        if root in self.constants:
+            return self.constants[root].reshape(value.shape)
         if root in given:
             return given[root].reshape(value.shape)
         start = self.arena.offsets[root]
@@ -173,6 +178,19 @@ class Model:
         given = self._named(args, named) or random_inputs(self.graph)
         with self._lock:
             return profile(self, self._given(given), threads=threads, runs=runs, limit_ms=limit_ms)
+
+    def export(self, directory: Path | str) -> Path:
+        """Write the network as C that needs nothing else: ``make run`` there checks and times it.
+
+        Each kernel's C, one function ``int net(weights, memory, in0, ..., out0, ..., threads)``
+        with its header, ``weights.bin``, random inputs with the outputs of the plain network
+        (``check.bin``), a ``main.c``, and a Makefile, which also makes a shared library.
+
+        Raises ``InvalidOptionError`` when the directory cannot be written.
+        """
+        from polyopt.graph.export import export_model
+
+        return export_model(self, directory)
 
     @property
     def calls(self) -> tuple[BoundKernel, ...]:

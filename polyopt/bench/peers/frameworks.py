@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polyopt.bench.peers.call import needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import numpy as np
 
 #: peer -> the module that it is imported by
 FRAMEWORKS = {
@@ -24,9 +24,11 @@ FRAMEWORKS = {
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A network in a framework: a call by number of threads, and the seconds it took to make."""
+    """A network in a framework: a call by number of threads, what it gave, and the seconds that it
+    took to make."""
 
     call: Callable[[int], object]
+    result: np.ndarray[Any, Any]
     seconds: float
 
 
@@ -42,8 +44,11 @@ def form(
     start = perf_counter()
     make = {"onnxruntime": _onnxruntime, "openvino": _openvino}.get(peer)
     call = make(module, proto, x, threads) if make else _torch(module, proto, x, peer)
-    call(threads[0])
-    return Made(call, perf_counter() - start)
+    result = np.array(call(threads[0]))
+    taken = perf_counter() - start
+    for count in threads[1:]:
+        call(count)  # what it makes for each number of threads, it makes now
+    return Made(call, result, taken)
 
 
 def _onnxruntime(
@@ -79,19 +84,24 @@ def _openvino(
         settings = {"INFERENCE_NUM_THREADS": str(count), "PERFORMANCE_HINT": "LATENCY",
                     "INFERENCE_PRECISION_HINT": "f32"}  # fmt: skip
         requests[count] = core.compile_model(model, "CPU", settings).create_infer_request()
-    return lambda count: next(iter(requests[count].infer([x]).values()))
+    shared = {"share_inputs": True, "share_outputs": True}
+    return lambda count: next(iter(requests[count].infer([x], **shared).values()))
 
 
 def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callable[[int], object]:  # noqa: ANN401
-    """The nodes in order, as functions of torch; compiled for ``inductor``."""
+    """The nodes in order, as functions of torch; compiled for ``inductor``, weights frozen."""
     from onnx.numpy_helper import to_array
 
-    weights = {w.name: torch.from_numpy(to_array(w).copy()) for w in proto.graph.initializer}
     functional = torch.nn.functional
 
     class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            for weight in proto.graph.initializer:
+                self.register_buffer(weight.name, torch.from_numpy(to_array(weight).copy()))
+
         def forward(self, given: Any) -> Any:  # noqa: ANN401
-            known = {**weights, "input": given}
+            known = {**dict(self.named_buffers()), "input": given}
             for node in proto.graph.node:
                 args = [known[name] for name in node.input]
                 options = {a.name: a.ints or a.i for a in node.attribute}
@@ -100,6 +110,8 @@ def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callab
 
     net: Any = Net().eval()
     if peer == "inductor":
+        torch._dynamo.reset()  # noqa: SLF001 - forget the network before
+        torch._inductor.config.freezing = True  # noqa: SLF001 - folds weights, as ours does
         net = torch.compile(net)
     tensor = torch.from_numpy(x)
 

@@ -164,7 +164,7 @@ class _Blocker:
             beta = np.float32(cast("float", options.get("beta", 1.0)))
             bias = np.broadcast_to(self.graph.constants[node.inputs[2]] * beta, (count,))
             inputs.append(self._constant(node, 2, self._lanes(bias)))
-        made = self.new.node(self.new.fresh(f"{node.name}_blocked"), "conv_blocked", inputs,
+        made = self.new.node(self.new.fresh(f"{node.name}_blocked"), "gemm_blocked", inputs,
                              strides=(1,), pads=(0, 0), dilations=(1,))  # fmt: skip
         filled = count + -count % self.lanes
         last = self.new.fresh(f"{node.name}_filled") if filled != count else node.name

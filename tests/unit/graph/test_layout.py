@@ -125,7 +125,7 @@ def test_products_with_constants_are_packed(net, transposed):
     n.add("y", "gemm", "x", n.const("w", *shape), n.const("b", 10), alpha=0.5, beta=2.0,
           trans_b=transposed)  # fmt: skip
     after = checked(n.graph("y"))
-    assert ops(after) == ["reshape", "conv_blocked", "reshape", "slice"]
+    assert ops(after) == ["reshape", "gemm_blocked", "reshape", "slice"]
 
 
 def test_products_of_many_rows_stay_matrices(net):
