@@ -45,10 +45,10 @@ of a subject get the same ONNX model (torch the same layers with the same weight
 input, and take turns within one run; each framework has a process of its own, which is stopped
 while others are timed. *Ours* is `po.compile_model(net)(x)`: the copies of input and output into
 blocks of channels and back are part of it. *In blocks* is the kernel with the convolution alone, in
-its own layout. *Unfused* is ours with a kernel for each operator. Inductor has its weights frozen,
-which lets it fold them. A ratio is their time over ours: above 1 ours is the faster. *Of the limit*
-is the share that ours reaches of what measured bandwidth and multiply-adds allow. `~` marks times
-that stayed spread out although measured again.
+its own layout. *Unfused* is ours with a kernel for each operator. Inductor has its weights frozen
+where it can do that, which lets it fold them. A ratio is their time over ours: above 1 ours is the
+faster. *Of the limit* is the share that ours reaches of what measured bandwidth and multiply-adds
+allow. `~` marks times that stayed spread out although measured again.
 """
 _NAMES = """\
 Convolutions are named by channels, results, rows, kernel and stride; depthwise and separable ones

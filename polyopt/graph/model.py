@@ -111,7 +111,7 @@ class Model:
 
     @cached_property
     def _bound(self) -> tuple[tuple[BoundKernel, tuple[tuple[str, str], ...]], ...]:
-        """Each step's call, and which of its arguments are inputs of the model."""
+        """Each step's call, and which of its arguments the caller gives or gets."""
         stand_in = {v.name: empty(v.shape, np.dtype(v.dtype.numpy_name)) for v in self.graph.inputs}
         calls: list[tuple[BoundKernel, tuple[tuple[str, str], ...]]] = []
         for step in self.steps:
@@ -122,7 +122,7 @@ class Model:
             fed = tuple(
                 (array, self._roots[name])
                 for array, name in step.arguments.items()
-                if self._roots[name] in stand_in
+                if self._roots[name] in stand_in or self._roots[name] in self._results
             )
             calls.append((step.kernel.kernel.bind(**cast("dict[str, Any]", arrays)), fed))
         return tuple(calls)
@@ -138,18 +138,35 @@ class Model:
     def run(self, inputs: Mapping[str, object], threads: int | None = None) -> tuple[Array, ...]:
         """The outputs as a tuple, from inputs by name. Raises ``ArgumentError``."""
         given = self._given(inputs)
+        made = {root: empty(v.shape, np.dtype(v.dtype.numpy_name))
+                for root, v in self._results.items()}  # fmt: skip
+        places = {**given, **made}
         with self._lock:
-            self.prepare(given, threads)
+            self.prepare(places, threads)
             for call, _ in self._bound:
                 call()
-            return tuple(self._place(name, given).copy() for name in self.graph.outputs)
+            found = [self._place(name, places) for name in self.graph.outputs]
+        fresh = [self._roots[name] for name in self.graph.outputs]
+        return tuple(
+            place if root in made and root not in fresh[:number] else place.copy()
+            for number, (place, root) in enumerate(zip(found, fresh, strict=True))
+        )
+
+    @cached_property
+    def _results(self) -> Mapping[str, Value]:
+        """Computed tensors that are outputs: steps write them where the caller gets them."""
+        roots = dict.fromkeys(self._roots[name] for name in self.graph.outputs)
+        return {name: self.graph.values[name] for name in roots if name in self.arena.offsets}
 
     def prepare(self, given: Mapping[str, Array], threads: int | None) -> None:
-        """Let the steps read these inputs and use so many threads."""
+        """Let the steps read these inputs and use so many threads.
+
+        Outputs among ``given`` are written there, others into the arena.
+        """
         for (call, fed), step in zip(self._bound, self.steps, strict=True):
             call.set_threads(step.kernel.kernel.thread_count(threads))
             for array, name in fed:
-                call.replace(array, given[name].ctypes.data)
+                call.replace(array, self._place(name, given).ctypes.data)
 
     def explain(self, *, counterfactuals: bool = True) -> NetworkExplanation:
         """Why the nodes are fused as they are: see ``explain_network``."""

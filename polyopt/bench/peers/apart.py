@@ -72,6 +72,7 @@ class Apart:
             msg = f"the process of {self.peer} ended"
             raise PolyoptError(msg) from None
         os.kill(pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # until it has stopped
         if not fine:
             raise PolyoptError(str(answer))
         return answer

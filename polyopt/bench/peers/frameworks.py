@@ -57,12 +57,11 @@ def _onnxruntime(
     x: np.ndarray[Any, Any],
     threads: Sequence[int],
 ) -> Callable[[int], object]:
-    """A session for each number of threads, whose threads sleep between calls."""
+    """A session for each number of threads."""
     sessions: dict[int, Any] = {}
     for count in threads:
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = count, 1
-        options.add_session_config_entry("session.force_spinning_stop", "1")
         sessions[count] = ort.InferenceSession(
             proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
@@ -89,10 +88,17 @@ def _openvino(
 
 
 def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callable[[int], object]:  # noqa: ANN401
-    """The nodes in order, as functions of torch; compiled for ``inductor``, weights frozen."""
+    """The nodes in order, as functions of torch; compiled for ``inductor``, weights frozen where
+    it can do that."""
     from onnx.numpy_helper import to_array
 
     functional = torch.nn.functional
+    # in Python's own types: Dynamo does not trace through others, and would compile node by node
+    steps = [
+        (node.op_type, list(node.input), node.output[0],
+         {a.name: list(a.ints) or a.i for a in node.attribute})
+        for node in proto.graph.node
+    ]  # fmt: skip
 
     class Net(torch.nn.Module):
         def __init__(self) -> None:
@@ -102,19 +108,30 @@ def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callab
 
         def forward(self, given: Any) -> Any:  # noqa: ANN401
             known = {**dict(self.named_buffers()), "input": given}
-            for node in proto.graph.node:
-                args = [known[name] for name in node.input]
-                options = {a.name: a.ints or a.i for a in node.attribute}
-                known[node.output[0]] = _applied(functional, node.op_type, args, options)
+            for op, inputs, output, options in steps:
+                args = [known[name] for name in inputs]
+                known[output] = _applied(functional, op, args, options)
             return known["output"]
 
-    net: Any = Net().eval()
-    if peer == "inductor":
-        torch._dynamo.reset()  # noqa: SLF001 - forget the network before
-        torch._inductor.config.freezing = True  # noqa: SLF001 - folds weights, as ours does
-        net = torch.compile(net)
-    tensor = torch.from_numpy(x)
+    plain, tensor = Net().eval(), torch.from_numpy(x)
+    if peer != "inductor":
+        return _call(torch, plain, tensor)
+    frozen = _call(torch, _compiled(torch, plain, freezing=True), tensor)
+    try:
+        frozen(1)
+    except RuntimeError:  # torch 2.13 cannot freeze every network
+        return _call(torch, _compiled(torch, plain, freezing=False), tensor)
+    return frozen
 
+
+def _compiled(torch: Any, net: Any, *, freezing: bool) -> Any:  # noqa: ANN401
+    """The network through Inductor; with ``freezing`` it folds weights, as ours does."""
+    torch._dynamo.reset()  # noqa: SLF001 - forget the network before
+    torch._inductor.config.freezing = freezing  # noqa: SLF001
+    return torch.compile(net)
+
+
+def _call(torch: Any, net: Any, tensor: Any) -> Callable[[int], object]:  # noqa: ANN401
     def call(count: int) -> object:
         torch.set_num_threads(count)
         with torch.no_grad():
