@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -172,19 +173,24 @@ def _networks(
     notes: list[str],
 ) -> list[Row]:
     """The rows of layers and networks; what did not run goes into ``notes`` and to stderr."""
-    from polyopt.bench.nn import SUBJECTS, bench_network
+    from polyopt.bench.nn import bench_network, matching
+    from polyopt.bench.peers.apart import Apart
 
     def note(said: str) -> None:
         notes.append(said)
         click.echo(f"note: {said}", err=True)
 
-    return [
-        row
-        for name in names or SUBJECTS
-        for row in bench_network(
-            name, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds, note=note
-        )
-    ]
+    rows: list[Row] = []
+    subjects = matching(names)
+    with ExitStack() as processes, progress("networks") as told:
+        others = [processes.enter_context(Apart(peer)) for peer in peers]
+        for number, name in enumerate(subjects):
+            told(number, len(subjects))
+            rows += bench_network(
+                name, limits, threads=counts, peers=others, rounds=rounds, seconds=seconds,
+                note=note,
+            )  # fmt: skip
+    return rows
 
 
 def _print_rows(limits: Machine, rows: list[Row]) -> None:
