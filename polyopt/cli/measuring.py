@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,11 @@ threads_option = click.option(
     default="",
     help="Also measure isl's orders (min, smart, max, hybrid) of these programs: 2mm,gemver.",
 )
+@click.option(
+    "--reassociate",
+    is_flag=True,
+    help="Also measure plans whose floating sums may be added up in any order.",
+)
 @click.option("--repeat", "-n", type=click.IntRange(min=1), help="Rounds; default: as time allows.")
 @click.option(
     "--seconds",
@@ -84,6 +90,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
     repeat: int | None,
     seconds: float,
     *,
+    reassociate: bool,
     installed: bool,
     compile_time: bool,
     sweep: bool,
@@ -110,8 +117,8 @@ def bench(  # noqa: PLR0913  (an argument per option)
     counts = parse_threads(threads)
     others, missing = _peers(peers, installed=installed)
     if suite == NN:
-        if fusions or sizes:
-            msg = "--fusions and --size are for programs; networks have sizes of their own"
+        if fusions or sizes or reassociate:
+            msg = "--fusions, --reassociate and --size are for programs, not for networks"
             raise InvalidOptionError(msg, hint="leave them out with --suite nn")
         limits, notes = machine(), list[str]()
         rows = _networks(programs, limits, counts, others, repeat, seconds, notes)
@@ -119,7 +126,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
         return
     orders = _named(fusions)
     subjects = [
-        replace(_subjects(name, sizes, suite), fusions=name in orders)
+        replace(_subjects(name, sizes, suite), fusions=name in orders, reassociate=reassociate)
         for name in programs or members(suite)
     ]
     unknown = [name for name in orders if name not in {what.name for what in subjects}]
@@ -166,19 +173,24 @@ def _networks(
     notes: list[str],
 ) -> list[Row]:
     """The rows of layers and networks; what did not run goes into ``notes`` and to stderr."""
-    from polyopt.bench.nn import SUBJECTS, bench_network
+    from polyopt.bench.nn import bench_network, matching
+    from polyopt.bench.peers.apart import Apart
 
     def note(said: str) -> None:
         notes.append(said)
         click.echo(f"note: {said}", err=True)
 
-    return [
-        row
-        for name in names or SUBJECTS
-        for row in bench_network(
-            name, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds, note=note
-        )
-    ]
+    rows: list[Row] = []
+    subjects = matching(names)
+    with ExitStack() as processes, progress("networks") as told:
+        others = [processes.enter_context(Apart(peer)) for peer in peers]
+        for number, name in enumerate(subjects):
+            told(number, len(subjects))
+            rows += bench_network(
+                name, limits, threads=counts, peers=others, rounds=rounds, seconds=seconds,
+                note=note,
+            )  # fmt: skip
+    return rows
 
 
 def _print_rows(limits: Machine, rows: list[Row]) -> None:

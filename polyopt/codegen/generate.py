@@ -12,6 +12,7 @@ from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.common import in_common, repeated
 from polyopt.codegen.hoist import hoist
+from polyopt.codegen.lanes import in_lanes
 from polyopt.codegen.leaves import Leaf, children, is_loop, isl_tree, users
 from polyopt.codegen.lookups import look_up
 from polyopt.codegen.loops import (
@@ -191,8 +192,7 @@ class _Generator:
     def _extents(self, extents: tuple[PwAff, ...]) -> tuple[str, ...]:
         scop = self.program.scop
         return tuple(
-            c_extent(_at_least_one(e, scop.context), scop.context, self.params)
-            for e in extents
+            c_extent(_at_least_one(e, scop.context), scop.context, self.params) for e in extents
         )
 
     def _home(self, scratch: Scratch) -> str:
@@ -288,7 +288,6 @@ class _Generator:
         loop = marks[-1]
         isl_name = node.for_get_iterator().get_id().get_name()
         start = c_affine(node.for_get_init(), names)[0]
-        local = self._buffers_at(loop.name, heap=False)
         if node.for_is_degenerate():
             inner = {**names, isl_name: operand(start)}
             body = _block(self._below(node.for_get_body(), inner))
@@ -302,17 +301,18 @@ class _Generator:
         self.locals, self.vector = around
         mark = self._pragma(loop)
         step = int(c_affine(node.for_get_inc(), inner)[0])
-        return For(
-            iterator,
-            start,
-            c_affine(node.for_get_cond(), inner)[0],
-            step,
-            replace(body, buffers=(*body.buffers, *local)),
+        plain = For(
+            iterator, start,
+            c_affine(node.for_get_cond(), inner)[0], step,
+            replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, heap=False))),
             mark,
             -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
-        )
+        )  # fmt: skip
+        made, sums = in_lanes(plain, self.program, loop, self.buffer_names, self._taken(inner))
+        self.block_locals |= sums
+        return made
 
     def _below(self, node: AstNode, names: dict[str, str]) -> Node:
         """What stands in a loop, or in none."""

@@ -126,6 +126,8 @@ class For:
     #: heap buffers that each thread of a parallel loop needs one of
     private: tuple[Buffer, ...] = ()
     comment: str = ""
+    #: (operation, local) of sums that each lane of a vector loop has its own of
+    sums: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
