@@ -190,8 +190,7 @@ class _Generator:
     def _extents(self, extents: tuple[PwAff, ...]) -> tuple[str, ...]:
         scop = self.program.scop
         return tuple(
-            c_extent(_at_least_one(e, scop.context), scop.context, self.params)
-            for e in extents
+            c_extent(_at_least_one(e, scop.context), scop.context, self.params) for e in extents
         )
 
     def _home(self, scratch: Scratch) -> str:
