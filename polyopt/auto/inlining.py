@@ -17,8 +17,8 @@ from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Load, loads
-from polyopt.isl import dim_type
+from polyopt.ir.expr import Affine, Inside, Load, loads, walk
+from polyopt.isl import PwMultiAff, dim_type
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         added = (evaluations - 1) * own - evaluations * LOAD - STORE
         if any(_is_serial(scop.statement(name), taps) for name, taps in hosts.items()):
             added += (LANES - 1) * own  # there it would run an element at a time
+        elif any(_is_gathered(statement, scop.statement(n), taps) for n, taps in hosts.items()):
+            added += (LANES - 1) * own  # as its loads would
         numbers = {"evaluations per element": evaluations, "operations": own, "added": added}
         if added > WORTH or max(grown.values()) > LARGEST:
             reason = "repeating it costs more than storing it"
@@ -111,6 +113,31 @@ def _is_serial(host: Statement, taps: list[Map]) -> bool:
         if walked and not walked & target:
             return True
     return False
+
+
+def _is_gathered(statement: Statement, host: Statement, taps: list[Map]) -> bool:
+    """Whether a host in vectors would load every other element, or fewer, and under a condition
+    that differs within a vector: no load of whole vectors does that."""
+    last = len(statement.iterators) - 1
+    masked = any(
+        isinstance(node, Inside) and node.where.involves_dims(dim_type.set, last, 1)
+        for node in walk(statement.value)
+    )
+    if not masked or not host.index:
+        return False
+    lanes = [
+        k
+        for k in range(len(host.iterators))
+        if host.index[-1].form.involves_dims(dim_type.in_, k, 1)
+    ]
+    return any(_moved(tap, k) > 1 for tap in taps for k in lanes)
+
+
+def _moved(tap: Map, dim: int) -> int:
+    """By how many elements the contiguous dimension of what is read moves with a loop."""
+    places = PwMultiAff.from_map(tap).get_pw_aff(tap.dim(dim_type.out) - 1)
+    moved = [aff.get_coefficient_val(dim_type.in_, dim) for _, aff in places.get_pieces()]
+    return max((abs(v.to_python()) for v in moved if v.is_int()), default=0)
 
 
 def _looks_up_narrow(host: Statement) -> bool:

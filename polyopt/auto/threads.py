@@ -7,10 +7,13 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
+from polyopt.auto.contractions import step
 from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, refusal
-from polyopt.auto.work import work
+from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
+from polyopt.ir.expr import loads
+from polyopt.isl import dim_type
 from polyopt.transform.find import path_to
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, prefix_map
@@ -18,6 +21,8 @@ from polyopt.transform.tree import PlanLoop, prefix_map
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from polyopt.ir.scop import Statement
+    from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
     from polyopt.transform.tree import Tree
@@ -113,7 +118,22 @@ def _share(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
         copy, path = program.copies[name], program.places[name].loops
         entries = count(prefix_map(copy, path[:level]).range(), sizes)
         each = max(1.0, work(copy.statement.value))
-        if any(around.mark == "vector" for around in path):
+        vector = next((around for around in path if around.mark == "vector"), None)
+        if vector is not None:
             each /= VECTOR // copy.statement.value.type.bytes
+            each += LOAD * _strided(copy.statement, vector.values[name])
         total += count(copy.domain, sizes) * each / max(1, entries)
     return total
+
+
+def _strided(statement: Statement, lane: PwAff) -> int:
+    """How many operands a vector collects element by element: neighbours of a loop that lie apart
+    in memory."""
+    moving = [k for k in range(len(statement.iterators)) if lane.involves_dims(dim_type.in_, k, 1)]
+    places = [load.index for load in loads(statement.value)]
+    return sum(
+        any(step(i, k) != 0 for i in index[:-1] for k in moving)
+        or any(step(index[-1], k) not in {-1, 0, 1} for k in moving)
+        for index in places
+        if index
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from polyopt.bench.chart import Bar, Group, bar_chart
 from polyopt.bench.fusions import fusion_section
+from polyopt.bench.lines import differing, lines_of, thread_counts
 from polyopt.bench.markdown import (
     NONE,
     Page,
@@ -24,13 +24,13 @@ from polyopt.bench.markdown import (
     where,
 )
 from polyopt.bench.peers.compilers import COMPILERS
-from polyopt.bench.report import speed_ratio
 from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS, members
-from polyopt.bench.variants import OURS, REASSOCIATED
+from polyopt.bench.variants import REASSOCIATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from polyopt.bench.lines import Line
     from polyopt.bench.markdown import Making
     from polyopt.bench.reading import Times
     from polyopt.bench.runner import Row
@@ -59,78 +59,9 @@ def is_affine(run: Times) -> bool:
     return bool(run.rows) and all(row.suite == AFFINE for row in run.rows)
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A kernel on a number of threads; theirs are the rows whose results agree, by peer."""
-
-    ours: Row
-    theirs: dict[str, Row]
-    differ: tuple[str, ...]
-    #: ours where floating sums may be added up in any order
-    free: Row | None = None
-
-    def fastest(self, peers: Iterable[str]) -> Row | None:
-        """The fastest of these peers."""
-        found = [self.theirs[p] for p in peers if p in self.theirs]
-        return min(found, key=lambda row: row.median_ms, default=None)
-
-    def ratio(self, peers: Iterable[str]) -> float | None:
-        """The time of the fastest of these peers over ours."""
-        fastest = self.fastest(peers)
-        if fastest is None or not self.ours.agrees:
-            return None
-        return fastest.median_ms / self.ours.median_ms
-
-
-_FREED = """\
-Ours keeps the order of floating sums, as the compilers do. *Any order* is the automatic plan that
-need not (`--reassociate`), and the time of the fastest compiler, which keeps the order, over it.
-"""
-
-
-def _freed(lines: Sequence[_Line]) -> Iterator[str]:
-    """The section of plans whose sums are added up in any order, where they were measured."""
-    if not any(line.free for line in lines):
-        return
-    columns = [
-        ("kernel", "left"), ("threads", "right"), ("ours ms", "right"), ("any order ms", "right"),
-        ("fastest / ours", "right"), ("fastest / any order", "right"),
-    ]  # fmt: skip
-    rows = [
-        [line.ours.kernel, str(line.ours.threads), time_text(line.ours), time_text(line.free),
-         _number(line.ratio(COMPILERS)), _number(_free_ratio(line))]
-        for line in lines
-        if line.free is not None
-    ]  # fmt: skip
-    for count in _counts(lines):
-        mine = [x for x in lines if x.ours.threads == count and x.free is not None]
-        both = ([x.ratio(COMPILERS) for x in mine], [_free_ratio(x) for x in mine])
-        means = (mean_text([r for r in group if r is not None], len(mine)) for group in both)
-        rows.append(["**geometric mean**", str(count), NONE, NONE, *means])
-    yield from ("## Sums in any order", _FREED, table(columns, rows))
-
-
-def _free_ratio(line: _Line) -> float | None:
-    fastest = line.fastest(COMPILERS)
-    if fastest is None or line.free is None:
-        return None
-    return fastest.median_ms / line.free.median_ms
-
-
-def _lines(run: Times) -> list[_Line]:
-    lines: list[_Line] = []
-    for ours in (row for row in run.rows if row.variant == OURS):
-        beside = [r for r in run.rows if (r.kernel, r.threads) == (ours.kernel, ours.threads)]
-        theirs = {r.variant: r for r in beside if r.variant in run.peers and r.agrees}
-        differ = tuple(dict.fromkeys(r.variant for r in beside if not r.agrees))
-        free = next((r for r in beside if r.variant == REASSOCIATED and r.agrees), None)
-        lines.append(_Line(ours, theirs, differ, free))
-    return lines
-
-
 def affine_page(run: Times, making: Making) -> Page:
     """The page: goals, kernels, what is missing, how it was measured."""
-    lines = _lines(run)
+    lines = lines_of(run)
     noisy = sum(row.noisy for row in run.rows)
     parts = [
         "# Affine kernels beside compilers",
@@ -144,7 +75,7 @@ def affine_page(run: Times, making: Making) -> Page:
         *_freed(lines),
         *filter(None, [fusion_section(run.rows)]),
         "## Not measured, or not the same",
-        listed(gaps(run, _differing(lines)))
+        listed(gaps(run, differing(lines)))
         or "Nothing: all that was asked for ran, and all results agree.",
         "## Where and how",
         f"{noisy} of {len(run.rows)} times stayed spread out although measured again.",
@@ -154,7 +85,7 @@ def affine_page(run: Times, making: Making) -> Page:
     return Page(joined(parts), _chart(lines))
 
 
-def _share_of_suite(lines: Iterable[_Line]) -> Iterator[str]:
+def _share_of_suite(lines: Iterable[Line]) -> Iterator[str]:
     """What to know where the suite was not measured whole."""
     measured = {line.ours.kernel for line in lines}
     rest = [name for name in members(AFFINE) if name not in measured]
@@ -165,8 +96,37 @@ def _share_of_suite(lines: Iterable[_Line]) -> Iterator[str]:
         )
 
 
-def _differing(lines: Iterable[_Line]) -> Iterator[str]:
-    return (f"{form} of {line.ours.kernel}" for line in lines for form in line.differ)
+_FREED = """\
+Ours keeps the order of floating sums, as the compilers do. *Any order* is the automatic plan that
+need not (`--reassociate`), and the time of the fastest compiler, which keeps the order, over it.
+"""
+
+
+def _freed(lines: Sequence[Line]) -> Iterator[str]:
+    """The section of plans whose sums are added up in any order, where they were measured."""
+    freed = [(line, line.forms[REASSOCIATED]) for line in lines if REASSOCIATED in line.forms]
+    if not freed:
+        return
+    columns = [
+        ("kernel", "left"), ("threads", "right"), ("ours ms", "right"), ("any order ms", "right"),
+        ("fastest / ours", "right"), ("fastest / any order", "right"),
+    ]  # fmt: skip
+    rows = [
+        [line.ours.kernel, str(line.ours.threads), time_text(line.ours), time_text(free),
+         _number(line.ratio(COMPILERS)), _number(_free_ratio(line, free))]
+        for line, free in freed
+    ]  # fmt: skip
+    for count in thread_counts(lines):
+        mine = [(x, free) for x, free in freed if x.ours.threads == count]
+        both = ([x.ratio(COMPILERS) for x, _ in mine], [_free_ratio(*pair) for pair in mine])
+        means = (mean_text([r for r in group if r is not None], len(mine)) for group in both)
+        rows.append(["**geometric mean**", str(count), NONE, NONE, *means])
+    yield from ("## Sums in any order", _FREED, table(columns, rows))
+
+
+def _free_ratio(line: Line, free: Row) -> float | None:
+    fastest = line.fastest(COMPILERS)
+    return None if fastest is None else fastest.median_ms / free.median_ms
 
 
 # -- goals ------------------------------------------------------------------------------------
@@ -177,9 +137,11 @@ _GOAL_COLUMNS = (
 )  # fmt: skip
 
 
-def _goals(lines: Sequence[_Line]) -> Iterator[list[str]]:
+def _goals(lines: Sequence[Line]) -> Iterator[list[str]]:
     every = tuple(COMPILERS)
-    all_of = {count: [x for x in lines if x.ours.threads == count] for count in _counts(lines)}
+    all_of = {
+        count: [x for x in lines if x.ours.threads == count] for count in thread_counts(lines)
+    }
     for count, goals in ((2, (2.0, 4.0)), (1, (1.3, 2.5))):
         for peers, goal in zip((every, _PLAIN), goals, strict=True):
             yield _goal("all, geometric mean", peers, count, goal, all_of.get(count, []), _mean_of)
@@ -204,7 +166,7 @@ def _goal(
     peers: tuple[str, ...],
     threads: int,
     goal: float,
-    lines: Sequence[_Line],
+    lines: Sequence[Line],
     taken: Callable[[dict[str, float]], tuple[float, str]],
 ) -> list[str]:
     """A row; what is compared is told by ``taken``, from the ratios by kernel."""
@@ -242,11 +204,11 @@ def _title(peer: str) -> str:
     return _TITLES.get(peer, peer)
 
 
-def _cells(run: Times, line: _Line) -> list[str]:
-    fastest = line.fastest(COMPILERS)
+def _cells(run: Times, line: Line) -> list[str]:
+    spread = line.spread(COMPILERS)
     ratio = NONE
-    if fastest is not None and line.ours.agrees:
-        low, middle, high = speed_ratio(line.ours, fastest)
+    if spread is not None:
+        low, middle, high = spread
         ratio = f"{middle:.2f} ({low:.2f}-{high:.2f})"
     return [
         line.ours.kernel,
@@ -266,8 +228,8 @@ def _number(value: float | None) -> str:
     return NONE if value is None else f"{value:.2f}"
 
 
-def _means(run: Times, lines: Sequence[_Line]) -> Iterator[list[str]]:
-    for count in _counts(lines):
+def _means(run: Times, lines: Sequence[Line]) -> Iterator[list[str]]:
+    for count in thread_counts(lines):
         mine = [line for line in lines if line.ours.threads == count]
         groups = [
             [r for line in mine if (r := line.ratio(peers)) is not None]
@@ -278,15 +240,11 @@ def _means(run: Times, lines: Sequence[_Line]) -> Iterator[list[str]]:
         yield ["**geometric mean**", str(count), *times, *means, NONE, NONE, NONE]
 
 
-def _counts(lines: Iterable[_Line]) -> list[int]:
-    return sorted({line.ours.threads for line in lines})
-
-
 # -- the picture ------------------------------------------------------------------------------
 
 
-def _chart(lines: Sequence[_Line]) -> str:
-    counts = _counts(lines)
+def _chart(lines: Sequence[Line]) -> str:
+    counts = thread_counts(lines)
     at = {(line.ours.kernel, line.ours.threads): line for line in lines}
     names = dict.fromkeys(line.ours.kernel for line in lines)
     groups = [Group(n, tuple(_bar(at.get((n, c))) for c in counts)) for n in names]
@@ -305,11 +263,11 @@ def _chart(lines: Sequence[_Line]) -> str:
     )
 
 
-def _bar(line: _Line | None) -> Bar | str:
-    fastest = line.fastest(COMPILERS) if line is not None else None
-    if line is None or fastest is None:
+def _bar(line: Line | None) -> Bar | str:
+    if line is None or line.fastest(COMPILERS) is None:
         return "not measured"
-    if not line.ours.agrees:
+    spread = line.spread(COMPILERS)
+    if spread is None:
         return "results differ"
-    low, middle, high = speed_ratio(line.ours, fastest)
+    low, middle, high = spread
     return Bar(middle, low, high)

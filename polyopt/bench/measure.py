@@ -46,10 +46,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Subject:
-    """A call to time, and what has to be put back before it."""
+    """A call to time, and what has to be put back before it.
+
+    What runs in another process brings its own ``sample``: as ``timed``, from repeats and warmth.
+    """
 
     call: Callable[[], object]
     restore: Callable[[], object] | None = None
+    sample: Callable[[int, bool], float] | None = None
 
 
 def alternate(
@@ -95,15 +99,17 @@ class _Sampling:
 
         What changes its own input is timed call by call.
         """
-        taken = _timed(subject, 1, warm=False)
+        taken = timed(subject, 1, warm=False)
         if taken < _LONG_S:
-            taken = _timed(subject, 1, warm=False)
+            taken = timed(subject, 1, warm=False)
         several = max(1, min(1000, round(_SAMPLE_S / max(taken, 1e-7))))
         return cls(1 if subject.restore else several, taken < _LONG_S)
 
 
-def _timed(subject: Subject, repeats: int, *, warm: bool = True) -> float:
+def timed(subject: Subject, repeats: int, *, warm: bool = True) -> float:
     """Seconds a call, after one that warms the caches up."""
+    if subject.sample is not None:
+        return subject.sample(repeats, warm)
     call = subject.call
     time.sleep(_SETTLING_S)
     if warm:
@@ -135,7 +141,7 @@ def _attempt(
     ):
         for name, subject in subjects.items():
             how = plans[name]
-            times[name].append(_timed(subject, how.repeats, warm=how.warm) * 1e3)
+            times[name].append(timed(subject, how.repeats, warm=how.warm) * 1e3)
         count += 1
     return {name: summary(values) for name, values in times.items()}
 

@@ -8,6 +8,7 @@ kernel with the convolution alone, in its own layout.
 
 from __future__ import annotations
 
+import fnmatch
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -17,7 +18,6 @@ import numpy as np
 
 from polyopt.bench.measure import Subject, alternate
 from polyopt.bench.networks import Network, resnet50
-from polyopt.bench.peers.frameworks import form
 from polyopt.bench.runner import Row
 from polyopt.bench.suites import NN
 from polyopt.bench.variants import OURS, UNFUSED
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from polyopt.bench.machine import Machine
+    from polyopt.bench.peers.apart import Apart
     from polyopt.graph.model import Model
 
 BLOCKED = f"{OURS}-blocked"
@@ -94,16 +95,32 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
     "stem_pool": partial(_pooled, stem=True),
     "bn_relu_pool": partial(_pooled, stem=False),
     "resnet50": resnet50,
+    "resnet50_batch8": partial(resnet50, batch=8),
 }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """Something to time: by number of threads, its call, and what it took to make."""
+    """Something to time: by number of threads, and what it took to make."""
 
-    call: Callable[[int], object]
+    subject: Callable[[int], Subject]
     agrees: bool
     compile_s: float = 0.0
+
+
+def matching(names: Sequence[str]) -> tuple[str, ...]:
+    """Subjects by name or pattern (``depthwise*``), in their order; all without names.
+
+    Raises ``UnknownNameError`` for one that fits none.
+    """
+    found: set[str] = set()
+    for name in names or ("*",):
+        fitting = fnmatch.filter(SUBJECTS, name)
+        if not fitting:
+            msg = f"no subject of networks is called {name!r}"
+            raise UnknownNameError(msg, hint="there are: " + ", ".join(SUBJECTS))
+        found.update(fitting)
+    return tuple(name for name in SUBJECTS if name in found)
 
 
 def bench_network(
@@ -111,18 +128,17 @@ def bench_network(
     machine: Machine,
     *,
     threads: Sequence[int],
-    peers: Sequence[str] = (),
+    peers: Sequence[Apart] = (),
     rounds: int | None = None,
     seconds: float = 1.0,
     note: Callable[[str], object] | None = None,
 ) -> Iterator[Row]:
-    """Rows of one subject. ``note`` is told which peers did not run it, and why.
+    """Rows of one subject, beside frameworks in processes of their own.
 
-    Raises ``UnknownNameError``, and what compiling a model raises.
+    ``note`` is told which of them did not run it, and why.
+
+    Raises ``KeyError`` for a name that is none of ``SUBJECTS``, and what compiling a model raises.
     """
-    if name not in SUBJECTS:
-        msg = f"no subject of networks is called {name!r}"
-        raise UnknownNameError(msg, hint="there are: " + ", ".join(SUBJECTS))
     proto = SUBJECTS[name]()
     start = perf_counter()
     ours = compile_model(proto)
@@ -132,24 +148,24 @@ def bench_network(
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     expected = np.asarray(unfused(x))
     forms = {
-        OURS: _Form(partial(_called, ours, x), _agrees(ours(x), expected), taken),
-        UNFUSED: _Form(partial(_called, unfused, x), agrees=True),
+        OURS: _Form(_own(ours, x), _agrees(ours(x), expected), taken),
+        UNFUSED: _Form(_own(unfused, x), agrees=True),
     }
     for peer in peers:
         try:
-            made = form(peer, proto, x, threads)
-        except (PolyoptError, ImportError, RuntimeError, NotImplementedError) as error:
+            made = peer.make(proto.SerializeToString(), x, threads)
+        except PolyoptError as error:
             if note is not None:
-                note(f"{peer} of {name}: {str(error).splitlines()[0]}")
+                note(f"{peer.peer} of {name}: {error}")
             continue
-        forms[peer] = _Form(made.call, _agrees(made.call(threads[0]), expected), made.seconds)
+        forms[peer.peer] = _Form(peer.subject, _agrees(made.result, expected), made.seconds)
     for count in threads:
         _prepare(ours, x, count)
         alone = _convolution_alone(ours)
-        subjects = {v: Subject(partial(f.call, count)) for v, f in forms.items()}
+        subjects = {v: f.subject(count) for v, f in forms.items()}
         samples = alternate(subjects, seconds=seconds, rounds=rounds)
         if alone is not None:
-            forms[BLOCKED] = _Form(lambda _: None, forms[OURS].agrees)
+            forms[BLOCKED] = _Form(forms[OURS].subject, forms[OURS].agrees)
             _prepare(ours, x, count)
             samples |= alternate({BLOCKED: Subject(alone)}, seconds=seconds, rounds=rounds)
         flops = sum(row.operations for row in ours.profile(runs=1).rows)
@@ -164,8 +180,8 @@ def bench_network(
             )  # fmt: skip
 
 
-def _called(model: Model, x: np.ndarray[Any, Any], threads: int) -> object:
-    return model(x, threads=threads)
+def _own(model: Model, x: np.ndarray[Any, Any]) -> Callable[[int], Subject]:
+    return lambda threads: Subject(lambda: model(x, threads=threads))
 
 
 def _prepare(model: Model, x: np.ndarray[Any, Any], threads: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,11 @@ threads_option = click.option(
     help="Measure what compiling takes: plan, proof, C; by default of --suite images.",
 )
 @click.option(
+    "--sweep",
+    is_flag=True,
+    help="Measure the automatic plan in a grid of tile sizes, beside the model's estimate.",
+)
+@click.option(
     "--fusions",
     metavar="NAMES",
     default="",
@@ -87,6 +93,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
     reassociate: bool,
     installed: bool,
     compile_time: bool,
+    sweep: bool,
     as_json: bool,
 ) -> None:
     """Measure PROGRAMS (default: all kernels): automatic plan, unfused form, expert's recipe.
@@ -98,6 +105,12 @@ def bench(  # noqa: PLR0913  (an argument per option)
     from polyopt.bench.suites import IMAGES, KERNELS, NN, members
 
     suite = suite or (IMAGES if compile_time else KERNELS)
+    if sweep:
+        _refuse_with_sweep({"--peers": peers, "--fusions": fusions, "--suite nn": suite == NN,
+                            "--compile-time": compile_time, "--installed": installed})  # fmt: skip
+        subjects = [_subjects(name, sizes, suite) for name in programs or members(suite)]
+        _sweeps(subjects, parse_threads(threads), repeat, seconds, as_json=as_json)
+        return
     if compile_time:
         _compile_times([_subjects(n, sizes, suite) for n in programs or members(suite)], as_json)
         return
@@ -160,19 +173,24 @@ def _networks(
     notes: list[str],
 ) -> list[Row]:
     """The rows of layers and networks; what did not run goes into ``notes`` and to stderr."""
-    from polyopt.bench.nn import SUBJECTS, bench_network
+    from polyopt.bench.nn import bench_network, matching
+    from polyopt.bench.peers.apart import Apart
 
     def note(said: str) -> None:
         notes.append(said)
         click.echo(f"note: {said}", err=True)
 
-    return [
-        row
-        for name in names or SUBJECTS
-        for row in bench_network(
-            name, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds, note=note
-        )
-    ]
+    rows: list[Row] = []
+    subjects = matching(names)
+    with ExitStack() as processes, progress("networks") as told:
+        others = [processes.enter_context(Apart(peer)) for peer in peers]
+        for number, name in enumerate(subjects):
+            told(number, len(subjects))
+            rows += bench_network(
+                name, limits, threads=counts, peers=others, rounds=rounds, seconds=seconds,
+                note=note,
+            )  # fmt: skip
+    return rows
 
 
 def _print_rows(limits: Machine, rows: list[Row]) -> None:
@@ -241,6 +259,41 @@ def _compile_times(subjects: list[Subjects], as_json: bool) -> None:  # noqa: FB
         text("paper: the whole compile flow of Zhao and Di (MICRO 2020), on their machine")
     text("\nchains of 3 x 3 boxes:")
     print_table(compiling.CHAIN_COLUMNS, list(compiling.chain_table(chains)))
+
+
+def _refuse_with_sweep(given: dict[str, object]) -> None:
+    """Raise ``InvalidOptionError`` where something was asked for that a sweep does not measure."""
+    other = next((name for name, value in given.items() if value), None)
+    if other is not None:
+        msg = f"--sweep measures tile sizes of the automatic plan, not {other}"
+        raise InvalidOptionError(msg, hint="leave one of the two out")
+
+
+def _sweeps(
+    subjects: list[Subjects],
+    counts: tuple[int, ...],
+    rounds: int | None,
+    seconds: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Print tile sizes with their estimates and times."""
+    from polyopt.bench import sweep
+    from polyopt.bench.compiling import about, machine_facts
+
+    found: list[sweep.Sweep] = []
+    for what in subjects:
+        with progress(what.name) as told:
+            found += sweep.sweep(
+                what, threads=counts, seconds=seconds, rounds=rounds, report=told
+            )  # fmt: skip
+    if as_json:
+        print_json({**_conditions(), **machine_facts(), "sweeps": [s.as_dict() for s in found]})
+        return
+    text(about())
+    for one in found:
+        text(f"\n{one.summary()}")
+        print_table(sweep.HEADINGS, list(sweep.table(one)))
 
 
 def _subjects(name: str, sizes: tuple[str, ...], suite: str) -> Subjects:

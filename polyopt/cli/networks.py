@@ -117,15 +117,40 @@ def write_page(
     """What ``report`` does for a network. Raises ``InvalidOptionError`` for options that are about
     single programs."""
     from polyopt.cli.networkpage import network_page
-    from polyopt.graph import DEFAULT_PASSES, compile_model, load_onnx, run_passes
+    from polyopt.graph import compile_model, default_passes, load_onnx, run_passes
 
     _refuse_plans(choice)
     with progress("report"):
-        report = run_passes(load_onnx(program, sizes=network_sizes(sizes)), DEFAULT_PASSES)
+        graph = load_onnx(program, sizes=network_sizes(sizes))
+        report = run_passes(graph, default_passes(choice.target))
         model = compile_model(report.graph, passes=(), target=choice.target)
         page = network_page(model, report, model.profile() if measured else None)
     write_file(target, page)
     click.echo(f"wrote {target}", err=True)
+
+
+def emit_network(
+    program: str, choice: PlanChoice, sizes: Sequence[str], folder: str | None, *, as_json: bool
+) -> None:
+    """What ``emit`` does for a network: a folder with its C, weights and ``main``.
+
+    Raises ``InvalidOptionError`` without a folder, and for options that are about single programs.
+    """
+    from polyopt.graph import compile_model
+
+    _refuse_plans(choice)
+    if folder is None or folder == "-":
+        msg = "a network is written as a folder: its kernels, weights and a main"
+        raise InvalidOptionError(msg, hint=f"emit {program} -o FOLDER")
+    with progress(f"kernels of {program}"):
+        model = compile_model(program, sizes=network_sizes(sizes), target=choice.target)
+    with progress("C"):
+        made = model.export(folder)
+    files = sorted(path.name for path in made.iterdir())
+    if as_json:
+        print_json({"network": model.name, "folder": folder, "files": files})
+    else:
+        click.echo(f"wrote {len(files)} files into {folder}: make -C {folder} run", err=True)
 
 
 def _refuse_plans(choice: PlanChoice) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from polyopt.cli.networks import emit_network, is_network
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
 from polyopt.cli.output import print_json, write_file
 from polyopt.cli.program import load_program, named_numbers, parse_sizes
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 @size_option
 @c_options
 @rewriting_options
-@click.option("--output", "-o", metavar="FILE", help="Write there instead of printing.")
+@click.option(
+    "--output", "-o", metavar="FILE", help="Write there instead of printing; networks: a folder."
+)
 @json_option
 def emit(
     program: str,
@@ -43,6 +46,9 @@ def emit(
 
     A C file that marks regions with #pragma scop and #pragma endscop is printed whole, with the
     regions optimised in place: polyopt emit file.c -o fast.c
+
+    An ONNX file becomes a folder with its kernels, weights, a main that checks and times, and a
+    Makefile: polyopt emit net.onnx -o net
     """
     if is_marked_file(program):
         explain = asked.pop("explain", False)
@@ -50,6 +56,9 @@ def emit(
         emit_rewritten(program, choice, options, output, explain=explain, as_json=as_json)
         return
     _refuse(program, asked, defines, includes)
+    if is_network(program):
+        emit_network(program, choice, sizes, output, as_json=as_json)
+        return
     found = load_program(program)
     plan = choice.plan(found, parse_sizes(sizes, found))
     with progress("C"):

@@ -37,6 +37,7 @@ from polyopt.codegen.program import (
     c_prototype,
     signature_of,
 )
+from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.unused import without_unused
@@ -174,7 +175,7 @@ class _Generator:
         return [a for a in self.program.scop.arrays if a.role == "temp" and a.name in used]
 
     def _temp(self, array: Array) -> Buffer:
-        texts = self._extents(array.extents)
+        texts = self._extents(with_padded_rows(array.extents, array.type.bytes))
         bytes_ = _bytes(array.extents, array.type.bytes)
         heap = bool(texts) and (bytes_ is None or bytes_ > STACK_BYTES)
         return Buffer(self.buffer_names[array.name], array.type, texts, heap, bytes_)
@@ -183,7 +184,8 @@ class _Generator:
         type_ = self.arrays[scratch.array].type
         bytes_ = _bytes(scratch.extents, type_.bytes)
         single = all(constant_value(e) == 1 for e in scratch.extents)
-        texts = () if single else self._extents(scratch.ordered(scratch.extents))
+        extents = with_padded_rows(scratch.ordered(scratch.extents), type_.bytes)
+        texts = () if single else self._extents(extents)
         heap = not single and (bytes_ is None or bytes_ > STACK_BYTES)
         return Buffer(self.buffer_names[scratch.name], type_, texts, heap, bytes_)
 

@@ -41,15 +41,15 @@ def plan_memory(lifetimes: Sequence[Lifetime]) -> Arena:
     placed: list[tuple[int, Lifetime]] = []
     for tensor in sorted(lifetimes, key=lambda t: (-t.bytes, t.first, t.name)):
         taken = sorted(
-            (start, start + _rounded(other.bytes))
+            (start, start + aligned(other.bytes))
             for start, other in placed
             if tensor.first <= other.last and other.first <= tensor.last
         )
-        placed.append((_first_gap(taken, _rounded(tensor.bytes)), tensor))
+        placed.append((_first_gap(taken, aligned(tensor.bytes)), tensor))
     return Arena(
         {tensor.name: start for start, tensor in placed},
-        max((start + _rounded(tensor.bytes) for start, tensor in placed), default=0),
-        sum(_rounded(tensor.bytes) for tensor in lifetimes),
+        max((start + aligned(tensor.bytes) for start, tensor in placed), default=0),
+        sum(aligned(tensor.bytes) for tensor in lifetimes),
     )
 
 
@@ -63,5 +63,6 @@ def _first_gap(taken: Sequence[tuple[int, int]], size: int) -> int:
     return place
 
 
-def _rounded(size: int) -> int:
+def aligned(size: int) -> int:
+    """The next multiple of ``ALIGNMENT``."""
     return -(-size // ALIGNMENT) * ALIGNMENT

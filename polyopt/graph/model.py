@@ -16,6 +16,7 @@ from polyopt.runtime.arrays import aligned_copy, empty
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from polyopt.graph.ir import Array, Graph, Value
     from polyopt.graph.kernels import GroupKernel, Options
@@ -58,7 +59,7 @@ class Model:
             Step(group, kernel, _arguments(group, kernel))
             for group, kernel in zip(grouping.groups, kernels, strict=True)
         )
-        self._constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
+        self.constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
         self._lock = Lock()
 
     # -- where tensors are ----------------------------------------------------------------------
@@ -71,6 +72,10 @@ class Model:
             if get_operator(node.op).is_view:
                 roots[node.name] = roots[node.inputs[0]]
         return roots
+
+    def root(self, name: str) -> str:
+        """The tensor whose memory a tensor has: its own, or through views another's."""
+        return self._roots[name]
 
     @cached_property
     def arena(self) -> Arena:
@@ -94,8 +99,8 @@ class Model:
     def _place(self, name: str, given: Mapping[str, Array]) -> Array:
         """The memory of a tensor, in its own shape."""
         root, value = self._roots[name], self.graph.values[name]
-        if root in self._constants:
-            return self._constants[root].reshape(value.shape)
+        if root in self.constants:
+            return self.constants[root].reshape(value.shape)
         if root in given:
             return given[root].reshape(value.shape)
         start = self.arena.offsets[root]
@@ -106,7 +111,7 @@ class Model:
 
     @cached_property
     def _bound(self) -> tuple[tuple[BoundKernel, tuple[tuple[str, str], ...]], ...]:
-        """Each step's call, and which of its arguments are inputs of the model."""
+        """Each step's call, and which of its arguments the caller gives or gets."""
         stand_in = {v.name: empty(v.shape, np.dtype(v.dtype.numpy_name)) for v in self.graph.inputs}
         calls: list[tuple[BoundKernel, tuple[tuple[str, str], ...]]] = []
         for step in self.steps:
@@ -117,7 +122,7 @@ class Model:
             fed = tuple(
                 (array, self._roots[name])
                 for array, name in step.arguments.items()
-                if self._roots[name] in stand_in
+                if self._roots[name] in stand_in or self._roots[name] in self._results
             )
             calls.append((step.kernel.kernel.bind(**cast("dict[str, Any]", arrays)), fed))
         return tuple(calls)
@@ -133,18 +138,35 @@ class Model:
     def run(self, inputs: Mapping[str, object], threads: int | None = None) -> tuple[Array, ...]:
         """The outputs as a tuple, from inputs by name. Raises ``ArgumentError``."""
         given = self._given(inputs)
+        made = {root: empty(v.shape, np.dtype(v.dtype.numpy_name))
+                for root, v in self._results.items()}  # fmt: skip
+        places = {**given, **made}
         with self._lock:
-            self.prepare(given, threads)
+            self.prepare(places, threads)
             for call, _ in self._bound:
                 call()
-            return tuple(self._place(name, given).copy() for name in self.graph.outputs)
+            found = [self._place(name, places) for name in self.graph.outputs]
+        fresh = [self._roots[name] for name in self.graph.outputs]
+        return tuple(
+            place if root in made and root not in fresh[:number] else place.copy()
+            for number, (place, root) in enumerate(zip(found, fresh, strict=True))
+        )
+
+    @cached_property
+    def _results(self) -> Mapping[str, Value]:
+        """Computed tensors that are outputs: steps write them where the caller gets them."""
+        roots = dict.fromkeys(self._roots[name] for name in self.graph.outputs)
+        return {name: self.graph.values[name] for name in roots if name in self.arena.offsets}
 
     def prepare(self, given: Mapping[str, Array], threads: int | None) -> None:
-        """Let the steps read these inputs and use so many threads."""
+        """Let the steps read these inputs and use so many threads.
+
+        Outputs among ``given`` are written there, others into the arena.
+        """
         for (call, fed), step in zip(self._bound, self.steps, strict=True):
             call.set_threads(step.kernel.kernel.thread_count(threads))
             for array, name in fed:
-                call.replace(array, given[name].ctypes.data)
+                call.replace(array, self._place(name, given).ctypes.data)
 
     def explain(self, *, counterfactuals: bool = True) -> NetworkExplanation:
         """Why the nodes are fused as they are: see ``explain_network``."""
@@ -173,6 +195,19 @@ class Model:
         given = self._named(args, named) or random_inputs(self.graph)
         with self._lock:
             return profile(self, self._given(given), threads=threads, runs=runs, limit_ms=limit_ms)
+
+    def export(self, directory: Path | str) -> Path:
+        """Write the network as C that needs nothing else: ``make run`` there checks and times it.
+
+        Each kernel's C, one function ``int net(weights, memory, in0, ..., out0, ..., threads)``
+        with its header, ``weights.bin``, random inputs with the outputs of the plain network
+        (``check.bin``), a ``main.c``, and a Makefile, which also makes a shared library.
+
+        Raises ``InvalidOptionError`` when the directory cannot be written.
+        """
+        from polyopt.graph.export import export_model
+
+        return export_model(self, directory)
 
     @property
     def calls(self) -> tuple[BoundKernel, ...]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.frontend.stages import Border, Input, Stage, Term
-    from polyopt.graph.ir import Attribute, Value
+    from polyopt.graph.ir import Attribute, Node, Value
     from polyopt.ir.types import ScalarType
     from polyopt.transform.plan import Plan
 
@@ -106,7 +106,8 @@ class Operator:
     """An operator: its name, stages, rule, and maybe a schedule of its own.
 
     ``is_view`` says that the result holds the first operand's elements in the same order, so
-    that no kernel has to run.
+    that no kernel has to run. ``form_of`` is the operator that this is a form of, such as its
+    computation in another layout: who names that one means this one as well.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Operator:
     rule: Rule
     schedule: Schedule | None = None
     is_view: bool = False
+    form_of: str = ""
 
     @property
     def signature(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -159,13 +161,15 @@ def operator(
     result: Rule | None = None,
     schedule: Schedule | None = None,
     is_view: bool = False,
+    form_of: str = "",
     replace: bool = False,
 ) -> Callable[[Build], Operator]:
     """Register a function as an operator: ``(make, *operands, **attributes) -> Tensor``.
 
     ``result`` gets the operands' ``Value`` and the attributes, and gives the result's shape and
     type; without it they are those of the first operand. ``schedule`` takes the unfused ``Plan``
-    of the operator's program and returns another; without it ``po.auto`` chooses.
+    of the operator's program and returns another; without it ``po.auto`` chooses. ``form_of`` is
+    an operator whose computation this is in another form.
 
     Raises ``InvalidOptionError`` where the name is taken, unless ``replace`` is set.
     """
@@ -177,7 +181,7 @@ def operator(
         raise InvalidOptionError(msg)
 
     def register(build: Build) -> Operator:
-        made = Operator(name, build, result or like_first, schedule, is_view)
+        made = Operator(name, build, result or like_first, schedule, is_view, form_of)
         _OPERATORS[name] = made
         return made
 
@@ -200,6 +204,11 @@ def get_operator(name: str) -> Operator:
         msg = f"there is no operator {name!r}"
         raise InvalidOptionError(msg, hint=f"did you mean {' or '.join(near)}?" if near else "")
     return found
+
+
+def called(node: Node) -> frozenset[str]:
+    """All that a node is called: its tensor, its operator, and what that is a form of."""
+    return frozenset({node.name, node.op, get_operator(node.op).form_of}) - {""}
 
 
 def supported() -> tuple[str, ...]:

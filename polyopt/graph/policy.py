@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
 from polyopt.graph.lower import group_of
-from polyopt.graph.operators import get_operator
+from polyopt.graph.operators import called, get_operator
 from polyopt.graph.patterns import Pattern, patterns
 
 if TYPE_CHECKING:
@@ -36,14 +36,16 @@ _LARGEST_REGION = 8
 
 @dataclass(frozen=True)
 class Fusion:
-    """What may be fused. Nodes are named by their tensor or by their operator.
+    """What may be fused. Nodes are named by their tensor, their operator, or the operator that it
+    is a form of: ``conv`` is ``conv_blocked`` as well.
 
     ``level`` is ``off``, ``pointwise`` (elements at the same place), ``windows`` (pooling,
     depthwise convolutions, whole reductions, and 1 x 1 convolutions of what is no convolution;
     but no windows that read an element of a convolution more than ``_MOST_READS`` times) or
     ``all``. A node in ``exclude`` is a
     group of its own; one in ``include`` may join whatever its pattern; with ``operators`` only
-    nodes of these operators may join. ``most_scratch_bytes`` is what a group's kernel may take
+    nodes of these operators may join. Operators with a schedule of their own stay alone.
+    ``most_scratch_bytes`` is what a group's kernel may take
     per thread beside its tensors; one that takes more is cut in two.
     """
 
@@ -102,7 +104,7 @@ def choose_groups(
 
 
 def _check_names(graph: Graph, policy: Fusion) -> None:
-    known = {node.name for node in graph.nodes} | {node.op for node in graph.nodes}
+    known = {name for node in graph.nodes for name in called(node)}
     for name in (*policy.include, *policy.exclude):
         if name not in known:
             msg = f"{graph.name} has no node and no operator {name!r}"
@@ -149,13 +151,15 @@ class _Chooser:
         """Why a node may not join its producer; "" where it may."""
         policy = self.policy
         for name in (node.name, producer):
-            named = {name, self.graph.makers[name].op}
-            if named & set(policy.exclude):
+            if called(self.graph.makers[name]) & set(policy.exclude):
                 return f"{name} is excluded by the policy"
+            if get_operator(self.graph.makers[name].op).schedule is not None:
+                op = self.graph.makers[name].op
+                return f"{op} brings a schedule of its own, which is for it alone"
         if self.home[node.name] != node.name:
             return "the node joined another producer"
-        included = {node.name, node.op} & set(policy.include)
-        if policy.operators is not None and node.op not in policy.operators:
+        included = called(node) & set(policy.include)
+        if policy.operators is not None and not called(node) & set(policy.operators):
             return f"the policy does not list {node.op}"
         if not included and (reason := self._by_pattern(producer, pattern)):
             return reason
@@ -214,10 +218,11 @@ class _Chooser:
 
     def _may_join(self, node: Node, inside: set[str]) -> bool:
         """Whether policy and level would let a node into a group with those that it reads."""
-        policy, own = self.policy, {node.name, node.op}
-        if get_operator(node.op).is_view or own & set(policy.exclude):
+        policy, own = self.policy, called(node)
+        operator = get_operator(node.op)
+        if operator.is_view or operator.schedule is not None or own & set(policy.exclude):
             return False
-        if policy.operators is not None and node.op not in policy.operators:
+        if policy.operators is not None and not own & set(policy.operators):
             return False
         found = patterns(self.graph, node)
         included = bool(own & set(policy.include))

@@ -16,7 +16,7 @@ from polyopt.errors import InvalidOptionError
 from polyopt.runtime.samples import LARGE, choose_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.codegen.program import Argument, CProgram
     from polyopt.runtime.kernel import Kernel
@@ -36,19 +36,29 @@ def export(kernel: Kernel, directory: Path | str, given: Mapping[str, int]) -> P
         msg = f"{kernel.name} was compiled without a reference program"
         raise InvalidOptionError(msg)
     sizes = choose_sizes(kernel, given, LARGE)
-    files = exported_files(kernel, kernel.built.reference, sizes)
-    target = Path(directory)
+    return write_directory(Path(directory), exported_files(kernel, kernel.built.reference, sizes))
+
+
+def write_directory(target: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files, by name: all, or none. Raises ``InvalidOptionError``."""
     try:
         target.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=target) as made:
-            for name, text in files.items():
-                Path(made, name).write_text(text, encoding="utf-8")
+            for name, content in files.items():
+                raw = content if isinstance(content, bytes) else content.encode()
+                Path(made, name).write_bytes(raw)
             for name in files:
                 shutil.move(os.fspath(Path(made, name)), target / name)
     except OSError as error:
         msg = f"{target} cannot be written: {error.strerror}"
         raise InvalidOptionError(msg) from None
     return target
+
+
+def makefile_flags(commands: Iterable[Sequence[str]]) -> str:
+    """The flags of several compilations, each once; a Makefile finds out about OpenMP itself."""
+    every = dict.fromkeys(flag for flags in commands for flag in flags)
+    return " ".join(flag for flag in every if flag != "-fopenmp")
 
 
 def exported_files(kernel: Kernel, reference: CProgram, sizes: Mapping[str, int]) -> dict[str, str]:
@@ -63,9 +73,8 @@ def exported_files(kernel: Kernel, reference: CProgram, sizes: Mapping[str, int]
         f"/* The same function, unscheduled. */\n{renamed.sub(other, reference.prototype)};\n\n"
         "#endif\n"
     )
-    flags = [f for f in kernel.built.flags if f != "-fopenmp"]
-    extra = [f for f in reference.flags if f not in flags]
-    makefile = _template("Makefile").substitute(name=name, flags=" ".join([*flags, *extra]))
+    flags = makefile_flags([kernel.built.flags, reference.flags])
+    makefile = _template("Makefile").substitute(name=name, flags=flags)
     return {
         f"{name}.c": program.source,
         f"{name}.h": header,

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polyopt.bench.peers.call import needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import numpy as np
 
 #: peer -> the module that it is imported by
 FRAMEWORKS = {
@@ -24,9 +24,11 @@ FRAMEWORKS = {
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A network in a framework: a call by number of threads, and the seconds it took to make."""
+    """A network in a framework: a call by number of threads, what it gave, and the seconds that it
+    took to make."""
 
     call: Callable[[int], object]
+    result: np.ndarray[Any, Any]
     seconds: float
 
 
@@ -42,8 +44,11 @@ def form(
     start = perf_counter()
     make = {"onnxruntime": _onnxruntime, "openvino": _openvino}.get(peer)
     call = make(module, proto, x, threads) if make else _torch(module, proto, x, peer)
-    call(threads[0])
-    return Made(call, perf_counter() - start)
+    result = np.array(call(threads[0]))
+    taken = perf_counter() - start
+    for count in threads[1:]:
+        call(count)  # what it makes for each number of threads, it makes now
+    return Made(call, result, taken)
 
 
 def _onnxruntime(
@@ -52,12 +57,11 @@ def _onnxruntime(
     x: np.ndarray[Any, Any],
     threads: Sequence[int],
 ) -> Callable[[int], object]:
-    """A session for each number of threads, whose threads sleep between calls."""
+    """A session for each number of threads."""
     sessions: dict[int, Any] = {}
     for count in threads:
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = count, 1
-        options.add_session_config_entry("session.force_spinning_stop", "1")
         sessions[count] = ort.InferenceSession(
             proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
@@ -79,30 +83,55 @@ def _openvino(
         settings = {"INFERENCE_NUM_THREADS": str(count), "PERFORMANCE_HINT": "LATENCY",
                     "INFERENCE_PRECISION_HINT": "f32"}  # fmt: skip
         requests[count] = core.compile_model(model, "CPU", settings).create_infer_request()
-    return lambda count: next(iter(requests[count].infer([x]).values()))
+    shared = {"share_inputs": True, "share_outputs": True}
+    return lambda count: next(iter(requests[count].infer([x], **shared).values()))
 
 
 def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callable[[int], object]:  # noqa: ANN401
-    """The nodes in order, as functions of torch; compiled for ``inductor``."""
+    """The nodes in order, as functions of torch; compiled for ``inductor``, weights frozen where
+    it can do that."""
     from onnx.numpy_helper import to_array
 
-    weights = {w.name: torch.from_numpy(to_array(w).copy()) for w in proto.graph.initializer}
     functional = torch.nn.functional
+    # in Python's own types: Dynamo does not trace through others, and would compile node by node
+    steps = [
+        (node.op_type, list(node.input), node.output[0],
+         {a.name: list(a.ints) or a.i for a in node.attribute})
+        for node in proto.graph.node
+    ]  # fmt: skip
 
     class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            for weight in proto.graph.initializer:
+                self.register_buffer(weight.name, torch.from_numpy(to_array(weight).copy()))
+
         def forward(self, given: Any) -> Any:  # noqa: ANN401
-            known = {**weights, "input": given}
-            for node in proto.graph.node:
-                args = [known[name] for name in node.input]
-                options = {a.name: a.ints or a.i for a in node.attribute}
-                known[node.output[0]] = _applied(functional, node.op_type, args, options)
+            known = {**dict(self.named_buffers()), "input": given}
+            for op, inputs, output, options in steps:
+                args = [known[name] for name in inputs]
+                known[output] = _applied(functional, op, args, options)
             return known["output"]
 
-    net: Any = Net().eval()
-    if peer == "inductor":
-        net = torch.compile(net)
-    tensor = torch.from_numpy(x)
+    plain, tensor = Net().eval(), torch.from_numpy(x)
+    if peer != "inductor":
+        return _call(torch, plain, tensor)
+    frozen = _call(torch, _compiled(torch, plain, freezing=True), tensor)
+    try:
+        frozen(1)
+    except RuntimeError:  # torch 2.13 cannot freeze every network
+        return _call(torch, _compiled(torch, plain, freezing=False), tensor)
+    return frozen
 
+
+def _compiled(torch: Any, net: Any, *, freezing: bool) -> Any:  # noqa: ANN401
+    """The network through Inductor; with ``freezing`` it folds weights, as ours does."""
+    torch._dynamo.reset()  # noqa: SLF001 - forget the network before
+    torch._inductor.config.freezing = freezing  # noqa: SLF001
+    return torch.compile(net)
+
+
+def _call(torch: Any, net: Any, tensor: Any) -> Callable[[int], object]:  # noqa: ANN401
     def call(count: int) -> object:
         torch.set_num_threads(count)
         with torch.no_grad():

@@ -45,7 +45,7 @@ def _conv_rule(
     return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
 
 
-@operator("conv_blocked", result=_conv_rule)
+@operator("conv_blocked", result=_conv_rule, form_of="conv")
 def conv_blocked(
     make: Maker,
     x: Tensor,
@@ -104,7 +104,11 @@ def _depthwise_rule(
     return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
 
 
-@operator("depthwise_blocked", result=_depthwise_rule)
+#: ``gemm`` by a constant matrix: a convolution of one place
+gemm_blocked = operator("gemm_blocked", result=_conv_rule, form_of="gemm")(conv_blocked.build)
+
+
+@operator("depthwise_blocked", result=_depthwise_rule, form_of="conv")
 def depthwise_blocked(
     make: Maker,
     x: Tensor,

@@ -59,7 +59,8 @@ class SelectLayout(Pass):
     def run(self, graph: Graph) -> Graph:
         """The graph with blocked convolutions; the same object where there are none."""
         if self.layout == "planes" or not any(
-            _is_blocked(graph, n) or _is_product(graph, n) for n in graph.nodes
+            (_is_blocked(graph, n) and not _is_depthwise(n)) or _is_product(graph, n)
+            for n in graph.nodes
         ):
             return graph
         return _Blocker(graph, self.lanes or find_target(self.target).lanes(4)).made()
@@ -73,6 +74,11 @@ def _is_blocked(graph: Graph, node: Node) -> bool:
     if len(value.shape) not in {3, 4} or str(value.dtype) != "f32":
         return False
     return group == 1 or group == value.shape[1] == graph.values[node.name].shape[1]
+
+
+def _is_depthwise(node: Node) -> bool:
+    """Whether a convolution that the layout is for has a group per channel."""
+    return dict(node.attributes).get("group", 1) != 1
 
 
 def _is_product(graph: Graph, node: Node) -> bool:
@@ -103,7 +109,7 @@ class _Blocker:
         for node in self.graph.nodes:
             if _is_product(self.graph, node):
                 self._product(node)
-            elif _is_blocked(self.graph, node):
+            elif _is_blocked(self.graph, node) and self._gains(node):
                 self._convolution(node)
             elif node.op in {"max_pool", "avg_pool"} and node.inputs[0] in self.blocked:
                 inputs = [self.blocked[node.inputs[0]]]
@@ -119,6 +125,11 @@ class _Blocker:
         for name in self.graph.outputs:
             self._plain(name)
         return self.new.built()
+
+    def _gains(self, node: Node) -> bool:
+        """Whether a convolution is better in blocks: a depthwise one has no sum over channels that
+        would gain, and stays in the layout that its operand has."""
+        return not _is_depthwise(node) or node.inputs[0] in self.blocked
 
     # -- nodes ----------------------------------------------------------------------------------
 
@@ -164,7 +175,7 @@ class _Blocker:
             beta = np.float32(cast("float", options.get("beta", 1.0)))
             bias = np.broadcast_to(self.graph.constants[node.inputs[2]] * beta, (count,))
             inputs.append(self._constant(node, 2, self._lanes(bias)))
-        made = self.new.node(self.new.fresh(f"{node.name}_blocked"), "conv_blocked", inputs,
+        made = self.new.node(self.new.fresh(f"{node.name}_blocked"), "gemm_blocked", inputs,
                              strides=(1,), pads=(0, 0), dilations=(1,))  # fmt: skip
         filled = count + -count % self.lanes
         last = self.new.fresh(f"{node.name}_filled") if filled != count else node.name

@@ -84,14 +84,26 @@ def test_few_channels_are_read_as_they_come(stem):
     assert after.values[after.nodes[0].name].shape == (1, 3, 12, 12, 1)
 
 
-def test_depthwise_convolutions_come_into_blocks_and_other_groups_do_not(net):
+def test_depthwise_convolutions_join_blocks_and_other_groups_do_not(net):
     n = net(1, 8, 6, 6)
-    n.conv("c", "x", n.const("w", 8, 1, 3, 3), n.const("b", 8), group=8, stride=2)
+    n.conv("a", "x", n.const("u", 8, 8, 1, 1), pad=0)
+    n.conv("c", "a", n.const("w", 8, 1, 3, 3), n.const("b", 8), group=8, stride=2)
     assert "depthwise_blocked" in ops(checked(n.graph("c")))
     n.conv("g", "c", n.const("v", 8, 4, 3, 3), group=2)
     after = checked(n.graph("g"))
     assert "conv" in ops(after)
     assert after.values["g"].shape == (1, 8, 3, 3)
+
+
+def test_a_depthwise_convolution_stays_in_the_layout_of_its_operand(net):
+    n = net(1, 8, 6, 6)
+    n.conv("c", "x", n.const("w", 8, 1, 3, 3), group=8)
+    alone = n.graph("c")
+    assert LAYOUT.run(alone) is alone
+    n.conv("d", "c", n.const("v", 8, 8, 1, 1), pad=0)
+    after = checked(n.graph("d"))
+    assert ops(after)[0] == "conv"
+    assert "conv_blocked" in ops(after)
 
 
 def test_constants_per_channel_come_along_and_others_do_not(net):
@@ -125,7 +137,7 @@ def test_products_with_constants_are_packed(net, transposed):
     n.add("y", "gemm", "x", n.const("w", *shape), n.const("b", 10), alpha=0.5, beta=2.0,
           trans_b=transposed)  # fmt: skip
     after = checked(n.graph("y"))
-    assert ops(after) == ["reshape", "conv_blocked", "reshape", "slice"]
+    assert ops(after) == ["reshape", "gemm_blocked", "reshape", "slice"]
 
 
 def test_products_of_many_rows_stay_matrices(net):

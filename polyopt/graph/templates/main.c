@@ -1,0 +1,194 @@
+/* Runs $name on the inputs of check.bin, compares with the outputs there, and times.
+ *
+ * usage: $name-run [--json] [--threads N] [--runs N] [--input FILE --output FILE]
+ * FILEs hold the tensors' elements one after the other, as in memory.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "$name.h"
+
+enum { INPUTS = $inputs, OUTPUTS = $outputs, TENSORS = INPUTS + OUTPUTS, MOST_RUNS = 10000 };
+
+struct tensor {
+    const char *name;
+    size_t bytes, element;
+    int is_float;
+};
+
+static const struct tensor tensors[TENSORS] = {
+$table
+};
+
+static void stop(const char *message, const char *about) {
+    fprintf(stderr, "$name: %s%s\n", message, about);
+    exit(2);
+}
+
+static void *allocate(size_t bytes) {
+    void *data = NULL;
+    if (posix_memalign(&data, 64, bytes ? bytes : 64)) {
+        stop("out of memory", "");
+    }
+    return data;
+}
+
+static void read_exactly(FILE *file, void *data, size_t bytes, const char *path) {
+    if (fread(data, 1, bytes, file) != bytes) {
+        stop("too short: ", path);
+    }
+}
+
+static FILE *opened(const char *path, const char *how) {
+    FILE *file = fopen(path, how);
+    if (!file) {
+        stop("cannot open ", path);
+    }
+    return file;
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static double element(const void *data, const struct tensor *t, size_t i) {
+    return t->element == 4 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+}
+
+/* The largest difference relative to the largest value; 1 or 0 for integers. */
+static double difference(const void *found, const void *expected, const struct tensor *t) {
+    if (!t->is_float) {
+        return memcmp(found, expected, t->bytes) ? 1.0 : 0.0;
+    }
+    double most = 0.0, scale = 0.0;
+    for (size_t i = 0; i < t->bytes / t->element; i++) {
+        double x = element(found, t, i), y = element(expected, t, i);
+        if (x == y || (isnan(x) && isnan(y))) {
+            scale = isfinite(y) && fabs(y) > scale ? fabs(y) : scale;
+            continue;
+        }
+        if (!isfinite(x) || !isfinite(y)) {
+            return INFINITY;
+        }
+        most = fabs(x - y) > most ? fabs(x - y) : most;
+        scale = fabs(y) > scale ? fabs(y) : scale;
+    }
+    return scale > 0.0 ? most / scale : most;
+}
+
+static int compare_doubles(const void *one, const void *two) {
+    double x = *(const double *)one, y = *(const double *)two;
+    return (x > y) - (x < y);
+}
+
+static int number(const char *text) {
+    char *end = NULL;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 1 || value > MOST_RUNS) {
+        stop("no number from 1 to 10000: ", text);
+    }
+    return (int)value;
+}
+
+static void run(const void *weights, void *memory, void *const *data, int threads) {
+    if ($name(weights, memory, $arguments, threads)) {
+        stop("out of memory in a kernel", "");
+    }
+}
+
+int main(int argc, char **argv) {
+    int json = 0, runs = 0, threads = 1;
+    const char *input = NULL, *output = NULL;
+#ifdef _OPENMP
+    threads = omp_get_max_threads();
+#endif
+    for (int i = 1; i < argc; i++) {
+        int more = i + 1 < argc;
+        if (!strcmp(argv[i], "--json")) {
+            json = 1;
+        } else if (!strcmp(argv[i], "--threads") && more) {
+            threads = number(argv[++i]);
+        } else if (!strcmp(argv[i], "--runs") && more) {
+            runs = number(argv[++i]);
+        } else if (!strcmp(argv[i], "--input") && more) {
+            input = argv[++i];
+        } else if (!strcmp(argv[i], "--output") && more) {
+            output = argv[++i];
+        } else {
+            stop("usage: [--json] [--threads N] [--runs N] [--input FILE --output FILE]", "");
+        }
+    }
+    if (!input != !output) {
+        stop("--input and --output go together", "");
+    }
+    void *weights = allocate(${guard}_WEIGHTS), *memory = allocate(${guard}_MEMORY);
+    FILE *file = opened("weights.bin", "rb");
+    read_exactly(file, weights, ${guard}_WEIGHTS, "weights.bin");
+    fclose(file);
+    void *data[TENSORS], *expected[TENSORS] = {NULL};
+    const char *path = input ? input : "check.bin";
+    file = opened(path, "rb");
+    for (int k = 0; k < TENSORS; k++) {
+        data[k] = allocate(tensors[k].bytes);
+        if (k < INPUTS) {
+            read_exactly(file, data[k], tensors[k].bytes, path);
+        } else if (!input) {
+            expected[k] = allocate(tensors[k].bytes);
+            read_exactly(file, expected[k], tensors[k].bytes, path);
+        }
+    }
+    fclose(file);
+    run(weights, memory, data, threads);
+    if (output) {
+        file = opened(output, "wb");
+        for (int k = INPUTS; k < TENSORS; k++) {
+            if (fwrite(data[k], 1, tensors[k].bytes, file) != tensors[k].bytes) {
+                stop("cannot write ", output);
+            }
+        }
+        if (fclose(file)) {
+            stop("cannot write ", output);
+        }
+        return 0;
+    }
+    double worst = 0.0;
+    for (int k = INPUTS; k < TENSORS; k++) {
+        double d = difference(data[k], expected[k], &tensors[k]);
+        worst = d > worst ? d : worst;
+    }
+    int agrees = worst <= $tolerance, done = 0;
+    double *times = allocate(MOST_RUNS * sizeof(double)), end = now_ms() + 1000.0;
+    while (done < MOST_RUNS && (runs ? done < runs : done < 5 || now_ms() < end)) {
+        double start = now_ms();
+        run(weights, memory, data, threads);
+        times[done++] = now_ms() - start;
+    }
+    qsort(times, (size_t)done, sizeof(double), compare_doubles);
+    double median = times[done / 2];
+    if (json) {
+        printf("{\"network\": \"$name\", \"threads\": %d, \"median_ms\": %.6g, \"min_ms\": %.6g, "
+               "\"runs\": %d, \"agrees\": %s, \"difference\": %.6g}\n",
+               threads, median, times[0], done, agrees ? "true" : "false",
+               isfinite(worst) ? worst : 1e300);
+    } else {
+        printf("$name, %d thread%s: %.4f ms, least %.4f ms, of %d runs; agrees: %s (difference %.1e)\n",
+               threads, threads == 1 ? "" : "s", median, times[0], done, agrees ? "yes" : "NO", worst);
+    }
+    for (int k = 0; k < TENSORS; k++) {
+        free(data[k]);
+        free(expected[k]);
+    }
+    free(times);
+    free(memory);
+    free(weights);
+    return agrees ? 0 : 1;
+}

@@ -1,0 +1,18 @@
+#include "$name.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Weights, and tensors between kernels, by bytes from the start. */
+#define W(start) ((const void *)((const char *)weights + (start)))
+#define T(start) ((void *)((char *)memory + (start)))
+
+$prototypes
+
+int $name(const void *weights, void *memory, $parameters, int threads) {
+    (void)weights;
+    (void)memory;
+    (void)threads;
+$calls
+    return 0;
+}
