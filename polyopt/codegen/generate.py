@@ -305,8 +305,7 @@ class _Generator:
             iterator, start,
             c_affine(node.for_get_cond(), inner)[0], step,
             replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, heap=False))),
-            mark,
-            -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
+            mark, -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
         )  # fmt: skip

@@ -195,13 +195,12 @@ class Inliner:
             msg = f"{function.decl.name!r} keeps {kept.name!r} from one call to the next"
             hint = "make it a variable of the file"
             raise self.locator.error(UnsupportedError, call, msg, hint=hint)
-        if call.args is not None:
-            self._check_arguments(function, call)
+        self._check_arguments(function, list(call.args.exprs) if call.args is not None else [])
 
-    def _check_arguments(self, function: c_ast.FuncDef, call: c_ast.FuncCall) -> None:
+    def _check_arguments(self, function: c_ast.FuncDef, arguments: list[c_ast.Node]) -> None:
         """Refuse pointers into places that the function changes its mind about."""
         written = {name for n in nodes(function.body) if (name := written_name(n)) is not None}
-        for argument in call.args.exprs:
+        for argument in arguments:
             moving = {
                 name
                 for n in nodes(argument)

@@ -1,4 +1,5 @@
 /* Code that is easily read wrong: guards, chains, jumps, narrowing, wrapping, names, aliases. */
+#include <math.h>
 #include <stdio.h>
 
 #define N 50
@@ -224,6 +225,21 @@ static void macros(int n, int m, double p[n], double q[m])
   printf("%d %d\n", apart(1, 2, 3, 4), max_i64(1, 2));
 }
 
+/* the library's extremes take the other operand where one is no number */
+static void extremes(void)
+{
+  double most = -1e9, least = 1e9;
+  a[7] = 0.0 / 0.0;
+#pragma scop
+  for (int i = 0; i < N; i++) {
+    most = fmax(most, a[i]);
+    least = fmin(a[i], least);
+    c[i] = fmax(a[i], 0.5);
+  }
+#pragma endscop
+  printf("%g %g\n", most, least);
+}
+
 /* a product with a hole in the middle of each sum, whose order of additions has to stay */
 static void hole(int n, double x[n][n], double y[n][n], double z[n][n])
 {
@@ -256,6 +272,7 @@ int main(void)
   start(), typed(N - 10, a, a + 3), show("typed");
   start(), typed(N, b, c), show("typed apart");
   start(), inlined(), show("inlined");
+  start(), extremes(), show("extremes");
   start(), macros(N, 20, a, c), show("macros");
   for (int i = 0; i < 67 * 67; i++)
     x[i / 67][i % 67] = 1.0 / (1 + i % 13), y[i / 67][i % 67] = 1.0 / (1 + i % 11);
