@@ -51,6 +51,8 @@ class Rewriting:
     fuse: str = "output"
     threads: int | None = None
     prove: bool = False
+    #: whether floating sums may be added up in any order
+    reassociate: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +150,10 @@ def plan_of(scop: Scop, options: Rewriting) -> Plan:
 
     given = {name: size for name, size in options.sizes.items() if name in scop.params}
     sizes = assumed_sizes(scop, None, given) | given
-    return auto(scop, target=options.target, sizes=sizes, tile=options.tile, fusion=options.fuse)
+    return auto(
+        scop, target=options.target, sizes=sizes, tile=options.tile, fusion=options.fuse,
+        reassociate=options.reassociate,
+    )  # fmt: skip
 
 
 def _proof(plan: Plan) -> Proof:
@@ -165,7 +170,7 @@ def _code(
     original = lines[region.first : region.last - 1]
     pragma = lines[region.first - 1]
     place = Place(
-        Spelling(region.elements, region.sizes, taken),
+        Spelling(region.elements, region.sizes, taken | region.reserved),
         "\n".join(line.rstrip("\r") for line in original),
         region.needed,
         region.apart,

@@ -1,7 +1,7 @@
 """Automatic plans: output-driven grouping, tile sizes from the model, vectors, threads.
 
 The search is deterministic. Its result is proven as a whole; a step that the proof refuses is
-left out, and a remark says so.
+left out, and so is one that takes more of isl's operations than its budget; a remark says so.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.affine import affine, reordered, scheduled
+from polyopt.auto.bounded import take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
@@ -46,6 +47,7 @@ def auto(
     sizes: Mapping[str, int] | None = None,
     tile: bool = True,
     fusion: str = "output",
+    reassociate: bool = False,
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
 
@@ -64,20 +66,25 @@ def auto(
     is then taken whatever it costs: ``"min"``, ``"smart"``, ``"max"``, ``"hybrid"`` (see
     ``Plan.reschedule``).
 
+    With ``reassociate`` floating sums may be added up in any order: they become vector loops, and
+    results differ from the source's by rounding. The proof names them.
+
     Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
     """
     machine = find_target(target) if isinstance(target, str) else target
     start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
+    model = Model(machine, numbers, reassociate=reassociate)
     if fusion != "output":
-        plan = scheduled(start, fusion, Model(machine, numbers), tile=tile)
+        plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
-    plan = _Search(Model(machine, numbers), tile).run(start)
+    plan = _Search(model, tile).run(start)
     if not is_proven(plan):
-        plan = _Search(Model(machine, numbers, cautious=True), tile).run(start)
+        plan = _Search(replace(model, cautious=True), tile).run(start)
     if tile:
-        plan = reordered(plan, start, Model(machine, numbers))
+        plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
+        plan = replace(plan, remarks=(*plan.remarks, *said))
     return replace(plan, checked=True)
 
 
@@ -95,11 +102,9 @@ class _Search:
     def run(self, plan: Plan) -> Plan:
         """The plan that the search ends with, its remarks with it."""
         numbers = self.model.sizes
-        in_time = time_tiles(plan, self.model.target, numbers) if self.tile else None
-        if in_time is not None and in_time[0] is not plan:
-            plan, said = arrange(in_time[0], self._is_legal)
-            plan, more = chains_together(plan, numbers, is_proven)
-            return replace(plan, remarks=(*in_time[1], *said, *more))
+        in_time, remarks = take(self._in_time, plan) if self.tile else (plan, ())
+        if in_time is not plan:
+            return replace(in_time, remarks=remarks)
         tilings: list[Step] = [
             lambda p: factors(p, numbers),
             lambda p: contractions(p, self.model.target, numbers),
@@ -113,15 +118,24 @@ class _Search:
             *(tilings if self.tile else []),
             *finishing(self.model, self._is_legal),
         ]
-        remarks: tuple[Remark, ...] = in_time[1] if in_time is not None else ()
         for step in steps:
             plan, said = self._take(step, plan)
             remarks += said
         return replace(plan, remarks=remarks)
 
+    def _in_time(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
+        """Tiles over steps in time, where there are some."""
+        numbers = self.model.sizes
+        found, remarks = time_tiles(plan, self.model.target, numbers) or (plan, ())
+        if found is plan:
+            return plan, remarks
+        found, said = arrange(found, self._is_legal)
+        found, more = chains_together(found, numbers, is_proven)
+        return found, (*remarks, *said, *more)
+
     def _take(self, step: Step, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         """One step of the search; a cautious one keeps it only where the proof accepts it."""
-        changed, said = step(plan)
+        changed, said = take(step, plan)
         if changed is plan or not self.model.cautious:
             return changed, said
         try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
+from polyopt.auto.bounded import take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
@@ -113,7 +114,7 @@ def _finished(plan: Plan, model: Model, *, tile: bool = True) -> Plan:
         plan, remarks = factors(plan, model.sizes)
     plan = _apart(plan)
     for step in (*(blocks if tile else ()), *finishing(model, is_proven)):
-        plan, said = step(plan)
+        plan, said = take(step, plan)
         remarks += said
     return replace(plan, remarks=remarks)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_proven
+from polyopt.auto.lanes import sums_in_lanes
 from polyopt.auto.nests import arrange
 from polyopt.auto.serial import chains_together, rows_together, strips
 from polyopt.auto.threads import parallelize_outer
@@ -27,6 +28,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     return (
         lambda p: cuts(p, sizes, target.cores, is_proven),
         lambda p: arrange(p, legal),
+        lambda p: sums_in_lanes(p, model, is_proven),
         lambda p: rows_together(p, sizes, is_proven),
         lambda p: chains_together(p, sizes, is_proven),
         lambda p: strips(p, target, sizes, is_proven),

@@ -53,6 +53,8 @@ class Model:
     sizes: Mapping[str, int]
     #: prove every step, and each group of rows before it is chosen
     cautious: bool = False
+    #: floating sums may be added up in any order
+    reassociate: bool = False
 
 
 def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:

@@ -129,6 +129,8 @@ def _sum_of(program: Program, name: str, target: Target) -> _Sum | None:
     dims = [dimension_of(program, name, loop) for loop in path]
     if None in dims or len(set(dims)) != len(statement.iterators) or len(copies_in(path[-1])) != 1:
         return None
+    if not statement.index:
+        return None
     order = [d for d in dims if d is not None]
     results: list[int] = []
     for index in statement.index:

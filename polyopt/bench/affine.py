@@ -25,6 +25,7 @@ from polyopt.bench.markdown import (
 )
 from polyopt.bench.peers.compilers import COMPILERS
 from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS, members
+from polyopt.bench.variants import REASSOCIATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -57,6 +58,42 @@ def is_affine(run: Times) -> bool:
     return bool(run.rows) and all(row.suite == AFFINE for row in run.rows)
 
 
+_FREED = """\
+Ours keeps the order of floating sums, as the compilers do. *Any order* is the automatic plan that
+need not (`--reassociate`), and the time of the fastest compiler, which keeps the order, over it.
+"""
+
+
+def _freed(lines: Sequence[Line]) -> Iterator[str]:
+    """The section of plans whose sums are added up in any order, where they were measured."""
+    if not any(REASSOCIATED in line.forms for line in lines):
+        return
+    columns = [
+        ("kernel", "left"), ("threads", "right"), ("ours ms", "right"), ("any order ms", "right"),
+        ("fastest / ours", "right"), ("fastest / any order", "right"),
+    ]  # fmt: skip
+    rows = [
+        [line.ours.kernel, str(line.ours.threads), time_text(line.ours),
+         time_text(line.forms[REASSOCIATED]),
+         _number(line.ratio(COMPILERS)), _number(_free_ratio(line))]
+        for line in lines
+        if REASSOCIATED in line.forms
+    ]  # fmt: skip
+    for count in thread_counts(lines):
+        mine = [x for x in lines if x.ours.threads == count and REASSOCIATED in x.forms]
+        both = ([x.ratio(COMPILERS) for x in mine], [_free_ratio(x) for x in mine])
+        means = (mean_text([r for r in group if r is not None], len(mine)) for group in both)
+        rows.append(["**geometric mean**", str(count), NONE, NONE, *means])
+    yield from ("## Sums in any order", _FREED, table(columns, rows))
+
+
+def _free_ratio(line: Line) -> float | None:
+    fastest, free = line.fastest(COMPILERS), line.forms.get(REASSOCIATED)
+    if fastest is None or free is None:
+        return None
+    return fastest.median_ms / free.median_ms
+
+
 def affine_page(run: Times, making: Making) -> Page:
     """The page: goals, kernels, what is missing, how it was measured."""
     lines = lines_of(run)
@@ -70,6 +107,7 @@ def affine_page(run: Times, making: Making) -> Page:
         table(_GOAL_COLUMNS, list(_goals(lines))),
         "## Kernels",
         table(_columns(run), [*(_cells(run, line) for line in lines), *_means(run, lines)]),
+        *_freed(lines),
         *filter(None, [fusion_section(run.rows)]),
         "## Not measured, or not the same",
         listed(gaps(run, differing(lines)))

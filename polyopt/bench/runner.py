@@ -73,6 +73,8 @@ class Subjects:
     suite: str = "kernels"
     #: whether isl's orders are measured, too
     fusions: bool = False
+    #: whether the plan whose sums are added up in any order is measured, too
+    reassociate: bool = False
 
 
 def bench(
@@ -91,7 +93,9 @@ def bench(
     and compiling raise, and what ``check_peers`` does.
     """
     check_peers(peers)
-    variants = variants_of(what.scop, what.name, what.sizes, fusions=what.fusions)
+    variants = variants_of(
+        what.scop, what.name, what.sizes, fusions=what.fusions, reassociate=what.reassociate
+    )
     inputs = inputs_for(variants[0].kernel, what.sizes, library=what.library)
     expected = expected_results(what, variants, inputs)
     forms = [_ours(v, what, inputs, expected) for v in variants]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from polyopt.runtime.kernel import Kernel
 
 OURS, UNFUSED, EXPERT = "polyopt", "polyopt-unfused", "polyopt-expert"
+#: the automatic plan where floating sums may be added up in any order
+REASSOCIATED = "polyopt-reassociated"
 #: by heuristic of isl's scheduler, the plan in its order
 FUSED = {name: f"{OURS}-{name}" for name in FUSIONS}
 
@@ -41,11 +43,17 @@ class Variant:
 
 
 def variants_of(
-    scop: Scop, name: str, sizes: Mapping[str, int], *, fusions: bool = False
+    scop: Scop,
+    name: str,
+    sizes: Mapping[str, int],
+    *,
+    fusions: bool = False,
+    reassociate: bool = False,
 ) -> list[Variant]:
     """The automatic plan for ``sizes``, the unfused form, and the recipe if any.
 
-    ``fusions`` adds the plans in isl's order, by heuristic.
+    ``fusions`` adds the plans in isl's order, by heuristic; ``reassociate`` that with sums in any
+    order.
     """
     makers: dict[str, Callable[[Scop], Plan]] = {
         OURS: lambda s: auto(s, sizes=sizes),
@@ -53,6 +61,8 @@ def variants_of(
     }
     if name in recipe_names():
         makers[EXPERT] = recipe(name)
+    if reassociate:
+        makers[REASSOCIATED] = partial(auto, sizes=sizes, reassociate=True)
     for fusion, variant in FUSED.items() if fusions else ():
         makers[variant] = partial(auto, sizes=sizes, fusion=fusion)
     return [make_variant(variant, scop, maker) for variant, maker in makers.items()]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +15,7 @@ from polyopt.cli.program import load_program, parse_sizes
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from polyopt.cli.program import PlanChoice
     from polyopt.runtime.kernel import Kernel
@@ -52,8 +55,6 @@ def map_command(  # noqa: PLR0913 - an argument for each option
 
     polyopt map harris image.npy -o corners.npy --memory 1GiB
     """
-    import numpy as np
-
     from polyopt.scale import cuts, map_blocks
 
     found = load_program(program)
@@ -67,26 +68,64 @@ def map_command(  # noqa: PLR0913 - an argument for each option
     places = _by_name(outputs, [a.name for a in kernel.arrays if a.is_live_out], "output")
     wanted = kernel.shapes(**kernel.sizes_of(shapes, **known))
     types = {a.name: a.type.numpy_name for a in kernel.arrays}
-    targets = {
-        name: np.lib.format.open_memmap(file, "w+", np.dtype(types[name]), wanted[name])
-        for name, file in places.items()
-    }
-    map_blocks(
-        kernel,
-        **given,
-        **known,
-        out=targets,
-        memory=memory,
-        blocks=_numbers(blocks),
-        workers=workers,
-        progress=not as_json,
-    )
-    for target in targets.values():
-        target.flush()
+    with ExitStack() as files_:
+        map_blocks(
+            kernel,
+            **given,
+            **known,
+            out={
+                name: files_.enter_context(_made(Path(file), types[name], wanted[name]))
+                for name, file in places.items()
+            },
+            memory=memory,
+            blocks=_numbers(blocks),
+            workers=workers,
+            progress=not as_json,
+        )
     if as_json:
         print_json({"outputs": places, "cuts": [str(cut) for cut in cuts(kernel)]})
     else:
         _show(kernel, places)
+
+
+@contextmanager
+def _made(path: Path, dtype: str, shape: tuple[int, ...]) -> Generator[Any]:
+    """A new array in a file that gets its name when all of it is there; before, nothing changes.
+
+    Raises ``InvalidOptionError`` where there is no room for it: while results are written to a
+    mapped file, a full disk would end the process.
+    """
+    import numpy as np
+
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with _told(path):
+            array = np.lib.format.open_memmap(beside, "w+", np.dtype(dtype), shape)
+            _reserve(beside)
+        yield array
+        with _told(path):
+            array.flush()
+            beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _reserve(path: Path) -> None:
+    if hasattr(os, "posix_fallocate"):
+        handle = os.open(path, os.O_RDWR)
+        try:
+            os.posix_fallocate(handle, 0, path.stat().st_size)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _told(path: Path) -> Generator[None]:
+    """Name the file that cannot be written. Raises ``InvalidOptionError``."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidOptionError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _show(kernel: Kernel, places: Mapping[str, str]) -> None:

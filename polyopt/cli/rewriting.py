@@ -51,11 +51,13 @@ def rewriting_options(command: Command) -> Command:
     @click.option("--fuse", type=click.Choice(FUSIONS), help="How loops are fused.")
     @click.option("--threads", "-t", type=click.IntRange(1, MOST_THREADS),
                   help="A fixed number; default: OpenMP's own.")  # fmt: skip
+    @click.option("--reassociate", is_flag=True, default=None,
+                  help="Floating sums may be added up in any order (with -fopenmp).")  # fmt: skip
     @click.option("--prove", is_flag=True, default=None, help="Say what was proven of each region.")
     @click.option("--explain", is_flag=True, default=None, help="Say what was decided, and why.")
     @wraps(command)
     def with_asked(*args: object, **named: object) -> object:
-        names = ("tile", "parallel", "fuse", "threads", "prove", "explain")
+        names = ("tile", "parallel", "fuse", "threads", "reassociate", "prove", "explain")
         asked = {name: value for name in names if (value := named.pop(name)) is not None}
         return command(*args, asked=asked, **named)
 

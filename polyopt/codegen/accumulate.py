@@ -84,7 +84,7 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
         return [_inside(node, taken) for node in run]
     first = assigns[0]
     local = _local(first.buffer, taken)
-    rewritten = [_renamed(node, first.target, local) for part in run for node in _parts(part)]
+    rewritten = [renamed(node, first.target, local) for part in run for node in _parts(part)]
     head = rewritten[0]
     if isinstance(head, Assign) and not any(text == first.target for _, text in first.loads):
         rewritten[0] = replace(head, declares=True)
@@ -122,19 +122,21 @@ def _local(buffer: str, taken: set[str]) -> str:
     return name
 
 
-def _renamed(node: Node, target: str, local: str) -> Node:
+def renamed(node: Node, target: str, local: str) -> Node:
+    """A node without loops, with an element's text replaced by the name of a local."""
     match node:
         case Assign():
-            pattern = rf"(?<![\w.]){re.escape(target)}"
+            pattern = rf"(?<![\w.>]){re.escape(target)}(?!\w)"
             *before, value = (re.sub(pattern, local, text) for text in node.values)
             kept = zip(node.locals, before, strict=True)
             shared = tuple(replace(one, value=text) for one, text in kept)
-            return replace(node, target=local, value=value, locals=shared)
+            changed = local if node.target == target else node.target
+            return replace(node, target=changed, value=value, locals=shared)
         case Block():
-            return replace(node, body=tuple(_renamed(n, target, local) for n in node.body))
+            return replace(node, body=tuple(renamed(n, target, local) for n in node.body))
         case If():
-            then = _renamed(node.then, target, local)
-            other = None if node.other is None else _renamed(node.other, target, local)
+            then = renamed(node.then, target, local)
+            other = None if node.other is None else renamed(node.other, target, local)
             return replace(node, then=then, other=other)
         case For() | Raw() | Call():
             return node

@@ -239,7 +239,8 @@ def _print_for(node: For, depth: int, lines: list[str]) -> None:
     if node.mark == "vector":
         # a width is a promise that iterations so far apart may clash: safelen says just that
         width = f" safelen({node.width})" if node.width else ""
-        lines.append(f"#pragma omp simd{width}")
+        joined = "".join(f" reduction({op} : {name})" for op, name in node.sums)
+        lines.append(f"#pragma omp simd{width}{joined}")
     _print_loop(node, depth, lines)
 
 

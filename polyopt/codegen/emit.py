@@ -12,18 +12,22 @@ from polyopt.codegen.names import c_name
 from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.codegen.wrapping import needs_wrapv
-from polyopt.isl import exclusive
+from polyopt.isl import budget
 
 if TYPE_CHECKING:
     from polyopt.transform.program import Program
+
+#: isl operations for the loops of one function
+_BUDGET = 2_000_000_000
 
 
 def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = ()) -> CProgram:
     """The C of a program. ``notes`` become its head comment.
 
-    ``name`` is the C function's; by default the Scop's.
+    ``name`` is the C function's; by default the Scop's. Raises ``NotDecidedError`` where isl takes
+    too long to find the loops.
     """
-    with exclusive():
+    with budget(_BUDGET, f"the C of {program.scop.name}"):
         return _emit(program, name or program.scop.name, notes)
 
 

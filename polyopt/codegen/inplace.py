@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.c import LEAST_WORK, body_lines, pointer, pool, size_of, vector_types
-from polyopt.codegen.chelpers import macros
+from polyopt.codegen.chelpers import HELPER, macros
 from polyopt.codegen.generate import generate
 from polyopt.codegen.names import fresh
 from polyopt.codegen.operations import flops_text
@@ -36,6 +36,9 @@ _BASIC = {
     "NAN": '__builtin_nanf("")',
 }  # fmt: skip
 _WORD = re.compile(rf"\b({'|'.join(_BASIC)})\b")
+
+#: a macro of the code's own, where it is defined and where it is taken back
+_OWN_MACRO = re.compile(rf"^#(?:define|undef) (apart\b|{HELPER.pattern})", re.MULTILINE)
 
 _QUIET = [
     "#pragma GCC diagnostic push",
@@ -72,10 +75,19 @@ def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> 
     head, tail = _support(program, place, text, team)
     start = "\n".join([*_comment(notes), "{", *head, *before])
     end = "\n".join([*after, *tail, "}"])
+    start, end = (_renamed(part, place.spelling.taken) for part in (start, end))
     result = _indented(_basic(start), place.indent) + "\n"
     if after:
         result += place.original.rstrip("\n") + "\n"
     return result + _indented(_basic(end), place.indent) + "\n"
+
+
+def _renamed(text: str, taken: frozenset[str]) -> str:
+    """The text with other names for its own macros where the file has theirs."""
+    for name in {found.group(1) for found in _OWN_MACRO.finditer(text)} & taken:
+        other = fresh(name, taken)
+        text = re.sub(rf"\b{name}(?=\(|$)", other, text, flags=re.MULTILINE)
+    return text
 
 
 def _guarded(

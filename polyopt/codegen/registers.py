@@ -346,12 +346,17 @@ def _has_room(program: Program, operand: Operand, nest: Nest, full: Set) -> bool
     scratches = {s.name: s for s in program.scratches}
     if operand.buffer in scratches:
         scratch = scratches[operand.buffer]
-        extents = scratch.ordered(scratch.extents)
+        extents, lower = scratch.ordered(scratch.extents), ()
     else:
-        extents = program.scop.array(operand.buffer).extents
+        array = program.scop.array(operand.buffer)
+        extents, lower = array.extents, array.lower
     domain = operand.index[0].get_space().domain()
     where = full.set_tuple_id(domain.get_tuple_id(dim_type.set))
-    for form, steps, extent in zip(operand.index, operand.steps, extents, strict=True):
+    for place, (form, steps, extent) in enumerate(
+        zip(operand.index, operand.steps, extents, strict=True)
+    ):
+        if lower:
+            form = form.sub(lower[place].insert_domain(domain))  # noqa: PLW2901
         reach = [step * (size - 1) for step, size in zip(steps, nest.extents, strict=True)]
         low = form.add(affine_constant(domain, sum(r for r in reach if r < 0)))
         high = form.add(affine_constant(domain, sum(r for r in reach if r > 0)))
@@ -362,7 +367,7 @@ def _has_room(program: Program, operand: Operand, nest: Nest, full: Set) -> bool
 
 
 def _full(nest: Nest) -> Set:
-    """``{ [t, k] }`` in which every element takes part that does in any ``k``."""
+    """``{ [t, k] }`` in which every element takes part that does in any ``k``, in one run."""
     start, count = nest.outer + nest.reductions, len(nest.extents)
     times = nest.times
     present = times.project_out(dim_type.set, start, count)
@@ -370,7 +375,23 @@ def _full(nest: Nest) -> Set:
     ever = ever.insert_dims(dim_type.set, nest.outer, nest.reductions)
     wanted = present.insert_dims(dim_type.set, start, count).intersect(ever)
     missing = wanted.subtract(times).project_out(dim_type.set, start, count)
-    return present.subtract(missing).coalesce()
+    full = present.subtract(missing).coalesce()
+    return _in_one_run(full, present.subtract(full), nest.outer)
+
+
+def _in_one_run(full: Set, rest: Set, outer: int) -> Set:
+    """Iterations that no others come between: those after the last that do.
+
+    The others run before the block or after it, and the order of additions has to stay.
+    """
+    if rest.is_empty():
+        return full
+    later = Map.lex_lt(rest.get_space())
+    for level in range(outer):
+        later = later.equate(dim_type.in_, level, dim_type.out, level)
+    earlier = later.reverse()
+    between = rest.intersect(full.apply(later)).intersect(full.apply(earlier))
+    return full if between.is_empty() else full.subtract(between.apply(earlier)).coalesce()
 
 
 def named(form: PwAff, name: str) -> PwAff:

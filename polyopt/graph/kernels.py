@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from polyopt.graph.lower import lower, signature
 from polyopt.graph.operators import get_operator
 from polyopt.runtime.build import build_library
 from polyopt.runtime.kernel import Kernel
+from polyopt.runtime.processes import helpers
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def compile_groups(
     keys = [_key(graph, group, options) for group in groups]
     found: dict[object, GroupKernel] = {key: k for key in keys if (k := _KNOWN.get(key))}
     machine = target(options.target)
-    with ThreadPoolExecutor(max_workers=core_count()) as pool:
+    with helpers(core_count()) as pool:
         started: dict[object, tuple[Planned, Future[tuple[Built, float]]]] = {}
         for key, group in zip(keys, groups, strict=True):
             if key in found or key in started:

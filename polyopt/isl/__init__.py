@@ -69,6 +69,7 @@ from polyopt.isl.api import (
     parse_union_map,
     parse_union_set,
     schedule_node_type,
+    stretches,
 )
 
 __all__ = [
@@ -134,6 +135,7 @@ __all__ = [
     "sample",
     "schedule_node_type",
     "sets_of",
+    "stretches",
     "tuple_name",
     "union_all",
 ]

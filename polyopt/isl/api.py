@@ -95,6 +95,7 @@ __all__ = [
     "parse_union_map",
     "parse_union_set",
     "schedule_node_type",
+    "stretches",
 ]  # fmt: skip
 
 
@@ -127,28 +128,59 @@ def budget(operations: int, what: str) -> Generator[None]:
         msg = f"{what}: a budget of {operations} isl operations; it has to be 1 or more"
         raise InvalidOptionError(msg)
     with _ONE:
-        yield from _bounded(operations, what)
+        if _bounds and _bounds[-1][1]:
+            yield  # the outer budget already bounds this work
+        else:
+            yield from _bounded(operations, what, whole=True)
 
 
-def _bounded(operations: int, what: str) -> Generator[None]:
-    ctx = context()
-    outer = ctx.get_max_operations()
-    if outer:
-        yield  # the outer budget already bounds this work
-        return
-    ctx.reset_operations()
-    ctx.set_max_operations(operations)
+@contextmanager
+def stretches(operations: int, what: str) -> Generator[None]:
+    """Stop ``what`` where isl takes more operations at a stretch, between two budgets within.
+
+    ``budget`` bounds all of a computation; this bounds what of a search has no budget of its own,
+    and leaves the budgets of its steps as they are. Raises as ``budget`` does.
+    """
+    with _ONE:
+        if _bounds:
+            yield  # what is around bounds this work
+        else:
+            yield from _bounded(operations, what, whole=False)
+
+
+#: operations that are allowed, and whether for all of what runs: a stretch, and a budget in it
+_bounds: list[tuple[int, bool]] = []
+
+
+def _bounded(operations: int, what: str, *, whole: bool) -> Generator[None]:
+    _bounds.append((operations, whole))
+    _count(operations)
     try:
         yield
     except islpy.Error as error:
-        if "maximal number of operations" in str(error):
+        if "maximal number of operations" in str(error) or _is_spent():
             msg = f"{what}: not decided within {operations:,} isl operations"
             raise NotDecidedError(msg, hint="raise the budget, or fix some sizes") from None
         msg = f"isl failed in {what}: {error}"
         raise InternalError(msg) from error
     finally:
-        ctx.set_max_operations(0)
-        ctx.reset_operations()
+        _bounds.pop()
+        _count(_bounds[-1][0] if _bounds else 0)
+
+
+def _count(operations: int) -> None:
+    """Count from here on, up to so many operations; without end for 0."""
+    context().set_max_operations(operations)
+    context().reset_operations()
+
+
+def _is_spent() -> bool:
+    """Whether isl does nothing any more: of what fails in a callback, it loses the reason."""
+    try:
+        islpy.Set.read_from_str(context(), "{ : }")
+    except islpy.Error:
+        return True
+    return False
 
 
 def _parse(kind: type, text: str) -> object:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -15,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyopt.errors import CompilerFailedError, CompilerMissingError, InvalidOptionError
+from polyopt.runtime.processes import run_group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 _CANDIDATES = ("cc", "gcc", "clang")
 #: Neither changes a value: ``errno`` and floating-point exception flags are all that is lost,
@@ -103,7 +102,7 @@ class Toolchain:
             msg = f"the C compiler could not be run: {error.strerror}"
             raise CompilerFailedError(msg, notes=[f"command: {shown}"]) from None
         if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or [
+            lines = done.stdout.strip().splitlines() or [
                 f"exit status {done.returncode}, no message"
             ]
             more = [f"({len(lines) - _EXCERPT_LINES} more lines)"] * (len(lines) > _EXCERPT_LINES)
@@ -112,41 +111,6 @@ class Toolchain:
                 notes=[*lines[:_EXCERPT_LINES], *more, f"command: {shown}"],
                 hint="see `polyopt doctor`; another compiler is chosen with POLYOPT_CC",
             )
-
-
-def run_group(
-    command: Sequence[str], timeout_s: float, environment: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
-    """Run a command and all that it starts; nothing of it goes on after an interrupt or the limit.
-
-    Compilers start others: those would stay when only the first is stopped. Raises
-    ``subprocess.TimeoutExpired`` and ``OSError``.
-    """
-    running: subprocess.Popen[str] | None = None
-    try:
-        # an interrupt before there is a handle would leave a process that nobody knows
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            running = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                env=environment,
-                start_new_session=True,
-            )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        out, err = running.communicate(timeout=timeout_s)
-    except BaseException:
-        if running is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(running.pid, signal.SIGKILL)
-            running.communicate()
-        raise
-    return subprocess.CompletedProcess(command, running.returncode, out, err)
 
 
 def _timeout() -> float:
@@ -191,7 +155,7 @@ def _described(command: tuple[str, ...]) -> Toolchain:
     except (OSError, subprocess.SubprocessError) as error:
         msg = f"the C compiler {command[0]!r} could not be run: {error}"
         raise CompilerFailedError(msg, hint="choose another with POLYOPT_CC") from None
-    first = (done.stdout.strip() or done.stderr.strip() or "unknown").splitlines()[0]
+    first = (done.stdout.strip() or "unknown").splitlines()[0]
     return Toolchain(command, first)
 
 

@@ -1,4 +1,4 @@
-"""``map_blocks``: a kernel over arrays of any size, box by box, the same bits as in one call."""
+"""``map_blocks``: a kernel over arrays of any size, box by box, with the results of one call."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def map_blocks(
     Arrays are as for a call of the kernel, and may be memory-mapped, zarr, or anything with
     ``shape``, ``dtype`` and slices; with a dask array among them, the results are lazy dask
     arrays. What each box reads is derived from the program: ``print(po.cuts(kernel)[0])`` shows
-    it. Borders are those of the whole arrays.
+    it. Borders are those of the whole arrays. Each element is computed by the same operations in
+    the same order as in one call; the bits are the same where the kernel was compiled with
+    ``contract=False`` and for whole numbers. Otherwise the C compiler contracts ``a * b + c`` to
+    one rounding in some loops and not in others, and results may differ in their last places.
 
     ``out`` is the array, or a dict of arrays by name, that results go to; by default new NumPy
     arrays. Arrays that the kernel changes in place are read, and their results written there.

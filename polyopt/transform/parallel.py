@@ -2,8 +2,8 @@
 
 *Requires* for ``parallel``: no two iterations of the loop touch one cell, one of them writing.
 For ``vector`` of width w: no two iterations less than w apart do. A scratch inside the loop is
-private: its cells carry the loop's value. *Does not handle* reductions: reassociation is not
-assumed.
+private: its cells carry the loop's value. What a sum does with its own element is left out in
+a vector loop, where the sum's order is free (``reassociate.py``), and the obligation says so.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from polyopt.isl import (
     instance_of,
     tuple_name,
 )
+from polyopt.transform.reassociate import is_free, sums_in
 from polyopt.transform.touch import shown_of
 from polyopt.transform.tree import copies_in, loops_of, places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from polyopt.transform.program import Program, Touch
     from polyopt.transform.tree import PlanLoop
@@ -48,6 +49,10 @@ def check_marks(program: Program) -> tuple[Obligation, ...]:
         check_loop(program, loop)
         what = "carries no dependence" if loop.mark == "parallel" else "has no dependence as short"
         result.append(Obligation(loop.mark, f"{loop.name} {what}"))
+        names = sorted({program.copies[c].statement.name for c in sums_in(program, loop)})
+        if names:
+            detail = f"{loop.name}: equal up to the order of the operations of {', '.join(names)}"
+            result.append(Obligation("reassociated", detail))
     return tuple(result)
 
 
@@ -55,29 +60,44 @@ def check_loop(program: Program, loop: PlanLoop) -> None:
     """Raise if two iterations of ``loop`` that would run together clash."""
     writes, reads = program.touches_in(set(copies_in(loop)))
     depth = _depth(program, loop)
-    together = program.together(reads)
+    sums = sums_in(program, loop)
+    # a sum's read of its own element has to be told from its other reads
+    together = reads if sums else program.together(reads)
     shown = shown_of(program.scop)
-    key = (loop.mark, loop.width, depth, *map(id, (*writes, *together)))
+    key = (loop.mark, loop.width, depth, *sums, *map(id, (*writes, *together)))
     if key not in shown:
-        if _first_clash(writes, (*writes, *together), depth, loop):
-            found = _first_clash(writes, (*writes, *reads), depth, loop)
+        clashes = _Clashes(program, loop, depth, sums)
+        if clashes.first(writes, (*writes, *together)):
+            found = clashes.first(writes, (*writes, *reads))
             if found:
                 raise _refusal(loop, *found)
         shown[key] = (*writes, *together)
 
 
-def _first_clash(
-    writes: Sequence[Touch], touches: Sequence[Touch], depth: int, loop: PlanLoop
-) -> tuple[Touch, Touch, Map] | None:
-    on_cell: dict[str, list[Touch]] = {}
-    for touch in touches:
-        on_cell.setdefault(tuple_name(touch.cells, dim_type.out), []).append(touch)
-    for write in writes:
-        for touch in on_cell[tuple_name(write.cells, dim_type.out)]:
-            clash = _clash(write, touch, depth, loop)
-            if clash is not None:
-                return write, touch, clash
-    return None
+@dataclass(frozen=True, eq=False)
+class _Clashes:
+    """Looks for accesses of different iterations of a loop that may not run together."""
+
+    program: Program
+    loop: PlanLoop
+    depth: int
+    #: copies in the loop whose order is free
+    sums: Mapping[str, str]
+
+    def first(
+        self, writes: Sequence[Touch], touches: Sequence[Touch]
+    ) -> tuple[Touch, Touch, Map] | None:
+        on_cell: dict[str, list[Touch]] = {}
+        for touch in touches:
+            on_cell.setdefault(tuple_name(touch.cells, dim_type.out), []).append(touch)
+        for write in writes:
+            for touch in on_cell[tuple_name(write.cells, dim_type.out)]:
+                if is_free(self.program, self.sums, write, touch):
+                    continue
+                clash = _clash(write, touch, self.depth, self.loop)
+                if clash is not None:
+                    return write, touch, clash
+        return None
 
 
 def _depth(program: Program, loop: PlanLoop) -> int:

@@ -31,6 +31,7 @@ from polyopt.transform import interchange as _interchange
 from polyopt.transform import marks as _marks
 from polyopt.transform import merge as _merge
 from polyopt.transform import pack as _pack
+from polyopt.transform import reassociate as _sums
 from polyopt.transform import reschedule as _reschedule
 from polyopt.transform import skew as _skew
 from polyopt.transform import split as _split
@@ -304,6 +305,10 @@ class Plan(Questions):
         """
         return self._move("registers", (loop,), {}, lambda p: _marks.registers(p, loop))
 
+    def reassociate(self, *statements: str) -> Plan:
+        """Free the order of floating sums for vector loops: results change by rounding."""
+        return self._move("reassociate", statements, {}, lambda p: _sums.reassociate(p, statements))
+
     # -- what it is -------------------------------------------------------------------------
 
     def prove(self, *, operations: int = DEFAULT_BUDGET, code: bool = False) -> Proof:
@@ -487,10 +492,7 @@ class Plan(Questions):
 #: moves that only change the order of loops
 _LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_jam"})
 #: the moves that a saved plan may name
-MOVES = frozenset(
-    {
-        "tile", "split", "interchange", "reorder", "skew", "shift", "merge", "distribute", "fuse",
-        "inline", "store", "pack", "parallelize", "vectorize", "unroll", "unroll_and_jam",
-        "separate", "registers", "reschedule", "defer", "cut",
-    }
-)  # fmt: skip
+MOVES = _LOOP_MOVES | {
+    "split", "shift", "merge", "distribute", "fuse", "inline", "store", "pack", "parallelize",
+    "vectorize", "unroll", "separate", "registers", "reschedule", "defer", "cut", "reassociate",
+}  # fmt: skip

@@ -66,6 +66,8 @@ class Program:
     flow: UnionMap | None = None
     #: the arrays whose accesses are looked at: ``None`` for all (see ``changed_arrays``)
     watched: frozenset[str] | None = None
+    #: the statements whose sums may be added up in any order (see ``reassociate.py``)
+    reassociated: frozenset[str] = frozenset()
 
     @cached_property
     def places(self) -> Mapping[str, Place]:

@@ -58,6 +58,12 @@ WRONG = [
     (region("  p->x = 1;\n", "struct unknown *p"), "in.c:3:3", "no known member 'x'", "structs"),
     (region("  a[0] = 1;\n  return;\n"), "in.c:4:3", "return before the end", ""),
     (region(LOOP + "#pragma polyopt nonsense\n"), "in.c:5:1", "does not make sense", "assume"),
+    (region("  fill(a);\n", before="int n; void fill(double *v) { v[n] = 1; }\n"), "in.c:4:3", "'fill' uses a global 'n'", "call the variable here"),
+    (region("  next(a);\n", before="void next(double *v) { static int k = 0; v[k] = 1; }\n"), "in.c:4:3", "keeps 'k' from one call", "variable of the file"),
+    (region("  move(&a[k]);\n", before="int k; void move(double *v) { k = 5; v[0] = 1; }\n"), "in.c:4:8", "'move' changes 'k'", "variable of its own"),
+    (region("  for (int i = 1; i < 9; i++)\n    p[i]->x = p[i - 1]->x;\n", "struct s **p", "struct s { double x; };\n"), "in.c:5:5", "pointers that may be equal", ""),
+    (region("#define K 5\n  a[K] = 1;\n"), "in.c:3:1", "directive stands in a region", "before #pragma scop"),
+    (region(LOOP, "int n, _Atomic double *a"), "in.c:4:5", "volatile or atomic", "plain variable"),
     (b"\x7fELF\x02\x01\x00#pragma scop\n#pragma endscop\n", "", "in.c is not text", "C file"),
 ]  # fmt: skip
 

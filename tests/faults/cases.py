@@ -90,7 +90,7 @@ def _missing(folder: Path) -> str:
 def _hangs(folder: Path) -> str:
     """The compiler's own child goes as well."""
     number = folder / "child"
-    cc = compiler(folder, f"sleep 60 & echo $! > {number}; wait")
+    cc = compiler(folder, f"sleep 3600 & echo $! > {number}; wait")
     os.environ["POLYOPT_CC_TIMEOUT"] = "0.5"
     try:
         told = seen(folder, cc=cc)
@@ -117,6 +117,8 @@ def python(folder: Path, text: str, **options: object) -> subprocess.Popen[str]:
     head = (
         "import pathlib, sys\n"
         "from tests.faults.cases import *\n"
+        # shells start what runs in the background with Ctrl-C ignored
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"folder = pathlib.Path({str(folder)!r})\n"
     )
     return subprocess.Popen(
@@ -214,34 +216,84 @@ def _linked(entry: Path, folder: Path) -> None:
     entry.symlink_to(folder / "elsewhere")
 
 
-def _stopped(number: signal.Signals) -> Callable[[Path], str]:
-    """A signal while the compiler runs: of its build nothing is left."""
+def _stopped(number: signal.Signals, text: str = "") -> Callable[[Path], str]:
+    """A signal while the compiler runs: of it and of its build nothing is left.
+
+    ``text`` compiles with ``cc``; without it, the main thread does.
+    """
 
     def run(folder: Path) -> str:
-        child = folder / "child"
-        cc = compiler(folder, f"sleep 60 & echo $! > {child}; wait")
-        running = python(folder, f"compile_kernel(blur(), BLUR.context, cc={cc!r}, openmp=False,"
-                                 " cache=folder / 'cache')")  # fmt: skip
-        for _ in range(500):
-            if child.exists() and child.read_text().strip():
-                break
-            time.sleep(0.02)
+        child, temporary = folder / "child", folder / "temporary"
+        temporary.mkdir()
+        cc = compiler(folder, f': > "$TMPDIR/left.s"; sleep 3600 & echo $! >> {child}; wait')
+        running = python(
+            folder,
+            f"cc = {cc!r}\n{text or _COMPILES}",
+            env={**os.environ, "TMPDIR": str(temporary), "POLYOPT_CACHE": str(folder / "cache")},
+        )
+        wait_for(child)
         running.send_signal(number)
-        running.communicate()
+        _, err = running.communicate()
+        if number == signal.SIGINT and "KeyboardInterrupt" not in err:
+            return f"not interrupted: {err}"
+        children = [int(line) for line in child.read_text().split()]
         if KernelCache(folder / "cache").list():
             return "a half-made entry"
         if number == signal.SIGINT:
-            left = list((folder / "cache").glob(".build-*"))
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(child.read_text()), signal.SIGKILL)
+            left = [*(folder / "cache").glob(".build-*"), *temporary.iterdir()]
+            left += [k for k in children if is_running(k)]
             return f"left: {left}" if left else "interrupted"
         for left in (folder / "cache").glob(".build-*"):  # what no one could tidy is no entry
             os.utime(left, (0, 0))
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(int(child.read_text()), signal.SIGKILL)
+        for k in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(k, signal.SIGKILL)
         return "killed"
 
     return run
+
+
+_COMPILES = "compile_kernel(blur(), BLUR.context, cc=cc, openmp=False, cache=folder / 'cache')"
+#: as a network's kernels are compiled
+_COMPILES_MANY = """
+from polyopt.runtime.processes import helpers
+from tests.unit.runtime.programs import program
+def compiled(number):
+    text = f"out[0][0] = {number};\\n    return 0;\\n"
+    compile_kernel(program(BLUR, text), BLUR.context, cc=cc, openmp=False, cache=folder / 'cache')
+with helpers(3) as pool:
+    for future in [pool.submit(compiled, number) for number in range(9)]:
+        future.result()
+"""
+
+
+def wait_for(file: Path) -> None:
+    """Until something has written a line there."""
+    for _ in range(3000):
+        if file.exists() and file.read_text().endswith("\n"):
+            return
+        time.sleep(0.02)
+
+
+def _early(folder: Path) -> str:
+    """Ctrl-C at many moments around a compiler's start: none of them goes on."""
+    log = folder / "children"
+    cc = compiler(folder, f"echo $$ >> {log}; exec sleep 3600")
+    text = (
+        "import threading\n"
+        f"toolchain = find_toolchain({cc!r})\n"
+        "after = float(sys.argv[-1])\n"
+        "threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "toolchain.compile_library(folder / 'kernel.c', folder / 'kernel.so', ())\n"
+    )
+    for moment in range(12):
+        process = python(folder, f"sys.argv.append('{moment / 1000}')\n{text}")
+        _, err = process.communicate()
+        if "KeyboardInterrupt" not in err:
+            return f"not interrupted: {err}"
+    children = [int(line) for line in log.read_text().split()] if log.exists() else []
+    running = [k for k in children if is_running(k)]
+    return f"they run: {running}" if running else "interrupted"
 
 
 def _plan_file(document: object) -> Callable[[Path], str]:
@@ -329,6 +381,8 @@ CASES = (
     Case("someone else's description in the cache", FINE, _entry(_described)),
     Case("an entry that is a link", FINE, _entry(_linked)),
     Case("Ctrl-C while the compiler runs", "interrupted", _stopped(signal.SIGINT)),
+    Case("Ctrl-C while threads compile", "interrupted", _stopped(signal.SIGINT, _COMPILES_MANY)),
+    Case("Ctrl-C around the compiler's start", "interrupted", _early),
     Case("the process is killed while the compiler runs", "killed", _stopped(signal.SIGKILL)),
     Case("a saved plan that is no JSON", "is not a saved plan", _plan_file("import os")),
     Case("a saved plan with a move that is none", "no move is called '__class__'",

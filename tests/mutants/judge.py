@@ -9,8 +9,10 @@ at sizes that cross the borders of tiles.
 from __future__ import annotations
 
 import os
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +32,7 @@ from .kinds import spread
 from .trees import readable, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from polyopt.codegen.program import CProgram
@@ -53,26 +55,53 @@ class Verdict:
     detail: str = ""
 
 
-def judged(kind: Kind, subject: Subject, folder: Path, most: int) -> Iterator[Verdict]:
-    """The verdicts on at most so many mutants of a kind."""
-    judge = {"plan": _plan, "storage": _plan, "tree": _tree, "code": _code}[kind.layer]
-    for mutant in spread(list(_mutants(kind, subject)), most):
-        outcome, detail = _apart(lambda m=mutant: judge(subject, m, folder))
-        yield Verdict(kind, subject.name, outcome, detail)
+def judged(
+    kind: Kind, subjects: Sequence[Subject], folder: Path, most: int, jobs: int = 1
+) -> Iterator[Verdict]:
+    """The verdicts on at most so many mutants of a kind in each plan, ``jobs`` at once."""
+    running: deque[tuple[Subject, _Child]] = deque()
+    for subject in subjects:
+        for mutant in spread(list(_mutants(kind, subject)), most, f"{kind.name} {subject.name}"):
+            if len(running) == jobs:
+                yield _verdict(kind, *running.popleft())
+            judge = partial(_JUDGES[kind.layer], subject, mutant, folder)
+            running.append((subject, _Child.of(judge)))
+    while running:
+        yield _verdict(kind, *running.popleft())
 
 
-def _apart(judge: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+def _verdict(kind: Kind, subject: Subject, child: _Child) -> Verdict:
+    return Verdict(kind, subject.name, *child.told())
+
+
+@dataclass(frozen=True)
+class _Child:
     """A verdict from a process of its own: isl does not survive all that it is given here."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(writing, "\n".join(judge())[:4000].encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as told:
-        outcome, _, detail = told.read().partition("\n")
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return (outcome, detail) if outcome else ("refused", f"exit status {status}")
+
+    pid: int
+    pipe: int
+
+    @classmethod
+    def of(cls, judge: Callable[[], tuple[str, str]]) -> _Child:
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(reading)
+            try:
+                told = "\n".join(judge())
+            except BaseException as error:  # noqa: BLE001 (the parent's code is not to go on here)
+                told = f"survived\n{type(error).__name__}: {error}"
+            os.write(writing, told[:4000].encode())
+            os._exit(0)
+        os.close(writing)
+        return cls(pid, reading)
+
+    def told(self) -> tuple[str, str]:
+        """Outcome and detail."""
+        with os.fdopen(self.pipe) as pipe:
+            outcome, _, detail = pipe.read().partition("\n")
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return (outcome, detail) if outcome else ("refused", f"exit status {status}")
 
 
 def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:
@@ -181,3 +210,6 @@ def _patched(where: Any, name: str, value: Any):
         yield
     finally:
         setattr(where, name, before)
+
+
+_JUDGES = {"plan": _plan, "storage": _plan, "tree": _tree, "code": _code}

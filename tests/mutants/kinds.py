@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,11 @@ class Kind:
     make: Callable[[Any], Iterator[Any]]
 
 
-def spread(values: list[Any], most: int) -> list[Any]:
-    """At most so many of the values, the first and the last among them."""
+def spread(values: list[Any], most: int, seed: str) -> list[Any]:
+    """At most so many of the values: the first, the last, and some that the seed draws."""
     if len(values) <= most:
         return values
     if most == 1:
         return values[:1]
-    return [values[k * (len(values) - 1) // (most - 1)] for k in range(most)]
+    inner = random.Random(seed).sample(range(1, len(values) - 1), most - 2)  # noqa: S311
+    return [values[k] for k in (0, *sorted(inner), len(values) - 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -35,6 +36,11 @@ Wrong plans and storage have to be refused by the proof; wrong trees and code by
 - *survived*: accepted, and wrong
 
 """
+_SAMPLE = """\
+Of each fault at most {most} places in each plan are tried: the first, the last, and others drawn
+with the names of fault and plan as the seed.
+
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--most", type=int, default=3, help="places of a fault in one plan")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--layer", action="append")
     parser.add_argument("--kind")
     options = parser.parse_args(arguments)
@@ -52,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             if options.kind and options.kind not in kind.name:
                 continue
-            mine = [v for s in SUBJECTS for v in judged(kind, s, Path(folder), options.most)]
+            mine = list(judged(kind, SUBJECTS, Path(folder), options.most, options.jobs))
             counts = Counter(v.outcome for v in mine)
             print(f"{kind.layer:8} {kind.name:45} {dict(counts)}", flush=True)
             for verdict in mine:
@@ -60,11 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     print(f"    survived in {verdict.subject}: {verdict.detail}", flush=True)
             found += mine
     if options.output:
-        options.output.write_text(page(found), encoding="utf-8")
+        options.output.write_text(page(found, options.most), encoding="utf-8")
     return any(v.outcome == "survived" for v in found)
 
 
-def page(found: Sequence[Verdict]) -> str:
+def page(found: Sequence[Verdict], most: int) -> str:
     """The table as Markdown."""
     counts = Counter((v.kind.layer, v.kind.name, v.outcome) for v in found)
     total = Counter(v.outcome for v in found)
@@ -86,7 +93,7 @@ def page(found: Sequence[Verdict]) -> str:
         lines.append(f"| {layer} | {name} | {sum(row)} | {cells} |")
     row = [total[outcome] for outcome in OUTCOMES]
     lines.append(f"| | all | {sum(row)} | {' | '.join(map(str, row))} |")
-    return _HEAD + "\n".join(lines) + "\n"
+    return _HEAD + _SAMPLE.format(most=most) + "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def test_there_are_kinds_enough():
 def test_a_wrong_one_is_stopped(name, tmp_path):
     kind = next(k for k in KINDS if k.name == name)
     subject = next(s for s in SUBJECTS if s.name == CHOSEN[name])
-    (verdict,) = judged(kind, subject, tmp_path, 1)
+    (verdict,) = judged(kind, [subject], tmp_path, 1)
     assert verdict.outcome in {"disproved", "refused"}, verdict.detail
 
 

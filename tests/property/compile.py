@@ -6,9 +6,11 @@ What a program computes comes from the interpreter, or from its own C, compiled 
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -42,6 +44,8 @@ _WORKER = Path(__file__).with_name("worker.py")
 _POISON_LOCALS = "-ftrivial-auto-var-init=pattern"
 #: what the programs' own C is compiled with: the less the compiler does, the better
 _PLAINLY = ("-std=gnu11", "-O0", "-ffp-contract=off", "-fwrapv", "-w")
+#: what waits and computes nothing is given so many times the limit that computing has
+_PATIENCE = 20
 #: Fresh heap holds garbage too; two threads on a busy machine sleep instead of spinning.
 _ENVIRONMENT = {"MALLOC_PERTURB_": "165", "OMP_WAIT_POLICY": "passive", "OMP_DYNAMIC": "false"}
 _CTYPES = {
@@ -155,7 +159,7 @@ def differences(
 ) -> tuple[Wrong, ...]:
     """Compile everything, call everything, and tell what is not as the programs have it.
 
-    Raises ``CompilerFailedError``.
+    ``timeout_s`` is processor time: a busy machine is no failure. Raises ``CompilerFailedError``.
     """
     with TemporaryDirectory(prefix="polyopt-property-") as folder:
         source, library = Path(folder, "batch.c"), Path(folder, "batch.so")
@@ -209,17 +213,20 @@ def _results(job: Path, count: int, timeout_s: float | None) -> dict[int, str]:
     """The problem of each call; after a crash the rest runs in a new process."""
     results: dict[int, str] = {}
     start = 0
+    limit = str(math.ceil(timeout_s or 0))
     while start < count:
         try:
             done = subprocess.run(
-                [sys.executable, str(_WORKER), str(job), str(start)],
+                [sys.executable, str(_WORKER), str(job), str(start), limit],
                 stdout=subprocess.PIPE,
-                timeout=timeout_s,
+                timeout=timeout_s and timeout_s * _PATIENCE,
                 check=False,
                 text=True,
                 env={**os.environ, **_ENVIRONMENT},
             )
-            lines, ended = done.stdout.splitlines(), f"ended with status {done.returncode}"
+            late = done.returncode == -signal.SIGXCPU
+            lines = done.stdout.splitlines()
+            ended = "did not end" if late else f"ended with status {done.returncode}"
         except subprocess.TimeoutExpired as error:
             lines, ended = (error.stdout or b"").decode().splitlines(), "did not end"
         announced = start - 1

@@ -1,6 +1,6 @@
 """Runs compiled functions in a process of its own, where wrong code may crash.
 
-``python worker.py JOB`` reads a pickled list of groups from JOB and prints one JSON line per call:
+``python worker.py JOB FIRST SECONDS`` reads a pickled list of groups from JOB and prints one JSON line per call:
 ``[number, problem]``, with an empty problem where all is well. A number alone announces a call,
 so that the parent knows which one a crash belongs to.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import pickle
+import resource
 import sys
 from pathlib import Path
 
@@ -95,8 +96,10 @@ def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> str:
     return f"{name}{list(at)} is {found[at]}, not {expected[at]} ({len(where)} differ)"
 
 
-def main(job: str, start: int) -> None:
-    """Make the calls of a job from the given one on."""
+def main(job: str, start: int, seconds: int) -> None:
+    """Make the calls of a job from the given one on; all within so much processor time."""
+    if seconds:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     work = pickle.loads(Path(job).read_bytes())
     library = ctypes.CDLL(work["library"])
     sources = ctypes.CDLL(work["sources"]) if any(r["source"] for r in work["runs"]) else None
@@ -111,4 +114,4 @@ def main(job: str, start: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.ir.expr import Affine, Binary, Cast, Const, Expr, Inside, Select, Unary
+from polyopt.ir.expr import Affine, Binary, Call, Cast, Const, Expr, Inside, Select, Unary
 from polyopt.isl import PwAff, Set, Val, affine_constant, constant_value, context, dim_type
 
 if TYPE_CHECKING:
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
     #: Called with the condition on parameters alone under which unsigned arithmetic does not wrap.
     Assume = Callable[[Set], None]
+
+#: multiples of sizes and iterators that 32 bits are taken to hold, together: in values, where
+#: nothing is lost if they are not affine, and in subscripts, which stay in memory
+_MOST_MULTIPLE, _MOST_STRIDE = 1 << 8, 1 << 20
+_MOST_CONSTANT = 1 << 30
 
 
 def combine(op: str, left: PwAff, right: PwAff, known: Set) -> PwAff | None:
@@ -76,25 +81,52 @@ def always_at_most(form: PwAff, bound: int, known: Set) -> bool:
     return known.is_subset(form.le_set(most))
 
 
-def fits(form: PwAff, type_: ScalarType, known: Set, assume: Assume | None) -> bool:
+def fits(
+    form: PwAff,
+    type_: ScalarType,
+    known: Set,
+    assume: Assume | None,
+    *,
+    converted: bool = False,
+) -> bool:
     """Whether the form is the value after conversion to the type.
 
-    Signed types of 32 and more bits are taken to hold every index (overflow is undefined in C).
-    Unsigned ones wrap below zero: that has to be impossible, or to depend on sizes alone, in
-    which case ``assume`` is told.
+    Types of 32 and more bits are taken to hold sums of small multiples of sizes and iterators,
+    and what signed arithmetic makes of them, since its overflow is undefined in C; that of a
+    value ``converted`` is not. Unsigned ones wrap below zero: that has to be impossible, or to
+    depend on sizes alone, in which case ``assume`` is told.
     """
     if not type_.is_integer:
         return False
-    if type_.bits >= 32 and type_.kind == "int":
+    wide = type_.bits >= 32
+    if wide and type_.kind == "int" and not converted:
         return True
     low, high = type_.range
-    if type_.bits < 32 and not always_at_most(form, high, known):
+    small = wide and _is_small(form, _MOST_MULTIPLE if assume is None else _MOST_STRIDE)
+    if not small and not always_at_most(form, high, known):
         return False
+    if small and type_.kind == "int":
+        return True
     if always_at_least(form, low, known):
         return True
     if assume is None or low < 0 or form.involves_dims(dim_type.in_, 0, form.dim(dim_type.in_)):
         return False
     assume(form.ge_set(affine_constant(form.get_domain_space(), 0)).params())
+    return True
+
+
+def _is_small(form: PwAff, most: int) -> bool:
+    """Whether a form's coefficients together are no more, and its constants those of an index."""
+    for _, aff in form.get_pieces():
+        parts = (
+            aff.get_coefficient_val(kind, position)
+            for kind in (dim_type.in_, dim_type.param, dim_type.div)
+            for position in range(aff.dim(kind))
+        )
+        total = sum(abs(part.to_python() if part.is_int() else 1) for part in parts)
+        constant = aff.get_constant_val().floor().to_python()
+        if total > most or not -_MOST_CONSTANT <= constant <= _MOST_CONSTANT:
+            return False
     return True
 
 
@@ -111,7 +143,10 @@ def affine_form(expr: Expr, known: Set, assume: Assume | None = None) -> PwAff |
             return _choice(expr, expr.cond.where, known, assume)
         case _:
             form = _congruent(expr, known, assume)
-    return form if form is not None and fits(form, expr.type, known, assume) else None
+    converted = isinstance(expr, Cast)
+    if form is None or not fits(form, expr.type, known, assume, converted=converted):
+        return None
+    return form
 
 
 def _congruent(expr: Expr, known: Set, assume: Assume | None) -> PwAff | None:
@@ -126,6 +161,9 @@ def _congruent(expr: Expr, known: Set, assume: Assume | None) -> PwAff | None:
         case Unary(op="neg") if expr.type.is_integer:
             form = _part(expr.operand, expr.type, known, assume)
             return None if form is None else form.neg()
+        case Call(function="abs", args=(operand,)) if expr.type.is_integer:
+            form = affine_form(operand, known, assume)
+            return None if form is None else form.max(form.neg())
         case Binary() if expr.type.is_integer:
             wraps = expr.op in {"add", "sub", "mul"}
             part = _part if wraps else _exact

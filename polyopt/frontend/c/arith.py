@@ -19,9 +19,16 @@ def cast(type_: ScalarType, expr: Expr, known: Set) -> Expr:
         return build.cast(type_, expr)
     if isinstance(expr, Inside):
         return build.affine(type_, expr.where.indicator_function())
-    if isinstance(expr, Affine) and type_.bits >= I32.bits and fits(expr.form, type_, known, None):
-        return build.affine(type_, expr.form)
+    if isinstance(expr, Affine) and type_.bits >= I32.bits:
+        converted = not _holds(type_, expr.type)
+        if not converted or fits(expr.form, type_, known, None, converted=True):
+            return build.affine(type_, expr.form)
     return build.cast(type_, expr)
+
+
+def _holds(type_: ScalarType, other: ScalarType) -> bool:
+    """Whether a type has all values of another one."""
+    return type_.range[0] <= other.range[0] and other.range[1] <= type_.range[1]
 
 
 def operate(op: str, left: Expr, right: Expr, known: Set) -> Expr:

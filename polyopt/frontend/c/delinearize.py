@@ -21,10 +21,12 @@ from pycparser import c_ast
 
 from polyopt.frontend.c.literals import literal
 from polyopt.frontend.c.lvalues import replaced
-from polyopt.frontend.c.usage import nodes
+from polyopt.frontend.c.usage import names_in, nodes, usage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from polyopt.frontend.c.ctypes import Types
 
 #: a product of names, sorted; the empty product is 1
 Monomial = tuple[str, ...]
@@ -59,13 +61,13 @@ class Shape:
 
 
 def delinearized(
-    items: list[c_ast.Node], arrays: Iterable[str], sizes: frozenset[str]
+    items: list[c_ast.Node], arrays: Iterable[str], sizes: frozenset[str], types: Types
 ) -> tuple[list[c_ast.Node], dict[str, Shape]]:
     """The items with folded arrays unfolded, and the shapes of those arrays.
 
     ``arrays`` are the candidates, ``sizes`` the names that are the same in the whole region.
     """
-    known = _definitions(items)
+    known = _Known(_definitions(items, types), types)
     found: dict[str, Shape] = {}
     for name in arrays:
         polynomials = [
@@ -86,9 +88,27 @@ def _is_access(node: c_ast.ArrayRef, name: str) -> bool:
     return isinstance(node.name, c_ast.ID) and node.name.name == name
 
 
-def _definitions(items: list[c_ast.Node]) -> dict[str, c_ast.Node]:
-    """Locals that are set once, where they are declared: names for their expressions."""
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What names stand for, and which casts keep every index."""
+
+    definitions: Mapping[str, c_ast.Node]
+    types: Types
+
+
+def _is_index(type_: c_ast.Node, types: Types) -> bool:
+    """Whether a type holds every index: then a conversion to it changes nothing."""
+    kind = types.of(type_)
+    return kind.scalar is not None and kind.scalar.is_integer and kind.scalar.bits >= 32
+
+
+def _definitions(items: list[c_ast.Node], types: Types) -> dict[str, c_ast.Node]:
+    """Locals that are set once, where they are declared: names for their expressions.
+
+    What they are made of does not change, so that they are the same wherever they are used.
+    """
     everything = [node for item in items for node in nodes(item)]
+    changed = usage_of(items).assigned
     writes = Counter(
         target.name for node in everything if isinstance(target := _target(node), c_ast.ID)
     )
@@ -104,7 +124,8 @@ def _definitions(items: list[c_ast.Node]) -> dict[str, c_ast.Node]:
         d.name: d.init
         for d in decls
         if d.init is not None and id(d) not in heads and not writes[d.name] and names[d.name] == 1
-    }
+        and not names_in(d.init) & changed.keys() and _is_index(d.type, types)
+    }  # fmt: skip
 
 
 def _target(node: c_ast.Node) -> c_ast.Node | None:
@@ -115,18 +136,18 @@ def _target(node: c_ast.Node) -> c_ast.Node | None:
     return None
 
 
-def polynomial(node: c_ast.Node, known: Mapping[str, c_ast.Node]) -> Polynomial | None:
+def polynomial(node: c_ast.Node, known: _Known) -> Polynomial | None:
     """An integer expression as a polynomial in names, or ``None``."""
     match node:
         case c_ast.Constant():
             value = literal(node.value)
             whole = value is not None and value.type.is_integer
             return {(): int(value.value)} if whole and value is not None else None
-        case c_ast.ID() if node.name in known:
-            return polynomial(known[node.name], known)
+        case c_ast.ID() if node.name in known.definitions:
+            return polynomial(known.definitions[node.name], known)
         case c_ast.ID():
             return {(node.name,): 1}
-        case c_ast.Cast():
+        case c_ast.Cast() if _is_index(node.to_type, known.types):
             return polynomial(node.expr, known)
         case c_ast.UnaryOp(op="-"):
             inner = polynomial(node.expr, known)
@@ -194,9 +215,7 @@ def _parts(poly: Polynomial, shape: Shape) -> list[Polynomial] | None:
     return parts
 
 
-def _unfolded(
-    node: c_ast.Node, shapes: Mapping[str, Shape], known: Mapping[str, c_ast.Node]
-) -> c_ast.Node:
+def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known) -> c_ast.Node:
     if (
         isinstance(node, c_ast.ArrayRef)
         and isinstance(node.name, c_ast.ID)

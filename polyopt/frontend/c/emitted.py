@@ -205,7 +205,8 @@ class _Reader:
         changed = copy.copy(node)
         changed.init, changed.cond = self._plain(node.init), self._plain(node.cond)
         changed.stmt = self._compound(node.stmt)
-        if not self.backwards or not pragma.startswith("omp"):
+        # lanes that join their sums do so in any order: that is rounding's matter
+        if not self.backwards or not pragma.startswith("omp") or "reduction" in pragma:
             return changed
         found = _SAFELEN.search(pragma)
         return self._turned(changed, int(found[1]) if found else 0)

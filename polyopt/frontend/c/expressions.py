@@ -355,6 +355,13 @@ class Lowering:
         op, type_ = EXTREMA[name]
         type_ = type_ or promote_c(values[0].type, values[1].type)
         left, right = (self.cast(type_, value) for value in values)
+        if type_.is_float and self.program.inbounds and name.startswith("f"):
+            # C's own take the other operand where one is NaN
+            first, second = (left, right) if op == "min" else (right, left)
+            chosen: Expr = build.compare("lt", first, second)
+            if not isinstance(right, Const):
+                chosen = arith.either(chosen, build.compare("ne", right, right))
+            return build.select(chosen, left, right)
         return self.operate(op, left, right)
 
     def _inline(self, function: Inline, arguments: list[c_ast.Node], node: c_ast.Node) -> Expr:
@@ -377,7 +384,8 @@ class Lowering:
 def subscript_value(lowering: Lowering, node: c_ast.Node) -> Expr:
     """A subscript: affine, or computed from data.
 
-    Raises ``TypeMismatchError`` for a float, ``NonAffineError`` for sizes and iterators alone.
+    Raises ``TypeMismatchError`` for a float, ``NonAffineError`` for sizes and iterators alone,
+    unless the program says that all subscripts stay within their arrays.
     """
     lowering = replace(lowering, assuming=True)
     expr = lowering.lower(node)
@@ -387,7 +395,8 @@ def subscript_value(lowering: Lowering, node: c_ast.Node) -> Expr:
     form = lowering.form(expr)
     if form is not None:
         return index_of(form)
-    if not loads(expr) and not any(isinstance(part, Local) for part in walk(expr)):
+    known = not loads(expr) and not any(isinstance(part, Local) for part in walk(expr))
+    if known and not lowering.program.inbounds:
         raise lowering.not_affine(node, "this subscript")
     return build.cast(I64, expr)
 

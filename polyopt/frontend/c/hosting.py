@@ -7,6 +7,7 @@ gathered as conditions that the code tests before it runs, unless the file state
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,10 @@ from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.delinearize import delinearized
 from polyopt.frontend.c.inbounds import within_arrays
 from polyopt.frontend.c.inlining import Inliner
-from polyopt.frontend.c.liveness import address_taken, first_use, sink
+from polyopt.frontend.c.liveness import address_taken, is_read, sink
 from polyopt.frontend.c.lower import assume, assumptions, constants, states
 from polyopt.frontend.c.lvalues import Flattener, structs_of
+from polyopt.frontend.c.marked import after_labels
 from polyopt.frontend.c.overlap import Pointers
 from polyopt.frontend.c.parse import deep_recursion
 from polyopt.frontend.c.region import functions_of, inlines_of
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
     from polyopt.isl import PwAff, Set
 
 
+_DEFINES = re.compile(r"\s*#\s*(define|undef|include)\b")
+
+
 @dataclass(frozen=True, eq=False)
 class RegionScop:
     """The Scop of a region, and how its code is to name and test things."""
@@ -64,6 +69,8 @@ class RegionScop:
     reasons: tuple[UserError, ...] = ()
     #: macros that were replaced by integers
     macros: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: macros of the file and of what it includes: names that mean something else
+    reserved: frozenset[str] = frozenset()
 
 
 def lower_region(
@@ -89,10 +96,13 @@ class _Region:
         self.region = region
         #: declarations as the region's code uses them, members of structs among them
         self.visible = dict(region.visible)
+        #: what may run after a jump, for each label of the function
+        self.labelled = tuple(after_labels(region.function.body))
         self.shapes: dict[str, Shape] = {}
         self.members: dict[str, Member] = {}
         self.sunk: set[str] = set()
         self._check_declarations()
+        self._check_directives()
         lines = range(_line(region.function), region.last + 1)
         self.conditions = assumptions(text, locator, lines)
         self.disjoint = states(text, "disjoint", lines)
@@ -114,8 +124,12 @@ class _Region:
             self.visible, self.types.typedefs, structs_of(self.tree), self.locator
         )
         functions = functions_of(self.tree)
-        inliner = Inliner(functions, frozenset(inlines_of(self.tree)), self.locator)
-        items = [flattener.flat(item) for item in inliner.all(self.region.items)]
+        inliner = Inliner(
+            functions, frozenset(inlines_of(self.tree)), self.locator, self.region.local
+        )
+        inlined = inliner.all(self.region.items)
+        flattener.taken |= inliner.taken
+        items = [flattener.flat(item) for item in inlined]
         self.members = flattener.members
         self.visible |= {name: member.decl for name, member in self.members.items()}
         return self._sinking(self._unfolded(items))
@@ -127,7 +141,7 @@ class _Region:
         fixed = names - set(usage.assigned) - usage.iterated - inside
         sizes = frozenset(n for n in fixed if n in self.visible and self._is_size(n))
         flat = [n for n in self.visible if n in fixed and _rank(self.visible[n].type) == 1]
-        items, self.shapes = delinearized(items, flat, sizes)
+        items, self.shapes = delinearized(items, flat, sizes, self.types)
         for name, shape in self.shapes.items():
             self.visible[name] = _with_inner(self.visible[name], shape)
         return items
@@ -152,6 +166,16 @@ class _Region:
                         UnsupportedError, item, msg, hint="declare it before #pragma scop"
                     )
 
+    def _check_directives(self) -> None:
+        """Refuse macros that the region defines: the code after it may need them."""
+        for number in range(self.region.first + 1, self.region.last):
+            if _DEFINES.match(self.text.source.line(number)):
+                msg = "this directive stands in a region that is replaced"
+                raise self.locator.error(
+                    UnsupportedError, self.locator.line_span(number), msg,
+                    hint="put it before #pragma scop",
+                )  # fmt: skip
+
     def _sinking(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
         """The items with scalars of the function declared in the loops that they belong to."""
         assigned = usage_of(items).assigned
@@ -169,9 +193,9 @@ class _Region:
         decl = self.visible[name]
         if name not in self.region.local or "static" in decl.storage:
             return False
-        if address_taken(self.region.function, name):
+        if address_taken(self.region.function, name) or is_read(self.region.after, name):
             return False
-        return first_use(self.region.after, name) != "read"
+        return not any(is_read(items, name) for items in self.labelled)
 
     def _kind(self, name: str) -> CType:
         decl = self.visible[name]
@@ -182,11 +206,11 @@ class _Region:
         parts = [
             n for n in nodes(decl) if isinstance(n, (c_ast.TypeDecl, c_ast.PtrDecl, c_ast.Decl))
         ]
-        if any("volatile" in (part.quals or []) for part in parts):
+        if any({"volatile", "_Atomic"} & {*(part.quals or [])} for part in parts):
             use = next(
                 n for n in nodes(self.body) if isinstance(n, c_ast.ID) and n.name == decl.name
             )
-            msg = f"{decl.name!r} is volatile: every access to it has to stay where it is"
+            msg = f"{decl.name!r} is volatile or atomic: every access to it has to stay where it is"
             raise self.locator.error(
                 UnsupportedError, use, msg, hint="copy it into a plain variable before the region"
             )
@@ -318,6 +342,7 @@ class _Region:
         return RegionScop(
             scop, self.region.first, self.region.last, elements, sizes, needed,
             () if self.disjoint else self._apart(scop), reasons, self._macros(),
+            frozenset(self.text.names),
         )  # fmt: skip
 
     def _macros(self) -> dict[str, int]:
@@ -329,7 +354,7 @@ class _Region:
     def _apart(self, scop: Scop) -> tuple[tuple[str, str], ...]:
         """Pairs of arrays to be tested for overlap."""
         types = {n: k.scalar for n in scop.params if (k := self._kind(n)).scalar is not None}
-        pairs = Pointers(self.region, self.members, types).pairs(scop)
+        pairs = Pointers(self.region, self.members, types, self.types.typedefs).pairs(scop)
         for name in (name for pair in pairs for name in pair if name not in scop.params):
             array = scop.array(name)
             if any(constant_value(extent) == UNKNOWN_EXTENT for extent in array.extents):

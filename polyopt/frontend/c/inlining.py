@@ -4,7 +4,7 @@ rewrite: ``scale(row, n, 2);`` -> ``{ int n_1 = n; float by_1 = 2; for (...) row
 
 Arguments by value become locals of the formal's type, arrays and pointers are put in place of the
 formal, and locals get names that nothing else has. *Does not handle* functions that return from
-their middle, or that call themselves.
+their middle, that call themselves, or whose globals are hidden where they are called.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pycparser import c_ast
 
 from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.c.lvalues import replaced
-from polyopt.frontend.c.usage import nodes
+from polyopt.frontend.c.usage import names_in, nodes, written_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,25 +25,40 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.locate import Locator
 
 
+def _named(root: c_ast.Node) -> set[str]:
+    """The names that are used or declared below a node."""
+    found = (n.name for n in nodes(root) if isinstance(n, (c_ast.ID, c_ast.Decl)))
+    return {name for name in found if name}
+
+
 @dataclass(eq=False)
 class Inliner:
-    """Inlines calls in statements; ``skipped`` are functions that expressions deal with."""
+    """Inlines calls in statements; ``skipped`` are functions that expressions deal with.
+
+    ``local`` are the names of the variables around that belong to the calling function.
+    """
 
     functions: Mapping[str, c_ast.FuncDef]
     skipped: frozenset[str]
     locator: Locator
+    local: frozenset[str] = frozenset()
     taken: set[str] = field(default_factory=set[str])
     _open: list[str] = field(default_factory=list[str])
 
     def all(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
         """The statements without calls that can be replaced."""
-        self.taken |= {
-            n.name
-            for i in items
-            for n in nodes(i)
-            if isinstance(n, (c_ast.ID, c_ast.Decl)) and n.name
-        }
+        self.taken |= {name for item in items for name in _named(item)}
+        for name in self.taken & self.functions.keys():
+            self._take(name)
+        self.local |= {n.name for i in items for n in nodes(i) if isinstance(n, c_ast.Decl)}
         return [new for item in items for new in self._statement(item)]
+
+    def _take(self, function: str) -> None:
+        """Keep the names of a function, and of those that it calls, from being made anew."""
+        new = _named(self.functions[function].body) - self.taken
+        self.taken |= new
+        for name in new & self.functions.keys():
+            self._take(name)
 
     def _statement(self, node: c_ast.Node) -> list[c_ast.Node]:
         match node:
@@ -152,6 +167,7 @@ class Inliner:
             raise self.locator.error(
                 UnsupportedError, call, msg, hint="let it end with its only return"
             )
+        self._check_names(function, call)
         names, locals_ = self._bound(function, call)
         inside = [self._renamed(item, names) for item in items]
         inner = [new for item in inside for new in self._statement(item)]
@@ -163,6 +179,40 @@ class Inliner:
             op, place = target
             inner += self._statement(c_ast.Assignment(op, place, value, call.coord))
         return c_ast.Compound([*locals_, *inner], call.coord)
+
+    def _check_names(self, function: c_ast.FuncDef, call: c_ast.FuncCall) -> None:
+        """Refuse a function whose names would mean something else where it is called."""
+        listed = function.decl.type.args.params if function.decl.type.args is not None else []
+        decls = [n for n in nodes(function.body) if isinstance(n, c_ast.Decl)]
+        own = {decl.name for decl in (*listed, *decls) if isinstance(decl, c_ast.Decl)}
+        hidden = sorted((_named(function.body) - own) & self.local)
+        if hidden:
+            msg = f"{function.decl.name!r} uses a global {hidden[0]!r}, which is another one here"
+            hint = f"call the variable here something else than {hidden[0]!r}"
+            raise self.locator.error(UnsupportedError, call, msg, hint=hint)
+        kept = next((decl for decl in decls if "static" in decl.storage), None)
+        if kept is not None:
+            msg = f"{function.decl.name!r} keeps {kept.name!r} from one call to the next"
+            hint = "make it a variable of the file"
+            raise self.locator.error(UnsupportedError, call, msg, hint=hint)
+        if call.args is not None:
+            self._check_arguments(function, call)
+
+    def _check_arguments(self, function: c_ast.FuncDef, call: c_ast.FuncCall) -> None:
+        """Refuse pointers into places that the function changes its mind about."""
+        written = {name for n in nodes(function.body) if (name := written_name(n)) is not None}
+        for argument in call.args.exprs:
+            moving = {
+                name
+                for n in nodes(argument)
+                if isinstance(n, (c_ast.ArrayRef, c_ast.BinaryOp))
+                for name in names_in(n.subscript if isinstance(n, c_ast.ArrayRef) else n)
+            }
+            changed = sorted(moving & written)
+            if changed:
+                msg = f"{function.decl.name!r} changes {changed[0]!r}, by which this is found"
+                hint = f"keep {changed[0]!r} in a variable of its own"
+                raise self.locator.error(UnsupportedError, argument, msg, hint=hint)
 
     def _bound(
         self, function: c_ast.FuncDef, call: c_ast.FuncCall

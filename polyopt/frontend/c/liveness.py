@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_JUMPS = (c_ast.Break, c_ast.Continue, c_ast.Goto)
+
+
 def mentions(node: c_ast.Node | None, name: str) -> bool:
     """Whether a name occurs as an identifier below a node."""
     return node is not None and name in names_in(node)
@@ -21,7 +24,8 @@ def first_use(items: Sequence[c_ast.Node], name: str) -> str:
     """What happens first to a variable when the items run: ``read``, ``write``, or nothing.
 
     ``write`` only where an assignment surely comes before any read; ``maybe`` where none reads
-    the old value, but not all ways through the items write a new one.
+    the old value, but not all ways through the items write a new one. Jumps out of the items
+    are taken to lead to where nothing is read.
     """
     result = ""
     for item in items:
@@ -32,6 +36,21 @@ def first_use(items: Sequence[c_ast.Node], name: str) -> str:
             return found
         result = found or result
     return result
+
+
+def is_read(items: Sequence[c_ast.Node], name: str) -> bool:
+    """Whether a variable may be read before it is written when the items run.
+
+    Jumps from one item may lead to any that comes later.
+    """
+    for position, item in enumerate(items):
+        found = _first(item, name)
+        if found == "read":
+            return True
+        if found in {"write", "hidden"}:
+            jumps = any(isinstance(n, _JUMPS) for i in items[: position + 1] for n in nodes(i))
+            return jumps and is_read(items[position + 1 :], name)
+    return False
 
 
 def _first(node: c_ast.Node, name: str) -> str:
@@ -67,7 +86,8 @@ def _first_in_loop(node: c_ast.For | c_ast.While, name: str) -> str:
         return "read"
     inside = _first(node.stmt, name)
     step = node.next if isinstance(node, c_ast.For) else None
-    if inside == "read" or (inside != "write" and mentions(step, name)):
+    sure = inside == "write" and not any(isinstance(n, c_ast.Continue) for n in nodes(node.stmt))
+    if inside == "read" or (not sure and mentions(step, name)):
         return "read"
     return "maybe" if inside else ""
 
@@ -119,7 +139,7 @@ def _sunk_body(body: c_ast.Node, decl: c_ast.Decl) -> c_ast.Node:
         inner = sink(items, decl)
         if inner != items:
             return c_ast.Compound(inner, body.coord)
-    if first_use(items, decl.name) != "write":
+    if first_use(items, decl.name) not in {"write", "maybe"}:  # an old value may be read
         return body
     local = c_ast.Decl(decl.name, [], [], [], [], decl.type, None, None, decl.coord)
     return c_ast.Compound([local, *items], body.coord)

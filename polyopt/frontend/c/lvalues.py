@@ -53,6 +53,9 @@ class Flattener:
     structs: Mapping[str, c_ast.Struct]
     locator: Locator
     members: dict[str, Member] = field(default_factory=dict[str, Member])
+    #: names that are not free for members
+    taken: set[str] = field(default_factory=set[str])
+    _names: dict[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
 
     def flat(self, node: c_ast.Node) -> c_ast.Node:
         """The node with every path replaced; nodes without one are the same objects."""
@@ -111,12 +114,14 @@ class Flattener:
         return [self.flat(s.subscript) for s in steps if s.subscript is not None]
 
     def _member(self, base: str, steps: list[_Step], node: c_ast.Node) -> c_ast.Node:
-        names = [base, *(step.name for step in steps if step.name)]
-        name = "_".join(names)
-        while name in self.visible and name not in self.members:
-            name += "_"
-        if name not in self.members:
+        path = (base, *(step.name for step in steps if step.name))
+        name = self._names.get(path)
+        if name is None:
+            name = "_".join(path)
+            while name in self.visible or name in self.taken or name in self.members:
+                name += "_"
             self.members[name] = self._described(base, name, steps, node)
+            self._names[path] = name
         return _subscripted(c_ast.ID(name, node.coord), self._subscripts(steps), node)
 
     def _described(self, base: str, name: str, steps: list[_Step], node: c_ast.Node) -> Member:
@@ -128,7 +133,10 @@ class Flattener:
                 type_ = self._resolved(type_)
                 if not isinstance(type_, (c_ast.ArrayDecl, c_ast.PtrDecl)):
                     raise self._no_member(node, "is no array or pointer")
-                pointer = spelling if isinstance(type_, c_ast.PtrDecl) else pointer
+                if isinstance(type_, c_ast.PtrDecl):
+                    if count:
+                        raise self._no_member(node, "goes through pointers that may be equal")
+                    pointer = spelling
                 dim = type_.dim if isinstance(type_, c_ast.ArrayDecl) else None
                 type_ = type_.type
                 if step.kind == "[":

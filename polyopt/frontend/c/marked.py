@@ -108,7 +108,8 @@ def _regions(
             yield from _in_block(function, list(node.block_items or []), scope, locator)
         case c_ast.For() | c_ast.While() | c_ast.DoWhile():
             decls = getattr(node.init, "decls", []) if isinstance(node, c_ast.For) else []
-            again = _Scope(scope.visible, scope.local, (node, *scope.after)).with_decls(decls)
+            again = _Scope(scope.visible, scope.local, (_once_more(node), *scope.after))
+            again = again.with_decls(decls)
             yield from _regions(function, node.stmt, again, locator)
         case c_ast.If():
             yield from _regions(function, node.iftrue, scope, locator)
@@ -117,6 +118,37 @@ def _regions(
             yield from _regions(function, node.stmt, scope, locator)
         case c_ast.Case() | c_ast.Default():
             yield from _in_block(function, list(node.stmts or []), scope, locator)
+        case _:
+            return
+
+
+def _once_more(loop: c_ast.Node) -> c_ast.Node:
+    """What runs after an iteration of a loop: another loop, which starts where it is."""
+    if not isinstance(loop, c_ast.For):
+        return loop
+    return c_ast.For(None, loop.cond, loop.next, loop.stmt, loop.coord)
+
+
+def after_labels(
+    node: c_ast.Node | None, after: tuple[c_ast.Node, ...] = ()
+) -> Iterator[Sequence[c_ast.Node]]:
+    """For each label below a statement, what may run after a jump to it, in order."""
+    match node:
+        case c_ast.Compound() | c_ast.Case() | c_ast.Default():
+            items = node.block_items if isinstance(node, c_ast.Compound) else node.stmts
+            items = _flat(list(items or []))
+            for position, item in enumerate(items):
+                yield from after_labels(item, (*items[position + 1 :], *after))
+        case c_ast.For() | c_ast.While() | c_ast.DoWhile():
+            yield from after_labels(node.stmt, (_once_more(node), *after))
+        case c_ast.If():
+            yield from after_labels(node.iftrue, after)
+            yield from after_labels(node.iffalse, after)
+        case c_ast.Switch():
+            yield from after_labels(node.stmt, after)
+        case c_ast.Label():
+            yield (node.stmt, *after)
+            yield from after_labels(node.stmt, after)
         case _:
             return
 

@@ -25,6 +25,8 @@ class Pointers:
     members: Mapping[str, Member]
     #: types of the sizes: they, too, could be what a pointer points to
     sizes: Mapping[str, ScalarType]
+    #: types that the file names
+    typedefs: Mapping[str, c_ast.Node]
 
     def pairs(self, scop: Scop) -> tuple[tuple[str, str], ...]:
         """Pairs of arrays and sizes of which one is written, and that may overlap.
@@ -63,8 +65,14 @@ class Pointers:
         return self.members[name].base if name in self.members else name
 
     def _declarator(self, name: str) -> c_ast.Node:
-        """The variable's declarator as the file has it."""
-        return self.region.visible[name].type
+        """The variable's declarator as the file has it, behind names of types."""
+        node = self.region.visible[name].type
+        while isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.IdentifierType):
+            found = self.typedefs.get(node.type.names[0])
+            if found is None:
+                return node
+            node = found
+        return node
 
     def _is_pointer(self, name: str) -> bool:
         if name in self.members:

@@ -25,10 +25,23 @@ from polyopt.frontend.c.scope import (
     Substituted,
     Variable,
 )
-from polyopt.frontend.c.usage import nodes
+from polyopt.frontend.c.usage import nodes, written_name
 from polyopt.ir import build
 from polyopt.ir.block import Block, Put, When
-from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, Select, index_of, loads, same_expr
+from polyopt.ir.expr import (
+    Affine,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Inside,
+    Load,
+    Select,
+    index_of,
+    loads,
+    same_expr,
+    walk,
+)
 from polyopt.isl import affine_constant
 
 if TYPE_CHECKING:
@@ -37,6 +50,8 @@ if TYPE_CHECKING:
     from polyopt.isl import PwAff
     from polyopt.source import Span
 
+#: integer operations that C leaves undefined for some operands; sums and products wrap
+_PARTIAL = frozenset({"div", "mod", "floordiv", "floormod", "shl", "shr"})
 _STEPS = {"p++": "+", "++": "+", "p--": "-", "--": "-"}
 
 
@@ -168,14 +183,19 @@ class Statements:
             return False
         for branch in (node.iftrue, node.iffalse):
             for part in nodes(branch):
-                base = _written(part)
+                base = written_name(part)
                 binding = None if base is None else env.get(base)
                 if isinstance(binding, Variable) and binding.array in read:
                     return True
         return False
 
     def _keep(self, node: c_ast.If, cond: Expr, place: Place) -> tuple[Expr, list[Item]]:
-        """The condition's value in a scalar of its own, taken before the branches run."""
+        """The condition's value in a scalar of its own, taken before the branches run.
+
+        Where a condition around it fails, it is false without being looked at.
+        """
+        if place.guard is not None:
+            cond = arith.both(place.guard, cond)
         declarer = Declarer(self.program, Env(), place)
         variable = declarer.variable(
             "condition", cond.type, (), self.program.locator.span(node.cond)
@@ -200,13 +220,37 @@ class Statements:
         place: Place,
         env: Env,
     ) -> Item:
-        """An initialiser: a write without a guard, since nothing was there before."""
+        """An initialiser: a write without a guard, since nothing was there before.
+
+        What could fail is computed under the guard only.
+        """
         lowering = Lowering(self.program, env, place)
         own = (index_of(affine_constant(place.space, number)) for number in subscripts)
         index = (*lowering.private(variable), *own)
         plain = replace(place, guard=None)
         lowered = lowering.cast(variable.type, lowering.lower(value))
+        if place.guard is not None and self._may_fail(lowered):
+            lowered = build.cast(variable.type, lowered)
+            lowered = build.select(place.guard, lowered, build.const(variable.type, 0))
         return self._record(variable, index, lowered, plain, self.program.locator.span(node))
+
+    def _may_fail(self, value: Expr) -> bool:
+        """Whether a value is only for places that its guard lets through.
+
+        It reads elements that may not be there, or does what C leaves undefined for some operands.
+        """
+        return any(
+            self._may_miss(node)
+            if isinstance(node, Load)
+            else isinstance(node, (Binary, Cast)) and _is_partial(node)
+            for node in walk(value)
+        )
+
+    def _may_miss(self, load: Load) -> bool:
+        """Whether the element of a load is in its array only as far as the program says."""
+        variable = self.program.variables.get(load.array)
+        declared = variable is not None and all(e is not None for e in variable.extents)
+        return not declared or not all(isinstance(part, Affine) for part in load.index)
 
     def _assign(self, node: c_ast.Assignment, env: Env, place: Place) -> list[Item]:
         value = node.rvalue
@@ -354,22 +398,19 @@ def _before_continue(node: c_ast.Node | None) -> list[c_ast.Node] | None:
 
 
 def _single(node: c_ast.Node | None) -> bool:
-    """Whether a branch is one assignment, not within a loop."""
+    """Whether a branch is one assignment to one place, not within a loop."""
     while isinstance(node, c_ast.Compound) and len(items := node.block_items or []) == 1:
         node = items[0]
-    return isinstance(node, (c_ast.Assignment, c_ast.UnaryOp))
-
-
-def _written(node: c_ast.Node) -> str | None:
-    """The base name that an assignment changes."""
-    target: c_ast.Node | None = None
     if isinstance(node, c_ast.Assignment):
-        target = node.lvalue
-    elif isinstance(node, c_ast.UnaryOp) and node.op in _STEPS:
-        target = node.expr
-    while isinstance(target, c_ast.ArrayRef):
-        target = target.name
-    return target.name if isinstance(target, c_ast.ID) else None
+        return not isinstance(node.rvalue, c_ast.Assignment)
+    return isinstance(node, c_ast.UnaryOp)
+
+
+def _is_partial(node: Binary | Cast) -> bool:
+    """Whether C leaves an operation undefined for some operands."""
+    if isinstance(node, Cast):
+        return node.type.is_integer and node.operand.type.is_float
+    return node.type.is_integer and isinstance(node, Binary) and node.op in _PARTIAL
 
 
 def _always_loaded(expr: Expr) -> Iterator[Load]:

@@ -43,6 +43,18 @@ def names_in(root: c_ast.Node | None) -> set[str]:
     return found
 
 
+def written_name(node: c_ast.Node) -> str | None:
+    """The name of the variable or array that a node itself assigns to."""
+    target: c_ast.Node | None = None
+    if isinstance(node, c_ast.Assignment):
+        target = node.lvalue
+    elif isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
+        target = node.expr
+    while isinstance(target, c_ast.ArrayRef):
+        target = target.name
+    return target.name if isinstance(target, c_ast.ID) else None
+
+
 def usage_of(roots: Iterable[c_ast.Node]) -> Usage:
     """Collect the usage of all names below the roots (a function and its pragmas)."""
     everything = [node for root in roots for node in nodes(root)]

@@ -4,10 +4,14 @@ import pytest
 from pycparser import c_ast, c_parser
 
 from polyopt.frontend.c.constants import constant_integer
+from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.delinearize import delinearized
 from polyopt.frontend.c.files import Declined, lower_regions
-from polyopt.frontend.c.liveness import first_use, sink
+from polyopt.frontend.c.liveness import first_use, is_read, sink
+from polyopt.frontend.c.locate import Locator
+from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.statements import without_continue
+from polyopt.ir.expr import Affine, Select
 from polyopt.isl import Set, context
 from polyopt.source import Source
 
@@ -32,6 +36,12 @@ def block(text):
     return tree.ext[0].body.block_items or []
 
 
+def unfolded(items):
+    """``delinearized`` for the array ``a`` and the sizes ``m`` and ``l``."""
+    types = Types(Locator(preprocess(Source("in.c", ""), {})), {})
+    return delinearized(items, ["a"], frozenset({"m", "l"}), types)
+
+
 def test_arrays_and_sizes_keep_their_names():
     found = region("for (int i = 0; i < n; i++) a[i] = b[i];")
     assert found.elements == {"a": "a[{0}]", "b": "b[{0}]"}
@@ -50,17 +60,31 @@ def test_a_folded_array_is_unfolded():
 
 def test_three_dimensions_unfold_by_their_strides():
     items = block("a[(i * m + j + 1) * l + k - 1] = 0; a[i * l * m] = 1;")
-    _, shapes = delinearized(items, ["a"], frozenset({"m", "l"}))
+    _, shapes = unfolded(items)
     assert shapes["a"].strides == (("l", "m"), ("l",))
     assert shapes["a"].spelling("a", {}) == "a[({(0)} * m + {(1)}) * l + {2}]"
 
 
 @pytest.mark.parametrize(
-    "text", ["a[i * j] = 0;", "a[i * m] = a[i * l];", "a[i] = 0;", "a[b[i]] = 0;"]
-)
+    "text",
+    [
+        "a[i * j] = 0;", "a[i * m] = a[i * l];", "a[i] = 0;", "a[b[i]] = 0;",
+        "a[(unsigned char)i * m + j] = 0;",
+    ],
+)  # fmt: skip
 def test_other_subscripts_stay(text):
     items = block(text)
-    assert delinearized(items, ["a"], frozenset({"m", "l"})) == (items, {})
+    assert unfolded(items) == (items, {})
+
+
+@pytest.mark.parametrize(
+    ("before", "row"),
+    [("int k = i;", "i"), ("int k = p; p = 0;", "k"), ("unsigned char k = i;", "k")],
+)
+def test_names_are_looked_through_where_they_stay_the_same(before, row):
+    (*_, write), shapes = unfolded(block(f"{before} a[k * m + j] = 0;"))
+    assert set(shapes) == {"a"}
+    assert write.lvalue.name.subscript.name == row
 
 
 def test_what_may_leave_an_array_is_tested():
@@ -92,10 +116,13 @@ def test_a_stated_condition_is_not_tested():
         ("int n, double *a, unsigned char *b", (("a", "b"),)),
         ("int n, double a[n], const double b[n]", (("a", "b"),)),
         ("int n, double a[restrict n], const double b[n]", ()),
+        ("int n, row a, row b", (("a", "b"),)),
+        ("int n, place a, place b", (("a", "b"),)),
     ],
 )
 def test_pointers_that_may_overlap(arguments, pairs):
-    found = region("for (int i = 0; i < n; i++) a[i] = b[i];", arguments)
+    types = "typedef double row[9]; typedef double *place;"
+    found = region("for (int i = 0; i < n; i++) a[i] = b[i];", arguments, types)
     assert tuple(map(tuple, map(sorted, found.apart))) == pairs
 
 
@@ -168,6 +195,69 @@ def test_each_region_is_declined_by_itself():
 )  # fmt: skip
 def test_first_uses(text, use):
     assert first_use(block(text), "s") == use
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("s = 1; x = s;", False), ("if (c) break; s = 1;", False),
+        ("if (c) break; s = 1; x = s;", True), ("if (c) goto out; s = 1; x = s;", True),
+        ("for (;; i += s) { if (c) continue; s = 1; }", True), ("int s; if (c) return s;", False),
+        ("while (c) { if (d) break; } s = 1; x = s;", True),
+    ],
+)  # fmt: skip
+def test_a_jump_may_skip_a_write(text, read):
+    assert is_read(block(text), "s") is read
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "double s; for (s = 0; s < 9;) { REGION }", "for (double s = 0; s < 9;) { REGION }",
+        "double s = 0; for (;;) { REGION if (n) break; s = 1; } a[0] = s;",
+        "double s = 0; again: a[0] = s; REGION if (n--) goto again; s = 2;",
+        "double s = 0; REGION if (n) goto out; s = 2; out: a[0] = s;",
+    ],
+)  # fmt: skip
+def test_what_is_needed_after_the_region_is_kept(around):
+    body = "\n#pragma scop\nfor (int i = 0; i < 9; i++) s += a[i];\n#pragma endscop\n"
+    (found,) = regions(f"void f(int n, double *a) {{ {around.replace('REGION', body)} }}")
+    assert not isinstance(found, Declined), found.error
+    assert found.scop.array("s").role == "inout"
+
+
+def test_members_have_names_of_their_own():
+    types = "struct one { int b_c; }; struct two { int c; int n; };"
+    found = region(
+        "for (int i = 0; i < 9; i++) { int p_n = i; x[i] = p_n + p->n + a.b_c + a_b.c; }",
+        "struct one a, struct two a_b, struct two *p, int *restrict x",
+        types,
+    )
+    spelled = {*found.elements.values(), *found.sizes.values()}
+    assert {"a.b_c", "a_b.c", "p->n"} <= spelled
+
+
+def test_what_could_fail_is_computed_under_its_condition():
+    found = region("for (int i = 0; i < n; i++) if (k[i] > 0) { int t = n / k[i]; x[i] = t * t; }",
+                   "int n, int k[restrict n], int x[restrict n]")  # fmt: skip
+    first = found.scop.statements[0]
+    assert isinstance(first.value, Select)
+    plain = region("for (int i = 0; i < n; i++) if (k[i] > 0) { int t = 2 * k[i]; x[i] = t * t; }",
+                   "int n, int k[restrict n], int x[restrict n]")  # fmt: skip
+    assert not isinstance(plain.scop.statements[0].value, Select)
+
+
+@pytest.mark.parametrize(
+    ("value", "affine"),
+    [
+        ("i * 2654435761u", False), ("i * 100u", True), ("(int)(i * 10000000000L)", False),
+        ("i * 10000000000L", True), ("i + 7", True), ("(unsigned)(i - 5)", False),
+    ],
+)  # fmt: skip
+def test_what_wraps_is_not_affine(value, affine):
+    found = region(f"for (int i = 0; i < n; i++) x[i] = {value};", "int n, long x[restrict n]")
+    (statement,) = found.scop.statements
+    assert isinstance(statement.value, Affine) is affine
 
 
 def test_a_scalar_goes_into_the_innermost_loop_that_holds_its_uses():

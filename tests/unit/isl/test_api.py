@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from polyopt.errors import InternalError, NotDecidedError
-from polyopt.isl import budget, context, parse_map, parse_set, parse_union_map, parse_union_set
+from polyopt.isl import (
+    budget,
+    context,
+    parse_map,
+    parse_set,
+    parse_union_map,
+    parse_union_set,
+    stretches,
+)
 
 
 @pytest.mark.parametrize("parse", [parse_set, parse_map, parse_union_set, parse_union_map])
@@ -46,3 +54,35 @@ def test_other_failures_are_defects():
     endless = parse_set("{ S[i] : i >= 0 }")
     with pytest.raises(InternalError, match="isl failed in the test"), budget(10**9, "the test"):
         endless.lexmax()
+
+
+def test_a_stretch_ends_where_a_budget_within_begins():
+    with stretches(50_000, "a search"):
+        for _ in range(100):  # more than a stretch, all together
+            with budget(50_000, "a step"):
+                work()
+    assert context().get_max_operations() == 0
+
+
+def test_a_long_stretch_is_stopped():
+    with (
+        pytest.raises(NotDecidedError, match="a search: not decided within 3 isl operations"),
+        stretches(3, "a search"),
+        stretches(10**9, "a search in it"),
+    ):
+        work()
+
+
+def test_a_budget_bounds_the_stretches_in_it():
+    with pytest.raises(NotDecidedError, match="outer"), budget(3, "outer"), stretches(10**9, "in"):
+        work()
+
+
+def test_a_budget_in_a_stretch_leaves_it_bounded():
+    def search():
+        with budget(10**9, "a step"):
+            work()
+        work()
+
+    with pytest.raises(NotDecidedError, match="a search"), stretches(3, "a search"):
+        search()

@@ -1,0 +1,26 @@
+"""Budgets of the search: a step that takes too long leaves the plan as it was, and says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.auto.nests import refusal
+from polyopt.errors import NotDecidedError
+from polyopt.isl import stretches
+
+if TYPE_CHECKING:
+    from polyopt.auto.finish import Step
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.remark import Remark
+
+#: isl operations of a step between the moves and proofs in it, which have budgets of their own
+STEP_BUDGET = 100_000_000
+
+
+def take(step: Step, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
+    """A step of the search; where its budget is spent, the plan as it is, and a remark."""
+    try:
+        with stretches(STEP_BUDGET, "a step of the search"):
+            return step(plan)
+    except NotDecidedError as error:
+        return plan, (refusal("auto", "all", error),)

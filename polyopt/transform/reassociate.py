@@ -1,0 +1,109 @@
+"""reassociate: sums whose terms may be added in any order, because the user says so.
+
+rewrite: nothing by itself. A vector loop that runs along such a sum gives each lane a sum of its
+own, and adds these at its end: ``for (j) y[i] += A[i][j] * x[j];`` ->
+``s = y[i]; #pragma omp simd reduction(+ : s) for (j) s += A[i][j] * x[j]; y[i] = s;``
+
+*Requires* floating sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once.
+Results are then those of the source up to the order of these operations: the proof says which.
+*Does not handle* sums over threads, minima and maxima (their order is seen at NaN), and sums
+whose element moves with the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError
+from polyopt.ir.expr import Binary, Load, loads, same_expr
+from polyopt.isl import dim_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from polyopt.ir.scop import Statement
+    from polyopt.transform.program import Program, Touch
+    from polyopt.transform.tree import PlanLoop
+
+#: what OpenMP calls the operation that joins the sums of the lanes
+_JOINED = {"add": "+", "sub": "+", "mul": "*"}
+
+
+def reassociate(program: Program, names: Iterable[str]) -> Program:
+    """The program with the operations of some statements free in their order."""
+    known = {s.name: s for s in program.scop.statements}
+    for name in names:
+        if name not in known:
+            message = f"no statement is called {name!r}"
+            raise InvalidOptionError(message, hint=f"there are: {', '.join(known)}")
+        if accumulation(known[name]) is None:
+            message = f"{name} is no floating sum or product of its own element"
+            hint = "it has to be of the form A[f(i)] = A[f(i)] + value"
+            raise InvalidOptionError(message, span=known[name].span, hint=hint)
+    return replace(program, reassociated=program.reassociated | {*names})
+
+
+def accumulation(statement: Statement) -> tuple[str, str] | None:
+    """How lanes are joined, and the reference that reads the element which a statement updates.
+
+    ``None`` for what is no sum or product whose order could be free.
+    """
+    value = statement.value
+    if statement.spread or not isinstance(value, Binary) or not value.type.is_float:
+        return None
+    if value.op not in _JOINED:
+        return None
+    sides = (value.left,) if value.op == "sub" else (value.left, value.right)
+    own = [
+        side
+        for side in sides
+        if isinstance(side, Load)
+        and side.array == statement.array
+        and all(map(same_expr, side.index, statement.index))
+    ]
+    if len(own) != 1:
+        return None
+    position = next(k for k, load in enumerate(loads(value)) if load is own[0])
+    return _JOINED[value.op], statement.reads[position].ref
+
+
+def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:
+    """The copies in a vector loop that update one element all along it, in an order that is
+    free; with how the sums of the lanes are joined."""
+    found: dict[str, str] = {}
+    if loop.mark != "vector" or not program.reassociated:
+        return found
+    for name in loop.copies:
+        copy = program.copies.get(name)  # parts of register blocks are not copies of the plan
+        if copy is None or copy.statement.name not in program.reassociated:
+            continue
+        known = accumulation(copy.statement)
+        if known is not None and _stays(program, name, loop):
+            found[name] = known[0]
+    return found
+
+
+def _stays(program: Program, name: str, loop: PlanLoop) -> bool:
+    """Whether a copy writes one element, the same in all iterations of a loop."""
+    copy = program.copies[name]
+    moving = [
+        position
+        for position in range(copy.domain.dim(dim_type.set))
+        if loop.values[name].involves_dims(dim_type.in_, position, 1)
+    ]
+    inner = [position - copy.outer for position in moving]
+    return all(position >= 0 for position in inner) and not any(
+        index.form.involves_dims(dim_type.in_, position, 1)
+        for index in copy.statement.index
+        for position in inner
+    )
+
+
+def is_free(program: Program, sums: Mapping[str, str], write: Touch, other: Touch) -> bool:
+    """Whether two accesses to one cell are a sum's own, whose order does not matter."""
+    if write.host not in sums or other.host != write.host:
+        return False
+    statement = program.copies[write.host].statement
+    known = accumulation(statement)
+    return known is not None and other.access.ref in {statement.write.ref, known[1]}

@@ -1,0 +1,92 @@
+"""Sums whose order is free: vector loops along them, with a proof that says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.errors import InvalidOptionError, VectorCarriedError
+
+ROWS = """void f(int N, int M, const double A[N][M], const double B[N][M], const double x[M],
+              double y[N], double z[N]) {
+    for (int i = 0; i < N; i++) {
+        y[i] = 0;
+        z[i] = 1;
+        for (int j = 0; j < M; j++) {
+            y[i] += A[i][j] * x[j];
+            z[i] -= B[i][j] * x[j];
+        }
+    }
+}"""
+SOLVE = """void f(int N, const double L[N][N], const double b[N], double x[N]) {
+    for (int i = 0; i < N; i++) {
+        x[i] = b[i];
+        for (int j = 0; j < i; j++)
+            x[i] -= L[i][j] * x[j];
+    }
+}"""
+SIZES = (1, 7, 8, 9, 31, 64, 65)
+
+
+def test_a_sum_is_no_vector_loop_unless_its_order_is_free():
+    plan = po.Plan(po.parse_c(ROWS))
+    with pytest.raises(VectorCarriedError):
+        plan.vectorize("y.j")
+    with pytest.raises(VectorCarriedError):
+        plan.reassociate("y_1").vectorize("y.j")
+    free = plan.reassociate("y_1", "z_1").vectorize("y.j")
+    assert "equal up to the order of the operations of y_1, z_1" in str(free.prove())
+    assert "reassociated" not in str(plan.reassociate("y_1", "z_1").prove())
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_sum_has_lanes_of_its_own(size, tmp_path):
+    plan = po.Plan(po.parse_c(ROWS)).reassociate("y_1", "z_1").vectorize("y.j")
+    source = plan.emit().source
+    assert "reduction(+ : y_sum) reduction(+ : z_sum)" in source
+    kernel = plan.compile(cache=tmp_path)
+    rng = np.random.default_rng(0)
+    A, B, x = rng.random((5, size)), rng.random((5, size)), rng.random(size)
+    y, z = kernel(A=A, B=B, x=x)
+    np.testing.assert_allclose(y, A @ x, rtol=1e-13)
+    np.testing.assert_allclose(z, 1 - B @ x, rtol=1e-11)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_a_sum_reads_of_its_own_array_stays_in_order(size, tmp_path):
+    plan = po.Plan(po.parse_c(SOLVE)).reassociate("x_1").vectorize("x.j")
+    rng = np.random.default_rng(0)
+    L, b = np.tril(rng.random((size, size)), -1) / size, rng.random(size)
+    found = plan.compile(cache=tmp_path)(L=L, b=b)
+    np.testing.assert_allclose(found, np.linalg.solve(L + np.eye(size), b), rtol=1e-12)
+
+
+def test_the_search_changes_an_order_only_where_it_may():
+    scop, sizes = po.parse_c(ROWS), {"N": 2000, "M": 2000}
+    assert "reassociate" not in [move.name for move in po.auto(scop, sizes=sizes).moves]
+    free = po.auto(scop, sizes=sizes, reassociate=True)
+    assert ("reassociate", ("y_1", "z_1")) in [(move.name, move.args) for move in free.moves]
+    assert "lanes add up y_1, z_1 apart" in str(free.explain())
+
+
+def test_an_element_that_moves_with_the_loop_is_no_sum():
+    text = "void f(int N, double y[N], const double a[N]) {for (int i = 1; i < N; i++) y[i / 2] += a[i];}"
+    plan = po.Plan(po.parse_c(text)).reassociate("y")
+    with pytest.raises(VectorCarriedError):
+        plan.vectorize("y.i")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("nothing", "no statement is called"), ("y_0", "no floating sum")]
+)
+def test_only_sums_can_be_free(name, message):
+    with pytest.raises(InvalidOptionError, match=message):
+        po.Plan(po.parse_c(ROWS)).reassociate(name)
+
+
+def test_a_saved_plan_keeps_what_is_free(tmp_path):
+    plan = po.Plan(po.parse_c(ROWS)).reassociate("y_1", "z_1").vectorize("y.j")
+    plan.save(tmp_path / "plan.json")
+    again = po.Plan.load(tmp_path / "plan.json", po.parse_c(ROWS))
+    assert again.emit().source == plan.emit().source
