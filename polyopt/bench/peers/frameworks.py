@@ -101,11 +101,6 @@ def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callab
     ]  # fmt: skip
 
     class Net(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            for weight in proto.graph.initializer:
-                self.register_buffer(weight.name, torch.from_numpy(to_array(weight).copy()))
-
         def forward(self, given: Any) -> Any:  # noqa: ANN401
             known = {**dict(self.named_buffers()), "input": given}
             for op, inputs, output, options in steps:
@@ -113,7 +108,10 @@ def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callab
                 known[output] = _applied(functional, op, args, options)
             return known["output"]
 
-    plain, tensor = Net().eval(), torch.from_numpy(x)
+    plain: Any = Net().eval()
+    for weight in proto.graph.initializer:
+        plain.register_buffer(weight.name, torch.from_numpy(to_array(weight).copy()))
+    tensor = torch.from_numpy(x)
     if peer != "inductor":
         return _call(torch, plain, tensor)
     frozen = _call(torch, _compiled(torch, plain, freezing=True), tensor)
