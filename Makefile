@@ -6,6 +6,9 @@ BIN := .venv/bin
 STAMP := .venv/.made-$(shell { cat pyproject.toml; pwd; } | cksum | tr ' ' '-')
 
 BENCH ?= blur conv2d conv_bn_relu_maxpool harris
+SWEEP ?= harris unsharp
+# for each of some 24 sizes
+SWEEP_SECONDS ?= 0.1
 PROGRAMS ?= 100000
 MOST ?= 2
 HOURS ?=
@@ -22,7 +25,7 @@ AFFINE_PEERS := gcc,clang,graphite,polly,blas
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compile-time peers peers-affine peers-nn soak fuzz mutations faults
+.PHONY: docs gallery bench compile-time sweep peers peers-affine peers-nn soak fuzz mutations faults
 .PHONY: wheel clean .venv
 .PHONY: test-cluster test-oldest test-newest reproducible sbom
 
@@ -41,6 +44,7 @@ help:
 	@echo "make gallery    pictures, plans and costs of the pipelines, into docs/gallery"
 	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
 	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
+	@echo "make sweep      tile sizes of harris and unsharp, estimated and measured: docs/sweep.*"
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make peers-affine  measure beside compilers and BLAS, rewrite docs/affine.*"
@@ -195,6 +199,11 @@ bench: $(STAMP)
 
 compile-time: $(STAMP)
 	@$(BIN)/polyopt bench --compile-time
+
+sweep: $(STAMP)
+	@$(BIN)/polyopt bench $(SWEEP) --sweep --threads $(THREADS) --seconds $(SWEEP_SECONDS) --json \
+	  > build/sweep.json
+	@$(BIN)/polyopt report build/sweep.json -o docs/sweep.md
 
 # The peers live in an environment of their own: the tests are about a machine without them. Where
 # they cannot be installed, the page says so.

@@ -1,4 +1,5 @@
-"""What holds for every test: fixed examples, verified stages, a kernel cache of its own."""
+"""What holds for every test: fixed examples, verified stages, patient threads, a kernel cache of
+its own."""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("POLYOPT_HYPOTHESIS", "fixed"))
 
 os.environ.setdefault("POLYOPT_CHECK", "1")
+
+# workers share the cores: threads that wait for the others sleep instead of spinning on them
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # tests make many small values that live as long as a plan: looking for garbage among them every
 # 700 objects takes a seventh of the time

@@ -85,8 +85,25 @@ def check_bounds(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> None:
         if first.exact
         else f"clamp the subscript with min and max so that it stays within {extent}"
     )
+    sizes = _sound_sizes(scop, found)
+    if sizes:
+        hint += (
+            f"; or say what sizes are meant, {sizes}: in C #pragma polyopt assume(...), in Python"
+            " assert, of stages context="
+        )
     notes = [f"{_place(v.span)}{v.message}" for v in others]
     raise OutOfBoundsError(first.message, span=first.span, notes=notes, hint=hint)
+
+
+def _sound_sizes(scop: Scop, found: tuple[BoundsViolation, ...]) -> str:
+    """The sizes for which nothing goes wrong, as a condition; empty where there are none."""
+    good = scop.context
+    for violation in found:
+        good = good.subtract(violation.where.params())
+    good = good.coalesce()
+    if good.is_empty() or good.n_basic_set() > 1:
+        return ""
+    return condition_text(good.gist(scop.context))
 
 
 def out_of_bounds(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> tuple[BoundsViolation, ...]:

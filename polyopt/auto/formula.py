@@ -285,9 +285,9 @@ class _Formulas:
             total += each
         return total
 
-    def _operations_in_block(self, name: str) -> Formula:
+    def _operations_in_block(self, name: str) -> Formula | None:
         """Operations per instance where a loop body holds several, which share operands: those of
-        a body in the middle, over its instances."""
+        a body in the middle, over its instances; ``None`` where usual sizes have no body."""
         host, loops = self.program.copies[name], rolled(self.program.places[name])
         scop = self.program.scop
         sizes = assumed_sizes(scop, None)
@@ -295,8 +295,9 @@ class _Formulas:
         times = fix_param_values(prefix_map(host, loops).wrap(), sizes).unwrap().range()
         middle: list[int] = []
         for level in range(len(loops)):
-            ends = times.dim_min_val(level).to_python(), times.dim_max_val(level).to_python()
-            middle.append(sum(ends) // 2)
+            if times.is_empty():
+                return None
+            middle.append(middle_of(times, level))
             times = times.fix_val(dim_type.set, level, Val.int_from_si(context(), middle[-1]))
         own = prefix_map(host, loops).reverse().wrap().flatten()
         inlined = list(evaluated(self.program, name))[1:]
@@ -386,6 +387,13 @@ def _is_box_per_tile(copy: Copy) -> bool:
     """Whether no constraint ties two of a copy's own iterators, except through a tile's."""
     inner = copy.domain.move_dims(dim_type.param, 0, dim_type.set, 0, copy.outer)
     return all(len(group) == 1 for group in links(inner))
+
+
+def middle_of(times: Set, level: int) -> int:
+    """The first value of a dimension in the upper half of its range: the middle may be a hole."""
+    low, high = times.dim_min_val(level).to_python(), times.dim_max_val(level).to_python()
+    half = Val.int_from_si(context(), (low + high) // 2)
+    return times.lower_bound_val(dim_type.set, level, half).dim_min_val(level).to_python()
 
 
 def _at(pairs: Set, values: list[int], sizes: Mapping[str, int]) -> int:

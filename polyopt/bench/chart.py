@@ -30,6 +30,8 @@ _DASHES = 'stroke-dasharray="4 4"'
 _FILLS, _STROKES = ("a", "b"), ("as", "bs")
 _WIDTH, _LEFT, _RIGHT, _TOP = 720.0, 150.0, 60.0, 64.0
 _BAR, _GAP = 15.0, 12.0
+#: where axes that start at 1 have lines
+_TICKS = (1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,32 @@ class Curve:
 
     name: str
     points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A named place, both coordinates 1 or more; ``ringed`` where it stands out."""
+
+    name: str
+    across: float
+    up: float
+    ringed: bool = False
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Places of one series."""
+
+    name: str
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Series that share a pair of axes."""
+
+    name: str
+    series: tuple[Dots, ...]
 
 
 def bar_chart(title: str, series: Sequence[str], groups: Sequence[Group], *, note: str) -> str:
@@ -151,8 +179,7 @@ def _curve(curve: Curve, position: int, place: _Place) -> list[str]:
     parts = [f'<polyline points="{path}" class="line {_STROKES[position % len(_STROKES)]}"/>']
     for (x, y), (across, up) in zip(at, curve.points, strict=True):
         told = f"{curve.name}: {up:.3g} at {across:g}"
-        # round and square, by the corners' radius
-        parts.append(_box(x - 4, y - 4, 8, 8, position, told, 4.0 if position == 0 else 0.0))
+        parts.append(_box(x - 4, y - 4, 8, 8, position, told, _radius(position)))
     return [*parts, _text(at[-1][0] + 10, at[-1][1] + 4, curve.name, 12)]
 
 
@@ -163,6 +190,69 @@ def _proportional(curve: Curve, least: float, place: _Place) -> list[str]:
     (first, _), (last, end) = curve.points[0], curve.points[-1]
     start = max(first, last * least / end)
     return [_line(place(start, end * start / last), place(last, end), "mark", _DASHES)]
+
+
+def scatter_chart(title: str, panels: Sequence[Panel], *, across: str, up: str) -> str:
+    """Panels beside each other, both axes from 1 on in logarithms.
+
+    ``across`` and ``up`` name the axes. A series has the same colour in all panels.
+    """
+    top, low, left, gap = 72.0, 310.0, 50.0, 50.0
+    wide = (_WIDTH - left - 20 - gap * (len(panels) - 1)) / max(1, len(panels))
+    parts = [_text(16, 22, title, 15), _text(16, 42, up, 12, css="quiet")]
+    for number, panel in enumerate(panels):
+        x = left + number * (wide + gap)
+        parts.append(_text(x, 62, panel.name, 12))
+        parts += _panel(panel, (x, top), (x + wide, low))
+    parts.append(_text(_WIDTH / 2, low + 38, across, 12, "middle", css="quiet"))
+    names = dict.fromkeys(series.name for panel in panels for series in panel.series)
+    for position, name in enumerate(names):
+        x = left + 130 * position
+        parts.append(_box(x, low + 49, 11, 11, position, radius=_radius(position)))
+        parts.append(_text(x + 17, low + 59, name, 12))
+    return _svg(_WIDTH, low + 70, title, parts)
+
+
+def _panel(panel: Panel, start: tuple[float, float], end: tuple[float, float]) -> list[str]:
+    """The grid and the dots of a panel between two corners."""
+    dots = [dot for series in panel.series for dot in series.dots]
+    right = _above(max((dot.across for dot in dots), default=1.0))
+    top = _above(max((dot.up for dot in dots), default=1.0))
+    parts: list[str] = []
+    for tick in _ticks(right):
+        x = start[0] + math.log(tick) / math.log(right) * (end[0] - start[0])
+        parts.append(_line((x, start[1]), (x, end[1]), "grid"))
+        parts.append(_text(x, end[1] + 16, f"{tick:g}", 11, "middle"))
+    for tick in _ticks(top):
+        y = end[1] - math.log(tick) / math.log(top) * (end[1] - start[1])
+        parts.append(_line((start[0], y), (end[0], y), "grid"))
+        parts.append(_text(start[0] - 8, y + 4, f"{tick:g}", 11, "end"))
+    for position, series in enumerate(panel.series):
+        for dot in series.dots:
+            x = start[0] + math.log(dot.across) / math.log(right) * (end[0] - start[0])
+            y = end[1] - math.log(dot.up) / math.log(top) * (end[1] - start[1])
+            told = f"{dot.name}, {series.name}: {dot.up:.2f} at {dot.across:.2f}"
+            parts.append(_box(x - 3, y - 3, 6, 6, position, told, _radius(position)))
+            if dot.ringed:
+                ring = f'<circle cx="{_n(x)}" cy="{_n(y)}" r="7" class="mark" fill="none"/>'
+                parts.append(ring)
+    return parts
+
+
+def _radius(position: int) -> float:
+    """Round and square dots by turns: colours alone tell not everybody apart."""
+    return 0.0 if position % 2 else 4.0
+
+
+def _above(most: float) -> float:
+    """The end of an axis from 1: the first tick beyond all values."""
+    return next((tick for tick in _TICKS if tick >= most * 1.02), most * 1.1)
+
+
+def _ticks(end: float) -> list[float]:
+    """Some of the ticks up to an axis's end."""
+    found = [tick for tick in _TICKS if tick <= end]
+    return found[:: max(1, len(found) // 5)]
 
 
 def _step(most: float) -> float:

@@ -166,6 +166,11 @@ def about() -> str:
     return f"{cpu_name()}, {find_toolchain()}"
 
 
+def machine_facts() -> dict[str, object]:
+    """The machine and the compiler, for JSON."""
+    return {"cpu": cpu_name(), "cores": core_count(), "compiler": str(find_toolchain())}
+
+
 def as_json(
     kernels: Sequence[CompileTime],
     chains: Sequence[CompileTime],
@@ -176,9 +181,7 @@ def as_json(
     plans = [{"stages": t.stages, "plan_s": t.plan_s, "proof_s": t.proof_s} for t in chains]
     return {
         **(conditions or {}),
-        "cpu": cpu_name(),
-        "cores": core_count(),
-        "compiler": str(find_toolchain()),
+        **machine_facts(),
         "kernels": listed,
         "chain": plans,
     }

@@ -24,14 +24,16 @@ from polyopt.bench.markdown import (
     time_text,
     where,
 )
-from polyopt.bench.reading import CompileTimes, Times
+from polyopt.bench.reading import Sweeps, Times
 from polyopt.bench.report import best_of, speed_ratio
+from polyopt.bench.sweeppage import sweep_page
 from polyopt.bench.variants import OURS, UNFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from polyopt.bench.markdown import Making
+    from polyopt.bench.reading import CompileTimes
     from polyopt.bench.runner import Row
 
 #: whose fastest schedule ours is compared with
@@ -59,11 +61,11 @@ Chains of 3 x 3 boxes, one after the other.
 """
 
 
-def page(run: Times | CompileTimes, making: Making) -> Page:
+def page(run: Times | CompileTimes | Sweeps, making: Making) -> Page:
     """The page of a run."""
     if isinstance(run, Times):
         return affine_page(run, making) if is_affine(run) else _peers_page(run, making)
-    return _compile_page(run, making)
+    return sweep_page(run, making) if isinstance(run, Sweeps) else _compile_page(run, making)
 
 
 # -- times beside peers -----------------------------------------------------------------------

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.bench.compiling import CompileTime
 from polyopt.bench.runner import Row
+from polyopt.bench.sweep import Point, Sweep
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_HINT = "`polyopt bench --json` and `polyopt bench --compile-time --json` print what is read here"
+_HINT = "`polyopt bench --json`, also with --compile-time or --sweep, prints what is read here"
 #: kinds of values by the annotations of the fields that hold them
 _KINDS: dict[str, tuple[type, str]] = {
     "str": (str, "text"),
@@ -61,7 +62,15 @@ class CompileTimes:
     chain: tuple[CompileTime, ...]
 
 
-def read(text: str, name: str) -> Times | CompileTimes:
+@dataclass(frozen=True)
+class Sweeps:
+    """A run of ``bench --sweep``: one for each program and number of threads."""
+
+    conditions: Conditions
+    sweeps: tuple[Sweep, ...]
+
+
+def read(text: str, name: str) -> Times | CompileTimes | Sweeps:
     """The run that a JSON document tells of; ``name`` is that of its file.
 
     Raises ``InvalidOptionError`` where it is not JSON, or tells of no run.
@@ -73,6 +82,8 @@ def read(text: str, name: str) -> Times | CompileTimes:
         raise InvalidOptionError(msg, hint=_HINT) from None
     document = cast("dict[str, Any]", found if isinstance(found, dict) else {})
     try:
+        if "sweeps" in document:
+            return _sweeps(document)
         return _compile_times(document) if "chain" in document else _times(document)
     except _WrongError as error:
         msg = f"{name} holds no measurements: {error}"
@@ -143,6 +154,29 @@ def _compile_times(document: Mapping[str, Any]) -> CompileTimes:
 
 
 _OF_CHAINS = (("stages", "int"), ("plan_s", "float"), ("proof_s", "float"))
+
+
+def _sweeps(document: Mapping[str, Any]) -> Sweeps:
+    found = [
+        Sweep(
+            _field(values, "program", "str"),
+            _object(values, "size"),
+            _field(values, "threads", "int"),
+            tuple(_point(point) for point in _objects(values, "points")),
+        )
+        for values in _objects(document, "sweeps")
+    ]
+    for one in found:
+        if sum(point.chosen for point in one.points) != 1:
+            raise _WrongError(f"of the points of {one.program} one has to be 'chosen'")
+    return Sweeps(_conditions(document, document), tuple(found))
+
+
+def _point(values: Mapping[str, Any]) -> Point:
+    point = Point(**{f.name: _field(values, f.name, str(f.type)) for f in fields(Point)})
+    if point.median_ms <= 0 or point.estimate <= 0:
+        raise _WrongError(f"'median_ms' or 'estimate' of {point.name} is not positive")
+    return point
 
 
 def _conditions(document: Mapping[str, Any], machine: Mapping[str, Any]) -> Conditions:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyopt.bench.machine import machine
-from polyopt.bench.reading import Times, read
+from polyopt.bench.reading import CompileTimes, Times, read
 from polyopt.bench.report import COLUMNS, against, as_json, summary, table
 from polyopt.bench.runner import Row, Subjects, bench
 from polyopt.errors import InvalidOptionError
@@ -136,7 +136,8 @@ def load_results(path: str | Path) -> Results:
         raise InvalidOptionError(message) from None
     found = read(text, str(path))
     if not isinstance(found, Times):
-        message = f"{path} holds times of compiling"
+        what = "times of compiling" if isinstance(found, CompileTimes) else "a sweep of tile sizes"
+        message = f"{path} holds {what}"
         raise InvalidOptionError(message, hint=f"polyopt report {path} -o page.md shows them")
     made = found.conditions
     return Results(f"{made.cpu}, {made.cores} cores, {made.compiler}", found.rows)

@@ -12,8 +12,9 @@ from polyopt.auto import auto
 from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.journal import Journal, Times
 from polyopt.bench.measure import Subject, alternate
+from polyopt.bench.retile import retiled
 from polyopt.codegen.target import native_target
-from polyopt.errors import InternalError, UserError
+from polyopt.errors import InternalError
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def candidates(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> dict[str,
         found[f"L2 of {budget >> 10} KiB"] = plan
     changes = list(_changes(next(iter(found.values()))))
     for move, change in random.Random(seed).sample(changes, min(_RETILED, len(changes))):  # noqa: S311
-        plan = _retiled(next(iter(found.values())), move, change)
+        plan = retiled(next(iter(found.values())), {move: change})
         if plan is not None:
             shown = ", ".join(f"{loop}={size}" for loop, size in change.items())
             found[f"tiles of {shown}"] = plan
@@ -76,19 +77,6 @@ def _changes(plan: Plan) -> Iterator[tuple[int, dict[str, int]]]:
         sizes = dict(move.options)
         for loop, size in sizes.items():
             yield from ((position, {**sizes, loop: s}) for s in (size // 2, size * 2) if s > 0)
-
-
-def _retiled(plan: Plan, position: int, sizes: dict[str, int]) -> Plan | None:
-    """The plan with other sizes in one of its tilings; ``None`` where its moves do not fit it."""
-    result = replace(Plan(plan.scop), checked=False)
-    try:
-        for k, move in enumerate(plan.moves):
-            options = sizes if k == position else dict(move.options)
-            result = result.replay(move.name, move.args, options)
-        result.prove()
-    except UserError:
-        return None
-    return replace(result, checked=True)
 
 
 def tune(

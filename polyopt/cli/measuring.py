@@ -55,6 +55,11 @@ threads_option = click.option(
     help="Measure what compiling takes: plan, proof, C; by default of --suite images.",
 )
 @click.option(
+    "--sweep",
+    is_flag=True,
+    help="Measure the automatic plan in a grid of tile sizes, beside the model's estimate.",
+)
+@click.option(
     "--fusions",
     metavar="NAMES",
     default="",
@@ -81,6 +86,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
     *,
     installed: bool,
     compile_time: bool,
+    sweep: bool,
     as_json: bool,
 ) -> None:
     """Measure PROGRAMS (default: all kernels): automatic plan, unfused form, expert's recipe.
@@ -92,6 +98,12 @@ def bench(  # noqa: PLR0913  (an argument per option)
     from polyopt.bench.suites import IMAGES, KERNELS, NN, members
 
     suite = suite or (IMAGES if compile_time else KERNELS)
+    if sweep:
+        _refuse_with_sweep({"--peers": peers, "--fusions": fusions, "--suite nn": suite == NN,
+                            "--compile-time": compile_time, "--installed": installed})  # fmt: skip
+        subjects = [_subjects(name, sizes, suite) for name in programs or members(suite)]
+        _sweeps(subjects, parse_threads(threads), repeat, seconds, as_json=as_json)
+        return
     if compile_time:
         _compile_times([_subjects(n, sizes, suite) for n in programs or members(suite)], as_json)
         return
@@ -235,6 +247,41 @@ def _compile_times(subjects: list[Subjects], as_json: bool) -> None:  # noqa: FB
         text("paper: the whole compile flow of Zhao and Di (MICRO 2020), on their machine")
     text("\nchains of 3 x 3 boxes:")
     print_table(compiling.CHAIN_COLUMNS, list(compiling.chain_table(chains)))
+
+
+def _refuse_with_sweep(given: dict[str, object]) -> None:
+    """Raise ``InvalidOptionError`` where something was asked for that a sweep does not measure."""
+    other = next((name for name, value in given.items() if value), None)
+    if other is not None:
+        msg = f"--sweep measures tile sizes of the automatic plan, not {other}"
+        raise InvalidOptionError(msg, hint="leave one of the two out")
+
+
+def _sweeps(
+    subjects: list[Subjects],
+    counts: tuple[int, ...],
+    rounds: int | None,
+    seconds: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Print tile sizes with their estimates and times."""
+    from polyopt.bench import sweep
+    from polyopt.bench.compiling import about, machine_facts
+
+    found: list[sweep.Sweep] = []
+    for what in subjects:
+        with progress(what.name) as told:
+            found += sweep.sweep(
+                what, threads=counts, seconds=seconds, rounds=rounds, report=told
+            )  # fmt: skip
+    if as_json:
+        print_json({**_conditions(), **machine_facts(), "sweeps": [s.as_dict() for s in found]})
+        return
+    text(about())
+    for one in found:
+        text(f"\n{one.summary()}")
+        print_table(sweep.HEADINGS, list(sweep.table(one)))
 
 
 def _subjects(name: str, sizes: tuple[str, ...], suite: str) -> Subjects:

@@ -54,6 +54,23 @@ def wrapped(lines: str, *, indent: int) -> str:
     )  # fmt: skip
 
 
+def folded(code: str, width: int) -> str:
+    """Code with lines of at most ``width`` columns, where spaces allow it; what is moved down
+    stands further in than its line."""
+    return "\n".join(
+        line if len(line) <= width else _folded(line, width) for line in code.splitlines()
+    )
+
+
+def _folded(line: str, width: int) -> str:
+    indent = min(len(line) - len(line.lstrip()), width // 2)
+    start = " " * indent
+    return textwrap.fill(
+        line.strip(), width, initial_indent=start, subsequent_indent=f"{start}    ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
 def print_json(value: object) -> None:
     """One JSON document on stdout; ``nan`` and infinities are never in it."""
     click.echo(json.dumps(value, indent=2, allow_nan=False))

@@ -38,8 +38,8 @@ def report(
 
     Program, dependences, plan, pictures, bill, proof, C and measured times, without anything from
     elsewhere; of an ONNX file its graph, passes, kernels and reasons. For FILE, what bench --json
-    printed (with or without --compile-time; - is stdin), a page in Markdown and a chart; several
-    FILEs are runs of one machine, each of other kernels.
+    printed (also with --compile-time or --sweep; - is stdin), a page in Markdown and a chart;
+    several FILEs are runs of one machine, each of other kernels.
     """
     target = Path(output)
     if target.suffix == ".html":
@@ -95,7 +95,7 @@ def _measured_page(measured: tuple[str, ...], target: Path) -> None:
     runs = [(name, read(_text(name), "stdin" if name == "-" else name)) for name in measured]
     times = [(name, run) for name, run in runs if isinstance(run, Times)]
     if len(runs) > 1 and len(times) < len(runs):
-        msg = "times of compiling are reported by themselves"
+        msg = "times of compiling and sweeps are reported by themselves"
         raise InvalidOptionError(msg, hint="give one file, or files of `polyopt bench --json`")
     run = merged(times) if len(runs) > 1 else runs[0][1]
     command = shlex.join(["polyopt", *click.get_current_context().meta[ARGUMENTS]])

@@ -213,7 +213,8 @@ def execute(
     values = {} if complete else inputs_for(kernel, sizes, seed, program.kernel)
     values |= given
     call = CallArguments.make(kernel, values, sizes)
-    against, agrees = agreement(plan, kernel, values, sizes, program.kernel)
+    with progress("checking"):
+        against, agrees = agreement(plan, kernel, values, sizes, program.kernel)
     calls = {n: CallArguments.make(k, values, sizes) for n, k in kernels.items()}
     subjects = {
         n: Subject(
@@ -222,7 +223,8 @@ def execute(
         )
         for n, k in kernels.items()
     }
-    times = alternate(subjects, seconds=0.3)
+    with progress("measuring"):
+        times = alternate(subjects, seconds=0.3)
     call.call(kernel, threads)
     count = kernel.thread_count(threads)
     return Outcome(sizes, values, call.results, against, agrees, times, count)

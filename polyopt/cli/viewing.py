@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from polyopt.cli.options import plan_options, program_argument, size_option
-from polyopt.cli.output import console, heading, text
+from polyopt.cli.output import WIDTH, console, folded, heading, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress
 from polyopt.errors import MissingExtraError
@@ -35,6 +35,10 @@ class Section:
     title: str
     content: str
     language: str = ""
+
+    def within(self, width: int) -> Section:
+        """The section with lines that fit a width, where spaces allow it."""
+        return replace(self, content=folded(self.content, width))
 
     def coloured(self) -> Text:
         """The text with its language's colours."""
@@ -102,7 +106,7 @@ def _print(sections: list[Section]) -> None:
     shown = {s.title: s for s in sections}
     if out.width >= WIDE and out.is_terminal:
         _side_by_side(shown.pop("plan"), shown.pop("C"))
-    for section in shown.values():
+    for section in (s.within(max(out.width, WIDTH)) for s in shown.values()):
         heading(f"== {section.title}")
         if coloured and section.language:
             out.print(section.coloured(), soft_wrap=True)
@@ -116,6 +120,7 @@ def _side_by_side(one: Section, other: Section) -> None:
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column(f"== {one.title}", no_wrap=True)
-    table.add_column(f"== {other.title}", no_wrap=True, overflow="ellipsis")
-    table.add_row(one.coloured(), other.coloured())
+    table.add_column(f"== {other.title}", no_wrap=True)
+    room = console().width - max(map(len, one.content.splitlines())) - 4
+    table.add_row(one.coloured(), other.within(max(room, WIDE // 2)).coloured())
     console().print(table)

@@ -54,7 +54,8 @@ nav {{ margin: .5rem 0; }} nav a {{ margin-right: .9rem; white-space: nowrap; }}
 a {{ color: #17527d; }} section > div {{ overflow-x: auto; }}
 pre {{ overflow-x: auto; background: #f4f4f1; padding: .6rem; font-size: 13px; }}
 table {{ font-size: 14px; }} svg {{ max-width: 100%; height: auto; }}
-@media (max-width: 40rem) {{ table {{ min-width: 34rem; }} }}
+@media (max-width: 40rem) {{
+  table {{ min-width: 34rem; }} section svg {{ max-width: none !important; }} }}
 @media print {{ nav {{ display: none; }} section {{ break-inside: avoid-page; }} }}
 </style>
 </head>

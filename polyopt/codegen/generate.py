@@ -10,8 +10,9 @@ from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.blocks import with_blocks
 from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
+from polyopt.codegen.common import in_common, repeated
 from polyopt.codegen.hoist import hoist
-from polyopt.codegen.leaves import Leaf, isl_tree
+from polyopt.codegen.leaves import Leaf, children, is_loop, isl_tree, users
 from polyopt.codegen.lookups import look_up
 from polyopt.codegen.loops import (
     Assign,
@@ -35,6 +36,7 @@ from polyopt.codegen.program import (
     c_prototype,
     signature_of,
 )
+from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.unused import without_unused
@@ -126,20 +128,24 @@ class _Generator:
         self._name_blocks()
         #: the iterator of the innermost loop, where it is a vector loop, and what it writes
         self.vector: tuple[str, frozenset[str]] | None = None
-        #: names of locals declared so far around a place, and anywhere
+        #: names of locals declared around a place so far, and by statements and blocks anywhere
         self.locals: set[str] = set()
-        self.all_locals: set[str] = set()
+        self.statement_locals: set[str] = set()
+        self.block_locals: set[str] = set()
+        #: ids of the inlined parts that other statements around a place need too
+        self.common: dict[Leaf, frozenset[int]] = {}
 
     def function(self, tree: AstNode) -> Function:
         """The whole kernel."""
         temps = tuple(self._temp(array) for array in self._stored_temps())
         top = [self.buffers[s.name] for s in self.program.scratches if self._home(s) == ""]
-        body = self._node(tree, dict(self.params), ())
+        body = self._below(tree, dict(self.params))
         block = body if isinstance(body, Block) else Block((body,))
         local = tuple(b for b in (*temps, *top) if not b.heap)
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
-        taken = {*self.buffer_names.values(), *self.params.values(), *self.all_locals}
+        taken = {*self.buffer_names.values(), *self.params.values(), *self.block_locals}
+        taken |= self.statement_locals
         taken |= {buffer.pool for buffer in self.buffers.values()} | self.spelling.taken
         block = hoist(block, taken)
         if not self.spelling.taken:  # among other code there is no place for functions
@@ -151,6 +157,7 @@ class _Generator:
             if self._home(s) and self.buffers[s.name].heap
         )
         block = without_unused(replace(block, buffers=(*local, *block.buffers)))
+        block = in_common(block, taken - self.statement_locals)
         taken |= {c_name(self.name), *(loop.iterator for loop in loops_in(block))}
         function = Function(self.name, prototype, block, heap, private)
         if self.spelling.taken:
@@ -167,7 +174,7 @@ class _Generator:
         return [a for a in self.program.scop.arrays if a.role == "temp" and a.name in used]
 
     def _temp(self, array: Array) -> Buffer:
-        texts = self._extents(array.extents)
+        texts = self._extents(with_padded_rows(array.extents, array.type.bytes))
         bytes_ = _bytes(array.extents, array.type.bytes)
         heap = bool(texts) and (bytes_ is None or bytes_ > STACK_BYTES)
         return Buffer(self.buffer_names[array.name], array.type, texts, heap, bytes_)
@@ -176,15 +183,15 @@ class _Generator:
         type_ = self.arrays[scratch.array].type
         bytes_ = _bytes(scratch.extents, type_.bytes)
         single = all(constant_value(e) == 1 for e in scratch.extents)
-        texts = () if single else self._extents(scratch.ordered(scratch.extents))
+        extents = with_padded_rows(scratch.ordered(scratch.extents), type_.bytes)
+        texts = () if single else self._extents(extents)
         heap = not single and (bytes_ is None or bytes_ > STACK_BYTES)
         return Buffer(self.buffer_names[scratch.name], type_, texts, heap, bytes_)
 
-    def _extents(self, extents: tuple[object, ...]) -> tuple[str, ...]:
+    def _extents(self, extents: tuple[PwAff, ...]) -> tuple[str, ...]:
         scop = self.program.scop
         return tuple(
-            c_extent(_at_least_one(e, scop.context), scop.context, self.params)  # type: ignore[arg-type]
-            for e in extents
+            c_extent(_at_least_one(e, scop.context), scop.context, self.params) for e in extents
         )
 
     def _home(self, scratch: Scratch) -> str:
@@ -214,7 +221,7 @@ class _Generator:
         if kind == ast_node_type.mark:
             return self._mark(node, names, marks)
         if kind == ast_node_type.block:
-            return self._sequence(_children(node), names, marks)
+            return self._sequence(children(node), names, marks)
         if kind == ast_node_type["if_"]:
             return self._if(node, names, marks)
         if kind == ast_node_type["for_"]:
@@ -237,9 +244,9 @@ class _Generator:
         """Nodes after each other. Where isl left out the loop whose mark waits, because it runs
         once or is unrolled, they share its buffers: an iteration may be several of them."""
         result: list[Node] = []
-        for is_loop, group in groupby(nodes, lambda n: _is_loop(n) or not marks):
-            inner = [self._node(child, names, marks if is_loop else ()) for child in group]
-            if is_loop:
+        for below_mark, group in groupby(nodes, lambda n: is_loop(n) or not marks):
+            inner = [self._node(child, names, marks if below_mark else ()) for child in group]
+            if below_mark:
                 result += inner
             else:
                 result.append(self._scoped(Block(tuple(inner)), marks))
@@ -283,14 +290,14 @@ class _Generator:
         local = self._buffers_at(loop.name, heap=False)
         if node.for_is_degenerate():
             inner = {**names, isl_name: operand(start)}
-            body = _block(self._node(node.for_get_body(), inner, ()))
+            body = _block(self._below(node.for_get_body(), inner))
             return replace(body, buffers=(*body.buffers, *self._declared_at(loop.name)))
         taken = self._taken(names)
         iterator = fresh(c_name(loop.iterator), taken)
         inner = {**names, isl_name: iterator}
         around = set(self.locals), self.vector
         self.vector = (iterator, self._written(loop)) if loop.mark == "vector" else None
-        body = _block(self._node(node.for_get_body(), inner, ()))
+        body = _block(self._below(node.for_get_body(), inner))
         self.locals, self.vector = around
         mark = self._pragma(loop)
         step = int(c_affine(node.for_get_inc(), inner)[0])
@@ -305,6 +312,19 @@ class _Generator:
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True),
         )
+
+    def _below(self, node: AstNode, names: dict[str, str]) -> Node:
+        """What stands in a loop, or in none."""
+        around = self.common
+        leaves = [self.leaves.get(user.get_annotation().get_name()) for user in users(node)]
+        statements = [leaf for leaf in leaves if leaf is not None and leaf.assignment.inlined]
+        self.common = repeated(
+            (leaf, lambda e, leaf=leaf: c_affine(leaf.affine[id(e)], names)[0])
+            for leaf in statements
+        )
+        found = self._node(node, names, ())
+        self.common = around
+        return found
 
     def _written(self, loop: PlanLoop) -> frozenset[str]:
         """The arrays and buffers that a loop writes to."""
@@ -377,9 +397,10 @@ class _Generator:
             self._taken(names),
             is_fixed if self.vector else None,
             self._table if self.vector else None,
+            self.common.get(leaf, ()),
         )
         self.locals.update(local.name for local in locals_)
-        self.all_locals |= self.locals
+        self.statement_locals |= self.locals
         buffer = self.buffer_names[assignment.buffer]
         return Assign(
             target,
@@ -412,7 +433,7 @@ class _Generator:
         taken = self._taken(names)
         buffer, wrapv = leaf.assignment.buffer, not self.spelling.taken
         printer = BlockPrinter(block, affine, self._element, buffer, taken, wrapv)
-        self.all_locals.update(printer.names.values())
+        self.block_locals.update(printer.names.values())
         return Raw(tuple(printer.lines()))
 
     def _taken(self, names: Mapping[str, str]) -> set[str]:
@@ -438,24 +459,6 @@ class _Generator:
         if array is not None and array.rank == 0:
             return f"*{text}" if array.is_live_out else text
         return text + "".join(f"[{printer(e)}]" for e in index)
-
-
-def _children(node: AstNode) -> list[AstNode]:
-    children = node.block_get_children()
-    return [children.get_at(i) for i in range(children.n_ast_node())]
-
-
-def _is_loop(node: AstNode) -> bool:
-    """Whether a node is, or holds, iterations of the loop whose mark is above it."""
-    kind = node.get_type()
-    if kind == ast_node_type.block:
-        return any(map(_is_loop, _children(node)))
-    if kind == ast_node_type["if_"]:
-        branches = [node.if_get_then_node()]
-        if node.if_has_else_node():
-            branches.append(node.if_get_else_node())
-        return any(map(_is_loop, branches))
-    return kind == ast_node_type["for_"]
 
 
 def _at_least_one(extent: PwAff, context: Set) -> PwAff:
@@ -487,10 +490,10 @@ def _buffer_names(scratches: Mapping[str, str]) -> list[str]:
     return result
 
 
-def _bytes(extents: tuple[object, ...], element: int) -> int | None:
+def _bytes(extents: tuple[PwAff, ...], element: int) -> int | None:
     total = element
     for extent in extents:
-        number = constant_value(extent)  # type: ignore[arg-type]
+        number = constant_value(extent)
         if number is None:
             return None
         total *= max(number, 1)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, loops_in
-from polyopt.codegen.names import fresh, names_in, operand
+from polyopt.codegen.names import fresh, names_in, operand, renamed
 from polyopt.ir.types import BOOL, I64
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _fixed_first(loop: For, taken: set[str]) -> For | If | Block:
         for (type_, text), name in made.items()
     )
     whole = Block((*before, replace(loop, body=replace(loop.body, body=body.body))))
-    first = _renamed_words(loop.condition, {loop.iterator: operand(loop.start)})
+    first = renamed(loop.condition, {loop.iterator: operand(loop.start)})
     return whole if _holds(loop) else If(first, whole)
 
 
@@ -85,20 +85,16 @@ def _without_fixed(node: Node, made: dict[tuple[ScalarType, str], str], taken: s
     names: dict[str, str] = {}
     for local in node.locals:
         if local.fixed:
-            key = local.type, _renamed_words(local.value, names)
+            key = local.type, renamed(local.value, names)
             if key not in made:
-                made[key] = _named("fixed" if local.is_numbered else local.name, taken)
+                made[key] = _named(local.name if local.stem else "fixed", taken)
             names[local.name] = made[key]
     kept = (local for local in node.locals if not local.fixed)
     return replace(
         node,
-        value=_renamed_words(node.value, names),
-        locals=tuple(replace(v, value=_renamed_words(v.value, names)) for v in kept),
+        value=renamed(node.value, names),
+        locals=tuple(replace(v, value=renamed(v.value, names)) for v in kept),
     )
-
-
-def _renamed_words(text: str, names: Mapping[str, str]) -> str:
-    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
 
 
 def _node(node: Node, known: Mapping[str, str], taken: set[str]) -> Node:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from polyopt.ir.block import Action
+    from polyopt.ir.scop import Access
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, PwMultiAff
     from polyopt.transform.program import Program
@@ -92,7 +93,7 @@ def _over(
     host: str,
     to_copy: PwMultiAff,
     expr: Expr,
-    references: Iterator[object],
+    references: Iterator[Access],
     parts: _Parts,
 ) -> Expr:
     def over(part: Expr) -> Expr:
@@ -112,13 +113,13 @@ def _over(
         return expr.with_children(children) if children else expr
     access = next(references)
     index = tuple(map(over, expr.index))
-    operand = program.operand(copy, access)  # type: ignore[arg-type]
+    operand = program.operand(copy, access)
     if operand is not None:
         onward = _onto_operand(copy, operand)
         value = _value(program, operand, host, onward.pullback_pw_multi_aff(to_copy), parts)
         parts.inlined.append((value, expr.array))
         return value
-    scratch = program.scratch(host, expr.array, ref=access.ref)  # type: ignore[attr-defined]
+    scratch = program.scratch(host, expr.array, ref=access.ref)
     where = scratch.name if scratch else expr.array
     found = Load(expr.type, where, _stored(program, host, scratch or expr.array, index), expr.span)
     if scratch is not None and scratch.above:

@@ -19,13 +19,14 @@ from polyopt.isl import (
     PwMultiAff,
     Schedule,
     affine_constant,
+    ast_node_type,
     ast_options,
     context,
     tuple_name,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.registers import RegisterBlock
@@ -103,3 +104,38 @@ def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | Non
     if isinstance(node, Inside):
         return build.expr_from_set(node.where.preimage_pw_multi_aff(to_copy))
     return None
+
+
+def children(node: AstNode) -> list[AstNode]:
+    """The nodes of a sequence."""
+    children = node.block_get_children()
+    return [children.get_at(i) for i in range(children.n_ast_node())]
+
+
+def users(node: AstNode) -> Iterator[AstNode]:
+    """The statements in a node that no loop inside is around."""
+    kind = node.get_type()
+    if kind == ast_node_type.user:
+        yield node
+    elif kind == ast_node_type.mark:
+        yield from users(node.mark_get_node())
+    elif kind == ast_node_type.block:
+        for child in children(node):
+            yield from users(child)
+    elif kind == ast_node_type["if_"]:
+        yield from users(node.if_get_then_node())
+        if node.if_has_else_node():
+            yield from users(node.if_get_else_node())
+
+
+def is_loop(node: AstNode) -> bool:
+    """Whether a node is, or holds, iterations of the loop whose mark is above it."""
+    kind = node.get_type()
+    if kind == ast_node_type.block:
+        return any(map(is_loop, children(node)))
+    if kind == ast_node_type["if_"]:
+        branches = [node.if_get_then_node()]
+        if node.if_has_else_node():
+            branches.append(node.if_get_else_node())
+        return any(map(is_loop, branches))
+    return kind == ast_node_type["for_"]

@@ -40,8 +40,9 @@ class Form:
 class Local:
     """``const type name = value;``: a value that the statement after it reads.
 
-    One that is ``fixed`` is the same in all iterations of the vector loop around. One with a
-    ``table`` is an element of a row of so many, at a place that data decide.
+    ``stem`` is what it is called after: an array, or nothing if it is one of several. One that is
+    ``fixed`` is the same in all iterations of the vector loop around. One with a ``table`` is an
+    element of a row of so many, at a place that data decide.
     """
 
     name: str
@@ -49,11 +50,7 @@ class Local:
     value: str
     fixed: bool = False
     table: int = 0
-
-    @property
-    def is_numbered(self) -> bool:
-        """Whether its name says nothing but that it is one of several."""
-        return self.name[1:].isdigit()
+    stem: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class Assign:
     constant: bool = False
     #: the affine subscripts and tests in it
     forms: tuple[Form, ...] = ()
-    #: what the value reads, declared before it; no other statement does
+    #: what the value reads, declared before it; statements after it may read them too (common.py)
     locals: tuple[Local, ...] = ()
 
     @property

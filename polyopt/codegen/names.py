@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import HELPER
 from polyopt.ir.expr import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
 
 
 def _words(text: str) -> list[str]:
@@ -69,6 +70,16 @@ def fresh(name: str, taken: Container[str]) -> str:
         number += 1
         result = f"{name}{number}"
     return result
+
+
+def local_name(stem: str, taken: Container[str]) -> str:
+    """A name for a local: after its stem, or a number where it has none."""
+    return fresh(stem, taken) if stem else next(v for n in count(1) if (v := f"v{n}") not in taken)
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """A piece of C with other names for some of its identifiers."""
+    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
 
 
 def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

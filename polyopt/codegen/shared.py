@@ -19,7 +19,8 @@ for a choice whose condition is a scalar. So is what a vector loop looks up in a
 of a choice asks for may load outside of an array there, or divide by zero. The right operand of
 ``&&`` and ``||`` is such a branch.
 
-*Does not handle* values that occur in one branch only, or in several statements.
+*Does not handle* values that occur in one branch only. Those that several statements need are
+named here where ``common.py`` says so, and become one local there.
 """
 
 from __future__ import annotations
@@ -27,12 +28,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from polyopt.codegen.ctext import PRIMARY, CText, is_inside, is_simple, whole
 from polyopt.codegen.loops import Local
-from polyopt.codegen.names import c_name, fresh, names_in
+from polyopt.codegen.names import c_name, local_name, names_in
 from polyopt.ir.expr import (
     Affine,
     Binary,
@@ -72,19 +72,22 @@ def shared(
     taken: Collection[str],
     is_fixed: Callable[[Expr], bool] | None = None,
     table: Callable[[Load], int] | None = None,
+    common: Collection[int] = (),
 ) -> tuple[str, tuple[Local, ...]]:
     """C of a value to be stored, and the locals that it reads, in order.
 
     ``inlined`` are parts of the value and the arrays that they are elements of; ``taken`` are
     names that locals cannot have. ``is_fixed`` says, of a leaf or an element at a given place,
     whether all iterations of the vector loop around see the same; ``None`` without such a loop.
-    ``table`` gives the elements of the short table that a load looks up, or 0.
+    ``table`` gives the elements of the short table that a load looks up, or 0. ``common`` are ids
+    of the inlined parts that other statements need too (``common.py``).
     """
-    merged = _Merged(printed, {id(part): array for part, array in inlined})
+    merged = _Merged(printed, {id(part): array for part, array in inlined}, common)
     root = merged.of(value)
     fixed = _fixed(root, is_fixed) if is_fixed is not None else set[int]()
     tables = _tables(root, table) if table is not None else dict[int, int]()
-    nodes = _named(root, fixed, tables)
+    once = fixed | tables.keys() | merged.common
+    nodes = _named(root, fixed, tables.keys() | merged.common)
     while True:
         text, made = _print(root, nodes, printed, merged.arrays, taken)
         words = Counter(_words([text, *(local.value for local in made.values())]))
@@ -92,7 +95,6 @@ def shared(
         made = {
             n: replace(local, fixed=n in fixed, table=tables.get(n, 0)) for n, local in made.items()
         }
-        once = fixed | tables.keys()
         kept = [n for n in nodes if id(n) in made and words[made[id(n)].name] > (id(n) not in once)]
         if len(kept) == len(made):
             return text, tuple(made.values())
@@ -119,17 +121,12 @@ def _print(
         text = printed(node, known, stored=True)
         if is_simple(text) or (text.type.is_integer and _STEP.fullmatch(text.text)):
             continue
-        local = Local(_local_name(arrays.get(id(node)), used), _local_type(text), text.text)
+        stem = c_name(arrays[id(node)]) if id(node) in arrays else ""
+        local = Local(local_name(stem, used), _local_type(text), text.text, stem=stem)
         used.add(local.name)
         made[id(node)] = local
         known[id(node)] = _read(local, text)
     return printed(root, known, stored=True).text, made
-
-
-def _local_name(array: str | None, used: set[str]) -> str:
-    if array is not None:
-        return fresh(c_name(array), used)
-    return next(name for name in (f"v{n}" for n in count(1)) if name not in used)
 
 
 def _local_type(text: CText) -> ScalarType:
@@ -149,12 +146,17 @@ def _read(local: Local, text: CText) -> CText:
 class _Merged:
     """One object per distinct value, without branches that are never taken."""
 
-    def __init__(self, printed: Printed, inlined: Mapping[int, str]) -> None:
+    def __init__(
+        self, printed: Printed, inlined: Mapping[int, str], common: Collection[int]
+    ) -> None:
         self.printed = printed
         self.inlined = inlined
+        self.parts_in_common = common
         self.nodes: dict[tuple[object, ...], Expr] = {}
         #: the array whose element a value is, by the value's id
         self.arrays: dict[int, str] = {}
+        #: ids of the values that other statements need too
+        self.common: set[int] = set()
 
     def of(self, expr: Expr) -> Expr:
         """The one object with the value of ``expr``."""
@@ -162,6 +164,8 @@ class _Merged:
         array = self.inlined.get(id(expr))
         if array is not None:
             self.arrays.setdefault(id(node), array)
+        if id(expr) in self.parts_in_common:
+            self.common.add(id(node))
         return node
 
     def _branch(self, expr: Expr) -> Expr | None:
@@ -173,7 +177,7 @@ class _Merged:
 
     def _operation(self, expr: Expr) -> Expr:
         children = tuple(map(self.of, expr.children))
-        key = (type(expr), expr.type, self._content(expr), *map(id, children))
+        key = (type(expr), expr.type, content(expr, self._leaf_text), *map(id, children))
         if key not in self.nodes:
             self.nodes[key] = expr.with_children(children) if children else expr
         node = self.nodes[key]
@@ -181,21 +185,25 @@ class _Merged:
             self.arrays.setdefault(id(node), self.arrays[id(children[0])])
         return node
 
-    def _content(self, expr: Expr) -> str:
-        """What tells a node from others of its kind over the same operands."""
-        match expr:
-            case Const():
-                return repr(expr.value)
-            case Affine() | Inside():
-                return self.printed(expr, {}, stored=False).text
-            case Load():
-                return expr.array
-            case Unary() | Binary() | Compare():
-                return expr.op
-            case Call():
-                return expr.function
-            case _:
-                return ""
+    def _leaf_text(self, leaf: Expr) -> str:
+        return self.printed(leaf, {}, stored=False).text
+
+
+def content(expr: Expr, leaf_text: Callable[[Expr], str]) -> str:
+    """What tells a node from others of its kind over the same operands."""
+    match expr:
+        case Const():
+            return repr(expr.value)
+        case Affine() | Inside():
+            return leaf_text(expr)
+        case Load():
+            return expr.array
+        case Unary() | Binary() | Compare():
+            return expr.op
+        case Call():
+            return expr.function
+        case _:
+            return ""
 
 
 def _tables(root: Expr, table: Callable[[Load], int]) -> dict[int, int]:
@@ -204,8 +212,8 @@ def _tables(root: Expr, table: Callable[[Load], int]) -> dict[int, int]:
     return {node: length for node, length in found.items() if length}
 
 
-def _named(root: Expr, fixed: set[int], tables: Mapping[int, int]) -> list[Expr]:
-    """Values worth a name, of those always computed: used at several places, looked up, or
+def _named(root: Expr, fixed: set[int], asked: Collection[int]) -> list[Expr]:
+    """Values worth a name, of those always computed: used at several places, ``asked`` for, or
     fixed with a branch in them and part of nothing else that is. Operands come first."""
     uses: Counter[int] = Counter()
     largest: set[int] = set()
@@ -219,7 +227,7 @@ def _named(root: Expr, fixed: set[int], tables: Mapping[int, int]) -> list[Expr]
     def is_worth(node: Expr) -> bool:
         if id(node) not in always or _is_plain(node):
             return False
-        if id(node) in tables:
+        if id(node) in asked:
             return True
         return uses[id(node)] > 1 or (id(node) in largest and any(map(_branches, walk(node))))
 

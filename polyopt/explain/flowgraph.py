@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 
     from polyopt.transform.plan import Plan
 
-_BOX, _HIGH, _ACROSS, _DOWN, _PAD = 104.0, 34.0, 26.0, 16.0, 12.0
+_BOX, _ACROSS, _DOWN, _PAD = 104.0, 26.0, 18.0, 12.0
+#: heights of a box, without and with a line that names what is read from afar
+_HIGH, _HIGHER = 34.0, 46.0
+#: longer arrows, in boxes, are not followed by the eye
+_LONGEST = 4
 #: stages beside each other in a group before the next row starts
 _MOST = 7
 #: frames beside each other take so much room at most
 _WIDE = 1100.0
-#: arrows that pass by other stages
-_FAR = "#888888"
 _IN, _OUT, _FULL, _KEPT = "#FFFFFF", PALETTE[2], PALETTE[0], PALETTE[1]
 
 #: behind the stages of a nest
@@ -54,33 +56,102 @@ def draw_graph(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     """Inputs above, then a frame per nest with the stages that run in it, then arrows along the
     flow. Bytes are those of a whole array, or of the buffer that stands in for it.
 
-    Arrays that pass through memory are drawn with thick arrows, what stays in a nest with thin.
+    Arrays that pass through memory are drawn with thick arrows, what stays in a nest with thin. An
+    arrow that is long, or that other stages are in the way of, is not drawn: the stage that reads
+    names its source.
     """
     known = assumed_sizes(plan.scop, sizes)
     groups = list(_groups(plan))
     nodes = _nodes(plan, known)
     inputs = [a.name for a in plan.scop.arrays if a.role == "in" and a.rank]
-    frames = [_Frame(title, rows) for title, names in [("", inputs), *groups]
-              if (rows := _rows(plan, [n for n in names if n in nodes]))]  # fmt: skip
-    shapes: list[Shape] = []
+    named = [("", inputs), *groups]
+    rows = [(t, r) for t, names in named if (r := _rows(plan, [n for n in names if n in nodes]))]
+    edges = _edges(plan)
+    laid = _laid(edges, [_Frame(title, row, _HIGH) for title, row in rows])
+    if any(laid.is_blocked(edge) for edge in edges):
+        laid = _laid(edges, [_Frame(title, row, _HIGHER) for title, row in rows])
+    far: dict[str, list[str]] = {}
+    for one, other in filter(laid.is_blocked, edges):
+        far.setdefault(other, []).append(one)
+    arrows = [_arrow(plan, edge, laid) for edge in edges if laid.is_clear(edge)]
+    boxes = [shape for name, at in laid.place.items()
+             for shape in _box(nodes[name], *at, laid.high, far.get(name, ()))]  # fmt: skip
+    label = f"stages of {plan.scop.name} in {len(groups)} nests"
+    shapes = (*_legend(), *laid.frames, *arrows, *laid.titles, *boxes)
+    return Picture(laid.width, laid.height, shapes, label)
+
+
+@dataclass(frozen=True)
+class _Laid:
+    """Where everything stands."""
+
+    place: Mapping[str, tuple[float, float]]
+    #: of each box
+    high: float
+    frames: Sequence[Shape]
+    titles: Sequence[Shape]
+    width: float
+    height: float
+
+    def ends(self, edge: tuple[str, str]) -> tuple[float, float, float, float]:
+        """Where an arrow starts and ends: downwards, or to a neighbour in the same row."""
+        (x1, y1), (x2, y2) = self.place[edge[0]], self.place[edge[1]]
+        if y1 == y2:
+            middle = y1 + self.high / 2
+            return (x1 + _BOX, middle, x2, middle) if x1 < x2 else (x1, middle, x2 + _BOX, middle)
+        return x1 + _BOX / 2, y1 + self.high, x2 + _BOX / 2, y2
+
+    def is_blocked(self, edge: tuple[str, str]) -> bool:
+        """Whether other stages are in the way, or the source stands below."""
+        return self._has(edge) and not self.is_clear(edge)
+
+    def is_clear(self, edge: tuple[str, str]) -> bool:
+        """Whether an arrow can be drawn and followed."""
+        if not self._has(edge):
+            return False
+        ends = self.ends(edge)
+        others = (at for name, at in self.place.items() if name not in edge)
+        down = ends[3] - ends[1]
+        return 0 <= down <= _LONGEST * (self.high + _DOWN) and not any(
+            _meets(ends, *at, self.high) for at in others
+        )
+
+    def _has(self, edge: tuple[str, str]) -> bool:
+        return edge[0] in self.place and edge[1] in self.place
+
+
+def _meets(ends: tuple[float, float, float, float], x: float, y: float, high: float) -> bool:
+    """Whether a line passes through a box, by clipping it (Y.-D. Liang and B. A. Barsky, 1984)."""
+    x1, y1, x2, y2 = ends
+    first, last = 0.0, 1.0
+    for start, along, low, up in ((x1, x2 - x1, x, x + _BOX), (y1, y2 - y1, y, y + high)):
+        if along == 0:
+            if not low < start < up:
+                return False
+            continue
+        near, away = sorted(((low - start) / along, (up - start) / along))
+        first, last = max(first, near), min(last, away)
+    return first < last
+
+
+def _laid(edges: Sequence[tuple[str, str]], frames: Sequence[_Frame]) -> _Laid:
+    """The frames in lines from the top, those of one line from the left."""
+    outlines: list[Shape] = []
     titles: list[Shape] = []
     place: dict[str, tuple[float, float]] = {}
     top, width = 30.0, 470.0
-    for line in _lines(plan, frames):
+    for line in _lines(edges, frames):
         left = 8.0
         for frame in line:
             if frame.title:
-                shapes.append(frame.outline(left, top))
+                outlines.append(frame.outline(left, top))
                 titles += frame.named(left, top)
             for name, at in frame.places(left, top):
                 place.setdefault(name, at)
             left += frame.width + 18
         width = max(width, left)
         top += max(frame.height for frame in line) + 16
-    arrows = [arrow for pair in _edges(plan) for arrow in _arrow(plan, pair, place)]
-    boxes = [shape for name, at in place.items() for shape in _box(nodes[name], *at)]
-    label = f"stages of {plan.scop.name} in {len(groups)} nests"
-    return Picture(width, top, (*_legend(), *shapes, *arrows, *titles, *boxes), label)
+    return _Laid(place, frames[0].high if frames else _HIGH, outlines, titles, width, top)
 
 
 @dataclass(frozen=True)
@@ -89,6 +160,8 @@ class _Frame:
 
     title: str
     rows: Sequence[Sequence[str]]
+    #: of each box
+    high: float
 
     @property
     def width(self) -> float:
@@ -98,7 +171,7 @@ class _Frame:
 
     @property
     def height(self) -> float:
-        return len(self.rows) * (_HIGH + _DOWN) + (18 if self.title else 0)
+        return len(self.rows) * (self.high + _DOWN) + (18 if self.title else 0)
 
     def outline(self, left: float, top: float) -> Shape:
         """The frame."""
@@ -116,14 +189,13 @@ class _Frame:
         for number, row in enumerate(self.rows):
             for column, name in enumerate(row):
                 x = left + _PAD + column * (_BOX + _ACROSS)
-                yield name, (x, start + number * (_HIGH + _DOWN))
+                yield name, (x, start + number * (self.high + _DOWN))
 
 
-def _lines(plan: Plan, frames: Sequence[_Frame]) -> list[list[_Frame]]:
+def _lines(edges: Sequence[tuple[str, str]], frames: Sequence[_Frame]) -> list[list[_Frame]]:
     """Frames below those that they read from, beside each other where they can run apart."""
     level: dict[str, int] = {}
     lines: dict[int, list[_Frame]] = {}
-    edges = _edges(plan)
     for frame in frames:
         inside = {name for row in frame.rows for name in row}
         before = [level[a] + 1 for a, b in edges if b in inside and a in level and a not in inside]
@@ -206,30 +278,36 @@ def _rows(plan: Plan, names: Sequence[str]) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def _arrow(
-    plan: Plan, pair: tuple[str, str], place: Mapping[str, tuple[float, float]]
-) -> Iterator[Line]:
-    one, other = pair
-    if one not in place or other not in place:
-        return
-    (x1, y1), (x2, y2) = place[one], place[other]
-    array = plan.scop.array(one)
-    held = one in plan.program.inlined or any(s.array == one for s in plan.program.stores)
+def _arrow(plan: Plan, edge: tuple[str, str], laid: _Laid) -> Line:
+    array = plan.scop.array(edge[0])
+    held = array.name in plan.program.inlined or any(
+        s.array == array.name for s in plan.program.stores
+    )
     width = 0.9 if held and array.role == "temp" else 2.2
-    ends = x1 + _BOX / 2, y1 + _HIGH, x2 + _BOX / 2, y2
-    if y1 == y2:  # neighbours in one row
-        ends = (x1 + _BOX, y1 + _HIGH / 2, x2, y2 + _HIGH / 2)
-    is_near = y2 - y1 < 2.5 * (_HIGH + _DOWN)
-    yield Line(*ends, INK if is_near else _FAR, width if is_near else 0.9, arrow=True)
+    return Line(*laid.ends(edge), INK, width, arrow=True)
 
 
-def _box(node: Node, x: float, y: float) -> Iterator[Shape]:
+def _box(node: Node, x: float, y: float, high: float, far: Sequence[str]) -> Iterator[Shape]:
     stroke = FAINT if node.dashed else INK
-    yield Rect(x, y, _BOX, _HIGH, "#FFFFFF", stroke)
-    yield Rect(x, y, _BOX, _HIGH, node.fill, stroke, 0.45)
+    yield Rect(x, y, _BOX, high, "#FFFFFF", stroke)
+    reads = f"{node.name} reads {', '.join(far)} from afar" if far else ""
+    yield Rect(x, y, _BOX, high, node.fill, stroke, 0.45, title=reads)
     name = node.name if len(node.name) <= 16 else f"{node.name[:15]}…"
     yield Text(x + _BOX / 2, y + 14, name, 11, "middle")
     yield Text(x + _BOX / 2, y + 27, node.note, 9, "middle")
+    if far:
+        yield Text(x + _BOX / 2, y + 40, _from(far), 9, "middle")
+
+
+def _from(names: Sequence[str]) -> str:
+    """``reads g0, curve``, as many as a box has room for, and how many more."""
+    room = int((_BOX - 6) / text_width("x", 9))
+    for shown in range(len(names), 0, -1):
+        more = f" +{len(names) - shown}" if shown < len(names) else ""
+        text = f"reads {', '.join(names[:shown])}{more}"
+        if len(text) <= room:
+            return text
+    return f"reads {len(names)} more" if len(names) > 1 else f"{names[0][: room - 1]}…"
 
 
 def _legend() -> Iterator[Shape]:

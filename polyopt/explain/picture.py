@@ -234,7 +234,7 @@ def _draw(axes: Any, shape: Shape) -> None:  # noqa: ANN401
         case Rect():
             face = "none" if shape.fill == "none" else shape.fill
             place = (shape.x, shape.y), shape.width, shape.height
-            edge = None if shape.stroke == "none" else shape.stroke
+            edge = shape.stroke
             axes.add_patch(Rectangle(*place, facecolor=face, alpha=shape.opacity, linewidth=0))
             hatch = "////" if shape.hatch else None
             axes.add_patch(

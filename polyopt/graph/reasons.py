@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from polyopt.graph.lower import Group
     from polyopt.graph.policy import Decision, Fusion, Grouping
 
+_IN_FULL = "one kernel, its array stored in full"
+
 
 @dataclass(frozen=True)
 class PairRemark:
@@ -92,6 +94,16 @@ def _costs(remark: PairRemark) -> str:
         f"computed {computed}, {human_bytes(remark.bytes_saved)} of memory traffic saved,"
         f" {human_bytes(remark.scratch_bytes)} of scratch"
     )
+
+
+def _stored_apart(touched: int, saved: int, where: str) -> str:
+    """What a pair in two kernels would write and read, and how much of it beyond the caches."""
+    if where == _IN_FULL:
+        return "apart, its array would be written and read as well"
+    text = f"apart, {human_bytes(touched)} more would be written and read"
+    if saved <= 0:
+        return f"{text}, within the caches"
+    return text if saved >= touched else f"{text}, {human_bytes(saved)} of it in memory"
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +239,8 @@ class _Explainer:
         other = ""
         if decision.fused:
             numbers = self._numbers(self.homes[decision.consumer], decision.producer)
-            stored = 2 * values[decision.producer].bytes
-            other = f"apart, {human_bytes(stored)} more would be written and read"
+            _, saved, _, where = numbers
+            other = _stored_apart(2 * values[decision.producer].bytes, saved, where)
         elif self.counterfactuals:
             numbers, other = self._apart(decision)
         else:
@@ -261,7 +273,7 @@ class _Explainer:
             extents = "".join(f"[{e}]" for e in buffers[0].extents)
             where = f"kept in {buffers[0].name}{extents} per {buffers[0].at or 'call'}"
         else:
-            where = "one kernel, its array stored in full"
+            where = _IN_FULL
         return recompute, saved, scratch, where
 
     def _bill(self, group: Group) -> tuple[Planned, Cost]:
@@ -281,6 +293,6 @@ class _Explainer:
         recompute, saved, scratch, where = numbers
         computed = "once" if recompute == 1 else f"{recompute:.3g} times"
         return numbers, (
-            f"fused would cost: {where}; computed {computed}, {human_bytes(saved)} saved,"
-            f" {human_bytes(scratch)} of scratch"
+            f"fused would cost: {where}; computed {computed}, {human_bytes(saved)} of memory"
+            f" traffic saved, {human_bytes(scratch)} of scratch"
         )

@@ -10,6 +10,7 @@ from polyopt.transform.tree import PlanLoop, Tree
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from polyopt.isl import PwAff
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
 
@@ -50,8 +51,8 @@ def describe(scratch: Scratch) -> str:
     return f"{kind} {scratch.array}{sizes}"
 
 
-def _size(extent: object) -> str:
-    number = constant_value(extent)  # type: ignore[arg-type]
+def _size(extent: PwAff) -> str:
+    number = constant_value(extent)
     if number is not None:
         return str(number)
     text = str(extent)

@@ -31,7 +31,9 @@ addEventListener("load", () => {
     (a) => !document.getElementById(a.getAttribute("href").slice(1))).length;
   const flat = [...document.querySelectorAll("svg")].filter(
     (s) => s.getBoundingClientRect().height < 5).length;
-  document.body.dataset.found = `wide=${wide} broken=${broken} flat=${flat}`;
+  const tiny = [...document.querySelectorAll("svg text")].filter(
+    (t) => t.textContent && t.getBoundingClientRect().height < 8).length;
+  document.body.dataset.found = `wide=${wide} broken=${broken} flat=${flat} tiny=${tiny}`;
 });
 </script>"""
 
@@ -75,7 +77,7 @@ def check(browser: str, page: Path, width: int, picture: Path) -> str:
     wrong = [line for line in dumped.stderr.splitlines() if "CONSOLE" in line]
     if found is None:
         wrong.append("the page did not load")
-    elif found[1] != "wide=0 broken=0 flat=0":
+    elif found[1] != "wide=0 broken=0 flat=0 tiny=0":
         wrong.append(found[1])
     return "; ".join(wrong)
 

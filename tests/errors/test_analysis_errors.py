@@ -45,6 +45,23 @@ for example at S[0] when N = 1: element a[1]
     )
 
 
+def test_sizes_that_are_too_small_for_a_border_are_told(program):
+    """A border that mirrors needs two elements: saying so is all it takes."""
+
+    def mirrored(context):
+        p = program("N")
+        p.array("a", "N")
+        p.array("b", "N", role="out")
+        p.statement("b", "i", "1 <= i < N", "b: i", lambda b: b.load("a: i"))
+        p.statement("b0", "", "", "b: 0", lambda b: b.load("a: 1"))
+        return p.scop(Loop("i", ("b",)), "b0", context=context)
+
+    with pytest.raises(OutOfBoundsError) as caught:
+        check_bounds(mirrored("N >= 1"))
+    assert "; or say what sizes are meant, N >= 2: " in caught.value.diagnostic.hint
+    check_bounds(mirrored("N >= 2"))
+
+
 def test_the_example_obeys_the_context(program):
     (violation,) = out_of_bounds(shifted(program, context="N >= 4"))
     assert violation.message == (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.ir.expr import Affine, Binary, Cast, Const, Expr, Inside, Select, Unary
+from polyopt.ir.expr import Affine, Binary, Call, Cast, Const, Expr, Inside, Select, Unary
 from polyopt.isl import PwAff, Set, Val, affine_constant, constant_value, context, dim_type
 
 if TYPE_CHECKING:
@@ -126,6 +126,9 @@ def _congruent(expr: Expr, known: Set, assume: Assume | None) -> PwAff | None:
         case Unary(op="neg") if expr.type.is_integer:
             form = _part(expr.operand, expr.type, known, assume)
             return None if form is None else form.neg()
+        case Call(function="abs", args=(operand,)) if expr.type.is_integer:
+            form = affine_form(operand, known, assume)
+            return None if form is None else form.max(form.neg())
         case Binary() if expr.type.is_integer:
             wraps = expr.op in {"add", "sub", "mul"}
             part = _part if wraps else _exact

@@ -34,16 +34,21 @@ if TYPE_CHECKING:
 
 @exclusive()
 def pipeline(
-    outputs: Stage | Sequence[Stage], *, name: str = "pipeline", context: object = None
+    outputs: Stage | Sequence[Stage],
+    *more: Stage,
+    name: str = "pipeline",
+    context: object = None,
 ) -> Scop:
     """The program that computes some stages: its arguments are the inputs, then the outputs.
+
+    Several outputs come one after the other, ``pipeline(out, peak)``, or as a sequence.
 
     Inputs come, and stages run, in the order of their definition; what no output needs is left
     out. ``context`` states what may be assumed of sizes: text such as ``"H >= 8"``, a condition on
     ``size("H")``, or several. Raises ``InvalidOptionError``, and the kinds of errors that the
     stages' expressions have.
     """
-    wanted = _outputs(outputs)
+    wanted = _outputs((outputs, *more) if more else outputs)
     stages, inputs = _needed(wanted)
     _check_names([*inputs, *stages])
     stated = _conditions(context)

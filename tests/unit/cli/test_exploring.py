@@ -77,6 +77,15 @@ def test_explain_answers_what_if_and_shows_the_alternatives(polyopt_):
     assert len(found["alternatives"]) == 4
 
 
+@pytest.mark.parametrize("name", ["blur", "unsharp"])
+def test_view_fits_80_columns_and_leaves_nothing_out(polyopt_, name):
+    shown = polyopt_("view", name, "--unfused")
+    assert max(map(len, shown.splitlines())) <= 80
+    source = polyopt_("emit", name, "--unfused")
+    assert max(map(len, source.splitlines())) > 80
+    assert "".join(source.split()) in "".join(shown.split())
+
+
 def test_view_has_loops_reasons_tiles_and_c(polyopt_):
     shown = polyopt_("view", "harris")
     titles = re.findall(r"^== (.+)$", shown, re.MULTILINE)

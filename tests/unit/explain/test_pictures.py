@@ -237,6 +237,27 @@ def test_a_large_graph_stays_small() -> None:
     well_formed(draw_graph(Plan(load_scop("local_laplacian"))))
 
 
+@pytest.mark.parametrize("name", ["harris", "pyramid_blend", "local_laplacian"])
+def test_arrows_pass_no_stage_and_what_they_would_say_is_written(name: str) -> None:
+    scop = load_scop(name)
+    picture = draw_graph(Plan(scop))
+    boxes = [s for s in picture.shapes if isinstance(s, Rect) and s.width == 104 and s.opacity < 1]
+    for arrow in arrows(picture):
+        for share in (k / 20 for k in range(1, 20)):
+            x = arrow.x1 + share * (arrow.x2 - arrow.x1)
+            y = arrow.y1 + share * (arrow.y2 - arrow.y1)
+            inside = [b for b in boxes
+                      if b.x < x < b.x + b.width and b.y < y < b.y + b.height]  # fmt: skip
+            assert not inside
+    named = sum(b.title.count(",") + 1 for b in boxes if b.title)
+    edges = {(read.array, statement.array) for statement in scop.statements
+             for read in statement.reads if scop.array(read.array).rank}  # fmt: skip
+    assert len(arrows(picture)) + named == len([1 for one, other in edges if one != other])
+    assert bool(named) == (name != "harris")
+    if name == "local_laplacian":
+        assert "reads img, gray" in texts(picture)
+
+
 def test_the_window_slides_and_keeps_what_is_read_again() -> None:
     plan = Plan(load_scop("blur")).fuse("bx", into="out", storage="sliding")
     moving = animate(plan, "bx", {"H": 10, "W": 14})

@@ -20,7 +20,7 @@ from polyopt.ir.expr import (
     loads,
 )
 from polyopt.ir.types import F32, F64, I32, I64, U8, U32, U64, ScalarType
-from polyopt.isl import parse_set, same_set
+from polyopt.isl import parse_map, parse_set, same_set
 
 _ARGUMENTS = "int n, float x[n], double d[n], unsigned char u[n], int a[n], long l[n], float s"
 
@@ -101,6 +101,23 @@ def test_affine_values_stay_affine() -> None:
     assert isinstance(found, Affine)
     assert found.type == I64
     assert str(found.form) == "[n] -> { l[i] -> [(-3 + 2i + floor((n)/2))] }"
+
+
+@pytest.mark.parametrize(("function", "kind"), [("abs", "int"), ("labs", "long")])
+def test_the_distance_of_iterators_is_a_subscript(function: str, kind: str) -> None:
+    """A border that mirrors: ``x[abs(i - 2)]``."""
+    scop = parse_c(
+        f"void f({kind} n, const float x[n + 2], float y[n]) {{"
+        f" for ({kind} i = 0; i < n; i++) {{ {kind} k = {function}(i - 2); y[i] = x[k]; }} }}"
+    )
+    assert [a.name for a in scop.arrays if a.role == "temp"] == []
+    (read,) = scop.statements[0].reads
+    assert read.exact
+    assert read.relation.is_equal(
+        parse_map(
+            "[n] -> { y[i] -> x[i - 2] : 2 <= i < n; y[i] -> x[2 - i] : 0 <= i <= 1 and i < n }"
+        )
+    )
 
 
 def test_an_affine_value_becomes_a_number_of_the_other_type() -> None:

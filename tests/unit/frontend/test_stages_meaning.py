@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from polyopt.analysis.interpret import interpret
+from polyopt.errors import InvalidOptionError
 from polyopt.frontend import stages as po
 from polyopt.frontend.loops import f32, u8
 from polyopt.ir.scop import same_scop
@@ -393,6 +394,17 @@ def test_a_stage_without_dimensions(row) -> None:
         expected = expected + value
     expect(found["total"], np.asarray(expected))
     expect(found["out"], data - expected)
+
+
+def test_outputs_come_one_by_one_or_as_a_sequence() -> None:
+    x = po.input("x", f32, "N")
+    double = po.stage("double", "N", lambda i: x[i] + x[i])
+    total = po.stage("total", 1, lambda _: po.sum(lambda i: x[i], i="N"))
+    one = po.pipeline(double, total, name="both")
+    assert [a.name for a in one.arrays if a.role == "out"] == ["double", "total"]
+    assert same_scop(one, po.pipeline([double, total], name="both"))
+    with pytest.raises(InvalidOptionError, match="each once"):
+        po.pipeline(double, double)
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 3, 4)])

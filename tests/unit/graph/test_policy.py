@@ -281,6 +281,17 @@ def test_bn_relu_into_pooling_is_explained_with_its_numbers(net):
     assert "fused would cost: " in row.counterfactual
 
 
+def test_what_fusing_saves_and_what_apart_would_cost_do_not_contradict_each_other(net):
+    n = net(1, 8, 20, 20)
+    n.add("r", "relu", "x")
+    n.pool("p", "r")
+    (fused,) = explain_network(n.graph("p"))
+    assert (fused.fused, fused.bytes_saved) == (True, 0)
+    assert "25.6 KB more would be written and read, within the caches" in str(fused).replace(
+        "\n         ", " "
+    )
+
+
 def test_explanations_show_groups_and_their_difference(stem):
     graph = run_passes(stem, DEFAULT_PASSES).graph
     found = explain_network(graph, counterfactuals=False)
