@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.program import CProgram
     from polyopt.ir.scop import Scop
 
-#: values of the first size to try; each further size is one larger, or the same
-_SIZES = (1, 2, 3, 5, 9)
+#: values of the first size to try, even and odd; each further size is one larger, or the same
+_SIZES = (1, 2, 3, 4, 5, 8, 9)
 #: elements of all arrays together beyond which sizes are too large for running step by step
 _MOST_ELEMENTS = 600
 
