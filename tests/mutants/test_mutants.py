@@ -26,6 +26,7 @@ CHOSEN = {
     "a loop starts one later": "inlined and jammed",
     "a loop ends one later": "inlined and jammed",
     "a test left out": "inlined and jammed",
+    "a statement left out": "fused tiles",
     "minus for plus": "fused tiles",
     "another element read": "sliding window",
 }
