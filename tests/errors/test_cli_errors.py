@@ -183,7 +183,9 @@ def test_interruption_has_its_own_code(fails, monkeypatch):
 def test_ctrl_c_ends_a_running_command(tmp_path):
     program = tmp_path / "slow.py"
     program.write_text(
-        "import pathlib, time\n"
+        "import pathlib, signal, time\n"
+        # what a shell runs in the background ignores it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"pathlib.Path({str(tmp_path / 'started')!r}).touch()\n"
         "time.sleep(600)\n"
     )

@@ -29,6 +29,8 @@ CHOSEN = {
     "a statement left out": "fused tiles",
     "minus for plus": "fused tiles",
     "another element read": "sliding window",
+    "a buffer with a row less": "sliding window",
+    "a buffer with a column less": "fused tiles",
 }
 
 
