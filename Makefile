@@ -115,7 +115,7 @@ $(TORCH_STAMP): $(STAMP)
 	@echo "installing torch into build/torch"
 	@$(BIN)/python -m venv --clear build/torch
 	@build/torch/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]' \
-	  hypothesis pytest torch==2.13.0
+	  hypothesis pytest pytest-timeout torch==2.13.0
 	@touch $@
 
 test-torch: $(TORCH_STAMP)
@@ -151,7 +151,7 @@ test-oldest: $(STAMP)
 	@$(BIN)/python docs/release.py oldest > build/oldest.txt
 	@$(BIN)/python -m venv --clear build/oldest
 	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -e . -r build/oldest.txt
-	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest pytest-timeout
 	@echo "== pytest, with the oldest of what we depend on"
 	@build/oldest/bin/python -m pytest -q $(ENDS)
 
@@ -161,7 +161,7 @@ test-newest: $(STAMP)
 	@$(BIN)/python -m venv --clear build/newest
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --upgrade -r build/newest.txt
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
-	@build/newest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest pytest-timeout
 	@echo "== pytest, with the newest of what we depend on"
 	@build/newest/bin/python -m pytest -q $(ENDS)
 
