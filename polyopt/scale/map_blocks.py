@@ -42,10 +42,9 @@ def map_blocks(
     Arrays are as for a call of the kernel, and may be memory-mapped, zarr, or anything with
     ``shape``, ``dtype`` and slices; with a dask array among them, the results are lazy dask
     arrays. What each box reads is derived from the program: ``print(po.cuts(kernel)[0])`` shows
-    it. Borders are those of the whole arrays. Each element is computed by the same operations in
-    the same order as in one call; the bits are the same where the kernel was compiled with
-    ``contract=False`` and for whole numbers. Otherwise the C compiler contracts ``a * b + c`` to
-    one rounding in some loops and not in others, and results may differ in their last places.
+    it. Borders are those of the whole arrays. The bits are those of one call for whole numbers and
+    for kernels compiled with ``contract=False``; else the C compiler rounds ``a * b + c`` once in
+    some loops and twice in others, and results may differ in their last places.
 
     ``out`` is the array, or a dict of arrays by name, that results go to; by default new NumPy
     arrays. Arrays that the kernel changes in place are read, and their results written there.

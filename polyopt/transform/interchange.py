@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import NotPermutableError
+from polyopt.errors import InvalidOptionError, NotPermutableError
 from polyopt.transform.find import find_loop, path_to
 from polyopt.transform.tree import PlanLoop, Tree, replace_loop
 
@@ -34,6 +34,9 @@ def interchange(program: Program, one: str, other: str) -> Program:
 
 def reorder(program: Program, names: Sequence[str]) -> Program:
     """The program with the named loops of one nest in the order given; others keep theirs."""
+    if not names:
+        message = "no loops are named to be put in order"
+        raise InvalidOptionError(message, hint='name them from the outermost on: "out.x", "out.y"')
     loops = [find_loop(program, name) for name in names]
     chain = perfect_chain(program, [loop.name for loop in loops])
     wanted = iter(loops)

@@ -52,7 +52,7 @@ def fails(tmp_path, monkeypatch):
         (["run", "blur", "-i", "none.npy"], "invalid-option: none.npy cannot be read: No such file or directory\n"),
         (["run", "blur", "-i", "out=none.npy"], "unknown-name: blur has no input out for none.npy\n  hint: inputs are: img\n"),
         (["bench", "blur", "--peers", "nobody"], "invalid-option: no peer is called 'nobody'\n  hint: there are:"),
-        (["bench", "--suite", "nn", "--fusions", "2mm"], "networks have sizes of their own\n  hint: leave them out"),
+        (["bench", "--suite", "nn", "--fusions", "2mm"], "--fusions, --reassociate and --size are for programs, not for networks\n  hint: leave them out"),
         (["bench", "unsharp", "--sweep", "--peers", "halide"], "--sweep measures tile sizes of the automatic plan, not --peers\n  hint: leave one"),
         (["bench", "--sweep", "--compile-time"], "of the automatic plan, not --compile-time\n"),
         (["bench", "blur", "--sweep"], "the plan of blur has neither strips nor tiles to sweep\n  hint: polyopt tune"),

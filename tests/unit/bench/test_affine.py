@@ -121,7 +121,7 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
     )
     shown = CliRunner().invoke(cli, ["report", str(compiling), str(compiling), "-o", "p.md"])
     assert shown.exit_code == 2
-    assert "times of compiling are reported by themselves" in shown.stderr
+    assert "times of compiling and sweeps are reported by themselves" in shown.stderr
 
 
 def test_ways_of_fusing_stand_beside_the_papers():

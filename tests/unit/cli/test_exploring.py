@@ -218,7 +218,13 @@ def test_a_network_has_a_page_too(polyopt_, tmp_path):
     links = set(re.findall(r'href="#([^"]+)"', page))
     assert links == {"network", "passes", "kernels", "reasons", "memory", "plans", "measured"}
     assert links <= set(re.findall(r'id="([^"]+)"', page))
-    for said in ("fold_batch_norm", "conv + relu", "proved: the plan", "#pragma omp", "GFLOP/s"):
+    for said in (
+        "fold_batch_norm",
+        "conv_blocked + relu",
+        "proved: the plan",
+        "#pragma omp",
+        "GFLOP/s",
+    ):
         assert said in page
     assert "<script" not in page
     refused = CliRunner().invoke(cli, ["report", "a.onnx", "-o", "b.html", "--unfused"])

@@ -139,6 +139,11 @@ def test_interchange_against_a_dependence_says_which_skew_helps():
     right(plan(DIAGONAL).skew("a.j", by="a.i").interchange("a.i", "a.j"))
 
 
+def test_reorder_wants_loops():
+    with pytest.raises(InvalidOptionError, match="no loops are named"):
+        plan(BLUR).reorder()
+
+
 def test_interchange_wants_one_perfect_nest():
     with pytest.raises(NotPermutableError, match="not in one loop nest"):
         plan(BLUR).interchange("bx.y", "out.x")

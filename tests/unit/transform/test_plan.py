@@ -54,6 +54,7 @@ EACH = {
     "reschedule": (JACOBI, lambda p: p.reschedule(fusion="max")),
     "cut": (JACOBI, lambda p: p.cut("b.i", at="a.t")),
     "defer": (BLOCKS, lambda p: p.defer("A_1", at="A.t")),
+    "reassociate": (TRIANGLE, lambda p: p.reassociate("o_1")),
 }
 
 
