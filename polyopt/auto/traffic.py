@@ -94,7 +94,10 @@ class Traffic:
         result: dict[tuple[str, str], float] = {}
         for place in self.program.places.values():
             copy = self.program.copies[place.copy]
-            limits = ranges(copy.domain, self.sizes) or {}
+            limits = ranges(copy.domain, self.sizes)
+            if limits is None:  # it runs at larger sizes only
+                result |= {(copy.name, loop.name): 1.0 for loop in place.loops}
+                continue
             seen: list[tuple[frozenset[int], float]] = []
             for loop in place.loops:
                 value = loop.values[copy.name]

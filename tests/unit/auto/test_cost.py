@@ -8,6 +8,7 @@ from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import Cost, cost
 from polyopt.auto.formula import formula, latex_formula, middle_of, show_formula
 from polyopt.codegen.target import Target
+from polyopt.frontend.c import parse_c
 from polyopt.isl import parse_set
 from polyopt.library import load_scop
 from polyopt.transform.plan import Plan
@@ -95,6 +96,21 @@ def test_a_matrix_is_read_again_per_row_until_its_block_fits() -> None:
     tiled = cost(blocked.program, sizes, MACHINE)
     assert tiled.moved["memory"]["B"] == 8 * matrix
     assert tiled.bytes_saved > 0.9 * plain.bytes_moved
+
+
+def test_what_does_not_run_at_some_size_costs_nothing_there() -> None:
+    text = """
+    void late(int N, const float a[N], float b[N])
+    {
+        for (int i = 0; i < N; i++)
+            b[i] = 0;
+        for (int i = 100; i < N; i++)
+            for (int j = 0; j < i; j++)
+                b[i] += a[j];
+    }
+    """
+    plan = Plan(parse_c(text))
+    assert cost(plan.program, {"N": 60}).bytes_moved < cost(plan.program, {"N": 6000}).bytes_moved
 
 
 def test_time_steps_pass_over_their_grids() -> None:
