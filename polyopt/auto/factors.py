@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.contractions import dimension_of, updates
 from polyopt.auto.cost import trips
-from polyopt.auto.nests import moves_target
 from polyopt.errors import PolyoptError
-from polyopt.transform.find import path_to
+from polyopt.transform.find import moves_target, path_to
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop
 

@@ -12,7 +12,7 @@ from polyopt.codegen.periods import period
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
-from polyopt.transform.find import find_loop, path_to
+from polyopt.transform.find import find_loop, moves_target, path_to
 from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
@@ -251,23 +251,6 @@ def _reductions_around(program: Program, copy: str, vector: PlanLoop | None) -> 
             break
         result.insert(0, loop)
     return result
-
-
-def moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
-    """Whether the element that a copy writes depends on the loop."""
-    scheduled = program.copies[copy]
-    used = [
-        position
-        for position in range(scheduled.domain.dim(dim_type.set))
-        if loop.values[copy].involves_dims(dim_type.in_, position, 1)
-    ]
-    if any(position < scheduled.outer for position in used):
-        return True
-    return any(
-        index.form.involves_dims(dim_type.in_, position - scheduled.outer, 1)
-        for index in scheduled.statement.index
-        for position in used
-    )
 
 
 def _short_tail(program: Program, loops: list[PlanLoop]) -> int:

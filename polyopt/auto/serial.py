@@ -18,10 +18,10 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
-from polyopt.auto.nests import checked, moves_target, widen_locals
+from polyopt.auto.nests import checked, widen_locals
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
-from polyopt.transform.find import find_loop, path_to
+from polyopt.transform.find import find_loop, moves_target, path_to
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 

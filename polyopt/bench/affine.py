@@ -11,17 +11,13 @@ from polyopt.bench.lines import differing, lines_of, thread_counts
 from polyopt.bench.markdown import (
     NONE,
     Page,
-    commands,
-    gaps,
+    ending,
     joined,
-    limits,
-    listed,
     mean_text,
     sizes,
     table,
     threads_text,
     time_text,
-    where,
 )
 from polyopt.bench.peers.compilers import COMPILERS
 from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS, members
@@ -62,7 +58,6 @@ def is_affine(run: Times) -> bool:
 def affine_page(run: Times, making: Making) -> Page:
     """The page: goals, kernels, what is missing, how it was measured."""
     lines = lines_of(run)
-    noisy = sum(row.noisy for row in run.rows)
     parts = [
         "# Affine kernels beside compilers",
         f"![The fastest compiler's time over ours, kernel by kernel]({making.picture})",
@@ -74,13 +69,7 @@ def affine_page(run: Times, making: Making) -> Page:
         table(_columns(run), [*(_cells(run, line) for line in lines), *_means(run, lines)]),
         *_freed(lines),
         *filter(None, [fusion_section(run.rows)]),
-        "## Not measured, or not the same",
-        listed(gaps(run, differing(lines)))
-        or "Nothing: all that was asked for ran, and all results agree.",
-        "## Where and how",
-        f"{noisy} of {len(run.rows)} times stayed spread out although measured again.",
-        where(run.conditions, [*limits(run), *sizes(line.ours for line in lines)]),
-        commands(run.conditions, making),
+        *ending(run, differing(lines), sizes(line.ours for line in lines), making),
     ]
     return Page(joined(parts), _chart(lines))
 

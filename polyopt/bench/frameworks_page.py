@@ -12,16 +12,12 @@ from polyopt.bench.lines import differing, lines_of, thread_counts
 from polyopt.bench.markdown import (
     NONE,
     Page,
-    commands,
-    gaps,
+    ending,
     joined,
-    limits,
-    listed,
     mean_text,
     table,
     threads_text,
     time_text,
-    where,
 )
 from polyopt.bench.suites import NN
 from polyopt.bench.variants import OURS, UNFUSED
@@ -107,7 +103,6 @@ def is_networks(run: Times) -> bool:
 def frameworks_page(run: Times, making: Making) -> Page:
     """The page: groups, goals, subjects, what is missing, how it was measured."""
     lines = lines_of(run)
-    noisy = sum(row.noisy for row in run.rows)
     parts = [
         "# Networks beside frameworks",
         f"![The fastest framework's time over ours, group by group]({making.picture})",
@@ -120,13 +115,7 @@ def frameworks_page(run: Times, making: Making) -> Page:
         "## Subjects",
         _NAMES,
         table(_columns(run), [_cells(run, line) for line in lines]),
-        "## Not measured, or not the same",
-        listed(gaps(run, differing(lines)))
-        or "Nothing: all that was asked for ran, and all results agree.",
-        "## Where and how",
-        f"{noisy} of {len(run.rows)} times stayed spread out although measured again.",
-        where(run.conditions, limits(run)),
-        commands(run.conditions, making),
+        *ending(run, differing(lines), (), making),
     ]
     return Page(joined(parts), _chart(run, lines))
 

@@ -113,6 +113,22 @@ def commands(conditions: Conditions, making: Making) -> str:
     return f"Measured, and this page made, by\n\n```sh\n{commands}\n```"
 
 
+def ending(
+    run: Times, differing: Iterable[str], more: Iterable[str], making: Making
+) -> tuple[str, ...]:
+    """What ends a page of times: what is missing, where and how it was measured."""
+    noisy = sum(row.noisy for row in run.rows)
+    return (
+        "## Not measured, or not the same",
+        listed(gaps(run, differing))
+        or "Nothing: all that was asked for ran, and all results agree.",
+        "## Where and how",
+        f"{noisy} of {len(run.rows)} times stayed spread out although measured again.",
+        where(run.conditions, [*limits(run), *more]),
+        commands(run.conditions, making),
+    )
+
+
 def joined(parts: Iterable[str]) -> str:
     """The parts with an empty line between them."""
     return "\n\n".join(part.strip() for part in parts) + "\n"

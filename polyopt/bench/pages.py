@@ -14,10 +14,8 @@ from polyopt.bench.markdown import (
     NONE,
     Page,
     commands,
-    gaps,
+    ending,
     joined,
-    limits,
-    listed,
     mean_text,
     sizes,
     table,
@@ -129,20 +127,13 @@ def _name(row: Row) -> str:
 
 def _peers_page(run: Times, making: Making) -> Page:
     lines = list(_lines(run))
-    noisy = sum(row.noisy for row in run.rows)
     rival = _TITLES[_RIVAL]
     parts = [
         "# Beside other systems",
         f"![{rival}'s fastest time over ours, pipeline by pipeline]({making.picture})",
         _PEERS,
         table(_columns(run), [*_cells(run, lines), *_means(run, lines)]),
-        "## Not measured, or not the same",
-        listed(gaps(run, _differing(lines)))
-        or "Nothing: all that was asked for ran, and all results agree.",
-        "## Where and how",
-        f"{noisy} of {len(run.rows)} times stayed spread out although measured again.",
-        where(run.conditions, [*limits(run), *sizes(line.ours for line in lines)]),
-        commands(run.conditions, making),
+        *ending(run, _differing(lines), sizes(line.ours for line in lines), making),
     ]
     return Page(joined(parts), _peers_chart(lines))
 

@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UnknownNameError
+from polyopt.isl import dim_type
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
@@ -115,3 +116,20 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     hint = f"did you mean {close[0]!r}? " if close else ""
     listed = ", ".join(names) or "none"
     return UnknownNameError(f"no {kind} is called {name!r}", hint=f"{hint}there are: {listed}")
+
+
+def moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
+    """Whether the element that a copy writes depends on the loop."""
+    scheduled = program.copies[copy]
+    used = [
+        position
+        for position in range(scheduled.domain.dim(dim_type.set))
+        if loop.values[copy].involves_dims(dim_type.in_, position, 1)
+    ]
+    if any(position < scheduled.outer for position in used):
+        return True
+    return any(
+        index.form.involves_dims(dim_type.in_, position - scheduled.outer, 1)
+        for index in scheduled.statement.index
+        for position in used
+    )

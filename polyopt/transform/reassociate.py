@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.expr import Binary, Load, loads, same_expr
-from polyopt.isl import dim_type
+from polyopt.transform.find import moves_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,25 +79,9 @@ def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:
         if copy is None or copy.statement.name not in program.reassociated:
             continue
         known = accumulation(copy.statement)
-        if known is not None and _stays(program, name, loop):
+        if known is not None and not moves_target(program, name, loop):
             found[name] = known[0]
     return found
-
-
-def _stays(program: Program, name: str, loop: PlanLoop) -> bool:
-    """Whether a copy writes one element, the same in all iterations of a loop."""
-    copy = program.copies[name]
-    moving = [
-        position
-        for position in range(copy.domain.dim(dim_type.set))
-        if loop.values[name].involves_dims(dim_type.in_, position, 1)
-    ]
-    inner = [position - copy.outer for position in moving]
-    return all(position >= 0 for position in inner) and not any(
-        index.form.involves_dims(dim_type.in_, position, 1)
-        for index in copy.statement.index
-        for position in inner
-    )
 
 
 def is_free(program: Program, sums: Mapping[str, str], write: Touch, other: Touch) -> bool:
