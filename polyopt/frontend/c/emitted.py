@@ -32,6 +32,7 @@ from polyopt.frontend.c.nodes import binary, constant, floored, integer, put, re
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
+from polyopt.frontend.c.squares import TRANSPOSED, square_of
 from polyopt.source import Source
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def read_emitted(
     locator = Locator(program)
     tree = parse(program, locator)
     functions = functions_of(tree)
-    tasks = {key: f for key, f in functions.items() if _is_task(f)}
+    tasks = {key: f for key, f in functions.items() if _is_task(f) and key != TRANSPOSED}
     kernel = functions[name]
     reader = _Reader(tasks, functions, locator, backwards)
     kept = [
@@ -75,6 +76,7 @@ def read_emitted(
         for node in tree.ext
         if not (isinstance(node, c_ast.FuncDef) and node.decl.name in {*tasks, name, "buffer"})
         and not (isinstance(node, c_ast.Decl) and node.name == name)
+        and not (isinstance(node, c_ast.FuncDef) and node.decl.name == TRANSPOSED)
     ]
     tree = c_ast.FileAST([*kept, *map(reader.task, tasks.values()), reader.kernel(kernel)])
     return lower(tree, program, locator, name, tuple(params))
@@ -178,6 +180,8 @@ class _Reader:
                 return []
             case c_ast.FuncCall() if _called(node) in self.tasks:
                 return self._call(node)
+            case c_ast.FuncCall() if _called(node) == TRANSPOSED:
+                return [self._transposed(node)]
             case c_ast.Return():
                 return [] if isinstance(node.expr, c_ast.Constant) else [node]
             case _:
@@ -314,6 +318,13 @@ class _Reader:
         changed = copy.copy(call)
         changed.args = c_ast.ExprList(passed, call.args.coord)
         return [*before, changed]
+
+    def _transposed(self, call: c_ast.FuncCall) -> c_ast.Node:
+        shapes = {name: extents for name, (_, extents) in self.shapes.items()}
+        try:
+            return square_of(call, self.helpers[TRANSPOSED], shapes, self._fresh)
+        except ValueError as error:
+            raise self._refuse(call, str(error)) from None
 
     # -- vectors ----------------------------------------------------------------------------
 
