@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.codegen.target import Target
-    from polyopt.isl import Set
+    from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
     from polyopt.transform.tree import PlanLoop
@@ -237,7 +237,7 @@ def _tiled(plan: Plan, found: _Sum, tile: _Tile) -> tuple[Plan, str]:
     statement = plan.program.copies[found.copy].statement
     host = _host(plan.program, found)
     around = {d: _loop(plan.program, *at).name for d, at in _homes(found, host).items()}
-    space = host or found.copy
+    space = host.copy if host is not None else found.copy
     names = {d: find_loop(plan.program, loop).iterator for d, loop in around.items()}
     sizes = {names[d]: size for d, size in tile.sizes.items()}
     plan = plan.tile(space, **sizes)
@@ -248,7 +248,7 @@ def _tiled(plan: Plan, found: _Sum, tile: _Tile) -> tuple[Plan, str]:
     plan = plan.reorder(*outside, *inside, around[found.columns])
     copy = found.copy
     if host is not None:
-        plan = plan.fuse(statement.array, into=host, at=outside[-1])
+        plan = plan.fuse(statement.array, into=space, at=outside[-1])
         copy = next(
             name for name, c in plan.program.copies.items()
             if c.statement is statement and c.outer
@@ -268,16 +268,26 @@ def _tiled(plan: Plan, found: _Sum, tile: _Tile) -> tuple[Plan, str]:
     return plan.registers(marked), marked
 
 
-def _homes(found: _Sum, host: str | None) -> dict[int, tuple[str, int]]:
+def _homes(found: _Sum, host: Host | None) -> dict[int, tuple[str, int]]:
     """Per dimension of the results, the statement around which it is tiled, and its dimension
     there."""
     dims = sorted((*found.results, found.columns))
-    copy = host or found.copy
-    return {d: (copy, dims.index(d) if host else d) for d in dims}
+    if host is None:
+        return {d: (found.copy, d) for d in dims}
+    return {d: (host.copy, host.dims[k]) for k, d in enumerate(dims)}
 
 
-def _host(program: Program, found: _Sum) -> str | None:
-    """The one statement that reads the sums, each at its own place and in a nest of its own."""
+@dataclass(frozen=True)
+class Host:
+    """The statement that reads the sums, and its dimension for each subscript of theirs."""
+
+    copy: str
+    dims: tuple[int, ...]
+
+
+def _host(program: Program, found: _Sum) -> Host | None:
+    """The one statement that reads the sums, each once, in any order of dimensions, and in a nest
+    of its own."""
     array = program.copies[found.copy].statement.array
     if program.scop.array(array).role != "temp":
         return None
@@ -291,21 +301,27 @@ def _host(program: Program, found: _Sum) -> str | None:
     dims = [dimension_of(program, name, loop) for loop in path]
     if sorted(d for d in dims if d is not None) != list(range(len(found.results) + 1)):
         return None
+    orders: set[tuple[int, ...] | None] = set()
     for touch in program.reads_of(array, [name]):
         #: { O[i] -> T[x] }
-        element = touch.at_host.reverse().apply_range(touch.element)
-        if not element.is_single_valued():
-            return None
-        form = PwMultiAff.from_map(element)
-        space = element.get_space().domain()
-        same = [affine_var(space, d) for d in range(space.dim(dim_type.set))]
-        parts = [form.get_at(d) for d in range(form.dim(dim_type.out))]
-        if len(parts) != len(same) or not all(
-            p.sub(s).as_map().range().is_equal(s.sub(s).as_map().range())
-            for p, s in zip(parts, same, strict=True)
-        ):
-            return None
-    return name
+        orders.add(_order(touch.at_host.reverse().apply_range(touch.element)))
+    order = orders.pop() if len(orders) == 1 else None
+    return Host(name, order) if order is not None else None
+
+
+def _order(element: Map) -> tuple[int, ...] | None:
+    """Which dimension each subscript is, where each is another one: ``{ O[i] -> T[x] }``."""
+    if not element.is_single_valued():
+        return None
+    form = PwMultiAff.from_map(element)
+    space = element.get_space().domain()
+    same = [affine_var(space, d) for d in range(space.dim(dim_type.set))]
+    zeros = [v.sub(v).as_map().range() for v in same]
+    order = tuple(
+        next((d for d, v in enumerate(same) if part.sub(v).as_map().range().is_equal(zeros[d])), -1)
+        for part in map(form.get_at, range(form.dim(dim_type.out)))
+    )
+    return order if sorted(order) == list(range(len(same))) else None
 
 
 def _loop(program: Program, copy: str, dim: int) -> PlanLoop:

@@ -2,11 +2,11 @@
 
 rewrite: ``for (y < 16) for (x < 16) out[y][x] = f(in[x][y]);`` ->
 
-    transposed_f32(&in[0][0], sizeof(in[0]) / sizeof(float), across[0], 16, 16, 16);
-    for (y < 16) for (x < 16) out[y][x] = f(across[y][x]);
+    for (x < 16) for (y < 16) square[x][y] = f(in[x][y]);
+    transposed_f32(&square[0][0], 16, &out[0][0], sizeof(out[0]) / sizeof(float), 16, 16);
 
 Compilers gather such elements one by one. Where they are only copied, they are put in their place
-at once.
+at once; where something is read along the other rows as well, it is computed behind the call.
 
 *Requires* two loops of constant length up to a square's side, the inner one in vectors, around one
 assignment that does not write what it reads; loads whose last subscript walks the outer loop, and
@@ -94,7 +94,11 @@ def _square(outer: For, types: Mapping[str, ScalarType], taken: set[str]) -> Blo
             found[text] = across
     if not found or types.get(assign.buffer) != F32:
         return None
-    return _copied(outer, inner, assign, found) or _computed(outer, inner, assign, found, taken)
+    return (
+        _copied(outer, inner, assign, found)
+        or _before(outer, inner, assign, found, taken)
+        or _after(outer, inner, assign, found, taken)
+    )
 
 
 def _copied(outer: For, inner: For, assign: Assign, found: Mapping[str, _Across]) -> Block | None:
@@ -104,23 +108,46 @@ def _copied(outer: For, inner: For, assign: Assign, found: Mapping[str, _Across]
     target = _across(assign.target, inner, outer)
     if source is None or target is None:
         return None
-    return Block((_call(source, target.first, target.step, outer, inner),))
+    return Block((_call(source, target, outer, inner),))
 
 
-def _computed(
+def _before(
     outer: For, inner: For, assign: Assign, found: Mapping[str, _Across], taken: set[str]
 ) -> Block | None:
-    """A square that something is computed from, by way of a buffer."""
+    """A square that is computed in the order of what it reads, and then put where it belongs."""
+    target = _across(assign.target, inner, outer)
+    others = [text for _, text in assign.loads if text not in found]
+    if target is None or not all(_walks(text, outer.iterator) for text in others):
+        return None
+    name = named(f"{names_in(next(iter(found)))[0]}_square", taken)
+    square = Buffer(name, F32, (str(_length(inner)), str(SIDE)), heap=False)
+    element = name + _places(inner, outer)
+    made = replace(assign, target=element, buffer=name)
+    rows = replace(
+        inner, mark="", body=Block((replace(outer, mark="vector", body=Block((made,))),))
+    )
+    call = _call(_Across(f"{name}[0][0]", str(SIDE)), target, outer, inner)
+    return Block((rows, call), (square,), scoped=True)
+
+
+def _walks(text: str, iterator: str) -> bool:
+    """Whether an element stays the same as a loop goes on, or is the next of its row."""
+    *rows, last = _parts(text)[1] or [text]
+    still = all(iterator not in names_in(s) for s in rows)
+    return still and (iterator not in names_in(last) or _moving(last, iterator) == 1)
+
+
+def _after(
+    outer: For, inner: For, assign: Assign, found: Mapping[str, _Across], taken: set[str]
+) -> Block:
+    """A square that something is computed from once its elements have changed places."""
     calls: list[Node] = []
     buffers: list[Buffer] = []
-    places = "".join(
-        f"[{loop.iterator if loop.start == '0' else f'{loop.iterator} - {_operand(loop.start)}'}]"
-        for loop in (outer, inner)
-    )
+    places = _places(outer, inner)
     for text, source in found.items():
         name = named(f"{names_in(text)[0]}_across", taken)
         buffers.append(Buffer(name, F32, (str(_length(outer)), str(SIDE)), heap=False))
-        calls.append(_call(source, f"{name}[0][0]", str(SIDE), outer, inner))
+        calls.append(_call(source, _Across(f"{name}[0][0]", str(SIDE)), outer, inner))
         assign = replace(
             assign,
             value=assign.value.replace(text, name + places),
@@ -134,10 +161,18 @@ def _computed(
     return Block((*calls, whole), tuple(buffers), scoped=True)
 
 
-def _call(source: _Across, to: str, to_step: str, outer: For, inner: For) -> Call:
+def _places(*loops: For) -> str:
+    """The subscripts of an iteration in a square's buffer."""
+    return "".join(
+        f"[{loop.iterator if loop.start == '0' else f'{loop.iterator} - {_operand(loop.start)}'}]"
+        for loop in loops
+    )
+
+
+def _call(source: _Across, target: _Across, outer: For, inner: For) -> Call:
     sizes = str(_length(inner)), str(_length(outer))
     name = helper_name("transposed", F32)
-    return Call(name, (f"&{source.first}", source.step, f"&{to}", to_step, *sizes))
+    return Call(name, (f"&{source.first}", source.step, f"&{target.first}", target.step, *sizes))
 
 
 def _across(text: str, along: For, over: For) -> _Across | None:
@@ -161,9 +196,11 @@ def _across(text: str, along: For, over: For) -> _Across | None:
 
 
 def _simple(text: str) -> str:
-    """A subscript without parentheses around the whole of it, and without adding to zero."""
-    whole = re.fullmatch(r"\(([^()]*)\)", text)
-    text = whole[1] if whole else text
+    """A subscript without parentheses around the whole of it, and without what is zero."""
+    whole = re.fullmatch(r"\(([^()]*)\)(?: - (.*))?", text)
+    if whole is not None and whole[1] == whole[2]:
+        return "0"
+    text = whole[1] if whole and whole[2] is None else text
     return re.sub(r"^0 \+ ", "", text)
 
 

@@ -107,10 +107,28 @@ def test_a_wrong_host_does_not_make_a_wrong_program(monkeypatch):
     scop, arrays, expected = program(2, 2, 8, 3, tail=mirrored)
     # told that each sum is read at its own place, the tile is still what the reads need
     module = sys.modules["polyopt.auto.register_tiles"]
-    monkeypatch.setattr(module, "_host", lambda _program, _found: "out")
+    host = module.Host("out", (0, 1, 2, 3))
+    monkeypatch.setattr(module, "_host", lambda _program, _found: host)
     plan = po.auto(scop, target="generic")
     result = plan.compile()(**arrays)
     np.testing.assert_allclose(result, expected[:, :, ::-1], rtol=1e-4, atol=1e-4)
+
+
+def test_a_reader_may_have_its_dimensions_in_another_order():
+    def planes(sums):
+        return po.stage(
+            "out", [2, B, 6, 6], lambda k, o, y, v: po.max(sums[k, y, v, o], 0.0),
+            indices=("k", "o", "y", "v"),
+        )  # fmt: skip
+
+    scop, arrays, expected = program(2, 2, 8, 3, tail=planes)
+    plan = po.auto(scop, target="generic")
+    (scratch,) = plan.program.scratches
+    assert (scratch.array, scratch.at) == ("sums", "out.v_tile")
+    result = plan.compile()(**arrays)
+    np.testing.assert_allclose(
+        result, np.maximum(expected, 0).transpose(0, 3, 1, 2), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_depthwise_sums_run_in_tiles_of_pixels():

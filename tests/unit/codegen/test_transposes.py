@@ -52,11 +52,19 @@ def computed():
     return po.pipeline([po.stage("out", [64, 28], lambda i, j: po.max(x[j, i] + b[j], 0.0))])
 
 
-@pytest.mark.parametrize("made", [copied, computed])
-def test_c_has_the_squares_and_reads_back_as_its_source(made):
+def both():
+    x, r = po.input("x", po.f32, [28, 64]), po.input("r", po.f32, [64, 28])
+    return po.pipeline([po.stage("out", [64, 28], lambda i, j: x[j, i] - r[i, j])])
+
+
+@pytest.mark.parametrize(
+    ("made", "place"), [(copied, "&x["), (computed, "&x_square"), (both, "&x[")]
+)
+def test_c_has_the_squares_and_reads_back_as_its_source(made, place):
     program = po.auto(made(), target="avx512").emit()
-    (call,) = re.findall(r"^ +transposed_f32\(.*?;", program.source, re.DOTALL | re.MULTILINE)
-    assert ("_across" in call) == (made is computed)
+    (call,) = re.findall(r"^ +transposed_f32\((.*?;)", program.source, re.DOTALL | re.MULTILINE)
+    assert call.startswith(place)
+    assert ("_across" in call) == (made is both)
     assert shown_for_all_sizes(made(), program) >= 0
 
 
@@ -66,6 +74,8 @@ def test_kernels_have_the_elements_of_their_source():
     assert np.array_equal(po.auto(copied()).compile()(x), x[:, :-1:2].transpose(0, 2, 1))
     x, b = (rng.standard_normal(s).astype(np.float32) for s in ((28, 64), (28,)))
     assert np.array_equal(po.auto(computed()).compile()(x, b), np.maximum(x.T + b, 0))
+    r = rng.standard_normal((64, 28)).astype(np.float32)
+    assert np.array_equal(po.auto(both()).compile()(x, r), x.T - r)
 
 
 @pytest.mark.parametrize(
