@@ -109,7 +109,7 @@ class _Search:
         tilings: list[Step] = [
             lambda p: factors(p, numbers),
             lambda p: contractions(p, self.model.target, numbers),
-            lambda p: register_tiles(p, self.model.target),
+            lambda p: register_tiles(p, self.model.target, numbers),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
             lambda p: transposes(p, self.model.target),

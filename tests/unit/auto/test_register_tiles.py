@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.codegen.target import target as find_target
 from polyopt.transform.tree import loops_of
 
 #: lanes of the generic target's vectors
@@ -160,3 +162,30 @@ def test_elements_that_serve_several_rows_are_loaded_once_in_a_row():
     assert [line.split(" = ")[0] for line in lines[first : first + 4]] == [
         "const float x_0", "sums_block_0_0_0", "sums_block_1_0_0", "const float x_1",
     ]  # fmt: skip
+
+
+def order(results, size, cache):
+    """Loops around the tile of a convolution, from the outside in, with caches of some size."""
+    x = po.input("x", po.f32, [4, size, size, B])
+    w = po.input("w", po.f32, [results, 4, B, B])
+    sums = po.stage(
+        "sums", [results, size, size, B],
+        lambda k, y, v, o: po.sum(lambda c, i: x[c, y, v, i] * w[k, c, i, o], {"c": 4, "i": B}),
+        indices=("k", "y", "v", "o"),
+    )  # fmt: skip
+    target = replace(find_target("generic"), l2_bytes=cache)
+    plan = po.auto(po.pipeline([sums]), target=target)
+    return [loop.name.removeprefix("sums.") for loop in plan.program.places["sums_1"].loops[:3]]
+
+
+@pytest.mark.parametrize(
+    ("results", "size", "cache", "expected"),
+    [
+        (4, 8, 1 << 16, ["k_tile", "y", "v_tile"]),  # all fits
+        (4, 16, 1 << 13, ["y", "k_tile", "v_tile"]),  # 16 KB of places would stream twice
+        (64, 8, 1 << 13, ["k_tile", "y", "v_tile"]),  # 16 KB of weights stream once
+        (64, 16, 1 << 13, ["k_tile", "y", "v_tile"]),  # nothing fits: the order of the results
+    ],
+)
+def test_what_does_not_fit_the_cache_streams_once(results, size, cache, expected):
+    assert order(results, size, cache) == expected
