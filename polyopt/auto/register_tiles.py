@@ -127,9 +127,7 @@ def register_tiles(
 # -- what qualifies -----------------------------------------------------------------------------
 
 
-def _sum_of(
-    program: Program, name: str, target: Target, sizes: Mapping[str, int]
-) -> _Sum | None:
+def _sum_of(program: Program, name: str, target: Target, sizes: Mapping[str, int]) -> _Sum | None:
     """The roles of a statement's dimensions; ``None`` where it does not qualify."""
     path, copy = program.places[name].loops, program.copies[name]
     statement = copy.statement
