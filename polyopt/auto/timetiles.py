@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
 
-#: rows of a diamond at its widest to try, most first; the same of a line's elements
-WIDTHS, LONG = (64, 48, 32, 24, 20, 16), (4096, 2048, 1024)
+#: rows of a diamond at its widest to try, most first
+WIDTHS = (64, 48, 32, 24, 20, 16)
 #: diamonds of a row per thread that are enough, and rows of the grid's other loops
 EACH, ROWS = 2, (16, 8)
 #: steps of a block to try, most first, and the fewest that pay
@@ -54,7 +54,7 @@ COLUMNS = (0, 512, 128)
 LEAST_ROWS = (16, 8)
 #: steps and cells of a block of a line
 LINE = (32, 2048)
-#: the share of the second cache that a block may fill
+#: the share of the second cache that a parallelogram may fill
 SHARE = 3 / 4
 
 
@@ -82,13 +82,15 @@ def time_tiles(
         return None
     remarks: list[Remark] = []
     for move, shape in _SHAPES.items():
+        if move == "diamond" and len(found.loops) == 2:
+            continue  # a line has many blocks on a diagonal
         blocks, footprint = shape.sizes(plan.scop, found, target, sizes)
         if not blocks:
             reason = "blocks of several steps would leave the cache"
             remarks.append(Remark("refused", move, "all loops", reason))
             continue
         try:
-            done = _apart(shape.cut(plan, found, blocks), found)
+            done = _apart(_upright(shape.cut(plan, found, blocks), found, blocks), found)
             done.prove()
         except PolyoptError as error:
             remarks.append(refusal(move, found.loops[0].name, error))
@@ -171,16 +173,16 @@ def _diamond_sizes(
 ) -> tuple[tuple[int, ...], float]:
     """Sizes per loop, 0 for none, and the bytes that a step touches where the diamond is widest.
 
-    What a step leaves in the cache is what the next one needs. Long rows come first, then wide
-    diamonds: a sweep over one moves each byte once, whatever its width.
+    What a step leaves in the cache is what the next one needs; as a diamond's steps are half as
+    wide on the whole, the widest may fill it. Long rows come first, then wide diamonds: a sweep
+    over one moves each byte once, whatever its width.
     """
-    room, each = target.l2_bytes * SHARE, _bytes_each(scop, found, sizes)
+    room, each = target.l2_bytes, _bytes_each(scop, found, sizes)
     enough = EACH * target.cores
-    line = len(found.loops) == 2
-    for columns in (0,) if line else COLUMNS:
+    for columns in COLUMNS:
         for rows in ROWS:
-            for width in LONG if line else WIDTHS:
-                inner = (*[rows] * (len(found.loops) - 3), *([] if line else [columns]))
+            for width in WIDTHS:
+                inner = (*[rows] * (len(found.loops) - 3), columns)
                 points = width * prod(
                     min(length, size or length)
                     for size, length in zip(inner, found.lengths[2:], strict=True)
@@ -251,6 +253,14 @@ def _in_parallelograms(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> 
     return plan.skew(inner, by=outer).interchange(outer, inner).parallelize(outer)
 
 
+def _upright(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
+    """Loops that no block cuts start where the grid does in every step, not ever further on."""
+    for loop, slope, size in zip(found.loops[2:], found.slopes[2:], blocks[2:], strict=True):
+        if slope and not size:
+            plan = plan.skew(loop.name, by=found.loops[0].name, factor=-slope)
+    return plan
+
+
 def _copies(found: _Stencil) -> list[str]:
     """The statements of the innermost loop."""
     return [child for child in found.loops[-1].body if isinstance(child, str)]
@@ -268,9 +278,7 @@ def _apart(plan: Plan, found: _Stencil) -> Plan:
 class _Shape:
     """How blocks of one shape are sized and cut, and what is good about them."""
 
-    sizes: Callable[
-        [Scop, _Stencil, Target, Mapping[str, int]], tuple[tuple[int, ...], float]
-    ]
+    sizes: Callable[[Scop, _Stencil, Target, Mapping[str, int]], tuple[tuple[int, ...], float]]
     cut: Callable[[Plan, _Stencil, tuple[int, ...]], Plan]
     reason: str
 

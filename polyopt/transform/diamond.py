@@ -13,8 +13,8 @@ threads start on as many tiles as there are along the space, from the first step
 (V. Bandishti, I. Pananilath and U. Bondhugula, "Tiling stencil computations to maximize
 parallelism", SC 2012.)
 
-*Requires* a perfect nest from the time loop to the space loop. *Fails when* dependences go along the
-space loop within one step of time, as they do where elements are updated in place.
+*Requires* a perfect nest from the time loop to the space loop. *Fails when* dependences go along
+the space loop within one step of time, as they do where elements are updated in place.
 """
 
 from __future__ import annotations

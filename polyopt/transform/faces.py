@@ -7,11 +7,13 @@ no dependence between iterations of the same outer loops goes back.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.dependences import dependences
 from polyopt.errors import NotPermutableError, Witness
 from polyopt.isl import (
+    Map,
     PwAff,
     Set,
     Val,
@@ -28,7 +30,6 @@ from polyopt.transform.tree import PlanLoop, prefix_map
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.isl import Map
     from polyopt.transform.program import Program
 
 #: iterations of the space loop per iteration of time that a face may lean, at most
@@ -54,8 +55,32 @@ class _Edge:
     sink: str
     #: { S[i] -> T[j] }
     pairs: Map
-    #: { [time, space] }
-    distance: Set
+    #: { S[i] -> [outer, time, space] } and { T[j] -> [outer, time, space] }
+    times: tuple[Map, Map]
+
+    @cached_property
+    def distance(self) -> Set:
+        """``{ [time, space] }``: how far it goes within one iteration of the loops around."""
+        before, after = self.times
+        distance = self.pairs.apply_domain(before).apply_range(after).deltas()
+        outer, zero = distance.dim(dim_type.set) - 2, Val.int_from_si(context(), 0)
+        for level in range(outer):
+            distance = distance.fix_val(dim_type.set, level, zero)
+        distance = distance.project_out(dim_type.set, 0, outer)
+        return distance.project_out(dim_type.param, 0, distance.dim(dim_type.param)).coalesce()
+
+    def back(self, side: int) -> Map:
+        """``{ S[i] -> T[j] }`` that go along the space loop within one iteration of time."""
+        before, after = self.times
+        together = Map.universe(before.range().get_space().map_from_set())
+        last = together.dim(dim_type.in_) - 1
+        for level in range(last):
+            together = together.equate(dim_type.in_, level, dim_type.out, level)
+        one, other = (dim_type.in_, dim_type.out) if side < 0 else (dim_type.out, dim_type.in_)
+        together = together.order_lt(one, last, other, last)
+        pairs = before.apply_range(together).apply_range(after.reverse())
+        found = self.pairs.intersect(pairs)
+        return self.pairs if found.is_empty() else found
 
     def least(self, slope: int, side: int) -> int | None:
         """The least progress along a face; ``None`` where there is none."""
@@ -107,8 +132,9 @@ def _shifts(
     """
     shifts = dict.fromkeys(copies, 0)
     progress = [(edge, edge.least(slope, side)) for edge in edges]
+    late: _Edge | None = None
     for _ in range(len(copies) + 1):
-        late: _Edge | None = None
+        late = None
         for edge, least in progress:
             if least is None:
                 return shifts, edge
@@ -136,13 +162,9 @@ def _edges(program: Program, time: PlanLoop, space: PlanLoop) -> list[_Edge]:
         for sink, after in times.items():
             ends = [before.domain().get_space(), after.domain().get_space()]
             pairs = order.extract_map(ends[0].map_from_domain_and_range(ends[1]))
-            distance = pairs.apply_domain(before).apply_range(after).deltas()
-            for level in range(len(outer)):
-                distance = distance.fix_si(dim_type.set, level, 0)
-            distance = distance.project_out(dim_type.set, 0, len(outer))
-            distance = distance.project_out(dim_type.param, 0, distance.dim(dim_type.param))
-            if not distance.is_empty():
-                result.append(_Edge(source, sink, pairs, distance.coalesce()))
+            edge = _Edge(source, sink, pairs, (before, after))
+            if not edge.distance.is_empty():
+                result.append(edge)
     return result
 
 
@@ -156,7 +178,7 @@ def _refusal(
     )
     names = tuple_name(edge.pairs, dim_type.in_), tuple_name(edge.pairs, dim_type.out)
     split = edge.pairs.dim(dim_type.in_)
-    found = instance_of(edge.pairs.intersect_params(program.scop.context).wrap().flatten())
+    found = instance_of(edge.back(side).intersect_params(program.scop.context).wrap().flatten())
     witnesses: tuple[Witness, ...] = ()
     if found is not None:
         _, numbers, sizes = found
