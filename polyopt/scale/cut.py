@@ -34,7 +34,7 @@ _BUDGET = 100_000_000
 #: and for their plan
 _PLAN_BUDGET = 400_000_000
 #: moves that sweep over steps in time
-_IN_TIME = frozenset({"reschedule", "skew"})
+_IN_TIME = frozenset({"reschedule", "skew", "diamond"})
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from polyopt.ir.scop import Scop
 from polyopt.isl import budget
 from polyopt.transform import cut as _cut
 from polyopt.transform import defer as _defer
+from polyopt.transform import diamond as _diamond
 from polyopt.transform import fuse as _fuse
 from polyopt.transform import inline as _inline
 from polyopt.transform import interchange as _interchange
@@ -40,6 +41,7 @@ from polyopt.transform import tile as _tile
 from polyopt.transform.find import find_loop, loops_around
 from polyopt.transform.hints import merge_hint, suggestion
 from polyopt.transform.initial import initial_program, source_program
+from polyopt.transform.moves import LOOP_MOVES, MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.questions import Questions
 from polyopt.transform.show import show_plan, show_script
@@ -51,20 +53,6 @@ if TYPE_CHECKING:
     from polyopt.codegen.program import CProgram
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.program import Program
-
-
-@dataclass(frozen=True)
-class Move:
-    """One call on a plan, as it can be made again."""
-
-    name: str
-    args: tuple[Any, ...] = ()
-    options: tuple[tuple[str, Any], ...] = ()
-
-    def __str__(self) -> str:
-        """``.tile('out', y=64)``."""
-        parts = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.options]
-        return f".{self.name}({', '.join(parts)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +121,16 @@ class Plan(Questions):
         """``factor`` times the enclosing loop ``by`` added to the loop's value."""
         return self._move(
             "skew", (loop,), {"by": by, "factor": factor}, lambda p: _skew.skew(p, loop, by, factor)
+        )
+
+    def diamond(self, time: str, space: str, size: int) -> Plan:
+        """Tiles of a loop over time and one over space that start at once: ``size`` wide at most.
+
+        ``<time>_tile`` goes from one row of tiles to the next, ``<space>_tile`` along a row, whose
+        tiles are independent. Raises ``NotPermutableError`` where dependences forbid one face.
+        """
+        return self._move(
+            "diamond", (time, space, size), {}, lambda p: _diamond.diamond(p, time, space, size)
         )
 
     def shift(self, space: str, **amounts: int) -> Plan:
@@ -475,7 +473,7 @@ class Plan(Questions):
         try:
             plan.prove()
         except OrderViolatedError as error:
-            if name not in _LOOP_MOVES:
+            if name not in LOOP_MOVES:
                 raise
             raise self._not_permutable(name, error) from None
         return plan
@@ -487,12 +485,3 @@ class Plan(Questions):
         return NotPermutableError(
             message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint
         )
-
-
-#: moves that only change the order of loops
-_LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_jam"})
-#: the moves that a saved plan may name
-MOVES = _LOOP_MOVES | {
-    "split", "shift", "merge", "distribute", "fuse", "inline", "store", "pack", "parallelize",
-    "vectorize", "unroll", "separate", "registers", "reschedule", "defer", "cut", "reassociate",
-}  # fmt: skip

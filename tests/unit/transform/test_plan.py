@@ -38,6 +38,7 @@ EACH = {
     "interchange": (BLUR, lambda p: p.interchange("out.y", "out.x")),
     "reorder": (BLUR, lambda p: p.reorder("out.x", "out.y")),
     "skew": (DIAGONAL, lambda p: p.skew("a.j", by="a.i", factor=2)),
+    "diamond": (DIAGONAL, lambda p: p.diamond("a.i", "a.j", 3)),
     "shift": (BLUR, lambda p: p.shift("out", y=2)),
     "merge": (BLUR, lambda p: p.merge("bx.y", "out.y", depth=2, shift=2)),
     "distribute": (TRIANGLE, lambda p: p.distribute("o.i", at="o_1")),
