@@ -17,6 +17,7 @@ from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
+from polyopt.auto.passes import in_passes, refused, stored
 from polyopt.auto.register_tiles import register_tiles
 from polyopt.auto.rows import pipelines
 from polyopt.auto.serial import chains_together
@@ -79,13 +80,22 @@ def auto(
     if fusion != "output":
         plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
+    passes, said = take(in_passes, start) if tile else (start, ())
+    plan = _searched(passes, model, tile=tile)
+    if passes is not start and stored(plan, model):
+        plan, said = _searched(start, model, tile=tile), refused(said)
+    return replace(plan, checked=True, remarks=(*said, *plan.remarks))
+
+
+def _searched(start: Plan, model: Model, *, tile: bool) -> Plan:
+    """The plan that the search makes of one without loops moved, proven."""
     plan = _Search(model, tile).run(start)
     if not is_proven(plan):
         plan = _Search(replace(model, cautious=True), tile).run(start)
     if tile:
         plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
-    return replace(plan, checked=True)
+    return plan
 
 
 @dataclass(frozen=True)

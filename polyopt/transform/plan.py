@@ -37,12 +37,14 @@ from polyopt.transform import skew as _skew
 from polyopt.transform import split as _split
 from polyopt.transform import store as _store
 from polyopt.transform import tile as _tile
-from polyopt.transform.find import find_loop, loops_around
+from polyopt.transform import two_pass as _two_pass
+from polyopt.transform.find import find_loop, fusion_loop, loops_around
 from polyopt.transform.hints import merge_hint, suggestion
 from polyopt.transform.initial import initial_program, source_program
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.questions import Questions
 from polyopt.transform.show import show_plan, show_script
+from polyopt.transform.sums import sums_shown
 from polyopt.transform.whole import write_whole
 
 if TYPE_CHECKING:
@@ -72,7 +74,8 @@ class Plan(Questions):
     """How a Scop is to run: loops, fusion, storage, marks.
 
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
-    ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it.
+    ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it. ``source``
+    is the Scop it was made for, and ``scop`` the same but for sums in passes (``two_pass``).
 
     Making one raises ``OutOfBoundsError`` or ``UninitializedError`` for a program that leaves
     its arrays or reads what nothing wrote, and ``NotDecidedError`` on a spent budget.
@@ -86,6 +89,7 @@ class Plan(Questions):
     #: remarks of whoever chose the moves, for ``explain``
     remarks: tuple[Any, ...] = ()
     checked: bool = True
+    source: Scop = field(default=None, repr=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.scop), Scop):
@@ -93,6 +97,8 @@ class Plan(Questions):
             has_one = isinstance(getattr(self.scop, "scop", None), Scop)
             hint = "it has one: its .scop" if has_one else 'po.parse_c("file.c") gives one'
             raise InvalidOptionError(message, hint=hint)
+        if cast("Scop | None", self.source) is None:
+            object.__setattr__(self, "source", self.scop)
         if cast("Flow | None", self.original) is None:
             with budget(DEFAULT_BUDGET, f"the dependences of {self.scop.name}"):
                 check_bounds(self.scop)
@@ -188,6 +194,16 @@ class Plan(Questions):
             lambda p: _reschedule.reschedule(p, fusion),
         )
 
+    def two_pass(self, *statements: str) -> Plan:
+        """Separable windows of integers in two passes, before other moves: ``InvalidOptionError``
+        for what is none."""
+        if any(move.name != "two_pass" for move in self.moves):
+            raise InvalidOptionError("two_pass() has to be the first move of a plan")
+        scop = _two_pass.two_pass(self.scop, statements)
+        sums_shown(self.source, scop)
+        moves = (*self.moves, Move("two_pass", statements))
+        return Plan(scop, moves=moves, checked=self.checked, source=self.source)
+
     # -- moves: producers and storage -------------------------------------------------------
 
     def fuse(
@@ -214,7 +230,7 @@ class Plan(Questions):
         kind = "scratch" if storage == "register" else storage
 
         def change(program: Program) -> Program:
-            loop = self._fusion_loop(program, into, at, storage)
+            loop = fusion_loop(program, into, at, storage)
             fused = _fuse.fuse(program, producer, loop, storage=kind, keep=keep)
             if storage == "register":
                 _fuse.check_register(fused)
@@ -316,10 +332,7 @@ class Plan(Questions):
 
         Raises the ``IllegalScheduleError`` that fits, or ``NotDecidedError`` on a spent budget.
         """
-        if operations != DEFAULT_BUDGET:
-            proof = prove(self.program, self.original, operations=operations)
-        else:
-            proof = self._proof
+        proof = self._proof if operations == DEFAULT_BUDGET else self._proven(operations)
         if not code:
             return proof
         from polyopt.codegen.emit import emit
@@ -330,7 +343,11 @@ class Plan(Questions):
 
     @cached_property
     def _proof(self) -> Proof:
-        return prove(self.program, self.original)
+        return self._proven(DEFAULT_BUDGET)
+
+    def _proven(self, operations: int) -> Proof:
+        proof = prove(self.program, self.original, operations=operations)
+        return Proof((*sums_shown(self.source, self.scop), *proof.obligations))
 
     @property
     def script(self) -> str:
@@ -424,7 +441,7 @@ class Plan(Questions):
         from polyopt.codegen.emit import emit
         from polyopt.runtime.kernel import compile_kernel
 
-        reference = emit(initial_program(self.scop), name=f"{self.scop.name}_reference")
+        reference = emit(initial_program(self.source), name=f"{self.scop.name}_reference")
         kernel = compile_kernel(
             self.emit(),
             self.scop.context,
@@ -439,22 +456,6 @@ class Plan(Questions):
         return kernel
 
     # -- inside -----------------------------------------------------------------------------
-
-    def _fusion_loop(self, program: Program, into: str, at: str | None, storage: str) -> str:
-        """Where to fuse: at the innermost block loop; a sliding window moves along the loop
-        after it, and a register lives in the innermost loop."""
-        if at is not None:
-            return find_loop(program, at).name
-        around = [loop.name for loop in loops_around(program, into)]
-        if not around:
-            return find_loop(program, into).name
-        blocks = [name for name in around if "_tile" in name.rpartition(".")[2]]
-        if storage == "register":
-            return around[-1]
-        after = around[around.index(blocks[-1]) + 1 :] if blocks else around
-        if storage == "sliding" and after:
-            return after[0]
-        return blocks[-1] if blocks else around[0]
 
     def _move(
         self,
@@ -495,4 +496,5 @@ _LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_j
 MOVES = _LOOP_MOVES | {
     "split", "shift", "merge", "distribute", "fuse", "inline", "store", "pack", "parallelize",
     "vectorize", "unroll", "separate", "registers", "reschedule", "defer", "cut", "reassociate",
+    "two_pass",
 }  # fmt: skip
