@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.affine import affine, reordered, scheduled
+from polyopt.auto.again import duplicated
 from polyopt.auto.bounded import take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
@@ -80,11 +81,18 @@ def auto(
     if fusion != "output":
         plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
-    passes, said = take(in_passes, start) if tile else (start, ())
-    plan = _searched(passes, model, tile=tile)
-    if passes is not start and stored(plan, model):
-        plan, said = _searched(start, model, tile=tile), refused(said)
+    plan, said = _with_arrays(start, model) if tile else (_searched(start, model, tile=False), ())
     return replace(plan, checked=True, remarks=(*said, *plan.remarks))
+
+
+def _with_arrays(start: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan of the program with arrays added where that pays, and what was decided."""
+    again, said = take(lambda p: duplicated(p, model), start)
+    passes, more = take(in_passes, again)
+    plan = _searched(passes, model, tile=True)
+    if passes is not again and stored(plan, model):
+        plan, more = _searched(again, model, tile=True), refused(more)
+    return plan, (*said, *more)
 
 
 def _searched(start: Plan, model: Model, *, tile: bool) -> Plan:

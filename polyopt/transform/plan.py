@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +25,7 @@ from polyopt.ir.scop import Scop
 from polyopt.isl import budget
 from polyopt.transform import cut as _cut
 from polyopt.transform import defer as _defer
+from polyopt.transform import duplicate as _duplicate
 from polyopt.transform import fuse as _fuse
 from polyopt.transform import inline as _inline
 from polyopt.transform import interchange as _interchange
@@ -41,10 +42,11 @@ from polyopt.transform import two_pass as _two_pass
 from polyopt.transform.find import find_loop, fusion_loop, loops_around
 from polyopt.transform.hints import merge_hint, suggestion
 from polyopt.transform.initial import initial_program, source_program
+from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.questions import Questions
 from polyopt.transform.show import show_plan, show_script
-from polyopt.transform.sums import sums_shown
+from polyopt.transform.source import source_shown
 from polyopt.transform.whole import write_whole
 
 if TYPE_CHECKING:
@@ -53,20 +55,6 @@ if TYPE_CHECKING:
     from polyopt.codegen.program import CProgram
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.program import Program
-
-
-@dataclass(frozen=True)
-class Move:
-    """One call on a plan, as it can be made again."""
-
-    name: str
-    args: tuple[Any, ...] = ()
-    options: tuple[tuple[str, Any], ...] = ()
-
-    def __str__(self) -> str:
-        """``.tile('out', y=64)``."""
-        parts = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.options]
-        return f".{self.name}({', '.join(parts)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,12 +185,13 @@ class Plan(Questions):
     def two_pass(self, *statements: str) -> Plan:
         """Separable windows of integers in two passes, before other moves: ``InvalidOptionError``
         for what is none."""
-        if any(move.name != "two_pass" for move in self.moves):
-            raise InvalidOptionError("two_pass() has to be the first move of a plan")
-        scop = _two_pass.two_pass(self.scop, statements)
-        sums_shown(self.source, scop)
-        moves = (*self.moves, Move("two_pass", statements))
-        return Plan(scop, moves=moves, checked=self.checked, source=self.source)
+        return self._anew("two_pass", statements, lambda s: _two_pass.two_pass(s, statements))
+
+    def duplicate(self, array: str, *readers: str) -> Plan:
+        """``array`` computed once more, in an array that the statements ``readers`` read, before
+        other moves. Raises ``InvalidOptionError`` for what takes more than a statement."""
+        change = partial(_duplicate.duplicate, array=array, readers=readers)
+        return self._anew("duplicate", (array, *readers), change)
 
     # -- moves: producers and storage -------------------------------------------------------
 
@@ -347,7 +336,7 @@ class Plan(Questions):
 
     def _proven(self, operations: int) -> Proof:
         proof = prove(self.program, self.original, operations=operations)
-        return Proof((*sums_shown(self.source, self.scop), *proof.obligations))
+        return Proof((*source_shown(self.source, self.scop), *proof.obligations))
 
     @property
     def script(self) -> str:
@@ -457,6 +446,15 @@ class Plan(Questions):
 
     # -- inside -----------------------------------------------------------------------------
 
+    def _anew(self, name: str, args: tuple[str, ...], change: Callable[[Scop], Scop]) -> Plan:
+        """A plan of the program with arrays added."""
+        if any(move.name not in SOURCE_MOVES for move in self.moves):
+            raise InvalidOptionError(f"{name}() adds an array: it has to come before other moves")
+        scop = change(self.scop)
+        source_shown(self.source, scop)
+        moves = (*self.moves, Move(name, args))
+        return Plan(scop, moves=moves, checked=self.checked, source=self.source)
+
     def _move(
         self,
         name: str,
@@ -476,7 +474,7 @@ class Plan(Questions):
         try:
             plan.prove()
         except OrderViolatedError as error:
-            if name not in _LOOP_MOVES:
+            if name not in LOOP_MOVES:
                 raise
             raise self._not_permutable(name, error) from None
         return plan
@@ -488,13 +486,3 @@ class Plan(Questions):
         return NotPermutableError(
             message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint
         )
-
-
-#: moves that only change the order of loops
-_LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_jam"})
-#: the moves that a saved plan may name
-MOVES = _LOOP_MOVES | {
-    "split", "shift", "merge", "distribute", "fuse", "inline", "store", "pack", "parallelize",
-    "vectorize", "unroll", "separate", "registers", "reschedule", "defer", "cut", "reassociate",
-    "two_pass",
-}  # fmt: skip

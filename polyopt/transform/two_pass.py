@@ -23,9 +23,10 @@ from polyopt.errors import InvalidOptionError
 from polyopt.ir.block import Block
 from polyopt.ir.build import binary, const, load, negate
 from polyopt.ir.expr import Affine, Expr, Load, index_of, rewrite
-from polyopt.ir.scop import Array, Loop, Statement
+from polyopt.ir.scop import Array, Statement
 from polyopt.isl import Map, affine_constant, affine_var, constant_value, dim_type
 from polyopt.transform.find import unknown
+from polyopt.transform.nest import is_alone, renamed
 from polyopt.transform.sums import element_load, terms
 
 if TYPE_CHECKING:
@@ -80,15 +81,15 @@ def _in_two(scop: Scop, name: str) -> Scop:
     nest = tuple(
         new
         for node in scop.nest
-        for new in ((_renamed(node, name, first.name), node) if _holds(node, name) else (node,))
+        for new in ((renamed(node, first.name), node) if is_alone(node, name) else (node,))
     )
     return replace(scop, arrays=(*scop.arrays, array), statements=statements, nest=nest)
 
 
 def window_of(scop: Scop, statement: Statement) -> Window | None:
     """The separable window that a statement adds up; ``None`` where there is none."""
-    is_alone = any(_is_alone(node, statement.name) for node in scop.nest)
-    if isinstance(statement.value, Block) or statement.spread or not is_alone:
+    alone = any(is_alone(node, statement.name) for node in scop.nest)
+    if isinstance(statement.value, Block) or statement.spread or not alone:
         return None
     for node in _outermost_sums(statement.value):
         found = _window(node, statement)
@@ -290,24 +291,3 @@ def _sum(weighted: list[tuple[int, Expr]], constant: int) -> Expr:
     if constant:
         result = binary("add", result, const(result.type, constant))
     return result
-
-
-def _names(node: Loop | str) -> list[str]:
-    return [node] if isinstance(node, str) else [n for child in node.body for n in _names(child)]
-
-
-def _holds(node: Loop | str, name: str) -> bool:
-    return name in _names(node)
-
-
-def _is_alone(node: Loop | str, name: str) -> bool:
-    """Whether a nest is that of one statement, its loops all upwards one by one."""
-    if isinstance(node, str):
-        return node == name
-    return node.step == 1 and _names(node) == [name] and _is_alone(node.body[0], name)
-
-
-def _renamed(node: Loop | str, name: str, new: str) -> Loop | str:
-    if isinstance(node, str):
-        return new
-    return Loop(node.iterator, tuple(_renamed(child, name, new) for child in node.body), node.step)

@@ -13,7 +13,7 @@ from polyopt.errors import IllegalScheduleError, InvalidOptionError
 from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Const, rewrite
 from polyopt.ir.verify import verify
-from polyopt.transform.sums import check_sums
+from polyopt.transform.source import check_source
 from polyopt.transform.two_pass import two_pass, window_of
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _changed(scop: Scop, name: str, change) -> Scop:
 def test_other_weights_are_other_sums():
     scop = program([1, 2, 1], [1, 4, 6, 4, 1])
     made = two_pass(scop, ["out"])
-    assert check_sums(scop, made) == ("out",)
+    assert check_source(scop, made) == ("out",)
     for name in ("out_pass", "out"):
         wrong = _changed(
             made,
@@ -149,12 +149,12 @@ def test_other_weights_are_other_sums():
             lambda e: const(e.type, int(e.value) + 1) if isinstance(e, Const) else e,
         )
         with pytest.raises(IllegalScheduleError, match="another sum"):
-            check_sums(scop, wrong)
+            check_source(scop, wrong)
     second = made.statement("out")
     value = binary("add", second.value, const(second.value.type, 1))
     more = made.with_statements(replace(second, value=value))
     with pytest.raises(IllegalScheduleError, match="another sum"):
-        check_sums(scop, more)
+        check_source(scop, more)
 
 
 def test_a_pass_in_another_place_or_too_short_is_refused():
@@ -162,13 +162,13 @@ def test_a_pass_in_another_place_or_too_short_is_refused():
     made = two_pass(scop, ["out"])
     late = replace(made, nest=made.nest[::-1])
     with pytest.raises(IllegalScheduleError, match="right before it is read"):
-        check_sums(scop, late)
+        check_source(scop, late)
     first = made.statement("out_pass")
     columns = first.domain.lexmin().union(first.domain.lexmax())
     short = made.with_statements(replace(first, domain=first.domain.subtract(columns)))
     with pytest.raises(IllegalScheduleError, match="another sum"):
-        check_sums(scop, short)
+        check_source(scop, short)
     with pytest.raises(IllegalScheduleError, match="arrays are not the source's"):
-        check_sums(scop, replace(made, arrays=made.arrays[:-1]))
+        check_source(scop, replace(made, arrays=made.arrays[:-1]))
     with pytest.raises(IllegalScheduleError, match="loops are not the source's"):
-        check_sums(scop, replace(made, nest=made.nest[:-1]))
+        check_source(scop, replace(made, nest=made.nest[:-1]))
