@@ -218,7 +218,7 @@ def agreement(
     Compared with the NumPy reference of a library kernel, else with the unfused form.
     """
     if library is None:
-        expected = compute(Plan(plan.scop).compile(), inputs, sizes)
+        expected = compute(Plan(plan.source).compile(), inputs, sizes)
         return "the unfused form", agrees(plan, kernel, inputs, sizes, expected)
     expected = library.reference(**{**inputs, **sizes})
     return "the NumPy reference", agrees(plan, kernel, inputs, sizes, expected)
