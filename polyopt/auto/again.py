@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.auto.inlining import Reading, inline_cheap, is_candidate
+from polyopt.auto.inlining import STORE, WORTH, Reading, inline_cheap, is_candidate
 from polyopt.auto.traffic import array_bytes
-from polyopt.auto.work import work
+from polyopt.auto.work import LOAD, work
 from polyopt.transform.duplicate import maker_of
 from polyopt.transform.remark import Remark
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: share of what storing costs for which a group computes what others compute too
 AGAIN = 0.9
+#: no more than this is done once more in a place where the array may be near anyway
+LIGHT = WORTH + STORE + LOAD
 #: operations of a lane that take as long as to store a byte beyond L2 and load it again
 FAR = 12.0
 
@@ -50,6 +52,7 @@ def duplicated(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
         if is_candidate(scop, s)
         and maker_of(scop, s.array) is not None
         and all(scop.array(a.array).role == "in" for a in s.reads)
+        and work(s.value) <= LIGHT
         and is_cheap(scop, s.array, model)
     ]
     if not arrays:

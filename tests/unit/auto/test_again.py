@@ -10,10 +10,14 @@ import polyopt as po
 SIZES = {"H": 1200, "W": 1600}
 
 
-def pipeline(rows: int) -> po.Scop:
-    """A product, the sum of some of its rows, and their ratio, a product for a product."""
+def pipeline(rows: int, *, roots: int = 1) -> po.Scop:
+    """Roots, sums of so many by so many of them, and the ratio of two sums and a root."""
     a, b = (po.input(name, po.f32, ["H", "W"]) for name in "ab")
-    heavy = po.stage("heavy", ["H", "W"], lambda y, x: po.sqrt(a[y, x]) * po.sqrt(a[y, x] + 1))
+    heavy = po.stage(
+        "heavy",
+        ["H", "W"],
+        lambda y, x: sum((po.sqrt(a[y, x] + k) for k in range(roots)), start=a[y, x]),
+    )
     sums = po.stage(
         "sums",
         [f"H - {rows}", f"W - {rows}"],
@@ -42,6 +46,11 @@ def test_a_reader_of_single_elements_computes_them_itself(tmp_path):
     named = {"a": image[0].copy(), "b": image[1].copy()}
     expected = po.Plan(scop).compile(cache=tmp_path)(**named)
     np.testing.assert_allclose(plan.compile(cache=tmp_path)(**named), expected, rtol=1e-5)
+
+
+def test_what_takes_many_operations_is_computed_once():
+    plan = po.auto(pipeline(4, roots=4), sizes=SIZES)
+    assert plan.scop is plan.source
 
 
 @pytest.mark.parametrize("size", [16, 64])
