@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.affine import affine, reordered, scheduled
+from polyopt.auto.again import duplicated
 from polyopt.auto.bounded import take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
@@ -17,6 +18,7 @@ from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
+from polyopt.auto.passes import in_passes, refused, stored
 from polyopt.auto.register_tiles import register_tiles
 from polyopt.auto.rows import pipelines
 from polyopt.auto.serial import chains_together
@@ -80,13 +82,29 @@ def auto(
     if fusion != "output":
         plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
+    plan, said = _with_arrays(start, model) if tile else (_searched(start, model, tile=False), ())
+    return replace(plan, checked=True, remarks=(*said, *plan.remarks))
+
+
+def _with_arrays(start: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan of the program with arrays added where that pays, and what was decided."""
+    again, said = take(lambda p: duplicated(p, model), start)
+    passes, more = take(in_passes, again)
+    plan = _searched(passes, model, tile=True)
+    if passes is not again and stored(plan, model):
+        plan, more = _searched(again, model, tile=True), refused(more)
+    return plan, (*said, *more)
+
+
+def _searched(start: Plan, model: Model, *, tile: bool) -> Plan:
+    """The plan that the search makes of one without loops moved, proven."""
     plan = _Search(model, tile).run(start)
     if not is_proven(plan):
         plan = _Search(replace(model, cautious=True), tile).run(start)
     if tile:
         plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
-    return replace(plan, checked=True)
+    return plan
 
 
 @dataclass(frozen=True)

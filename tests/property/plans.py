@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from polyopt.errors import InternalError, PolyoptError
 from polyopt.transform import pack
 from polyopt.transform.find import loops_around
-from polyopt.transform.plan import MOVES, Plan
+from polyopt.transform.moves import MOVES
+from polyopt.transform.plan import Plan
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
