@@ -66,8 +66,9 @@ def auto(
     is then taken whatever it costs: ``"min"``, ``"smart"``, ``"max"``, ``"hybrid"`` (see
     ``Plan.reschedule``).
 
-    With ``reassociate`` floating sums may be added up in any order: they become vector loops, and
-    results differ from the source's by rounding. The proof names them.
+    With ``reassociate`` floating sums may be added up in any order: they become vector loops, or
+    are shared by threads in blocks. Results differ from the source's by rounding, and are the
+    same for each number of threads. The proof names them.
 
     Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.

@@ -32,5 +32,5 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
         lambda p: rows_together(p, sizes, is_proven),
         lambda p: chains_together(p, sizes, is_proven),
         lambda p: strips(p, target, sizes, is_proven),
-        lambda p: parallelize_outer(p, sizes, target.cores),
+        lambda p: parallelize_outer(p, model),
     )
