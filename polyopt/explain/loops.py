@@ -57,7 +57,7 @@ class LoopExplainer:
         }[loop.mark]
         shared = ", ".join(sorted(shared_sums(self.plan.program, loop)))
         if shared:
-            usual = f"its iterations share sums alone: each has its own of {shared}"
+            usual = f"its iterations share sums alone, and each has its own of {shared}"
         if loop.width:
             numbers = {**numbers, "width": float(loop.width)}
         return Remark("applied", move, loop.name, self._given("applied", move, loop) or usual,

@@ -169,5 +169,5 @@ def test_the_search_shares_sums_where_nothing_else_can_be_shared():
     plan = po.auto(scop, sizes=sizes, target=two, reassociate=True)
     said = " ".join(str(plan.explain()).split())
     assert "blocks have sums p, q, s of their own, added in their order" in said
-    assert "its iterations share sums alone: each has its own of p, q, s" in said
+    assert "its iterations share sums alone, and each has its own of p, q, s" in said
     plan.prove()
