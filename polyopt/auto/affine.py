@@ -2,8 +2,8 @@
 
 Where some statement's loops are neither vectors nor shared by threads in the source's order, isl
 is asked for other orders, each is finished like the source's, and the cheapest plan is taken: its
-serial work, which is operations over the lanes and cores that run them at once, and the bytes that
-it moves, fewer where producers are fused.
+serial work, which is operations over the lanes and cores that run them at once, and the bytes of
+intermediate arrays that it moves, none where their producers are fused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.nests import checked, refusal
-from polyopt.auto.traffic import Traffic, array_bytes
+from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
@@ -57,8 +57,8 @@ IN_REGISTERS = 4.0
 
 @dataclass(frozen=True)
 class Weight:
-    """Serial work of a plan, the bytes it moves from and to memory, and the share of its operations
-    without lanes or without threads."""
+    """Serial work of a plan, bytes of intermediate arrays that it moves from and to memory, and the
+    share of its operations without lanes or without threads."""
 
     serial: float
     moved: float
@@ -111,7 +111,7 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
         weight = weigh(made, model)
         numbers = {"serial operations": weight.serial, "in the source's order": own.serial}
         if weight.moved != own.moved:
-            numbers |= {"bytes moved": weight.moved, "moved in the source's order": own.moved}
+            numbers |= {"stored bytes": weight.moved, "stored in the source's order": own.moved}
         if weight.cost < least and is_proven(made):
             best, least = made, weight.cost
             reason = "isl's order leaves less to do one by one"
@@ -197,8 +197,15 @@ def weigh(plan: Plan, model: Model) -> Weight:
         near = IN_REGISTERS if _marked(place, "registers") else 1.0
         near = near / FAR if _goes_far(copy, place, far) else near
         serial += each / (wide * cores * near)
-    moved = sum(Traffic(program, model.sizes).through(target.l2_bytes).values())
-    return Weight(serial, float(moved), alone / max(1.0, total))
+    return Weight(serial, _moved(program, model, far), alone / max(1.0, total))
+
+
+def _moved(program: Program, model: Model, large: Collection[str]) -> float:
+    """Bytes of large intermediate arrays that are written and read back."""
+    arrays = {a.name: a for a in program.scop.arrays if a.role == "temp" and a.name in large}
+    touches = (*program.writes, *program.reads)
+    stored = {t.access.array for t in touches if t.scratch is None} & arrays.keys()
+    return 2.0 * sum(array_bytes(arrays[name], model.sizes) for name in stored)
 
 
 def _is_side_by_side(program: Program, name: str, place: Place) -> bool:
