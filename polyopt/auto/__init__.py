@@ -27,6 +27,8 @@ from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import exclusive
 from polyopt.transform.plan import Plan
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from polyopt.auto.finish import Step
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
-    from polyopt.transform.remark import Remark
 
 __all__ = ["affine", "auto"]
 
@@ -80,13 +81,35 @@ def auto(
     if fusion != "output":
         plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
+    plan = _best(start, model, tile=tile)
+    if reassociate:
+        plan = _kept_in_registers(plan, _best(start, replace(model, reassociate=False), tile=tile))
+    return replace(plan, checked=True)
+
+
+def _best(start: Plan, model: Model, *, tile: bool) -> Plan:
+    """The plan in the source's order or in one of isl's, whichever is the better one."""
     plan = _Search(model, tile).run(start)
     if not is_proven(plan):
         plan = _Search(replace(model, cautious=True), tile).run(start)
     if tile:
         plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
-    return replace(plan, checked=True)
+    return plan
+
+
+def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
+    """The plan whose sums are in any order, or that which keeps theirs, if it alone has blocks in
+    registers: these load a value for several sums, and lanes for one."""
+    in_blocks = [
+        any(loop.mark == "registers" for loop in loops_of(p.program.tree)) for p in (plan, ordered)
+    ]
+    if in_blocks != [False, True]:
+        return plan
+    reason = "blocks of sums in registers, in their order, load less than sums in lanes"
+    return replace(
+        ordered, remarks=(Remark("refused", "reassociate", "all", reason), *ordered.remarks)
+    )
 
 
 @dataclass(frozen=True)

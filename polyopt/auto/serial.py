@@ -159,7 +159,8 @@ def _alone(plan: Plan, rows: PlanLoop, first: str) -> tuple[Plan, list[str]]:
     """
     private = [s.array for s in plan.program.stores if s.at == rows.name]
     if len(rows.body) > 1:
-        beside = {*rows.copies} - {*next(c for c in rows.body if first in copies_in(c)).copies}
+        own = next(copies_in(child) for child in rows.body if first in copies_in(child))
+        beside = {*rows.copies} - {*own}
         if any(_uses(plan, name, array) for name in beside for array in private):
             plan = plan.split(rows.name, ROWS)
             plan = plan.separate(path_to(plan.program, rows.name)[-2].name)

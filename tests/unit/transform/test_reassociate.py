@@ -171,3 +171,11 @@ def test_the_search_shares_sums_where_nothing_else_can_be_shared():
     assert "blocks have sums p, q, s of their own, added in their order" in said
     assert "its iterations share sums alone, and each has its own of p, q, s" in said
     plan.prove()
+
+
+def test_blocks_in_registers_are_kept_where_lanes_would_take_their_place():
+    scop = po.load_kernel("cholesky").scop
+    plan = po.auto(scop, sizes={"N": 1400}, target="avx512", reassociate=True)
+    assert "# registers" in str(plan)
+    assert "reassociate" not in [move.name for move in plan.moves]
+    assert "load less than sums in lanes" in " ".join(str(plan.explain()).split())
