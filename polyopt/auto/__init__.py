@@ -30,6 +30,8 @@ from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import exclusive
 from polyopt.transform.plan import Plan
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from polyopt.auto.finish import Step
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
-    from polyopt.transform.remark import Remark
 
 __all__ = ["affine", "auto"]
 
@@ -69,8 +70,9 @@ def auto(
     is then taken whatever it costs: ``"min"``, ``"smart"``, ``"max"``, ``"hybrid"`` (see
     ``Plan.reschedule``).
 
-    With ``reassociate`` floating sums may be added up in any order: they become vector loops, and
-    results differ from the source's by rounding. The proof names them.
+    With ``reassociate`` floating sums may be added up in any order: they become vector loops, or
+    are shared by threads in blocks. Results differ from the source's by rounding, and are the
+    same for each number of threads. The proof names them.
 
     Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
@@ -82,22 +84,26 @@ def auto(
     if fusion != "output":
         plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
-    plan, said = _with_arrays(start, model) if tile else (_searched(start, model, tile=False), ())
-    return replace(plan, checked=True, remarks=(*said, *plan.remarks))
+    plan = _best(start, model, tile=tile)
+    if reassociate:
+        plan = _kept_in_registers(plan, _best(start, replace(model, reassociate=False), tile=tile))
+    return replace(plan, checked=True)
 
 
-def _with_arrays(start: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan of the program with arrays added where that pays, and what was decided."""
+def _best(start: Plan, model: Model, *, tile: bool) -> Plan:
+    """The plan of the program with arrays added where that pays; its remarks say what was decided."""
+    if not tile:
+        return _searched(start, model, tile=False)
     again, said = take(lambda p: duplicated(p, model), start)
     passes, more = take(in_passes, again)
     plan = _searched(passes, model, tile=True)
     if passes is not again and stored(plan, model):
         plan, more = _searched(again, model, tile=True), refused(more)
-    return plan, (*said, *more)
+    return replace(plan, remarks=(*said, *more, *plan.remarks))
 
 
 def _searched(start: Plan, model: Model, *, tile: bool) -> Plan:
-    """The plan that the search makes of one without loops moved, proven."""
+    """The plan in the source's order or in one of isl's, whichever is the better one, proven."""
     plan = _Search(model, tile).run(start)
     if not is_proven(plan):
         plan = _Search(replace(model, cautious=True), tile).run(start)
@@ -105,6 +111,20 @@ def _searched(start: Plan, model: Model, *, tile: bool) -> Plan:
         plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
     return plan
+
+
+def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
+    """The plan whose sums are in any order, or that which keeps theirs, if it alone has blocks in
+    registers: these load a value for several sums, and lanes for one."""
+    in_blocks = [
+        any(loop.mark == "registers" for loop in loops_of(p.program.tree)) for p in (plan, ordered)
+    ]
+    if in_blocks != [False, True]:
+        return plan
+    reason = "blocks of sums in registers, in their order, load less than sums in lanes"
+    return replace(
+        ordered, remarks=(Remark("refused", "reassociate", "all", reason), *ordered.remarks)
+    )
 
 
 @dataclass(frozen=True)

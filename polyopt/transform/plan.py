@@ -322,7 +322,7 @@ class Plan(Questions):
         return self._move("registers", (loop,), {}, lambda p: _marks.registers(p, loop))
 
     def reassociate(self, *statements: str) -> Plan:
-        """Free the order of floating sums for vector loops: results change by rounding."""
+        """Free the order of floating sums, for vector and parallel loops: they round otherwise."""
         return self._move("reassociate", statements, {}, lambda p: _sums.reassociate(p, statements))
 
     # -- what it is -------------------------------------------------------------------------
