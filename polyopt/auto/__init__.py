@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.affine import affine, reordered, scheduled
-from polyopt.auto.bounded import take
+from polyopt.auto.bounded import SEARCH_BUDGET, take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
@@ -25,7 +25,7 @@ from polyopt.auto.spaces import join_spaces
 from polyopt.auto.timetiles import time_tiles
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
-from polyopt.isl import exclusive
+from polyopt.isl import budget, exclusive
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def auto(
     tile: bool = True,
     fusion: str = "output",
     reassociate: bool = False,
+    operations: int = SEARCH_BUDGET,
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
 
@@ -69,6 +70,10 @@ def auto(
     With ``reassociate`` floating sums may be added up in any order: they become vector loops, and
     results differ from the source's by rounding. The proof names them.
 
+    ``operations`` bounds what isl does in the search, the same on every machine: a step that finds
+    none left leaves the plan as it was, and remarks say so. The last proof has its own budget, and
+    a plan that it does not accept gives way to the source's order.
+
     Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
     """
@@ -76,16 +81,25 @@ def auto(
     start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
     model = Model(machine, numbers, reassociate=reassociate)
+    allowed = budget(operations, "the search")
     if fusion != "output":
         plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
-    plan = _Search(model, tile).run(start)
+    with allowed:
+        plan = _Search(model, tile).run(start)
     if not is_proven(plan):
-        plan = _Search(replace(model, cautious=True), tile).run(start)
+        with allowed:
+            plan = _Search(replace(model, cautious=True), tile).run(start)
     if tile:
-        plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
+        with allowed:
+            plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
-    return replace(plan, checked=True)
+    return replace(plan, checked=True, remarks=_once(plan.remarks))
+
+
+def _once(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
+    """Without what is said again: of a search that is spent, each later step says the same."""
+    return tuple({repr(r): r for r in remarks}.values())
 
 
 @dataclass(frozen=True)
