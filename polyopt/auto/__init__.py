@@ -23,6 +23,7 @@ from polyopt.auto.serial import chains_together
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.timetiles import time_tiles
+from polyopt.auto.transposes import transposes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget, exclusive
@@ -122,9 +123,10 @@ class _Search:
         tilings: list[Step] = [
             lambda p: factors(p, numbers),
             lambda p: contractions(p, self.model.target, numbers),
-            lambda p: register_tiles(p, self.model.target),
+            lambda p: register_tiles(p, self.model.target, numbers),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
+            lambda p: transposes(p, self.model.target),
         ]
         steps: list[Step] = [
             inline_cheap,

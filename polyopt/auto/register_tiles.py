@@ -22,6 +22,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.auto.contractions import dimension_of, is_target, step, updates
+from polyopt.auto.traffic import array_bytes
 from polyopt.codegen.registers import block_of, nest_of
 from polyopt.errors import IllegalScheduleError, PolyoptError
 from polyopt.ir.expr import loads
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.codegen.target import Target
-    from polyopt.isl import Set
+    from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
     from polyopt.transform.tree import PlanLoop
@@ -55,6 +56,8 @@ class _Operand:
 
     moves: frozenset[int]
     is_vector: bool
+    #: of the whole array
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -85,18 +88,20 @@ class _Tile:
     elements: float
 
 
-def register_tiles(plan: Plan, target: Target) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with every such sum in tiles of results."""
+def register_tiles(
+    plan: Plan, target: Target, numbers: Mapping[str, int]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with every such sum in tiles of results, for these sizes."""
     remarks: list[Remark] = []
     for name in list(plan.program.places):
         if name not in plan.program.places or not updates(plan.program, name):
             continue
-        found = _sum_of(plan.program, name, target)
+        found = _sum_of(plan.program, name, target, numbers)
         tile = _best_tile(found, target) if found is not None else None
         if found is None or tile is None:
             continue
         try:
-            made, loop = _tiled(plan, found, tile)
+            made, loop = _tiled(plan, found, tile, target.l2_bytes)
             made.prove()
         except PolyoptError as error:
             reason = f"no tile of it in registers: {error.diagnostic.message}"
@@ -112,17 +117,17 @@ def register_tiles(plan: Plan, target: Target) -> tuple[Plan, tuple[Remark, ...]
             continue
         plan = made
         iterators = plan.program.copies[nest.copy.name].statement.iterators
-        numbers = {iterators[d]: float(size) for d, size in tile.sizes.items()}
-        numbers |= {"vectors": float(found.vectors), "cycles per vector": round(tile.cycles, 3)}
+        said = {iterators[d]: float(size) for d, size in tile.sizes.items()}
+        said |= {"vectors": float(found.vectors), "cycles per vector": round(tile.cycles, 3)}
         reason = "a tile of results stays in registers"
-        remarks.append(Remark("applied", "registers", loop, reason, numbers=numbers))
+        remarks.append(Remark("applied", "registers", loop, reason, numbers=said))
     return plan, tuple(remarks)
 
 
 # -- what qualifies -----------------------------------------------------------------------------
 
 
-def _sum_of(program: Program, name: str, target: Target) -> _Sum | None:
+def _sum_of(program: Program, name: str, target: Target, sizes: Mapping[str, int]) -> _Sum | None:
     """The roles of a statement's dimensions; ``None`` where it does not qualify."""
     path, copy = program.places[name].loops, program.copies[name]
     statement = copy.statement
@@ -147,7 +152,7 @@ def _sum_of(program: Program, name: str, target: Target) -> _Sum | None:
     width = lengths[columns]
     if width is None or width % lanes or width // lanes > MOST_VECTORS:
         return None
-    operands = _operands(program, name, columns)
+    operands = _operands(program, name, columns, sizes)
     steps = [lengths[d] or 0 for d in sums]
     if operands is None or not prod(steps):
         return None
@@ -157,7 +162,9 @@ def _sum_of(program: Program, name: str, target: Target) -> _Sum | None:
     )  # fmt: skip
 
 
-def _operands(program: Program, name: str, columns: int) -> tuple[_Operand, ...] | None:
+def _operands(
+    program: Program, name: str, columns: int, sizes: Mapping[str, int]
+) -> tuple[_Operand, ...] | None:
     """The loads but the target's; ``None`` where one is read otherwise than along the row."""
     statement = program.copies[name].statement
     found: list[_Operand] = []
@@ -172,7 +179,8 @@ def _operands(program: Program, name: str, columns: int) -> tuple[_Operand, ...]
         moves = {
             d for d in range(len(statement.iterators)) if any(step(x, d) != 0 for x in load.index)
         }
-        found.append(_Operand(frozenset(moves), bool(along and along[-1])))
+        size = array_bytes(program.scop.array(access.array), sizes)
+        found.append(_Operand(frozenset(moves), bool(along and along[-1]), size))
     return tuple(found) if any(operand.is_vector for operand in found) else None
 
 
@@ -232,23 +240,40 @@ def _weighed(found: _Sum, sizes: Mapping[int, int], target: Target) -> _Tile | N
 # -- the plan -----------------------------------------------------------------------------------
 
 
-def _tiled(plan: Plan, found: _Sum, tile: _Tile) -> tuple[Plan, str]:
+def _order_of_tiles(found: _Sum, cache: int) -> tuple[int, ...]:
+    """The dimensions of the results from the outside in, so that no operand comes from memory
+    more often than need be.
+
+    What moves with inner loops alone is read again in each iteration of outer ones. In the order
+    of the results that is the operand of rows and columns; where it is too large for the
+    second-level cache, and all others fit, its own loops go outside, but the last of several, in
+    whose iterations a part of the others is used again.
+    """
+    large = [o for o in found.operands if o.bytes > cache]
+    if len(large) != 1 or sum(o.bytes for o in found.operands if o not in large) > cache:
+        return found.results
+    own = [d for d in found.results if d in large[0].moves]
+    others = [d for d in found.results if d not in large[0].moves]
+    return (*own[:-1], *others, *own[-1:]) if len(own) > 1 else (*own, *others)
+
+
+def _tiled(plan: Plan, found: _Sum, tile: _Tile, cache: int) -> tuple[Plan, str]:
     """The plan with the tile, and the name of the loop that is marked."""
     statement = plan.program.copies[found.copy].statement
     host = _host(plan.program, found)
     around = {d: _loop(plan.program, *at).name for d, at in _homes(found, host).items()}
-    space = host or found.copy
+    space = host.copy if host is not None else found.copy
     names = {d: find_loop(plan.program, loop).iterator for d, loop in around.items()}
     sizes = {names[d]: size for d, size in tile.sizes.items()}
     plan = plan.tile(space, **sizes)
     tiles = {d: path_to(plan.program, around[d])[-1] for d in tile.sizes}
     outside = [_tile_loop(plan.program, space, around[d]) if d in tiles else around[d]
-               for d in found.results]  # fmt: skip
+               for d in _order_of_tiles(found, cache)]  # fmt: skip
     inside = [around[d] for d in found.results if d in tiles]
     plan = plan.reorder(*outside, *inside, around[found.columns])
     copy = found.copy
     if host is not None:
-        plan = plan.fuse(statement.array, into=host, at=outside[-1])
+        plan = plan.fuse(statement.array, into=space, at=outside[-1])
         copy = next(
             name for name, c in plan.program.copies.items()
             if c.statement is statement and c.outer
@@ -268,16 +293,26 @@ def _tiled(plan: Plan, found: _Sum, tile: _Tile) -> tuple[Plan, str]:
     return plan.registers(marked), marked
 
 
-def _homes(found: _Sum, host: str | None) -> dict[int, tuple[str, int]]:
+def _homes(found: _Sum, host: Host | None) -> dict[int, tuple[str, int]]:
     """Per dimension of the results, the statement around which it is tiled, and its dimension
     there."""
     dims = sorted((*found.results, found.columns))
-    copy = host or found.copy
-    return {d: (copy, dims.index(d) if host else d) for d in dims}
+    if host is None:
+        return {d: (found.copy, d) for d in dims}
+    return {d: (host.copy, host.dims[k]) for k, d in enumerate(dims)}
 
 
-def _host(program: Program, found: _Sum) -> str | None:
-    """The one statement that reads the sums, each at its own place and in a nest of its own."""
+@dataclass(frozen=True)
+class Host:
+    """The statement that reads the sums, and its dimension for each subscript of theirs."""
+
+    copy: str
+    dims: tuple[int, ...]
+
+
+def _host(program: Program, found: _Sum) -> Host | None:
+    """The one statement that reads the sums, each once, in any order of dimensions, and in a nest
+    of its own."""
     array = program.copies[found.copy].statement.array
     if program.scop.array(array).role != "temp":
         return None
@@ -291,21 +326,27 @@ def _host(program: Program, found: _Sum) -> str | None:
     dims = [dimension_of(program, name, loop) for loop in path]
     if sorted(d for d in dims if d is not None) != list(range(len(found.results) + 1)):
         return None
+    orders: set[tuple[int, ...] | None] = set()
     for touch in program.reads_of(array, [name]):
         #: { O[i] -> T[x] }
-        element = touch.at_host.reverse().apply_range(touch.element)
-        if not element.is_single_valued():
-            return None
-        form = PwMultiAff.from_map(element)
-        space = element.get_space().domain()
-        same = [affine_var(space, d) for d in range(space.dim(dim_type.set))]
-        parts = [form.get_at(d) for d in range(form.dim(dim_type.out))]
-        if len(parts) != len(same) or not all(
-            p.sub(s).as_map().range().is_equal(s.sub(s).as_map().range())
-            for p, s in zip(parts, same, strict=True)
-        ):
-            return None
-    return name
+        orders.add(_order(touch.at_host.reverse().apply_range(touch.element)))
+    order = orders.pop() if len(orders) == 1 else None
+    return Host(name, order) if order is not None else None
+
+
+def _order(element: Map) -> tuple[int, ...] | None:
+    """Which dimension each subscript is, where each is another one: ``{ O[i] -> T[x] }``."""
+    if not element.is_single_valued():
+        return None
+    form = PwMultiAff.from_map(element)
+    space = element.get_space().domain()
+    same = [affine_var(space, d) for d in range(space.dim(dim_type.set))]
+    zeros = [v.sub(v).as_map().range() for v in same]
+    order = tuple(
+        next((d for d, v in enumerate(same) if part.sub(v).as_map().range().is_equal(zeros[d])), -1)
+        for part in map(form.get_at, range(form.dim(dim_type.out)))
+    )
+    return order if sorted(order) == list(range(len(same))) else None
 
 
 def _loop(program: Program, copy: str, dim: int) -> PlanLoop:

@@ -1,9 +1,10 @@
 """Times of several variants in one run: they alternate, so that all see the same machine.
 
-What is measured is a call with hot caches: before each timed sample the same variant runs once
-untimed. Otherwise each would find what the one before it left in the caches, and a variant would
-pay or profit for its neighbour's sake. Work that does not fit into the caches is unaffected; calls
-that take long go without, because filling the caches is a small part of them.
+What is measured is a call with hot caches at full clock: before each timed sample the same variant
+runs untimed, once or for as long as a core that slept needs to speed up. Otherwise each would find
+what the one before it left in the caches, and a variant would pay or profit for its neighbour's
+sake. Work that does not fit into the caches is unaffected; calls that take long go without, because
+filling the caches is a small part of them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _SAMPLE_S = 1e-3
 _LONG_S = 0.2
 #: for as long the threads of another variant may spin, waiting for more work
 _SETTLING_S = 2e-3
+#: a core is slow after such a wait: a copy of 20 MB took a third longer right after it
+_WARMING_S = 3e-3
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def alternate(
     """Time all subjects in turn, round after round; again, up to three times, while spread out.
 
     Each sample is of a variant whose data is in the caches and whose neighbour's threads sleep: it
-    waits a little and calls once untimed, unless calls take long, for one variant as for many.
+    waits a little and then calls untimed, unless calls take long, for one variant as for many.
 
     ``rounds`` fixes the number of rounds; without it they fill ``seconds`` for each subject.
     Of several attempts the one with the least spread counts.
@@ -107,19 +110,27 @@ class _Sampling:
 
 
 def timed(subject: Subject, repeats: int, *, warm: bool = True) -> float:
-    """Seconds a call, after one that warms the caches up."""
+    """Seconds a call, after some that warm the core and its caches up."""
     if subject.sample is not None:
         return subject.sample(repeats, warm)
-    call = subject.call
     time.sleep(_SETTLING_S)
     if warm:
-        _restored(subject)
-        call()
+        _warm_up(subject)
     _restored(subject)
+    call = subject.call
     start = time.perf_counter()
     for _ in range(repeats):
         call()
     return (time.perf_counter() - start) / repeats
+
+
+def _warm_up(subject: Subject) -> None:
+    end = time.perf_counter() + _WARMING_S
+    while True:
+        _restored(subject)
+        subject.call()
+        if time.perf_counter() >= end:
+            return
 
 
 def _restored(subject: Subject) -> None:

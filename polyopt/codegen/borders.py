@@ -23,15 +23,18 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import PlanLoop
 
 
-def interior(program: Program, loop: PlanLoop) -> Set | None:
+def interior(program: Program, loop: PlanLoop, planned: Program | None = None) -> Set | None:
     """``{ [t] }``: values of a loop and those around it at which no border is near.
 
-    ``None`` where the loop meets no border.
+    ``None`` where the loop meets no border. ``planned`` is the plan's program where this one has
+    copies that move register blocks: these meet none.
     """
     result: Set | None = None
     for name in copies_in(loop):
+        if planned is not None and name not in planned.places:
+            continue
         depth = next(i for i, n in enumerate(program.places[name].loops, 1) if n.name == loop.name)
-        assignment = hosted(program, name)
+        assignment = hosted(planned or program, name)
         for expr in (*assignment.index, assignment.value):
             for node in walk(expr):
                 part = _inside(program, loop, name, depth, node)

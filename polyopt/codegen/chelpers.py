@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from polyopt.codegen.permutes import lookup_functions
+from polyopt.codegen.squares import TRANSPOSED
 from polyopt.ir.types import TYPES, ScalarType
 
-_NAMES = ("min", "max", "abs", "floordiv", "floormod", "lookup")
+_NAMES = ("min", "max", "abs", "floordiv", "floormod", "lookup", "transposed")
 #: A use of a helper: ``min_f32``, ``floordiv_i64``, ...
 HELPER = re.compile(rf"\b({'|'.join(_NAMES)})_({'|'.join(TYPES)})\b")
 
@@ -64,8 +65,10 @@ def helpers(*texts: str) -> str:
     """Definitions of every helper that the given C texts call, in a fixed order; may be empty."""
     used = {found.groups() for text in texts for found in HELPER.finditer(text)}
     order = [(name, kind) for name in _NAMES for kind in TYPES if (name, kind) in used]
-    short = "".join(_definition(n, TYPES[kind]) + "\n" for n, kind in order if n != "lookup")
-    return short + lookup_functions(TYPES[kind] for name, kind in order if name == "lookup")
+    large = {"lookup", "transposed"}
+    short = "".join(_definition(n, TYPES[kind]) + "\n" for n, kind in order if n not in large)
+    short += lookup_functions(TYPES[kind] for name, kind in order if name == "lookup")
+    return short + (TRANSPOSED if any(name == "transposed" for name, _ in order) else "")
 
 
 def _definition(name: str, type_: ScalarType) -> str:

@@ -31,15 +31,11 @@ from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import c_name, c_names, fresh, names_in, operand
 from polyopt.codegen.outline import outline
 from polyopt.codegen.permutes import is_short
-from polyopt.codegen.program import (
-    c_affine,
-    c_extent,
-    c_prototype,
-    signature_of,
-)
+from polyopt.codegen.program import c_affine, c_extent, c_prototype, signature_of
 from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
+from polyopt.codegen.transposes import transpose
 from polyopt.codegen.unused import without_unused
 from polyopt.codegen.vectors import block_body, in_registers
 from polyopt.errors import InternalError
@@ -151,6 +147,9 @@ class _Generator:
         block = hoist(block, taken)
         if not self.spelling.taken:  # among other code there is no place for functions
             block = look_up(block, taken)
+            kinds = {**self.arrays, **self.buffers}
+            types = {n: kinds[k].type for k, n in self.buffer_names.items() if k in kinds}
+            block = transpose(block, types, taken)
         block = accumulate(block, taken)
         private = tuple(
             self.buffers[s.name]

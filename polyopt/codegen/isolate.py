@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import PlanLoop
 
 
-def isolate_option(program: Program, loop: PlanLoop) -> UnionSet | None:
+def isolate_option(program: Program, loop: PlanLoop, planned: Program) -> UnionSet | None:
     """``{ isolate[[outer] -> [v]] : ... }`` for a loop, or ``None`` where nothing is to gain."""
-    full = interior(program, loop)
+    full = interior(program, loop, planned)
     everything: Set | None = None
     for name in copies_in(loop):
         path = program.places[name].loops

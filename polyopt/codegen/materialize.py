@@ -106,7 +106,7 @@ class _Filler:
         if loop.mark == "unroll":
             node = node.band_member_set_ast_loop_type(0, ast_loop_type.unroll)
         elif loop.separate:
-            option = isolate_option(self.program, loop)
+            option = isolate_option(self.program, loop, self.planned)
             if option is not None:
                 node = node.band_set_ast_build_options(option)
         elif any(isinstance(child, PlanLoop) for child in loop.body):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.names import c_name
 from polyopt.graph.memory import aligned
 from polyopt.graph.run import random_inputs, run_plainly
-from polyopt.runtime.export import makefile_flags, write_directory
+from polyopt.runtime.export import compiler_settings, write_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,12 +46,14 @@ def exported_files(model: Model) -> dict[str, str | bytes]:
     arrays = [*(inputs[v.name] for v in model.graph.inputs), *expected]
     kernels = dict(out.kernels())
     objects = " ".join(file.replace(".c", ".o") for file in kernels)
-    flags = makefile_flags(step.kernel.kernel.built.flags for step in model.steps)
+    compiler = compiler_settings(step.kernel.kernel.built.flags for step in model.steps)
     texts = {
         f"{out.name}.h": _template("network.h").substitute(out.texts()),
         f"{out.name}.c": _template("network.c").substitute(out.texts()),
         "main.c": _template("main.c").substitute(out.texts()),
-        "Makefile": _template("Makefile").substitute(name=out.name, flags=flags, objects=objects),
+        "Makefile": _template("Makefile").substitute(
+            name=out.name, compiler=compiler, objects=objects
+        ),
     }
     return {
         **texts,

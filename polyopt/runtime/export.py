@@ -14,6 +14,7 @@ from polyopt.codegen.chelpers import helpers
 from polyopt.codegen.program import c_condition
 from polyopt.errors import InvalidOptionError
 from polyopt.runtime.samples import LARGE, choose_sizes
+from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,10 +56,16 @@ def write_directory(target: Path, files: Mapping[str, str | bytes]) -> Path:
     return target
 
 
-def makefile_flags(commands: Iterable[Sequence[str]]) -> str:
-    """The flags of several compilations, each once; a Makefile finds out about OpenMP itself."""
-    every = dict.fromkeys(flag for flags in commands for flag in flags)
-    return " ".join(flag for flag in every if flag != "-fopenmp")
+def compiler_settings(commands: Iterable[Sequence[str]]) -> str:
+    """The start of a Makefile: the flags of several compilations, each once.
+
+    Make finds out itself which compiler there is, and whether it has OpenMP.
+    """
+    its_own = {"-fopenmp", *GCC_FLAGS, *CLANG_FLAGS}
+    flags = dict.fromkeys(f for flags in commands for f in flags if f not in its_own)
+    return _template("compiler.mk").substitute(
+        flags=" ".join(flags), gcc=" ".join(GCC_FLAGS), clang=" ".join(CLANG_FLAGS)
+    )
 
 
 def exported_files(kernel: Kernel, reference: CProgram, sizes: Mapping[str, int]) -> dict[str, str]:
@@ -73,8 +80,8 @@ def exported_files(kernel: Kernel, reference: CProgram, sizes: Mapping[str, int]
         f"/* The same function, unscheduled. */\n{renamed.sub(other, reference.prototype)};\n\n"
         "#endif\n"
     )
-    flags = makefile_flags([kernel.built.flags, reference.flags])
-    makefile = _template("Makefile").substitute(name=name, flags=flags)
+    compiler = compiler_settings([kernel.built.flags, reference.flags])
+    makefile = _template("Makefile").substitute(name=name, compiler=compiler)
     return {
         f"{name}.c": program.source,
         f"{name}.h": header,

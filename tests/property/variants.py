@@ -95,13 +95,21 @@ def _renamed(text: str, rng: random.Random) -> str:
 
 
 def _padded(text: str, rng: random.Random) -> str:
-    """Local arrays with room that nothing uses, before their end only: subscripts stay."""
+    """Local arrays with room that nothing uses, before their end only: subscripts stay.
+
+    What the extents said of the sizes is said apart: an array's last element has to be there.
+    """
     lines = text.splitlines()
+    extents: list[str] = []
     for number, line in enumerate(lines):
         match = _DECLARED.match(line)
         if match:
+            extents += re.findall(r"\[([^\]]+)\]", match[2])
             longer = re.sub(r"\]", lambda _: f" + {rng.randint(1, 3)}]", match[2])
             lines[number] = line.replace(match[2], longer)
+    if extents:
+        known = " && ".join(f"{extent} >= 1" for extent in dict.fromkeys(extents))
+        lines.insert(lines.index("{") + 1, f"#pragma polyopt assume({known})")
     return "\n".join(lines) + "\n"
 
 

@@ -33,6 +33,7 @@ from polyopt.frontend.c.nodes import binary, constant, floored, integer, put, re
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
+from polyopt.frontend.c.squares import TRANSPOSED, square_of
 from polyopt.source import Source
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def read_emitted(
     locator = Locator(program)
     tree = parse(program, locator)
     functions = functions_of(tree)
-    tasks = {key: f for key, f in functions.items() if _is_task(f)}
+    tasks = {key: f for key, f in functions.items() if _is_task(f) and key != TRANSPOSED}
     kernel = functions[name]
     reader = _Reader(tasks, functions, locator, backwards)
     kept = [
@@ -76,6 +77,7 @@ def read_emitted(
         for node in tree.ext
         if not (isinstance(node, c_ast.FuncDef) and node.decl.name in {*tasks, name, "buffer"})
         and not (isinstance(node, c_ast.Decl) and node.name == name)
+        and not (isinstance(node, c_ast.FuncDef) and node.decl.name == TRANSPOSED)
     ]
     tree = c_ast.FileAST([*kept, *map(reader.task, tasks.values()), reader.kernel(kernel)])
     return lower(tree, program, locator, name, tuple(params))
@@ -180,6 +182,8 @@ class _Reader:
                 return []
             case c_ast.FuncCall() if _called(node) in self.tasks:
                 return self._call(node)
+            case c_ast.FuncCall() if _called(node) == TRANSPOSED:
+                return [self._transposed(node)]
             case c_ast.Return():
                 self._mannered(node, "" if _status(node) in {"", "0"} else "a status of failure")
                 return [node] if not _status(node) else []
@@ -323,6 +327,13 @@ class _Reader:
         changed = copy.copy(call)
         changed.args = c_ast.ExprList(passed, call.args.coord)
         return [*before, changed]
+
+    def _transposed(self, call: c_ast.FuncCall) -> c_ast.Node:
+        shapes = {name: extents for name, (_, extents) in self.shapes.items()}
+        try:
+            return square_of(call, self.helpers[TRANSPOSED], shapes, self._fresh)
+        except ValueError as error:
+            raise self._refuse(call, str(error)) from None
 
     # -- vectors ----------------------------------------------------------------------------
 

@@ -58,12 +58,13 @@ class SelectLayout(Pass):
 
     def run(self, graph: Graph) -> Graph:
         """The graph with blocked convolutions; the same object where there are none."""
+        lanes = self.lanes or find_target(self.target).lanes(4)
         if self.layout == "planes" or not any(
-            (_is_blocked(graph, n) and not _is_depthwise(n)) or _is_product(graph, n)
+            (_is_blocked(graph, n) and _gains_alone(graph, n, lanes)) or _is_product(graph, n)
             for n in graph.nodes
         ):
             return graph
-        return _Blocker(graph, self.lanes or find_target(self.target).lanes(4)).made()
+        return _Blocker(graph, lanes).made()
 
 
 def _is_blocked(graph: Graph, node: Node) -> bool:
@@ -79,6 +80,12 @@ def _is_blocked(graph: Graph, node: Node) -> bool:
 def _is_depthwise(node: Node) -> bool:
     """Whether a convolution that the layout is for has a group per channel."""
     return dict(node.attributes).get("group", 1) != 1
+
+
+def _gains_alone(graph: Graph, node: Node, lanes: int) -> bool:
+    """Whether a convolution is better in blocks although its operand is not: a depthwise one has no
+    sum over channels that would gain, but its rows may be too short for vectors."""
+    return not _is_depthwise(node) or graph.values[node.name].shape[-1] < lanes
 
 
 def _is_product(graph: Graph, node: Node) -> bool:
@@ -109,7 +116,9 @@ class _Blocker:
         for node in self.graph.nodes:
             if _is_product(self.graph, node):
                 self._product(node)
-            elif _is_blocked(self.graph, node) and self._gains(node):
+            elif _is_blocked(self.graph, node) and (
+                node.inputs[0] in self.blocked or _gains_alone(self.graph, node, self.lanes)
+            ):
                 self._convolution(node)
             elif node.op in {"max_pool", "avg_pool"} and node.inputs[0] in self.blocked:
                 inputs = [self.blocked[node.inputs[0]]]
@@ -125,11 +134,6 @@ class _Blocker:
         for name in self.graph.outputs:
             self._plain(name)
         return self.new.built()
-
-    def _gains(self, node: Node) -> bool:
-        """Whether a convolution is better in blocks: a depthwise one has no sum over channels that
-        would gain, and stays in the layout that its operand has."""
-        return not _is_depthwise(node) or node.inputs[0] in self.blocked
 
     # -- nodes ----------------------------------------------------------------------------------
 

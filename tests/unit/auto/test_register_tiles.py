@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.codegen.target import target as find_target
 from polyopt.transform.tree import loops_of
 
 #: lanes of the generic target's vectors
@@ -107,10 +109,28 @@ def test_a_wrong_host_does_not_make_a_wrong_program(monkeypatch):
     scop, arrays, expected = program(2, 2, 8, 3, tail=mirrored)
     # told that each sum is read at its own place, the tile is still what the reads need
     module = sys.modules["polyopt.auto.register_tiles"]
-    monkeypatch.setattr(module, "_host", lambda _program, _found: "out")
+    host = module.Host("out", (0, 1, 2, 3))
+    monkeypatch.setattr(module, "_host", lambda _program, _found: host)
     plan = po.auto(scop, target="generic")
     result = plan.compile()(**arrays)
     np.testing.assert_allclose(result, expected[:, :, ::-1], rtol=1e-4, atol=1e-4)
+
+
+def test_a_reader_may_have_its_dimensions_in_another_order():
+    def planes(sums):
+        return po.stage(
+            "out", [2, B, 6, 6], lambda k, o, y, v: po.max(sums[k, y, v, o], 0.0),
+            indices=("k", "o", "y", "v"),
+        )  # fmt: skip
+
+    scop, arrays, expected = program(2, 2, 8, 3, tail=planes)
+    plan = po.auto(scop, target="generic")
+    (scratch,) = plan.program.scratches
+    assert (scratch.array, scratch.at) == ("sums", "out.v_tile")
+    result = plan.compile()(**arrays)
+    np.testing.assert_allclose(
+        result, np.maximum(expected, 0).transpose(0, 3, 1, 2), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_depthwise_sums_run_in_tiles_of_pixels():
@@ -142,3 +162,30 @@ def test_elements_that_serve_several_rows_are_loaded_once_in_a_row():
     assert [line.split(" = ")[0] for line in lines[first : first + 4]] == [
         "const float x_0", "sums_block_0_0_0", "sums_block_1_0_0", "const float x_1",
     ]  # fmt: skip
+
+
+def order(results, size, cache):
+    """Loops around the tile of a convolution, from the outside in, with caches of some size."""
+    x = po.input("x", po.f32, [4, size, size, B])
+    w = po.input("w", po.f32, [results, 4, B, B])
+    sums = po.stage(
+        "sums", [results, size, size, B],
+        lambda k, y, v, o: po.sum(lambda c, i: x[c, y, v, i] * w[k, c, i, o], {"c": 4, "i": B}),
+        indices=("k", "y", "v", "o"),
+    )  # fmt: skip
+    target = replace(find_target("generic"), l2_bytes=cache)
+    plan = po.auto(po.pipeline([sums]), target=target)
+    return [loop.name.removeprefix("sums.") for loop in plan.program.places["sums_1"].loops[:3]]
+
+
+@pytest.mark.parametrize(
+    ("results", "size", "cache", "expected"),
+    [
+        (4, 8, 1 << 16, ["k_tile", "y", "v_tile"]),  # all fits
+        (4, 16, 1 << 13, ["y", "k_tile", "v_tile"]),  # 16 KB of places would stream twice
+        (64, 8, 1 << 13, ["k_tile", "y", "v_tile"]),  # 16 KB of weights stream once
+        (64, 16, 1 << 13, ["k_tile", "y", "v_tile"]),  # nothing fits: the order of the results
+    ],
+)
+def test_what_does_not_fit_the_cache_streams_once(results, size, cache, expected):
+    assert order(results, size, cache) == expected

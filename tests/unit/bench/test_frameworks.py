@@ -77,7 +77,8 @@ def test_what_a_process_answers(monkeypatch):
     refused, (fine, (result, seconds)), (_, taken) = pipe.answers
     assert refused == (False, "no model")
     assert (fine, result.tolist(), seconds) == (True, [2, 2, 2], 0.5)
-    assert calls == [1, 1, 1, 1]
+    assert len(calls) >= 1 + 3  # it warms up for a while
+    assert set(calls) == {1}
     assert taken >= 0
 
 

@@ -106,6 +106,14 @@ def test_a_depthwise_convolution_stays_in_the_layout_of_its_operand(net):
     assert "conv_blocked" in ops(after)
 
 
+def test_a_depthwise_convolution_with_rows_shorter_than_a_vector_goes_into_blocks(net):
+    lanes = SelectLayout(lanes=8)
+    for size, expected in ((8, "conv"), (7, "depthwise_blocked")):
+        n = net(1, 16, size, size)
+        n.conv("c", "x", n.const("w", 16, 1, 3, 3), group=16)
+        assert expected in ops(checked(n.graph("c"), lanes))
+
+
 def test_constants_per_channel_come_along_and_others_do_not(net):
     n = net(1, 8, 3, 8)
     n.conv("c", "x", n.const("w", 8, 8, 1, 1), pad=0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS, Toolchain
 
 JOINED = """
 void joined(float x[4][3][{n}], float y[8][3][{n}], float out[12][3][{n}]) {{
@@ -24,3 +25,16 @@ def test_a_choice_that_a_short_loop_does_not_make(n):
     rng = np.random.default_rng(8)
     x, y = (rng.random((count, 3, n), np.float32) + 1 for count in (4, 8))
     assert np.array_equal(po.Plan(scop).compile()(x, y), np.concatenate([x, y]))
+
+
+def test_an_inner_option_that_a_compiler_lost_is_left_out(tmp_path):
+    fake = tmp_path / "cc"
+    fake.write_text('#!/bin/sh\ncase "$*" in *-mllvm*) exit 1 ;; esac\nexec cc "$@"\n')
+    fake.chmod(0o755)
+    lost, kept = (
+        Toolchain((str(fake),), "clang of tomorrow"),
+        Toolchain(("true",), "clang of today"),
+    )
+    assert set(CLANG_FLAGS).isdisjoint(lost.flags())
+    assert set(CLANG_FLAGS) <= set(kept.flags())
+    assert set(GCC_FLAGS).isdisjoint(kept.flags())

@@ -187,6 +187,12 @@ def test_no_contraction_on_request() -> None:
     assert "-ffp-contract=off" in kernel.built.flags
 
 
+def test_vector_marks_count_without_threads() -> None:
+    kernel = compile_kernel(blur(), BLUR.context, openmp=False)
+    assert "-fopenmp" not in kernel.built.flags
+    assert "-fopenmp-simd" in kernel.built.flags
+
+
 def test_c_that_does_not_compile_keeps_its_text(tmp_path) -> None:
     with pytest.raises(CompilerFailedError) as caught:
         compile_kernel(program(BLUR, "    return nonsense;\n"), BLUR.context)
