@@ -151,9 +151,9 @@ test-oldest: $(STAMP)
 	@$(BIN)/python docs/release.py oldest > build/oldest.txt
 	@$(BIN)/python -m venv --clear build/oldest
 	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -e . -r build/oldest.txt
-	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest pytest-timeout
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest pytest-timeout pytest-xdist
 	@echo "== pytest, with the oldest of what we depend on"
-	@build/oldest/bin/python -m pytest -q $(ENDS)
+	@build/oldest/bin/python -m pytest -q -n auto --dist loadgroup $(ENDS)
 
 test-newest: $(STAMP)
 	@mkdir -p build
@@ -161,9 +161,9 @@ test-newest: $(STAMP)
 	@$(BIN)/python -m venv --clear build/newest
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --upgrade -r build/newest.txt
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
-	@build/newest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest pytest-timeout
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest pytest-timeout pytest-xdist
 	@echo "== pytest, with the newest of what we depend on"
-	@build/newest/bin/python -m pytest -q $(ENDS)
+	@build/newest/bin/python -m pytest -q -n auto --dist loadgroup $(ENDS)
 
 reproducible: $(STAMP)
 	@$(BIN)/python docs/release.py reproducible
@@ -290,7 +290,6 @@ mutations: $(STAMP)
 
 faults: $(STAMP)
 	@$(BIN)/python -m tests.faults.table -o docs/faults.md
-	@$(BIN)/python -m tests.faults.crowds
 
 wheel: $(STAMP)
 	@rm -rf dist

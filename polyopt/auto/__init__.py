@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.affine import affine, reordered, scheduled
 from polyopt.auto.again import duplicated
-from polyopt.auto.bounded import take
+from polyopt.auto.bounded import SEARCH_BUDGET, take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
@@ -28,7 +28,7 @@ from polyopt.auto.timetiles import time_tiles
 from polyopt.auto.transposes import transposes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
-from polyopt.isl import exclusive
+from polyopt.isl import budget, exclusive
 from polyopt.transform.plan import Plan
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import loops_of
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from polyopt.auto.finish import Step
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
+    from polyopt.isl import Allowance
 
 __all__ = ["affine", "auto"]
 
@@ -52,6 +53,7 @@ def auto(
     tile: bool = True,
     fusion: str = "output",
     reassociate: bool = False,
+    operations: int = SEARCH_BUDGET,
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
 
@@ -74,6 +76,10 @@ def auto(
     are shared by threads in blocks. Results differ from the source's by rounding, and are the
     same for each number of threads. The proof names them.
 
+    ``operations`` bounds what isl does in the search, the same on every machine: a step that finds
+    none left leaves the plan as it was, and remarks say so. The last proof has its own budget, and
+    a plan that it does not accept gives way to the source's order.
+
     Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
     """
@@ -81,34 +87,40 @@ def auto(
     start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
     model = Model(machine, numbers, reassociate=reassociate)
+    allowed = budget(operations, "the search")
     if fusion != "output":
         plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
-    plan = _best(start, model, tile=tile)
+    plan = _best(start, model, allowed, tile=tile)
     if reassociate:
-        plan = _kept_in_registers(plan, _best(start, replace(model, reassociate=False), tile=tile))
-    return replace(plan, checked=True)
+        in_order = _best(start, replace(model, reassociate=False), allowed, tile=tile)
+        plan = _kept_in_registers(plan, in_order)
+    return replace(plan, checked=True, remarks=_once(plan.remarks))
 
 
-def _best(start: Plan, model: Model, *, tile: bool) -> Plan:
-    """The plan of the program with arrays added where that pays; its remarks say what was decided."""
+def _best(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
+    """The plan of the program with arrays added where that pays; its remarks say why."""
     if not tile:
-        return _searched(start, model, tile=False)
-    again, said = take(lambda p: duplicated(p, model), start)
-    passes, more = take(in_passes, again)
-    plan = _searched(passes, model, tile=True)
+        return _searched(start, model, allowed, tile=False)
+    with allowed:
+        again, said = take(lambda p: duplicated(p, model), start)
+        passes, more = take(in_passes, again)
+    plan = _searched(passes, model, allowed, tile=True)
     if passes is not again and stored(plan, model):
-        plan, more = _searched(again, model, tile=True), refused(more)
+        plan, more = _searched(again, model, allowed, tile=True), refused(more)
     return replace(plan, remarks=(*said, *more, *plan.remarks))
 
 
-def _searched(start: Plan, model: Model, *, tile: bool) -> Plan:
+def _searched(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
     """The plan in the source's order or in one of isl's, whichever is the better one, proven."""
-    plan = _Search(model, tile).run(start)
+    with allowed:
+        plan = _Search(model, tile).run(start)
     if not is_proven(plan):
-        plan = _Search(replace(model, cautious=True), tile).run(start)
+        with allowed:
+            plan = _Search(replace(model, cautious=True), tile).run(start)
     if tile:
-        plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
+        with allowed:
+            plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
     return plan
 
@@ -125,6 +137,11 @@ def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
     return replace(
         ordered, remarks=(Remark("refused", "reassociate", "all", reason), *ordered.remarks)
     )
+
+
+def _once(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
+    """Without what is said again: of a search that is spent, each later step says the same."""
+    return tuple({repr(r): r for r in remarks}.values())
 
 
 @dataclass(frozen=True)

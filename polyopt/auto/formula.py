@@ -21,6 +21,7 @@ from polyopt.isl import (
     Set,
     Val,
     affine_var,
+    budget,
     constant_value,
     context,
     dim_type,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     #: a sympy expression; sympy has no types and is imported late
     Formula = Any
 
+#: isl operations for all formulas of a plan
+_BUDGET = 100_000_000
 #: what is printed for a quantity without a formula
 NO_FORM = "no closed form: its loops are not rectangular"
 
@@ -56,9 +59,11 @@ def formula(program: Program) -> dict[str, Formula | None]:
     """Formulas by what they say; ``None`` where there is no closed form.
 
     Keys: ``instances of <copy>``, ``scratch bytes of <array>``, ``scratch bytes``,
-    ``operations``, ``work repeated``, ``live bytes``. Imports sympy.
+    ``operations``, ``work repeated``, ``live bytes``. Imports sympy. Raises ``NotDecidedError``
+    where isl's budget is spent.
     """
-    return _Formulas(program).all()
+    with budget(_BUDGET, f"the formulas of {program.scop.name}"):
+        return _Formulas(program).all()
 
 
 def show_formula(program: Program) -> str:

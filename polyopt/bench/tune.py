@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +17,15 @@ from polyopt.bench.measure import Subject, alternate
 from polyopt.bench.retile import retiled
 from polyopt.codegen.target import native_target
 from polyopt.errors import InternalError
+from polyopt.runtime.build import build_library
+from polyopt.scale.execute import pool_of, run_all
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
     from polyopt.library import LibraryKernel
     from polyopt.runtime.kernel import Kernel
@@ -30,6 +36,22 @@ _BUDGETS = (1.0, 0.5, 2.0, 0.25)
 _RETILED = 6
 #: by how much a plan has to be faster than the model's own choice: less is noise
 CLEARLY = 0.02
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much tuning may take: ``seconds`` for each plan, ``budget`` seconds in all.
+
+    After the budget nothing more is measured: what was is weighed, the model's own choice always
+    with it. ``executor`` is as ``map_blocks`` takes it: plans are compiled there, so many at once
+    as there are ``workers``, and measured here, alone, when all of that is over. Workers that
+    share this machine's cache and processor save their time.
+    """
+
+    seconds: float = 0.5
+    budget: float = math.inf
+    executor: object = None
+    workers: int = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +108,7 @@ def tune(
     library: LibraryKernel | None = None,
     threads: int | None = None,
     seed: int = 0,
-    seconds: float = 0.5,
+    effort: Effort | None = None,
     journal: Journal | None = None,
     report: Callable[[int, int], object] | None = None,
 ) -> list[Trial]:
@@ -95,9 +117,15 @@ def tune(
     Each takes turns with the model's own choice, which stays the best unless another is clearly
     faster. ``seed`` decides the inputs and the neighbours. What ``journal`` knows is not measured
     again, and what is measured it gets at once. ``report`` hears how many are done, of how many.
+
+    Raises ``InvalidOptionError`` for an executor that is none.
     """
+    effort = effort or Effort()
+    start = time.monotonic()
     plans = candidates(scop, sizes, seed)
-    own, *others = plans
+    if effort.executor is not None:
+        _compile_all(list(plans.values()), effort.executor, effort.workers)
+    own = next(iter(plans))
     base = plans[own].compile()
     inputs = inputs_for(base, sizes, seed, library)
 
@@ -110,20 +138,40 @@ def tune(
     known = dict(journal.known) if journal is not None else {}
     heard = report or _nobody
     heard(0, len(plans))
-    for done, name in enumerate([*others, own], 1):
+    for done, name in enumerate(plans, 1):
         plan = plans[name]
-        if plan.script not in known:
+        late = name != own and time.monotonic() - start > effort.budget
+        if plan.script not in known and not late:
             turns = {own: subject(base), name: subject(plan.compile())}
-            samples = alternate(turns, seconds=seconds)
+            samples = alternate(turns, seconds=effort.seconds)
             known[plan.script] = Times.of(samples[name], samples[own])
             if journal is not None:
                 journal.add(name, plan.script, known[plan.script])
         heard(done, len(plans))
-    trials = [Trial(name, plan, known[plan.script]) for name, plan in plans.items()]
+    trials = [Trial(n, p, known[p.script]) for n, p in plans.items() if p.script in known]
     return sorted(trials, key=lambda t: t.ratio + (0.0 if t.name == own else CLEARLY))
 
 
-def _nobody(done: int, total: int) -> None:
+def _compile_all(plans: Sequence[Plan], executor: object, workers: int) -> None:
+    """Compile plans into the cache, many at once. Raises what compiling raises."""
+    programs = [plan.emit() for plan in plans]
+    machine = native_target()
+    with pool_of(executor, workers) as pool:
+        run_all(
+            pool,
+            lambda free, number: free.submit(_compiled, programs[number], machine),
+            len(programs),
+            workers,
+            _nobody,
+        )
+
+
+def _compiled(program: CProgram, machine: Target) -> None:
+    """What a worker does; the library stays in the cache."""
+    build_library(program, machine)
+
+
+def _nobody(done: int, total: object) -> None:
     """Nobody asked how far it is."""
 
 

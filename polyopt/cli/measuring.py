@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import math
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,11 +20,14 @@ from polyopt.cli.options import (
 from polyopt.cli.output import milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress
-from polyopt.errors import InternalError, InvalidOptionError
+from polyopt.errors import InternalError, InvalidOptionError, MissingExtraError
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
     from polyopt.bench.machine import Machine
     from polyopt.bench.runner import Row, Subjects
+    from polyopt.bench.tune import Trial
 
 threads_option = click.option(
     "--threads", "-t", metavar="1,2", help="Numbers of threads; default: 1 and all cores."
@@ -348,36 +352,58 @@ def _about(limits: Machine) -> str:
 @click.option("--threads", "-t", type=one_thread_count, help="Default: all cores.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of inputs and order.")
 @click.option("--seconds", type=click.FloatRange(min=0.01), default=0.5, show_default=True)
+@click.option(
+    "--budget",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Measure nothing more after so many seconds.",
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Compile on so many processes first.")
+@click.option("--cluster", metavar="ADDRESS", help="Compile on a dask cluster of this machine.")
 @click.option("--save", metavar="FILE", help="Write the fastest plan there as JSON.")
 @click.option("--journal", metavar="FILE", help="Keep times there; go on from them if there are.")
 @json_option
-def tune(
+def tune(  # noqa: PLR0913  (an argument per option)
     program: str,
     sizes: tuple[str, ...],
     threads: int | None,
     seed: int,
     seconds: float,
+    *,
+    budget: float | None,
+    workers: int | None,
+    cluster: str | None,
     save: str | None,
     journal: str | None,
-    *,
     as_json: bool,
 ) -> None:
     """Measure the model's best few plans for PROGRAM and keep the fastest.
 
     Each takes turns with the model's own choice, which stays unless another is clearly faster.
+    Plans may be compiled on many processes; they are measured here, alone.
     """
     from polyopt.bench.journal import Journal
-    from polyopt.bench.tune import save_plan
+    from polyopt.bench.tune import Effort, save_plan
     from polyopt.bench.tune import tune as search
 
     found = load_program(program)
     known = complete_sizes(parse_sizes(sizes, found), found)
     kept = Journal(journal, found.name, known, threads) if journal else None
-    with progress("plans") as report:
+    total = 0
+
+    def heard(done: int, count: int) -> None:
+        nonlocal total
+        total = count
+        report(done, count)
+
+    with progress("plans") as report, _workers_of(workers, cluster) as executor:
         trials = search(
-            found.scop, known, library=found.kernel, threads=threads, seed=seed, seconds=seconds,
-            journal=kept, report=report,
+            found.scop, known, library=found.kernel, threads=threads, seed=seed,
+            effort=Effort(seconds, budget or math.inf, executor, workers or 2),
+            journal=kept, report=heard,
         )  # fmt: skip
+    if len(trials) < total:
+        click.echo(f"note: {len(trials)} of {total} plans were measured in {budget:g} s", err=True)
     best = trials[0]
     if save:
         save_plan(best.plan, save)
@@ -388,6 +414,38 @@ def tune(
         ]
         print_json({"program": found.name, "size": known, "trials": listed, "file": save})
         return
+    _print_trials(trials)
+    text(f"\nthe fastest, for {best.name}:\n{best.plan}")
+    if save:
+        text(f"wrote {save}")
+
+
+@contextmanager
+def _workers_of(workers: int | None, cluster: str | None) -> Generator[object]:
+    """What compiles: nothing but this process, others, or a cluster.
+
+    Raises ``MissingExtraError`` without distributed, ``InvalidOptionError`` for a cluster that
+    does not answer.
+    """
+    if cluster is None:
+        yield "processes" if workers else None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        message = "--cluster needs dask.distributed"
+        raise MissingExtraError(message, hint="pip install 'polyopt[scale]'") from None
+    try:
+        client: Any = Client(cluster, timeout=5)
+    except (OSError, ValueError) as error:
+        message = f"no cluster answers at {cluster}: {error}".splitlines()[0]
+        hint = "start one with dask scheduler and dask worker, or use --workers"
+        raise InvalidOptionError(message, hint=hint) from None
+    with client:
+        yield client
+
+
+def _print_trials(trials: Sequence[Trial]) -> None:
     rows = [
         (
             t.name,
@@ -399,6 +457,3 @@ def tune(
     ]
     heads = [("plan for", "left"), ("median ms", "right"), ("to own", "right"), ("runs", "right")]
     print_table(heads, rows)
-    text(f"\nthe fastest, for {best.name}:\n{best.plan}")
-    if save:
-        text(f"wrote {save}")

@@ -10,9 +10,10 @@ from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import Cost, cost, evaluated, rolled
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import InvalidOptionError, PolyoptError
+from polyopt.errors import InvalidOptionError, NotDecidedError, PolyoptError
 from polyopt.explain.pairs import pairs_of
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of, producers
+from polyopt.isl import budget
 from polyopt.transform.find import unknown
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, loops_of, prefix_map
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
 
+#: isl operations of an answer as a whole: a minute or two
+ANSWER_BUDGET = 100_000_000
 #: the places that a table of alternatives shows; ``element`` is for the trade-off
 SHOWN = ("inline", "sliding", "scratch", "root")
 #: a remark's move -> place, where the words differ
@@ -100,7 +103,8 @@ class Alternatives:
             mark = "*" if row.chosen else ""
             numbers = row.numbers
             if not numbers:
-                yield (mark, row.place, "", "", "", "", "refused")
+                undecided = isinstance(row.refusal, NotDecidedError)
+                yield (mark, row.place, "", "", "", "", "unknown" if undecided else "refused")
                 continue
             yield (
                 mark, row.place, human_bytes(numbers["scratch bytes"]),
@@ -162,6 +166,8 @@ def alternatives(
     tiles and strips are as large as the plan's where it has some. The place that the plan chose
     is the plan itself.
 
+    A place that isl's budget does not decide is shown as unknown.
+
     Raises ``UnknownNameError`` where no producer is called that.
     """
     known = assumed_sizes(plan.scop, sizes)
@@ -169,7 +175,15 @@ def alternatives(
     if producer not in producers(plan.scop):
         raise unknown("producer", producer, producers(plan.scop))
     layout = layout_of(plan)
-    rows = [_alternative(plan, layout, producer, p, known, machine) for p in places]
+    allowed = budget(ANSWER_BUDGET, f"the places of {producer}")
+    rows: list[Alternative] = []
+    for place in places:
+        try:
+            with allowed:
+                rows.append(_alternative(plan, layout, producer, place, known, machine))
+        except NotDecidedError as error:
+            chosen = layout.places[producer] == place
+            rows.append(Alternative(producer, place, chosen=chosen, refusal=error))
     return Alternatives(plan.scop.name, known, producer, tuple(rows))
 
 
@@ -219,8 +233,9 @@ def what_if(
     if there.refusal is not None:
         refusal = there.refusal
         shown = refusal.diagnostic
+        kind = "unknown" if isinstance(refusal, NotDecidedError) else "refused"
         return Remark(
-            "refused", move, producer, shown.message, readers, code=refusal.code,
+            kind, move, producer, shown.message, readers, code=refusal.code,
             hint=shown.hint, witnesses=getattr(refusal, "witnesses", ()), span=shown.span,
         )  # fmt: skip
     if there.chosen:

@@ -11,9 +11,10 @@ from polyopt.auto.cost import cost
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
-from polyopt.explain.alternatives import memory_bytes, shared_iterations
+from polyopt.explain.alternatives import ANSWER_BUDGET, memory_bytes, shared_iterations
 from polyopt.explain.placements import place_of, producers
 from polyopt.ir.scop import same_scop
+from polyopt.isl import budget
 from polyopt.transform.show import describe
 
 if TYPE_CHECKING:
@@ -99,12 +100,13 @@ def diff(
     known = assumed_sizes(one.scop, sizes)
     machine = find_target(target) if isinstance(target, str) else target
     removed, added = _moves(one, other)
-    places = {
-        name: (before, after)
-        for name in producers(one.scop)
-        if (before := _where(one.program, name)) != (after := _where(other.program, name))
-    }
-    bills = [_quantities(plan, known, machine) for plan in (one, other)]
+    with budget(ANSWER_BUDGET, f"the costs of two plans of {one.scop.name}"):
+        places = {
+            name: (before, after)
+            for name in producers(one.scop)
+            if (before := _where(one.program, name)) != (after := _where(other.program, name))
+        }
+        bills = [_quantities(plan, known, machine) for plan in (one, other)]
     bill = {name: (value, bills[1][name]) for name, value in bills[0].items()}
     return Difference(one.scop.name, known, removed, added, places, bill)
 

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 from polyopt.auto.cost import Cost, cost
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import InvalidOptionError, UnknownNameError
-from polyopt.explain.alternatives import what_if
+from polyopt.errors import InvalidOptionError, NotDecidedError, UnknownNameError
+from polyopt.explain.alternatives import ANSWER_BUDGET, what_if
 from polyopt.explain.explanation import Explanation
 from polyopt.explain.loops import LoopExplainer
 from polyopt.explain.pairs import PairExplainer, pairs_of
+from polyopt.isl import budget
+from polyopt.transform.remark import Remark
 from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from polyopt.isl import Allowance
     from polyopt.transform.plan import Plan
-    from polyopt.transform.remark import Remark
 
 #: moves that remarks on pairs are about
 OF_PAIRS = frozenset({"inline", "fuse", "root"})
@@ -58,12 +60,15 @@ def explain(
     pairs = PairExplainer(plan, known)
     wanted = [p for p in pairs_of(plan) if subject is None or subject in {p.producer, p.consumer}]
     rows: list[Remark] = []
+    allowed = budget(ANSWER_BUDGET, "the explanation")
     for number, pair in enumerate(wanted, 1):
-        rows += pairs.remarks(pair)
+        rows += _within(allowed, pairs.remarks(pair), "fuse", pair.producer, pair.consumer)
         if progress is not None:
             progress(number, len(wanted))
     rows += of_nests(plan)
-    rows += LoopExplainer(plan, known).all()
+    loops = LoopExplainer(plan, known)
+    for loop in loops_of(plan.program.tree):
+        rows += _within(allowed, loops.remarks(loop), "parallelize", loop.name)
     result = Explanation(plan.scop.name, known, tuple(rows))
     if subject is None:
         return result
@@ -73,6 +78,20 @@ def explain(
         message = f"nothing in this plan is called {subject!r}"
         raise UnknownNameError(message, hint=f"there are: {names}")
     return chosen
+
+
+def _within(
+    allowed: Allowance, remarks: Iterator[Remark], move: str, subject: str, consumer: str = ""
+) -> list[Remark]:
+    """The remarks that are found within a budget, and one that says so where it is spent."""
+    found: list[Remark] = []
+    try:
+        with allowed:
+            found.extend(remarks)
+    except NotDecidedError as error:
+        reason = error.diagnostic.message
+        found.append(Remark("unknown", move, subject, reason, consumer, code=error.code))
+    return found
 
 
 def of_nests(plan: Plan) -> Iterator[Remark]:
@@ -89,6 +108,9 @@ def of_nests(plan: Plan) -> Iterator[Remark]:
 def bill(plan: Plan, sizes: Mapping[str, int] | None = None, *, target: str | None = None) -> Cost:
     """What the plan costs for given sizes, as a table; usual sizes where they are not given.
 
-    Raises ``InvalidOptionError`` for an unknown target.
+    Raises ``InvalidOptionError`` for an unknown target, ``NotDecidedError`` where isl's budget is
+    spent.
     """
-    return cost(plan.program, assumed_sizes(plan.scop, sizes), target)
+    known = assumed_sizes(plan.scop, sizes)
+    with budget(ANSWER_BUDGET, f"the cost of {plan.scop.name}"):
+        return cost(plan.program, known, target)

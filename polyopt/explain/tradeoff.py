@@ -6,6 +6,7 @@ leaves the threads without work is no better than one that feeds them, so that c
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -15,8 +16,8 @@ from polyopt.auto.cost import Cost, cost
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.traffic import array_bytes
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import InvalidOptionError, PolyoptError
-from polyopt.explain.alternatives import memory_bytes, shared_iterations
+from polyopt.errors import InvalidOptionError, NotDecidedError, PolyoptError
+from polyopt.explain.alternatives import ANSWER_BUDGET, memory_bytes, shared_iterations
 from polyopt.explain.placements import (
     PLACES,
     Layout,
@@ -27,6 +28,7 @@ from polyopt.explain.placements import (
     producers,
     rows_together,
 )
+from polyopt.isl import budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -207,20 +209,23 @@ def tradeoff(
     known = assumed_sizes(plan.scop, sizes)
     machine = find_target(target) if isinstance(target, str) else target
     layout = layout_of(plan)
-    chosen = replace(_point(plan, layout, known, machine), chosen=True)
+    with budget(ANSWER_BUDGET, f"the cost of {plan.scop.name}"):
+        chosen = replace(_point(plan, layout, known, machine), chosen=True)
     every = tuple(
         {repr(other): other for other in _layouts(layout, _by_size(plan, known))}.values()
     )
     layouts = every[: max(LEAST, MOST // len(plan.scop.statements) ** 2)]
     points = [chosen]
+    allowed = budget(ANSWER_BUDGET, "the trade-offs")
     for number, other in enumerate(layouts, 1):
-        laid = lay_out(plan.scop, other, known, machine)
-        points.append(_point(laid.plan, other, known, machine))
+        with suppress(NotDecidedError), allowed:
+            laid = lay_out(plan.scop, other, known, machine)
+            points.append(_point(laid.plan, other, known, machine))
         if progress is not None:
             progress(number, len(layouts))
     enough = PER_CORE * machine.cores
     proven = _proven(points, enough)
-    left_out = len(every) - len(layouts)
+    left_out = len(every) + 1 - len(points)
     return Tradeoff(plan.scop.name, known, tuple(points), proven, chosen, left_out)
 
 

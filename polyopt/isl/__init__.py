@@ -60,20 +60,19 @@ from polyopt.isl.api import (
     ast_node_type,
     ast_op_type,
     ast_options,
-    budget,
     context,
     dim_type,
-    exclusive,
     parse_map,
     parse_set,
     parse_union_map,
     parse_union_set,
     schedule_node_type,
-    stretches,
 )
+from polyopt.isl.budgets import Allowance, budget, exclusive, stretches
 
 __all__ = [
     "Aff",
+    "Allowance",
     "AstBuild",
     "AstExpr",
     "AstNode",

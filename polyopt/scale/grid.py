@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from polyopt.scale.cut import Cut
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-#: rows are dealt out in multiples of this many, where there are enough: plans tile by it
-_ROWS = 128
+#: rows are dealt out in multiples of this many: plans take some at a time
+_ROWS = 8
 #: jobs per worker, so that none waits long for the last one
 _JOBS = 4
 #: a box is not made smaller than this many elements only to have more jobs
@@ -43,10 +43,10 @@ def bytes_text(count: int) -> str:
     return f"{value:.3g} TiB"
 
 
-def box_bytes(cut: Cut, whole: Mapping[str, int], count: Sequence[int]) -> int:
+def box_bytes(cut: Cut, whole: Mapping[str, int], count: Sequence[int], threads: int = 1) -> int:
     """Bytes that one box takes while it is computed, slabs included; in the middle of the array."""
     sizes = _sizes(cut, whole, count)
-    return sum(cut.slab_bytes(sizes).values()) + cut.workspace_bytes(sizes)
+    return sum(cut.slab_bytes(sizes).values()) + threads * cut.workspace_bytes(sizes)
 
 
 def _sizes(cut: Cut, whole: Mapping[str, int], count: Sequence[int]) -> dict[str, int]:
@@ -68,8 +68,9 @@ def box_shape(
     limit: int,
     workers: int,
     chunks: Sequence[int] | None = None,
+    threads: int = 1,
 ) -> tuple[int, ...]:
-    """The shape of boxes: ``workers`` of them fit into ``limit`` bytes at once.
+    """The shape of boxes: ``workers`` of them, of so many ``threads``, fit into ``limit`` bytes.
 
     Halves the dimension whose halving adds least to what is read, the outer one among equals.
     ``chunks`` is the shape of the pieces that results are stored in: no two boxes share one.
@@ -79,21 +80,30 @@ def box_shape(
     dims = [axis.dim for axis in cut.section.axes]
     count = list(extent)
     each = limit // workers
-    while box_bytes(cut, whole, count) > each:
+    while box_bytes(cut, whole, count, threads) > each:
         choices = [k for k in dims if count[k] > 1]
         if not choices:
             raise _too_large(cut, whole, count, limit, workers)
         best = min(choices, key=lambda k: (_read(cut, whole, _halved(count, k)), k))
         count = _halved(count, best)
     count = _more_jobs(count, extent, dims, workers * _JOBS if workers > 1 else 1)
-    if dims and count[dims[0]] > 2 * _ROWS and count[dims[0]] < extent[dims[0]]:
-        count[dims[0]] -= count[dims[0]] % _ROWS
+    if dims:
+        count[dims[0]] = _alike(count[dims[0]], extent[dims[0]], workers)
     count = _in_units(cut, count, extent)
     if chunks is not None:
         count = [_aligned(c, k, n) for c, k, n in zip(count, chunks, extent, strict=True)]
-    if box_bytes(cut, whole, count) > each:
+    if box_bytes(cut, whole, count, threads) > each:
         raise _too_large(cut, whole, count, limit, workers, chunks)
     return tuple(count)
+
+
+def _alike(count: int, extent: int, workers: int) -> int:
+    """At most ``count`` rows, so that boxes are alike and workers get as many."""
+    if count >= extent:
+        return count
+    pieces = -(-extent // count)
+    alike = -(-extent // (-(-pieces // workers) * workers))
+    return min(count, -(-alike // _ROWS) * _ROWS)
 
 
 def _in_units(cut: Cut, count: Sequence[int], extent: Sequence[int]) -> list[int]:

@@ -111,7 +111,7 @@ def run_job(
         place = job.places[slot.name]
         target = targets.get(slot.name) if slot.is_output else None
         whole = opened(sources[slot.name] if slot.role == "in" else target)
-        if slot.role in {"in", "out"} and _can_view(slot, whole):
+        if slot.role in {"in", "out"} and can_view(slot, whole):
             addresses[slot.name] = _address(whole, place)
             _set_spans(sizes, slot, whole.shape)
             kept.append((whole, place))
@@ -190,7 +190,7 @@ def fill(slab: NumPyArray, source: Any, place: Place) -> None:  # noqa: ANN401
     slab[inner] = source.part if isinstance(source, Carried) else source[outer]
 
 
-def _can_view(slot: Slot, whole: object) -> bool:
+def can_view(slot: Slot, whole: object) -> bool:
     """Whether the kernel can work on the whole array's memory."""
     if not slot.shared or not isinstance(whole, np.ndarray):
         return False

@@ -14,7 +14,7 @@ from polyopt.runtime.arrays import NumPyArray, empty
 from polyopt.scale.cut import Cut, as_kernel, cuts
 from polyopt.scale.execute import pool_of, progress_of, run_all
 from polyopt.scale.grid import box_shape, boxes, bytes_text, output_shape, parse_bytes
-from polyopt.scale.job import Shipment, run_job, run_shipped
+from polyopt.scale.job import Shipment, can_view, run_job, run_shipped
 from polyopt.scale.ship import job_of, portable, sent, shipment_of
 
 if TYPE_CHECKING:
@@ -69,23 +69,33 @@ def map_blocks(
             compiled, given, whole, scalars, lambda c: _shape(c, whole, limit, count, blocks, {})
         )
     targets = _targets(compiled, out, whole, limit)
-    runs = [
-        _Run.of(
-            c,
-            whole,
-            shipment_of(c, scalars, here=executor == "threads"),
-            given,
-            targets,
-            _shape(c, whole, limit, count, blocks, targets),
-        )
-        for c in cuts(compiled)
-    ]
+    here = executor == "threads"
+    runs: list[_Run] = []
+    for c in cuts(compiled):
+        shipment = shipment_of(c, scalars, here=here)
+        inside = blocks is None and here and _in_memory(shipment, given, targets)
+        # one where OpenMP is not, or its threads did not come along in a fork
+        threads = c.kernel.thread_count(count) if inside and c.kernel.built.uses_openmp else 1
+        shape = _shape(c, whole, limit, count // threads, blocks, targets, threads)
+        runs.append(_Run.of(c, whole, shipment, given, targets, shape, threads))
     total = sum(len(run.jobs) for run in runs)
     with pool_of(executor, count) as pool, progress_of(progress, total, compiled.name) as tell:
         for run in runs:
-            run.execute(pool, executor == "threads", count, tell)
+            run.execute(pool, here, count, tell)
     results = tuple(targets[a.name] for a in compiled.arrays if a.is_live_out)
     return results[0] if len(results) == 1 else results
+
+
+def _in_memory(shipment: Shipment, sources: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
+    """Whether boxes read and write plain arrays in place: then nothing waits for a file, and the
+    kernel's own threads share a box with less ado than boxes share threads."""
+    arrays = {**sources, **targets}
+    return all(
+        slot.role != "inout"
+        and type(arrays.get(slot.name)) is np.ndarray
+        and can_view(slot, arrays[slot.name])
+        for slot in shipment.slots
+    )
 
 
 def _shape(
@@ -95,12 +105,13 @@ def _shape(
     workers: int,
     blocks: Sequence[int] | None,
     targets: Mapping[str, Any],
+    threads: int = 1,
 ) -> tuple[int, ...]:
     chunks = next(
         (tuple(targets[n].chunks) for n in cut.outputs if hasattr(targets.get(n), "chunks")), None
     )
     if blocks is None:
-        return box_shape(cut, whole, limit=limit, workers=workers, chunks=chunks)
+        return box_shape(cut, whole, limit=limit, workers=workers, chunks=chunks, threads=threads)
     extent = output_shape(cut, whole)
     cuttable = {axis.dim for axis in cut.section.axes}
     if len(blocks) != len(extent) or any(b < 1 for b in blocks):
@@ -228,6 +239,8 @@ class _Run:
     whole: Mapping[str, int]
     sources: Mapping[str, Any]
     targets: Mapping[str, Any]
+    #: threads that share each box; with 1, boxes run at once
+    threads: int = 1
 
     @classmethod
     def of(
@@ -238,6 +251,7 @@ class _Run:
         sources: Mapping[str, Any],
         targets: Mapping[str, Any],
         shape: Sequence[int],
+        threads: int,
     ) -> _Run:
         jobs = list(boxes(output_shape(cut, whole), shape))
         arrays = {a.name for a in cut.kernel.arrays}
@@ -249,7 +263,7 @@ class _Run:
                     hint="pass another array as out=",
                 )
         written = {n: targets[n] for n in cut.outputs}
-        return cls(cut, shipment, jobs, whole, read, written)
+        return cls(cut, shipment, jobs, whole, read, written, threads)
 
     def execute(
         self,
@@ -259,6 +273,12 @@ class _Run:
         tell: Callable[[], None],
     ) -> None:
         kernel = self.cut.kernel
+        if self.threads > 1:
+            for box in self.jobs:
+                job = job_of(self.cut, self.whole, box)
+                run_job(kernel, self.shipment, job, self.sources, self.targets, self.threads)
+                tell()
+            return
         sources = {n: a if here else portable(a) for n, a in self.sources.items()}
         targets = {n: a if here else portable(a) for n, a in self.targets.items()}
         remote = {n: a for n, a in targets.items() if type(a) is not np.ndarray}

@@ -1,18 +1,18 @@
 """Many at once and many in a row: threads, processes, and compilations without end.
 
-``python -m tests.faults.crowds`` runs all of it in full: 64 threads, 16 processes, 10,000
-compilations. The tests run the same with smaller numbers.
+``make faults`` runs all of it in full: 64 threads, 16 processes, 10,000 compilations. The tests
+run the same with smaller numbers.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from polyopt.runtime.kernel import compile_kernel
 from tests.unit.runtime.programs import BLUR, program
 
 from .cases import compiler, python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 TEXT = """
 void f(int N, const float a[N + 2], float out[N])
@@ -71,25 +74,38 @@ def processes(folder: Path, count: int, programs: int) -> int:
     return len((folder / "log").read_text().splitlines())
 
 
-def used() -> tuple[int, int, int]:
-    """Bytes of this process in memory, its open files, and the libraries mapped into it."""
+@dataclass(frozen=True)
+class Used:
+    """What this process holds: bytes in memory, Python objects, open files, mapped libraries."""
+
+    resident: int
+    objects: int
+    files: int
+    libraries: int
+
+
+def used() -> Used:
+    """What is left after a collection."""
     gc.collect()
     resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     maps = Path("/proc/self/maps").read_text()
-    return resident, len(list(Path("/proc/self/fd").iterdir())), maps.count("kernel.so")
+    files = len(list(Path("/proc/self/fd").iterdir()))
+    return Used(resident, len(gc.get_objects()), files, maps.count("kernel.so"))
 
 
-def compilations(folder: Path, count: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Compile, load, run and forget that many different kernels; use after a tenth, and at last."""
+def compiled(number: int, folder: Path) -> bool:
+    """Compile, load, run and forget the C text of one of many kernels."""
+    body = f"out[0][0] = {number % 65521};\n    return 0;\n"
+    kernel = compile_kernel(program(BLUR, body), BLUR.context, openmp=False, cache=folder / "cache")
+    return kernel(np.zeros((1, 3), np.uint16))[0, 0] == number % 65521
+
+
+def in_a_row(one: Callable[[int, Path], bool], folder: Path, count: int) -> tuple[Used, Used]:
+    """That many different compilations; what is used after a tenth of them, and at last."""
     cache = KernelCache(folder / "cache")
     early = used()
     for number in range(count):
-        body = f"out[0][0] = {number % 65521};\n    return 0;\n"
-        kernel = compile_kernel(
-            program(BLUR, body), BLUR.context, openmp=False, cache=cache.directory
-        )
-        assert kernel(np.zeros((1, 3), np.uint16))[0, 0] == number % 65521
-        del kernel
+        assert one(number, folder)
         if number == count // 10:
             early = used()
         if number % 500 == 499:
@@ -97,27 +113,48 @@ def compilations(folder: Path, count: int) -> tuple[tuple[int, int, int], tuple[
     return early, used()
 
 
-def main() -> int:
-    """Everything in full; the exit code is 1 where something is not as it should be."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=64)
-    parser.add_argument("--processes", type=int, default=16)
-    parser.add_argument("--compilations", type=int, default=10_000)
-    options = parser.parse_args()
+def crowds(count: int, of: int, row: int) -> Iterator[tuple[str, str, bool]]:
+    """What was done, what came of it, and whether it is as it should be.
+
+    ``count`` threads, ``of`` processes, ``row`` compilations.
+    """
+    for programs in (1, 4):
+        what = "the same kernel" if programs == 1 else f"{programs} different kernels"
+        with tempfile.TemporaryDirectory() as folder:
+            runs = threads(Path(folder), count, programs)
+            yield f"{count} threads compile and run {what}", _right(runs), runs == programs
+        with tempfile.TemporaryDirectory() as folder:
+            runs = processes(Path(folder), of, programs)
+            told = f"{of} processes of 2 threads compile and run {what}"
+            yield told, _right(runs), runs == programs
     with tempfile.TemporaryDirectory() as folder:
-        runs = threads(Path(folder), options.threads, 4)
-        print(f"{options.threads} threads, 4 programs: the compiler ran {runs} times")
+        early, late = in_a_row(compiled, Path(folder), row)
+        flat = late.resident - early.resident < FLAT and _same(early, late)
+        yield f"{row:,} kernels compiled, run and forgotten", _growth(early, late, row), flat
     with tempfile.TemporaryDirectory() as folder:
-        both = processes(Path(folder), options.processes, 4)
-        print(f"{options.processes} processes, 4 programs: the compiler ran {both} times")
-    with tempfile.TemporaryDirectory() as folder:
-        early, late = compilations(Path(folder), options.compilations)
-        growth = (late[0] - early[0]) / 1e6
-        print(f"{options.compilations} compilations: {growth:+.1f} MB, {late[1] - early[1]:+} open"
-              f" files, {late[2] - early[2]:+} libraries since the first tenth")  # fmt: skip
-    flat = growth < 20 and late[1:] == early[1:]
-    return int(not (runs == both == 4 and flat))
+        early, late = in_a_row(plan_and_run, Path(folder), row)
+        told = f"{row:,} programs parsed, planned, proved, compiled, run and forgotten"
+        yield told, _growth(early, late, row), _same(early, late)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+#: bytes by which the memory of many compilations may differ
+FLAT = 20e6
+
+
+def _right(runs: int) -> str:
+    return f"all results right, the compiler ran {runs} {'time' if runs == 1 else 'times'}"
+
+
+def _same(early: Used, late: Used) -> bool:
+    """Whether nothing of Python or the system is left over; what fills is no more than a few."""
+    few = late.objects - early.objects < 1000
+    return few and (late.files, late.libraries) == (early.files, early.libraries)
+
+
+def _growth(early: Used, late: Used, row: int) -> str:
+    memory = (late.resident - early.resident) / (0.9 * row) / 1e3
+    return (
+        f"since the first tenth {late.objects - early.objects:+} Python objects,"
+        f" {late.files - early.files:+} open files, {late.libraries - early.libraries:+} libraries,"
+        f" {memory:+.1f} kB of memory each"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .cases import CASES, works
-from .crowds import compilations, processes, threads
+from .crowds import compiled, in_a_row, plan_and_run, processes, threads
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -26,6 +26,13 @@ def test_processes_compile_each_program_once(tmp_path):
 
 
 def test_kernels_that_are_gone_leave_nothing(tmp_path):
-    early, late = compilations(tmp_path, 60)
-    assert late[1:] == early[1:]
-    assert late[0] - early[0] < 8e6
+    early, late = in_a_row(compiled, tmp_path, 60)
+    assert (late.files, late.libraries) == (early.files, early.libraries)
+    assert late.objects - early.objects < 100
+    assert late.resident - early.resident < 8e6
+
+
+def test_programs_that_are_gone_leave_nothing_of_python(tmp_path):
+    early, late = in_a_row(plan_and_run, tmp_path, 40)
+    assert (late.files, late.libraries) == (early.files, early.libraries)
+    assert late.objects - early.objects < 100

@@ -28,6 +28,7 @@ from pycparser import c_ast, c_generator
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
+from polyopt.frontend.c.manners import odd_counter, odd_pragma, odd_storage
 from polyopt.frontend.c.nodes import binary, constant, floored, integer, put, renamed
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
@@ -157,6 +158,7 @@ class _Reader:
         for item in items:
             if isinstance(item, c_ast.Pragma):
                 pragma = item.string
+                self._mannered(item, odd_pragma(pragma))
                 continue
             result += self._statement(item, pragma)
             pragma = ""
@@ -183,7 +185,8 @@ class _Reader:
             case c_ast.FuncCall() if _called(node) == TRANSPOSED:
                 return [self._transposed(node)]
             case c_ast.Return():
-                return [] if isinstance(node.expr, c_ast.Constant) else [node]
+                self._mannered(node, "" if _status(node) in {"", "0"} else "a status of failure")
+                return [node] if not _status(node) else []
             case _:
                 return [self._plain(node)]
 
@@ -205,7 +208,12 @@ class _Reader:
         changed.iffalse = None if node.iffalse is None else self._compound(node.iffalse)
         return [changed]
 
+    def _mannered(self, node: c_ast.Node, odd: str) -> None:
+        if odd:
+            raise self._refuse(node, f"emitted C has no {odd}")
+
     def _for(self, node: c_ast.For, pragma: str) -> c_ast.Node:
+        self._mannered(node, odd_counter(node))
         changed = copy.copy(node)
         changed.init, changed.cond = self._plain(node.init), self._plain(node.cond)
         changed.stmt = self._compound(node.stmt)
@@ -248,6 +256,7 @@ class _Reader:
 
     def _decl(self, node: c_ast.Decl) -> list[c_ast.Node]:
         init = node.init
+        self._mannered(node, odd_storage(node))
         if isinstance(init, c_ast.FuncCall) and _called(init) == "buffer":
             return self._allocation(node, init)
         if isinstance(init, c_ast.ArrayRef) and _is_thread(init.subscript):
@@ -447,6 +456,10 @@ def _named(kind: c_ast.Node, name: str) -> c_ast.Node:
     else:
         changed.type = _named(kind.type, name)
     return changed
+
+
+def _status(node: c_ast.Return) -> str:
+    return node.expr.value if isinstance(node.expr, c_ast.Constant) else ""
 
 
 def _called(call: c_ast.FuncCall) -> str:

@@ -14,7 +14,7 @@ from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.machine import Machine
 from polyopt.bench.report import COLUMNS, summary, table
 from polyopt.bench.runner import Row, Subjects, agrees, bench
-from polyopt.bench.tune import candidates, save_plan, tune
+from polyopt.bench.tune import Effort, candidates, save_plan, tune
 from polyopt.cli import cli
 from polyopt.errors import InternalError, InvalidOptionError
 from tests.unit.explain.test_jupyter import shown
@@ -165,7 +165,7 @@ def test_bench_prints_a_table_of_80_columns(command):
 
 def test_tuning_finds_plans_and_orders_them():
     what = subjects("conv2d")
-    trials = tune(what.scop, what.sizes, library=what.library, seconds=0.01)
+    trials = tune(what.scop, what.sizes, library=what.library, effort=Effort(0.01))
     ratios = [t.ratio for t in trials[1:]]
     assert ratios == sorted(ratios)
     assert len({str(t.plan) for t in trials}) == len(trials) >= 2

@@ -7,13 +7,16 @@ from dataclasses import asdict
 
 import pytest
 from click.testing import CliRunner
+from distributed import Client, LocalCluster
 
 import polyopt as po
 from polyopt.bench import tune as tuning
 from polyopt.bench.journal import Journal, Times
 from polyopt.bench.measure import Sample
+from polyopt.bench.tune import Effort
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
+from polyopt.runtime.cache import KernelCache
 
 SIZES = po.load_kernel("unsharp").sizes["test"]
 
@@ -123,3 +126,45 @@ def test_the_command_keeps_a_journal(tmp_path):
     assert first.stdout == second.stdout
     names = [e["name"] for e in json.loads(file.read_text(encoding="utf-8"))["trials"]]
     assert len(names) == len(set(names)) >= 2
+
+
+def test_a_budget_ends_the_measuring_with_the_best_so_far(measured, monkeypatch):
+    calls, _ = measured
+    now = iter(range(1000))
+    monkeypatch.setattr(tuning.time, "monotonic", lambda: next(now))
+    trials = search(effort=Effort(budget=2.5))
+    assert len(calls) == len(trials) == 3
+    assert [t.ratio for t in trials] == [0.9, 0.9, 1.0]
+
+
+def test_the_own_choice_is_measured_however_small_the_budget(measured):
+    (trial,) = search(effort=Effort(budget=1e-9))
+    assert str(trial.plan) == str(po.auto(po.load_kernel("unsharp").scop, sizes=SIZES))
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes", "client"])
+def test_workers_compile_all_plans_before_the_first_is_measured(
+    measured, monkeypatch, tmp_path, kind
+):
+    monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path / "cache"))
+    compiled: list[int] = []
+    usual = tuning.alternate
+
+    def counted(subjects, *, seconds):
+        compiled.append(len(KernelCache().list()))
+        return usual(subjects, seconds=seconds)
+
+    monkeypatch.setattr(tuning, "alternate", counted)
+    if kind == "client":
+        cluster = LocalCluster(2, threads_per_worker=1, dashboard_address=None)
+        with cluster as there, Client(there) as client:
+            trials = search(effort=Effort(executor=client))
+    else:
+        trials = search(effort=Effort(executor=kind))
+    assert set(compiled) == {len({t.plan.emit().source for t in trials})}
+
+
+def test_a_cluster_that_is_none_is_refused():
+    done = CliRunner().invoke(cli, ["tune", "blur", "--cluster", "tcp://127.0.0.1:9"])
+    assert done.exit_code == 2
+    assert "no cluster answers at tcp://127.0.0.1:9" in done.stderr

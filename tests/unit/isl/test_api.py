@@ -6,6 +6,8 @@ import pytest
 
 from polyopt.errors import InternalError, NotDecidedError
 from polyopt.isl import (
+    IslError,
+    Val,
     budget,
     context,
     parse_map,
@@ -86,3 +88,81 @@ def test_a_budget_in_a_stretch_leaves_it_bounded():
 
     with pytest.raises(NotDecidedError, match="a search"), stretches(3, "a search"):
         search()
+
+
+def taken(work):
+    """isl operations of some work."""
+    bound = budget(10**9, "all")
+    with bound:
+        work()
+    return bound.operations - bound.left
+
+
+def test_what_is_taken_is_known_to_the_operation():
+    def three():
+        for number in range(3):
+            Val.int_from_si(context(), number)
+
+    assert taken(lambda: None) == 0
+    assert taken(three) == 3
+    assert taken(work) == taken(work) > 10
+
+
+def test_inner_budgets_and_stretches_take_from_the_outer_one():
+    def nested():
+        for _ in range(3):
+            with stretches(10**9, "a search"), budget(10**9, "a step"):
+                work()
+
+    assert taken(nested) == 3 * taken(work)
+    with pytest.raises(NotDecidedError, match="all: not decided"), budget(taken(nested) - 1, "all"):
+        nested()
+
+
+def test_an_inner_budget_is_the_first_to_be_spent():
+    with budget(10**9, "outer") as outer:
+        with pytest.raises(NotDecidedError, match="inner: not decided"), budget(3, "inner"):
+            work()
+        assert not outer.spent
+        work()
+    assert outer.operations - outer.left == 3 + taken(work)
+
+
+def test_a_budget_goes_on_where_it_was_left():
+    bound = budget(int(2.5 * taken(work)), "in parts")
+    for _ in range(2):
+        with bound:
+            work()
+        work()  # not counted
+    assert not bound.spent
+    with pytest.raises(NotDecidedError, match="in parts"), bound:
+        work()
+    assert bound.spent
+    with pytest.raises(NotDecidedError, match="in parts"), bound:
+        Val.int_from_si(context(), 1)
+
+
+def test_a_spent_budget_stays_spent_in_what_is_within():
+    with budget(3, "outer") as outer:
+        with pytest.raises(NotDecidedError, match="outer"), budget(10**9, "inner"):
+            work()
+        assert outer.spent
+        with pytest.raises(NotDecidedError, match="outer"), stretches(10**9, "inner"):
+            work()
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), IslError("allocation failure in isl_ctx.c")], ids=type
+)
+def test_memory_that_is_spent_is_told_as_such(error):
+    told = "work: not decided within the memory there is"
+    with pytest.raises(NotDecidedError, match=told), budget(10**9, "work"):
+        raise error
+    assert context().get_max_operations() == 0
+
+
+def test_a_text_that_isl_could_not_make_is_a_spent_budget():
+    with pytest.raises(NotDecidedError, match="the text"), budget(3, "the text"):
+        str(DOMAIN)
+    with pytest.raises(TypeError, match="ours"), budget(10**9, "the text"):
+        raise TypeError("ours")

@@ -146,6 +146,31 @@ def test_boxes_are_as_large_as_the_memory_allows(blur):
     assert shapes[1][1] == 50_000
 
 
+def test_boxes_are_alike_and_workers_get_as_many(blur):
+    (found,) = po.cuts(blur)
+    rows = box_shape(found, {"H": 6_004, "W": 6_004}, limit=1 << 40, workers=3)[0]
+    pieces = [min(rows, 6_000 - first) for first in range(0, 6_000, rows)]
+    assert len(pieces) % 3 == 0
+    assert rows - pieces[-1] < 8 * len(pieces)
+
+
+def test_the_kernels_own_threads_share_what_lies_in_memory(blur, image, tmp_path):
+    def boxes(given, **options):
+        told: list[tuple[int, int]] = []
+        found = po.map_blocks(
+            blur, given, workers=2, progress=lambda done, of: told.append((done, of)), **options
+        )
+        assert found.tobytes() == blur(image).tobytes()
+        return len(told)
+
+    np.save(tmp_path / "in.npy", image)
+    mapped = np.load(tmp_path / "in.npy", mmap_mode="r")
+    assert boxes(image) == 1
+    assert boxes(image, memory=image.nbytes) > 1
+    assert boxes(image, blocks=(8, 64)) > 1
+    assert boxes(np.asfortranarray(image)) == boxes(mapped)
+
+
 def test_a_broken_worker_is_replaced(blur, image, tmp_path):
     """The worker that gets the third box ends; boxes that it had are computed by another."""
     script = f"""

@@ -1,0 +1,60 @@
+"""What emitted C may not say, because reading it back would not know what it does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import polyopt as po
+from polyopt.codegen.readback import check_code
+from polyopt.errors import PolyoptError
+
+SOURCE = """
+void f(int N, int M, const float a[N][M + 2], float out[N][M])
+{
+    float t[N][M + 2];
+    for (int y = 0; y < N; y++)
+        for (int x = 0; x < M + 2; x++)
+            t[y][x] = 2 * a[y][x];
+    for (int y = 0; y < N; y++)
+        for (int x = 0; x < M; x++)
+            out[y][x] = t[y][x] + t[y][x + 2];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def made():
+    scop = po.parse_c(SOURCE)
+    plan = po.Plan(scop).tile("out", y=4, x=16).fuse("t", into="out")
+    return scop, plan.parallelize("out.y_tile").vectorize("out.x", 8).emit()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("#pragma omp parallel for", "#pragma omp parallel"),
+        ("omp parallel for num_threads(threads)", "omp parallel for collapse(2)"),
+        ("num_threads(threads)", "num_threads(4)"),
+        ("num_threads(threads) schedule", "num_threads(threads) lastprivate(N) schedule"),
+        ("schedule(dynamic,", "schedule(static,"),
+        ("#pragma omp simd", "#pragma omp simd linear(x : 2)"),
+        ("#pragma omp simd", "#pragma omp simd nontemporal(out)"),
+        ("#pragma omp simd safelen(8)", "#pragma omp parallel for"),
+        ("#pragma omp simd safelen(8)", "#pragma GCC ivdep"),
+        ("#pragma omp simd safelen(8)", "#pragma omp simd simdlen(8) reduction(- : y)"),
+        ("_Alignas(64) float t_tile", "static _Alignas(64) float t_tile"),
+        ("_Alignas(64) float t_tile", "static float t_tile"),
+        ("for (int64_t x = ", "for (int8_t x = "),
+        ("for (int64_t y_tile = ", "for (uint32_t y_tile = "),
+        ("return 0;", "return 1;"),
+    ],
+)
+def test_what_is_not_emitted_is_refused(made, before, after):
+    scop, program = made
+    assert before in program.source
+    check_code(scop, program)
+    changed = replace(program, source=program.source.replace(before, after, 1))
+    with pytest.raises(PolyoptError):
+        check_code(scop, changed)
