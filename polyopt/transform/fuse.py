@@ -220,22 +220,15 @@ def _instances(program: Program, name: str, needed: Map) -> Map:
 def _own_reads(program: Program, name: str, instances: Map) -> Map:
     """``{ [t] -> A[x] }`` that the producer's instances read of the array they write."""
     statement = program.copies[name].statement
-    empty = Map.empty(
-        instances.get_space()
-        .domain()
-        .map_from_domain_and_range(program.elements[statement.array].get_space())
-    )
+    element = program.elements[statement.array].get_space()
+    result = Map.empty(instances.get_space().domain().map_from_domain_and_range(element))
     for access in statement.reads:
         if access.array == statement.array:
-            empty = empty.union(instances.apply_range(access.relation))
-    written = union_all(
-        program.copies[c].statement.write.relation for c in copies_of(program, statement.array)
-    ).range()
-    return (
-        Map.from_union_map(empty.to_union_map().intersect_range(written))
-        if not empty.is_empty()
-        else empty
-    )
+            result = result.union(instances.apply_range(access.relation))
+    written = Set.empty(element)
+    for writer in copies_of(program, statement.array):
+        written = written.union(program.copies[writer].statement.write.relation.range())
+    return result.intersect_range(written)
 
 
 def _graft(

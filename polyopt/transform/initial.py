@@ -78,7 +78,7 @@ def _local_stores(program: Program) -> tuple[Store, ...]:
         ]
         if users:
             loop = users[0].loops[array.private - 1]
-            result.append(Store(array.name, array.name, loop.name))
+            result.append(Store(f"{array.name}@{loop.name}", array.name, loop.name))
     return tuple(result)
 
 

@@ -52,7 +52,8 @@ def store(
     loop = present[-1].at if at is None else (find_loop(program, at).name if at else "")
     if loop:
         _check_used(program, array, loop)
-    old = present[-1] if present else Store(f"{array}@{loop}", array, loop)
+    replaced = [s for s in present if _share_nest(program, s.at, loop)]
+    old = replaced[-1] if replaced else Store(f"{array}@{loop}", array, loop)
     new = Store(
         old.name if old.at == loop else f"{array}@{loop}",
         array,
@@ -63,6 +64,13 @@ def store(
     )
     kept = tuple(s for s in program.stores if s is not old)
     return replace(program, stores=(*kept, new))
+
+
+def _share_nest(program: Program, one: str, other: str) -> bool:
+    """Whether one loop is around the other, or both are one: copies elsewhere keep their buffers."""
+    if not one or not other:
+        return True
+    return any({one, other} <= {*_names(place)} for place in program.places.values())
 
 
 def _check_used(program: Program, array: str, loop: str) -> None:
