@@ -229,7 +229,8 @@ peers: $(PEERS_STAMP)
 peers-affine: $(PEERS_STAMP)
 	@failed=0; \
 	OPENBLAS_THREAD_TIMEOUT=14 build/peers/bin/polyopt bench --suite affine --installed \
-	  --peers $(AFFINE_PEERS) --threads $(THREADS) --fusions $(AFFINE_FUSIONS) --repeat 5 --json > build/affine.json || failed=$$?; \
+	  --peers $(AFFINE_PEERS) --threads $(THREADS) --fusions $(AFFINE_FUSIONS) --reassociate --repeat 5 --json \
+	  > build/affine.json || failed=$$?; \
 	$(BIN)/polyopt report build/affine.json -o docs/affine.md || failed=$$?; \
 	exit $$failed
 

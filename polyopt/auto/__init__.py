@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.affine import affine, reordered, scheduled
+from polyopt.auto.again import duplicated
 from polyopt.auto.bounded import SEARCH_BUDGET, take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
@@ -17,6 +18,7 @@ from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
+from polyopt.auto.passes import in_passes, refused, stored
 from polyopt.auto.register_tiles import register_tiles
 from polyopt.auto.rows import pipelines
 from polyopt.auto.serial import chains_together
@@ -28,6 +30,8 @@ from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget, exclusive
 from polyopt.transform.plan import Plan
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from polyopt.auto.finish import Step
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
-    from polyopt.transform.remark import Remark
+    from polyopt.isl import Allowance
 
 __all__ = ["affine", "auto"]
 
@@ -68,8 +72,9 @@ def auto(
     is then taken whatever it costs: ``"min"``, ``"smart"``, ``"max"``, ``"hybrid"`` (see
     ``Plan.reschedule``).
 
-    With ``reassociate`` floating sums may be added up in any order: they become vector loops, and
-    results differ from the source's by rounding. The proof names them.
+    With ``reassociate`` floating sums may be added up in any order: they become vector loops, or
+    are shared by threads in blocks. Results differ from the source's by rounding, and are the
+    same for each number of threads. The proof names them.
 
     ``operations`` bounds what isl does in the search, the same on every machine: a step that finds
     none left leaves the plan as it was, and remarks say so. The last proof has its own budget, and
@@ -86,6 +91,28 @@ def auto(
     if fusion != "output":
         plan = scheduled(start, fusion, model, tile=tile)
         return replace(plan, checked=True)
+    plan = _best(start, model, allowed, tile=tile)
+    if reassociate:
+        in_order = _best(start, replace(model, reassociate=False), allowed, tile=tile)
+        plan = _kept_in_registers(plan, in_order)
+    return replace(plan, checked=True, remarks=_once(plan.remarks))
+
+
+def _best(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
+    """The plan of the program with arrays added where that pays; its remarks say why."""
+    if not tile:
+        return _searched(start, model, allowed, tile=False)
+    with allowed:
+        again, said = take(lambda p: duplicated(p, model), start)
+        passes, more = take(in_passes, again)
+    plan = _searched(passes, model, allowed, tile=True)
+    if passes is not again and stored(plan, model):
+        plan, more = _searched(again, model, allowed, tile=True), refused(more)
+    return replace(plan, remarks=(*said, *more, *plan.remarks))
+
+
+def _searched(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
+    """The plan in the source's order or in one of isl's, whichever is the better one, proven."""
     with allowed:
         plan = _Search(model, tile).run(start)
     if not is_proven(plan):
@@ -95,7 +122,21 @@ def auto(
         with allowed:
             plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
-    return replace(plan, checked=True, remarks=_once(plan.remarks))
+    return plan
+
+
+def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
+    """The plan whose sums are in any order, or that which keeps theirs, if it alone has blocks in
+    registers: these load a value for several sums, and lanes for one."""
+    in_blocks = [
+        any(loop.mark == "registers" for loop in loops_of(p.program.tree)) for p in (plan, ordered)
+    ]
+    if in_blocks != [False, True]:
+        return plan
+    reason = "blocks of sums in registers, in their order, load less than sums in lanes"
+    return replace(
+        ordered, remarks=(Remark("refused", "reassociate", "all", reason), *ordered.remarks)
+    )
 
 
 def _once(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:

@@ -1,8 +1,9 @@
 """The order of isl's scheduler beside the source's: whichever leaves less to do one by one.
 
 Where some statement's loops are neither vectors nor shared by threads in the source's order, isl
-is asked for other orders, each is finished like the source's, and the plan with the least serial
-work is taken: operations over the lanes and cores that run them at once.
+is asked for other orders, each is finished like the source's, and the cheapest plan is taken: its
+serial work, which is operations over the lanes and cores that run them at once, and the bytes of
+intermediate arrays that it moves, none where their producers are fused.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
+from polyopt.transform.find import moves_target
 from polyopt.transform.plan import Plan
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
@@ -32,28 +34,40 @@ if TYPE_CHECKING:
     from polyopt.auto.finish import Step
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
+    from polyopt.transform.program import Program
     from polyopt.transform.tree import Copy, Place
 
 #: programs of more statements are pipelines, and stay as they are
 MOST_STATEMENTS = 16
 #: heuristics that are tried
 TRIED = ("smart", "min")
-#: another order has to leave this share of the serial work, or less
+#: another order has to cost this share, or less
 LEAST_GAIN = 0.7
 #: lanes that a vector loop over rows of an array is worth: its loads come one by one
 GATHERED = 1.5
 #: a cache line for each element takes so many times as long as one for each eight
 FAR = 4.0
+#: serial operations that take as long as a byte from or to memory
+PER_BYTE = 0.1
+#: chains of additions that run side by side are worth so many lanes: they wait for memory together
+SIDE_BY_SIDE = 3.0
 #: sums in registers take as much less time than those in memory
 IN_REGISTERS = 4.0
 
 
 @dataclass(frozen=True)
 class Weight:
-    """Serial work of a plan, and the share of its operations without lanes or without threads."""
+    """Serial work of a plan, bytes of intermediate arrays that it moves from and to memory, and the
+    share of its operations without lanes or without threads."""
 
     serial: float
+    moved: float
     alone: float
+
+    @property
+    def cost(self) -> float:
+        """Both in serial operations."""
+        return self.serial + PER_BYTE * self.moved
 
 
 def affine(scop: Scop, *, fusion: str = "smart") -> Plan:
@@ -87,7 +101,7 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
     own = weigh(plan, model)
     if own.alone < 1 / 8:
         return plan
-    best, least, remarks = plan, own.serial * LEAST_GAIN, list[Remark]()
+    best, least, remarks = plan, own.cost * LEAST_GAIN, list[Remark]()
     for fusion in TRIED:
         try:
             made = _finished(start.reschedule(fusion=fusion), model)
@@ -96,8 +110,10 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
             continue
         weight = weigh(made, model)
         numbers = {"serial operations": weight.serial, "in the source's order": own.serial}
-        if weight.serial < least and is_proven(made):
-            best, least = made, weight.serial
+        if weight.moved != own.moved:
+            numbers |= {"stored bytes": weight.moved, "stored in the source's order": own.moved}
+        if weight.cost < least and is_proven(made):
+            best, least = made, weight.cost
             reason = "isl's order leaves less to do one by one"
             remarks.append(Remark("applied", "reschedule", fusion, reason, numbers=numbers))
         else:
@@ -162,7 +178,7 @@ def _is_free(plan: Plan, loop: PlanLoop) -> bool:
 
 
 def weigh(plan: Plan, model: Model) -> Weight:
-    """The serial work of a plan at the model's sizes."""
+    """What a plan does one by one, and moves, at the model's sizes."""
     program, target = plan.program, model.target
     total = serial = alone = 0.0
     arrays = program.scop.arrays
@@ -177,10 +193,27 @@ def weigh(plan: Plan, model: Model) -> Weight:
         cores = target.cores if _marked(place, "parallel") else 1
         total += each
         alone += each if lanes == 1 or cores < target.cores else 0.0
+        wide = SIDE_BY_SIDE if _is_side_by_side(program, name, place) else lanes
         near = IN_REGISTERS if _marked(place, "registers") else 1.0
         near = near / FAR if _goes_far(copy, place, far) else near
-        serial += each / (lanes * cores * near)
-    return Weight(serial, alone / max(1.0, total))
+        serial += each / (wide * cores * near)
+    return Weight(serial, _moved(program, model, far), alone / max(1.0, total))
+
+
+def _moved(program: Program, model: Model, large: Collection[str]) -> float:
+    """Bytes of large intermediate arrays that are written and read back."""
+    arrays = {a.name: a for a in program.scop.arrays if a.role == "temp" and a.name in large}
+    touches = (*program.writes, *program.reads)
+    stored = {t.access.array for t in touches if t.scratch is None} & arrays.keys()
+    return 2.0 * sum(array_bytes(arrays[name], model.sizes) for name in stored)
+
+
+def _is_side_by_side(program: Program, name: str, place: Place) -> bool:
+    """Whether several sums, each a chain along a loop, are done in turn inside of it."""
+    if len(place.loops) < 2 or place.loops[-1].mark != "unroll":
+        return False
+    chain, rows = place.loops[-2:]
+    return moves_target(program, name, rows) and not moves_target(program, name, chain)
 
 
 def _goes_far(copy: Copy, place: Place, large: Collection[str]) -> bool:

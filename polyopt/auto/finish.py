@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.auto.contraction import contracted
 from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.lanes import sums_in_lanes
@@ -26,11 +27,12 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     """The last stages of the search; ``legal`` says whether an order of loops keeps the flow."""
     sizes, target = model.sizes, model.target
     return (
+        lambda p: contracted(p, model, is_proven),
         lambda p: cuts(p, sizes, target.cores, is_proven),
         lambda p: arrange(p, legal),
         lambda p: sums_in_lanes(p, model, is_proven),
         lambda p: rows_together(p, sizes, is_proven),
         lambda p: chains_together(p, sizes, is_proven),
         lambda p: strips(p, target, sizes, is_proven),
-        lambda p: parallelize_outer(p, sizes, target.cores),
+        lambda p: parallelize_outer(p, model),
     )

@@ -22,7 +22,7 @@ from polyopt.isl import PwMultiAff, dim_type
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, Set
@@ -48,7 +48,7 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with every producer inlined that is cheaper to repeat than to store."""
     scop = plan.scop
     remarks: list[Remark] = []
-    reading = _Reading(scop, _sample_sizes(scop))
+    reading = Reading.of(scop)
     cost = {s.name: work(s.value) for s in scop.statements}
     for statement in reversed(scop.statements):
         if not is_candidate(scop, statement):
@@ -162,12 +162,17 @@ def is_candidate(scop: Scop, statement: Statement) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reading:
+class Reading:
     """Who reads which elements, seen through the arrays that are inlined already."""
 
     scop: Scop
     sizes: Mapping[str, int]
     inlined: set[str] = field(default_factory=set[str])
+
+    @staticmethod
+    def of(scop: Scop, inlined: Iterable[str] = ()) -> Reading:
+        """Of a program, at small sizes."""
+        return Reading(scop, _sample_sizes(scop), set(inlined))
 
     def hosts(self, array: str) -> dict[str, list[Map]]:
         """Per statement that stays: its distinct operands ``{ S[i] -> A[x] }`` of an array."""

@@ -13,7 +13,8 @@ from polyopt.auto.nests import checked
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.reassociate import accumulation
+from polyopt.transform.find import find_loop
+from polyopt.transform.reassociate import accumulation, sums_in
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in
 
@@ -47,6 +48,9 @@ def sums_in_lanes(
         statements = [plan.program.copies[c].statement for c in copies_in(path[-1])]
         names = sorted({s.name for s in statements if accumulation(s) is not None})
         try:
+            free = plan.reassociate(*names).vectorize(path[-1].name).program
+            along = sums_in(free, find_loop(free, path[-1].name))
+            names = sorted({free.copies[c].statement.name for c in along})
             changed = plan.reassociate(*names).vectorize(path[-1].name)
             checked(changed, path[-1].name)
         except PolyoptError:

@@ -132,9 +132,9 @@ def _sum_of(program: Program, name: str, target: Target, sizes: Mapping[str, int
     path, copy = program.places[name].loops, program.copies[name]
     statement = copy.statement
     dims = [dimension_of(program, name, loop) for loop in path]
-    if None in dims or len(set(dims)) != len(statement.iterators) or len(copies_in(path[-1])) != 1:
+    if not path or not statement.index or len(copies_in(path[-1])) != 1:
         return None
-    if not statement.index:
+    if None in dims or len(set(dims)) != len(statement.iterators):
         return None
     order = [d for d in dims if d is not None]
     results: list[int] = []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
+from polyopt.auto.again import FAR, is_cheap
 from polyopt.auto.cost import instances_of, trips
 from polyopt.auto.grouping import (
     Budget,
@@ -48,12 +49,10 @@ STRIPS = (128, 256)
 PER_THREAD = 4
 #: share of the second-level cache for all windows of a thread
 ROOM = 0.75
-#: operations of a lane that take as long as to store a byte and load it again: beyond L2, within
-FAR, NEAR = 12.0, 1.5
+#: operations of a lane that take as long as to store a byte and load it again, within L2
+NEAR = 1.5
 #: nothing is computed more often than this
 MOST_REPEATED = 3.0
-#: share of what storing costs for which a group computes what others compute too
-AGAIN = 0.9
 #: share of work that may be repeated before longer strips are tried
 SMALL = 0.1
 #: share of the gain that too few strips for the threads cost
@@ -240,7 +239,8 @@ def _grow(
         waiting = [
             p
             for p in producers_of(program, inside)
-            if p not in refused and (is_ready(program, p, inside) or _is_cheap(program, p, model))
+            if p not in refused
+            and (is_ready(program, p, inside) or is_cheap(program.scop, p, model))
         ]
         if not waiting:
             break
@@ -254,21 +254,6 @@ def _grow(
             strips = joined
     few = max(0.0, 1 - _strips_of(strips, model) / (PER_THREAD * model.target.cores))
     return replace(strips, gain=strips.gain * (1 - FEW * few))
-
-
-def _is_cheap(program: Program, array: str, model: Model) -> bool:
-    """Whether an array is worth computing once more for each group that reads it: from less than
-    it takes itself."""
-    scop = program.scop
-    statements = [s for s in scop.statements if s.array == array]
-    read = {a.array for s in statements for a in s.reads if a.array != array}
-    bytes_ = array_bytes(scop.array(array), model.sizes)
-    if (
-        bytes_ <= model.target.l2_bytes
-        or sum(array_bytes(scop.array(a), model.sizes) for a in read) > bytes_
-    ):
-        return False
-    return sum(work(s.value) for s in statements) <= AGAIN * FAR * scop.array(array).type.bytes
 
 
 def _join(

@@ -153,9 +153,18 @@ def _side_by_side(
 
 
 def _alone(plan: Plan, rows: PlanLoop, first: str) -> tuple[Plan, list[str]]:
-    """The plan with nothing but one row in a loop of rows, and what was private to a row."""
+    """The plan with nothing but one row in a loop of rows, and what was private to a row.
+
+    What other parts of a row use, too, becomes private to as many rows as are done together.
+    """
     private = [s.array for s in plan.program.stores if s.at == rows.name]
     if len(rows.body) > 1:
+        own = next(copies_in(child) for child in rows.body if first in copies_in(child))
+        beside = {*rows.copies} - {*own}
+        if any(_uses(plan, name, array) for name in beside for array in private):
+            plan = plan.split(rows.name, ROWS)
+            plan = plan.separate(path_to(plan.program, rows.name)[-2].name)
+            rows = find_loop(plan.program, rows.name)
         plan = widen_locals(plan, rows)
         at = next(k for k, child in enumerate(rows.body) if first in copies_in(child))
         for child in rows.body[at : at + 2]:

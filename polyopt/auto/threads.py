@@ -1,4 +1,7 @@
-"""Which loops threads share: the outermost that carry no dependence and have work for all."""
+"""Which loops threads share: the outermost that carry no dependence and have work for all.
+
+Where the order of sums is free, blocks of a loop whose iterations share nothing but sums.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,20 @@ from polyopt.analysis.count import count
 from polyopt.auto.contractions import step
 from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, refusal
+from polyopt.auto.partials import sums_in_blocks
 from polyopt.auto.work import LOAD, work
-from polyopt.errors import PolyoptError
+from polyopt.errors import ParallelCarriedError, PolyoptError
 from polyopt.ir.expr import loads
 from polyopt.isl import dim_type
-from polyopt.transform.find import path_to
+from polyopt.transform.find import find_loop, path_to
+from polyopt.transform.parallel import shared_sums
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Statement
     from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
@@ -36,24 +42,21 @@ LEAST_SHARE = 80_000.0
 VECTOR = 64
 
 
-def parallelize_outer(
-    plan: Plan, sizes: Mapping[str, int], cores: int
-) -> tuple[Plan, tuple[Remark, ...]]:
+def parallelize_outer(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with one parallel loop in every nest that has one."""
     remarks: list[Remark] = []
-    if cores < 2:
+    if model.target.cores < 2:
         return plan, (Remark("not considered", "parallelize", "all loops", "one core"),)
     for node in plan.program.tree:
         if isinstance(node, PlanLoop):
-            plan, said = _in_nest(plan, node, sizes, cores)
+            plan, said = _in_nest(plan, node, model)
             remarks += said
     return plan, tuple(remarks)
 
 
-def _in_nest(
-    plan: Plan, root: PlanLoop, sizes: Mapping[str, int], cores: int
-) -> tuple[Plan, list[Remark]]:
+def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remark]]:
     """Mark the first loop, from the outside in, that is independent and long enough."""
+    sizes, cores = model.sizes, model.target.cores
     remarks: list[Remark] = []
     fallback: tuple[float, Plan, Remark] | None = None
     level: Tree = (root,)
@@ -61,9 +64,12 @@ def _in_nest(
         loop = level[0]
         if len(level) > 1 or isinstance(loop, str):
             if fallback is None:
-                return _in_each(plan, level, remarks, sizes, cores)
+                return _in_each(plan, level, remarks, model)
             break
         level = loop.body
+        summed = sums_in_blocks(plan, loop, model) if fallback is None else None
+        if summed is not None:
+            return summed[0], [*remarks, summed[1]]
         if loop.mark:
             break
         share = _share(plan.program, loop, sizes)
@@ -73,7 +79,7 @@ def _in_nest(
             remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
             break
         try:
-            marked = checked(plan.parallelize(loop.name), loop.name)
+            marked = _independent(plan, loop)
         except PolyoptError as error:
             remarks.append(refusal("parallelize", loop.name, error))
             continue
@@ -86,6 +92,13 @@ def _in_nest(
         remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
         if fallback is None or numbers["iterations"] > fallback[0]:
             fallback = (numbers["iterations"], marked, remarks[-1])
+    return _least_bad(plan, fallback, remarks)
+
+
+def _least_bad(
+    plan: Plan, fallback: tuple[float, Plan, Remark] | None, remarks: list[Remark]
+) -> tuple[Plan, list[Remark]]:
+    """The plan with the longest loop that is independent but short, if there is one."""
     if fallback is None:
         return plan, remarks
     _, marked, refused = fallback
@@ -94,13 +107,23 @@ def _in_nest(
     return marked, [done if remark is refused else remark for remark in remarks]
 
 
+def _independent(plan: Plan, loop: PlanLoop) -> Plan:
+    """The plan with a loop for threads. Raises the refusal, also where they would share sums."""
+    marked = checked(plan.parallelize(loop.name), loop.name)
+    shared = shared_sums(marked.program, find_loop(marked.program, loop.name))
+    if shared:
+        message = f"each iteration of {loop.name} would have its own sums: {', '.join(shared)}"
+        raise ParallelCarriedError(message)
+    return marked
+
+
 def _in_each(
-    plan: Plan, nests: Tree, remarks: list[Remark], sizes: Mapping[str, int], cores: int
+    plan: Plan, nests: Tree, remarks: list[Remark], model: Model
 ) -> tuple[Plan, list[Remark]]:
     """No loop around them is independent: each nest gets a parallel loop of its own."""
     for node in nests:
         if isinstance(node, PlanLoop):
-            plan, said = _in_nest(plan, node, sizes, cores)
+            plan, said = _in_nest(plan, node, model)
             remarks = [*remarks, *said]
     return plan, remarks
 

@@ -2,16 +2,20 @@
 
 A program that sweeps over the same arrays again and again moves them through the caches once
 per sweep. Where isl's scheduler finds one band of permutable loops, time first and the grid's
-loops skewed against it, blocks of that band run several steps each; blocks on a diagonal of
-time and the first grid loop do not depend on each other and are shared by threads.
+loops skewed against it, blocks of that band run several steps each.
 
-    for wavefront:
-      for block of steps:       shared by threads
-        for step:
+Where time and the first grid loop have faces that lean both ways, the blocks are diamonds: those of
+a row start together, and threads share them. Elsewhere they are parallelograms; those on a
+diagonal of time and the first grid loop do not depend on each other and are shared.
+
+    for row of diamonds:        for wavefront:
+      for diamond:  shared        for block of steps:  shared
+        for step:                   for step:
           for row: for column:  a vector loop for each statement
 
 (M. Wolf and M. Lam, "A data locality optimizing algorithm", 1991; U. Bondhugula et al., "A
-practical automatic polyhedral parallelizer and locality optimizer", 2008.)
+practical automatic polyhedral parallelizer and locality optimizer", 2008; V. Bandishti, I.
+Pananilath and U. Bondhugula, "Tiling stencil computations to maximize parallelism", 2012.)
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from polyopt.transform.reschedule import bands
 from polyopt.transform.tree import PlanLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
@@ -39,6 +43,10 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
 
+#: rows of a diamond at its widest to try, most first
+WIDTHS = (64, 48, 32, 24, 20, 16)
+#: diamonds of a row per thread that are enough, and rows of the grid's other loops
+EACH, ROWS = 2, (16, 8)
 #: steps of a block to try, most first, and the fewest that pay
 STEPS, FEWEST = (16, 8), (4,)
 #: columns of a block, 0 for whole rows, and the least numbers of rows
@@ -46,6 +54,8 @@ COLUMNS = (0, 512, 128)
 LEAST_ROWS = (16, 8)
 #: steps and cells of a block of a line
 LINE = (32, 2048)
+#: the share of the second cache that a parallelogram may fill
+SHARE = 3 / 4
 
 
 @dataclass(frozen=True)
@@ -62,27 +72,35 @@ def time_tiles(
     plan: Plan, target: Target, sizes: Mapping[str, int]
 ) -> tuple[Plan, tuple[Remark, ...]] | None:
     """The plan in blocks of several steps; ``None`` where the program does not sweep."""
-    scop = plan.scop
-    if not _sweeps(scop):
+    if not _sweeps(plan.scop):
         return None
     try:
         found = _stencil(plan, sizes)
-        if found is None:
-            return None
-        blocks, footprint = _blocks(scop, found, target, sizes)
-        if not blocks:
-            reason = "blocks of several steps would leave the cache"
-            return plan, (Remark("refused", "reschedule", "all loops", reason),)
-        done = _tiled(plan, found, blocks)
-        done.prove()
     except PolyoptError as error:
         return plan, (refusal("reschedule", "all loops", error),)
-    reason = "each block of the grid takes several steps while it is in the cache"
-    numbers = {"bytes of a block": float(footprint)}
-    each = zip(found.loops, blocks, strict=True)
-    numbers |= {loop.iterator: float(size) for loop, size in each if size}
-    name = found.loops[0].name
-    return done, (Remark("applied", "reschedule", name, reason, numbers=numbers),)
+    if found is None:
+        return None
+    remarks: list[Remark] = []
+    for move, shape in _SHAPES.items():
+        if move == "diamond" and len(found.loops) == 2:
+            continue  # a line has many blocks on a diagonal
+        blocks, footprint = shape.sizes(plan.scop, found, target, sizes)
+        if not blocks:
+            reason = "blocks of several steps would leave the cache"
+            remarks.append(Remark("refused", move, "all loops", reason))
+            continue
+        try:
+            done = _apart(_upright(shape.cut(plan, found, blocks), found, blocks), found)
+            done.prove()
+        except PolyoptError as error:
+            remarks.append(refusal(move, found.loops[0].name, error))
+            continue
+        numbers = {"bytes of a block": footprint}
+        each = zip(found.loops, blocks, strict=True)
+        numbers |= {loop.iterator: float(size) for loop, size in each if size}
+        name = found.loops[0].name
+        return done, (*remarks, Remark("applied", move, name, shape.reason, numbers=numbers))
+    return plan, tuple(remarks)
 
 
 def _sweeps(scop: Scop) -> bool:
@@ -143,22 +161,68 @@ def _length(program: Program, name: str, position: int, sizes: Mapping[str, int]
     return float(count(line.project_out(dim_type.set, 0, position), sizes))
 
 
-def _blocks(
+def _bytes_each(scop: Scop, found: _Stencil, sizes: Mapping[str, int]) -> float:
+    """Bytes of all arrays per point of the grid."""
+    points = max(prod(found.lengths[1:]), 1)
+    grids = [a for a in scop.arrays if a.rank == len(found.loops) - 1]
+    return sum(array_bytes(array, sizes) for array in grids) / points
+
+
+def _diamond_sizes(
+    scop: Scop, found: _Stencil, target: Target, sizes: Mapping[str, int]
+) -> tuple[tuple[int, ...], float]:
+    """Sizes per loop, 0 for none, and the bytes that a step touches where the diamond is widest.
+
+    What a step leaves in the cache is what the next one needs; as a diamond's steps are half as
+    wide on the whole, the widest may fill it. Long rows come first, then wide diamonds: a sweep
+    over one moves each byte once, whatever its width.
+    """
+    room, each = target.l2_bytes, _bytes_each(scop, found, sizes)
+    enough = EACH * target.cores
+    for columns in COLUMNS:
+        for rows in ROWS:
+            for width in WIDTHS:
+                inner = (*[rows] * (len(found.loops) - 3), columns)
+                points = width * prod(
+                    min(length, size or length)
+                    for size, length in zip(inner, found.lengths[2:], strict=True)
+                )
+                many = found.lengths[1] >= width * enough or width == WIDTHS[-1]
+                if points * each <= room and many and _steps(found, width) <= found.lengths[0]:
+                    return (0, width, *inner), points * each
+    return (), 0.0
+
+
+def _steps(found: _Stencil, width: int) -> float:
+    """The steps that a diamond takes: its faces lean one way and the other alike."""
+    return width / max(2 * found.slopes[1], 1)
+
+
+def _in_diamonds(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
+    time, first, *others = found.loops
+    plan = replace(plan, checked=False).reschedule(fusion="smart")
+    plan = plan.diamond(time.name, first.name, blocks[1]).parallelize(f"{first.name}_tile")
+    inner = {loop: size for loop, size in zip(others, blocks[2:], strict=True) if size}
+    if not inner:
+        return plan
+    space = _copies(found)[-1]
+    plan = plan.tile(space, **{loop.iterator: size for loop, size in inner.items()})
+    points = [loop.name for loop in found.loops if loop not in inner]
+    return plan.reorder(*(f"{loop.name}_tile" for loop in inner), *points)
+
+
+def _parallelogram_sizes(
     scop: Scop, found: _Stencil, target: Target, sizes: Mapping[str, int]
 ) -> tuple[tuple[int, ...], float]:
     """Sizes per loop, 0 for none, of the longest blocks that fit, and the bytes that they touch."""
-    elements = max(prod(found.lengths[1:]), 1)
-    bytes_each = (
-        sum(array_bytes(a, sizes) for a in scop.arrays if a.rank == len(found.loops) - 1) / elements
-    )
-    room = target.l2_bytes * 3 / 4
+    room, each = target.l2_bytes * SHARE, _bytes_each(scop, found, sizes)
     for steps, *rows in _candidates(found):
         touched = [
             min(length, (size or length) + slope * steps)
             for size, slope, length in zip(rows, found.slopes[1:], found.lengths[1:], strict=True)
         ]
-        if steps <= found.lengths[0] and prod(touched) * bytes_each <= room:
-            return (steps, *rows), prod(touched) * bytes_each
+        if steps <= found.lengths[0] and prod(touched) * each <= room:
+            return (steps, *rows), prod(touched) * each
     return (), 0.0
 
 
@@ -179,17 +243,56 @@ def _candidates(found: _Stencil) -> Iterator[tuple[int, ...]]:
                     yield (steps, *rows, columns)
 
 
-def _tiled(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
+def _in_parallelograms(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
     time, first, *_ = found.loops
-    last = found.loops[-1]
-    copies = [child for child in last.body if isinstance(child, str)]
-    space = plan.program.copies[copies[-1]].statement.array
     plan = replace(plan, checked=False).reschedule(fusion="smart")
     sizes = {loop.iterator: size for loop, size in zip(found.loops, blocks, strict=True) if size}
+    space = plan.program.copies[_copies(found)[-1]].statement.array
     plan = plan.tile(space, **sizes)
     outer, inner = f"{time.name}_tile", f"{first.name}_tile"
-    plan = plan.skew(inner, by=outer).interchange(outer, inner).parallelize(outer)
-    for name in copies[1:]:
+    return plan.skew(inner, by=outer).interchange(outer, inner).parallelize(outer)
+
+
+def _upright(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
+    """Loops that no block cuts start where the grid does in every step, not ever further on."""
+    for loop, slope, size in zip(found.loops[2:], found.slopes[2:], blocks[2:], strict=True):
+        if slope and not size:
+            plan = plan.skew(loop.name, by=found.loops[0].name, factor=-slope)
+    return plan
+
+
+def _copies(found: _Stencil) -> list[str]:
+    """The statements of the innermost loop."""
+    return [child for child in found.loops[-1].body if isinstance(child, str)]
+
+
+def _apart(plan: Plan, found: _Stencil) -> Plan:
+    """A vector loop of its own for each statement."""
+    for name in _copies(found)[1:]:
         shared = plan.program.places[name].loops[-1].name
         plan = plan.distribute(shared, at=name)
     return plan
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How blocks of one shape are sized and cut, and what is good about them."""
+
+    sizes: Callable[[Scop, _Stencil, Target, Mapping[str, int]], tuple[tuple[int, ...], float]]
+    cut: Callable[[Plan, _Stencil, tuple[int, ...]], Plan]
+    reason: str
+
+
+#: by the move that makes them, the better ones first
+_SHAPES = {
+    "diamond": _Shape(
+        _diamond_sizes,
+        _in_diamonds,
+        "each diamond takes several steps while it is in the cache; those of a row start at once",
+    ),
+    "tile": _Shape(
+        _parallelogram_sizes,
+        _in_parallelograms,
+        "each block of the grid takes several steps while it is in the cache",
+    ),
+}

@@ -88,6 +88,8 @@ def _share_of_suite(lines: Iterable[Line]) -> Iterator[str]:
 _FREED = """\
 Ours keeps the order of floating sums, as the compilers do. *Any order* is the automatic plan that
 need not (`--reassociate`), and the time of the fastest compiler, which keeps the order, over it.
+Kernels without such sums, or with better plans for them, are left out. As many threads as there are
+give one result: parts of sums are added in a fixed order.
 """
 
 

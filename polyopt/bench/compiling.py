@@ -114,7 +114,7 @@ def plan_time(name: str, scop: Scop, sizes: Mapping[str, int]) -> Planned:
 
 def proof_seconds(plan: Plan) -> float:
     """What the proof of a plan takes, of the plan made again so that nothing is shown already."""
-    again = replace(Plan(replace(plan.scop)), checked=False)
+    again = replace(Plan(replace(plan.source)), checked=False)
     for move in plan.moves:
         again = again.replay(move.name, move.args, dict(move.options))
     start = time.perf_counter()

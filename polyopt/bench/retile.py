@@ -17,7 +17,7 @@ def retiled(plan: Plan, changes: Mapping[int, Mapping[str, int]]) -> Plan | None
 
     ``None`` where its moves do not fit these sizes.
     """
-    result = replace(Plan(plan.scop), checked=False)
+    result = replace(Plan(plan.source), checked=False)
     try:
         for k, move in enumerate(plan.moves):
             options = dict(changes.get(k, dict(move.options)))

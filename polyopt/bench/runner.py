@@ -13,7 +13,7 @@ from polyopt.bench.measure import Sample, Subject, alternate
 from polyopt.bench.peers import check_peers, offers
 from polyopt.bench.peers.call import Request
 from polyopt.bench.variants import OURS, UNFUSED, compile_fresh, variants_of
-from polyopt.bench.work import work_of
+from polyopt.bench.work import least_work
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def bench(
             for said in offer.notes:
                 note(said)
         forms += [_theirs(c, min(threads), expected) for c in offer.calls]
-    work = work_of(what.scop, what.sizes)
+    work = least_work((what.scop, *(v.plan.scop for v in variants)), what.sizes)
     for count in threads:
         asked = [f for f in forms if f.threads is None or count in f.threads]
         subjects = {f.name: f.subject(count) for f in asked}
@@ -218,7 +218,7 @@ def agreement(
     Compared with the NumPy reference of a library kernel, else with the unfused form.
     """
     if library is None:
-        expected = compute(Plan(plan.scop).compile(), inputs, sizes)
+        expected = compute(Plan(plan.source).compile(), inputs, sizes)
         return "the unfused form", agrees(plan, kernel, inputs, sizes, expected)
     expected = library.reference(**{**inputs, **sizes})
     return "the NumPy reference", agrees(plan, kernel, inputs, sizes, expected)

@@ -53,7 +53,7 @@ def variants_of(
     """The automatic plan for ``sizes``, the unfused form, and the recipe if any.
 
     ``fusions`` adds the plans in isl's order, by heuristic; ``reassociate`` that with sums in any
-    order.
+    order, where it is another one.
     """
     makers: dict[str, Callable[[Scop], Plan]] = {
         OURS: lambda s: auto(s, sizes=sizes),
@@ -65,7 +65,12 @@ def variants_of(
         makers[REASSOCIATED] = partial(auto, sizes=sizes, reassociate=True)
     for fusion, variant in FUSED.items() if fusions else ():
         makers[variant] = partial(auto, sizes=sizes, fusion=fusion)
-    return [make_variant(variant, scop, maker) for variant, maker in makers.items()]
+    made = [make_variant(variant, scop, maker) for variant, maker in makers.items()]
+    return [v for v in made if v.name != REASSOCIATED or _frees_sums(v.plan)]
+
+
+def _frees_sums(plan: Plan) -> bool:
+    return any(move.name == "reassociate" for move in plan.moves)
 
 
 def unfused(scop: Scop) -> Plan:

@@ -11,7 +11,7 @@ from polyopt.ir.expr import Affine, Binary, Call, Expr, Inside, Load, Select, Un
 from polyopt.isl import dim_type, sets_of, tuple_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Set, UnionSet
@@ -36,6 +36,12 @@ def work_of(scop: Scop, sizes: Mapping[str, int]) -> Work:
     deps = dependences(scop)
     done = sum(operations(scop, s, sizes) for s in scop.statements)
     return Work(_bytes(scop, deps.live_in.range(), sizes), _written(scop, sizes), done)
+
+
+def least_work(scops: Iterable[Scop], sizes: Mapping[str, int]) -> Work:
+    """The least work of programs that compute the same: sums in two passes have fewer terms."""
+    found = [work_of(scop, sizes) for scop in dict.fromkeys(scops)]
+    return min(found, key=lambda work: work.operations)
 
 
 def _written(scop: Scop, sizes: Mapping[str, int]) -> int:

@@ -40,9 +40,12 @@ class Blocked:
         return {block.core: block for block in self.blocks.values()}
 
 
-def with_blocks(program: Program) -> Blocked:
-    """The program as code is made of it: blocks where loops are marked and allow them."""
-    result = Blocked(program, program, {}, {})
+def with_blocks(program: Program, assignments: Mapping[str, Hosted]) -> Blocked:
+    """The program as code is made of it: blocks where loops are marked and allow them.
+
+    ``assignments`` are of copies that compute something else than their statements.
+    """
+    result = Blocked(program, program, {}, assignments)
     for loop in loops_of(program.tree):
         if loop.mark == "registers":
             nest = nest_of(program, loop)

@@ -188,8 +188,9 @@ def body_lines(block: Block, depth: int) -> list[str]:
 def _print_block(block: Block, depth: int, lines: list[str]) -> None:
     pad = _INDENT * depth
     lines += [f"{pad}{_declaration(b)}" for b in block.buffers]
-    if len(block.body) == 1 and isinstance(block.body[0], Block) and not block.buffers:
-        _print_block(block.body[0], depth, lines)  # the braces around are enough
+    only = block.body[0] if len(block.body) == 1 else None
+    if isinstance(only, Block) and not block.buffers and not only.ordered:
+        _print_block(only, depth, lines)  # the braces around are enough
         return
     for node in block.body:
         _print(node, depth, lines)
@@ -206,13 +207,7 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
         case Raw():
             lines += [pad + line for line in node.lines]
         case Block():
-            if node.buffers or node.scoped:
-                lines.append(f"{pad}{{")
-                _print_block(node, depth + 1, lines)
-                lines.append(f"{pad}}}")
-            else:
-                for child in node.body:
-                    _print(child, depth, lines)
+            _print_inner(node, depth, lines)
         case If():
             lines.append(f"{pad}if ({node.condition}) {{")
             _print_block(node.then, depth + 1, lines)
@@ -226,14 +221,28 @@ def _print(node: Node, depth: int, lines: list[str]) -> None:
             lines += _listed(f"{pad}{node.name}(", node.arguments, ");", depth)
 
 
+def _print_inner(block: Block, depth: int, lines: list[str]) -> None:
+    """A block among other statements."""
+    if not (block.buffers or block.scoped or block.ordered):
+        for child in block.body:
+            _print(child, depth, lines)
+        return
+    pad = _INDENT * depth
+    if block.ordered:
+        lines.append("#pragma omp ordered")
+    lines.append(f"{pad}{{")
+    _print_block(block, depth + 1, lines)
+    lines.append(f"{pad}}}")
+
+
 def _print_for(node: For, depth: int, lines: list[str]) -> None:
     pad = _INDENT * depth
     if node.comment:
         lines.append(f"{pad}/* {node.comment} */")
     if node.mark == "parallel":
         # no variable for the share: it could hide one of the program's
-        share = f"1 + ({node.trips}) / (8 * threads)"
-        lines.append(f"#pragma omp parallel for num_threads(threads) schedule(dynamic, {share})")
+        share = "1) ordered" if node.ordered else f"1 + ({node.trips}) / (8 * threads))"
+        lines.append(f"#pragma omp parallel for num_threads(threads) schedule(dynamic, {share}")
         _print_loop(node, depth, lines)
         return
     if node.mark == "vector":

@@ -30,6 +30,7 @@ from polyopt.codegen.loops import (
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import c_name, c_names, fresh, names_in, operand
 from polyopt.codegen.outline import outline
+from polyopt.codegen.partials import ORDERED, is_ordered, with_partials
 from polyopt.codegen.permutes import is_short
 from polyopt.codegen.program import c_affine, c_extent, c_prototype, signature_of
 from polyopt.codegen.rowpads import with_padded_rows
@@ -74,7 +75,8 @@ def generate(program: Program, name: str, spelling: Spelling | None = None) -> F
     With a ``spelling`` it is for code that stands among other code, and uses its names.
     """
     leaves: dict[str, Leaf] = {}
-    blocked = with_blocks(program)
+    apart = with_partials(program)
+    program, blocked = apart.program, with_blocks(apart.program, apart.joins)
     run = blocked.program
     try:
         tree = isl_tree(blocked, materialize(run, planned=program), leaves)
@@ -236,6 +238,8 @@ class _Generator:
         block = self.blocks.get(loop.name)
         if block is not None:
             inner = in_registers(block, self.buffer_names[block.buffer], inner)
+        if loop.mark == ORDERED:
+            inner = Block((inner,), ordered=True)
         return self._scoped(inner, marks)
 
     def _sequence(
@@ -306,7 +310,7 @@ class _Generator:
             replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, heap=False))),
             mark, -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
             _trips(node, start, inner) if mark == "parallel" else "",
-            self._buffers_at(loop.name, heap=True),
+            self._buffers_at(loop.name, heap=True), ordered=mark == "parallel" and is_ordered(loop),
         )  # fmt: skip
         made, sums = in_lanes(plain, self.program, loop, self.buffer_names, self._taken(inner))
         self.block_locals |= sums
@@ -350,9 +354,9 @@ class _Generator:
         leaf = self.leaves.get(node.get_annotation().get_name())
         if leaf is None:
             return Block(())
-        if leaf.block is not None:
-            buffer = self.buffer_names[leaf.block.buffer]
-            return block_body(leaf.block, buffer, leaf.rows, self._named, names)
+        if (block := leaf.block) is not None:
+            buffer = self.buffer_names[block.buffer]
+            return block_body(block, buffer, leaf.rows, self._named, names)
         if isinstance(leaf.assignment.value, IrBlock):
             return self._block_lines(leaf.assignment.value, leaf, names)
         return self._assign(leaf, names)

@@ -100,7 +100,8 @@ def _guarded(
     depth = 1 + bool(tests) + bool(names)
     body = [_with_team(line, team) for line in body_lines(function.body, depth)]
     if place.threads == 1:
-        body = [line for line in body if not line.startswith("#pragma omp parallel")]
+        threaded = ("#pragma omp parallel", "#pragma omp ordered")
+        body = [line for line in body if not line.startswith(threaded)]
     if not tests and not names:
         return body, []
     pad, inner = _INDENT, _INDENT * 2

@@ -128,6 +128,8 @@ class For:
     comment: str = ""
     #: (operation, local) of sums that each lane of a vector loop has its own of
     sums: tuple[tuple[str, str], ...] = ()
+    #: whether threads run part of the body in the order of the iterations
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,8 @@ class Block:
     buffers: tuple[Buffer, ...] = ()
     #: whether it declares locals, and so needs braces among other statements
     scoped: bool = False
+    #: whether threads run it in the order of the iterations that they share
+    ordered: bool = False
 
 
 @dataclass(frozen=True)

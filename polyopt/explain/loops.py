@@ -9,7 +9,7 @@ from polyopt.auto.cost import trips
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget
 from polyopt.transform.find import path_to
-from polyopt.transform.parallel import check_loop
+from polyopt.transform.parallel import check_loop, shared_sums
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, replace_loop
 
@@ -55,6 +55,9 @@ class LoopExplainer:
             "unroll": "unrolling keeps the order",
             "registers": "what its iterations add up stays in registers from the first to the last",
         }[loop.mark]
+        shared = ", ".join(sorted(shared_sums(self.plan.program, loop)))
+        if shared:
+            usual = f"its iterations share sums alone, and each has its own of {shared}"
         if loop.width:
             numbers = {**numbers, "width": float(loop.width)}
         return Remark("applied", move, loop.name, self._given("applied", move, loop) or usual,
@@ -103,7 +106,9 @@ class LoopExplainer:
             if (copy := self.plan.program.copies[name]).statement.reduction
         ]
         if sums and error.witnesses and error.witnesses[0].source[0] == error.witnesses[0].sink[0]:
-            return "it is a reduction: another order would round differently"
+            told = "it is a reduction: another order would round differently"
+            hint = error.diagnostic.hint
+            return f"{told}; {hint}" if "reassociate(" in hint else told
         return error.diagnostic.hint
 
     def _given(self, kind: str, move: str, loop: PlanLoop) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import rolled
 from polyopt.auto.formula import block_size
-from polyopt.auto.grouping import is_ready, next_root, producers_of
+from polyopt.auto.grouping import Model, is_ready, next_root, producers_of
 from polyopt.auto.nests import arrange
 from polyopt.auto.rows import moves_with
 from polyopt.auto.spaces import join_spaces
@@ -175,7 +175,8 @@ def lay_out(scop: Scop, layout: Layout, sizes: Mapping[str, int], machine: Targe
         done.add(root)
         plan = _Group(root, layout, elsewhere).grown(plan)
     plan, _ = arrange(plan, _accept)
-    plan, _ = parallelize_outer(plan, sizes, max(2, machine.cores))
+    threads = replace(machine, cores=max(2, machine.cores))
+    plan, _ = parallelize_outer(plan, Model(threads, sizes))
     return Laid(replace(plan, checked=True), elsewhere)
 
 

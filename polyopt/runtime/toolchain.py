@@ -26,7 +26,9 @@ _BASE = ("-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp
 #: Compilers would keep what one iteration loads for the next before they look for vectors, and then
 #: find none: the more arrays are known to be apart, the more often. By its value ranges gcc (12.2)
 #: takes zero for what a vector loop loads where a condition that the loop does not change is false.
-GCC_FLAGS = ("-fno-tree-pre", "-fno-tree-vrp")
+#: It takes triangles apart, a first row without elements by itself, and finds no vectors for sums
+#: along the others.
+GCC_FLAGS = ("-fno-tree-pre", "-fno-tree-vrp", "-fno-split-loops")
 CLANG_FLAGS = ("-mllvm", "-enable-load-pre=false")
 _EXCERPT_LINES = 20
 _OPENMP_PROBE = """\

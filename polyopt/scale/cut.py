@@ -17,6 +17,7 @@ from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, Use
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget, dim_type, params_of
 from polyopt.runtime.kernel import Kernel
+from polyopt.transform.moves import SOURCE_MOVES
 from polyopt.transform.plan import Plan
 from polyopt.transform.prove_section import prove_section
 from polyopt.transform.section import Section, cuttable, section
@@ -34,7 +35,7 @@ _BUDGET = 100_000_000
 #: and for their plan
 _PLAN_BUDGET = 400_000_000
 #: moves that sweep over steps in time
-_IN_TIME = frozenset({"reschedule", "skew"})
+_IN_TIME = frozenset({"reschedule", "skew", "diamond"})
 
 
 @dataclass(frozen=True)
@@ -285,6 +286,8 @@ def _planned(found: Section, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[st
             )
         with budget(_PLAN_BUDGET, what):
             for move in plan.moves:
+                if move.name in SOURCE_MOVES:
+                    continue  # the section is one of the program with arrays added
                 result = result.replay(move.name, move.args, dict(move.options))
             result = replace(result, checked=True)
             result.prove()

@@ -90,6 +90,23 @@ def loop_of_space(program: Program, space: str, iterator: str) -> PlanLoop:
     return find_loop(program, f"{space}.{iterator}")
 
 
+def fusion_loop(program: Program, into: str, at: str | None, storage: str) -> str:
+    """Where to fuse into a space: at the innermost block loop; a sliding window moves along the
+    loop after it, and a register lives in the innermost loop."""
+    if at is not None:
+        return find_loop(program, at).name
+    around = [loop.name for loop in loops_around(program, into)]
+    if not around:
+        return find_loop(program, into).name
+    blocks = [name for name in around if "_tile" in name.rpartition(".")[2]]
+    if storage == "register":
+        return around[-1]
+    after = around[around.index(blocks[-1]) + 1 :] if blocks else around
+    if storage == "sliding" and after:
+        return after[0]
+    return blocks[-1] if blocks else around[0]
+
+
 def path_to(program: Program, loop: str) -> tuple[PlanLoop, ...]:
     """The loops from the root down to a loop, including it."""
     for place in program.places.values():

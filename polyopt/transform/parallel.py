@@ -2,13 +2,13 @@
 
 *Requires* for ``parallel``: no two iterations of the loop touch one cell, one of them writing.
 For ``vector`` of width w: no two iterations less than w apart do. A scratch inside the loop is
-private: its cells carry the loop's value. What a sum does with its own element is left out in
-a vector loop, where the sum's order is free (``reassociate.py``), and the obligation says so.
+private: its cells carry the loop's value. What sums do with their own elements is left out where
+their order is free (``reassociate.py``), and the obligation says so.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import ParallelCarriedError, VectorCarriedError, Witness
@@ -21,12 +21,12 @@ from polyopt.isl import (
     instance_of,
     tuple_name,
 )
-from polyopt.transform.reassociate import is_free, sums_in
+from polyopt.transform.reassociate import accumulation, is_free, sums_in
 from polyopt.transform.touch import shown_of
 from polyopt.transform.tree import copies_in, loops_of, places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.transform.program import Program, Touch
     from polyopt.transform.tree import PlanLoop
@@ -48,12 +48,41 @@ def check_marks(program: Program) -> tuple[Obligation, ...]:
             continue
         check_loop(program, loop)
         what = "carries no dependence" if loop.mark == "parallel" else "has no dependence as short"
-        result.append(Obligation(loop.mark, f"{loop.name} {what}"))
-        names = sorted({program.copies[c].statement.name for c in sums_in(program, loop)})
+        names = _reordered(program, loop)
+        but = f", but for sums: {', '.join(names)}" if names else ""
+        result.append(Obligation(loop.mark, f"{loop.name} {what}{but}"))
         if names:
             detail = f"{loop.name}: equal up to the order of the operations of {', '.join(names)}"
+            if loop.mark == "parallel":
+                detail += "; partial sums are added in the order of its iterations"
             result.append(Obligation("reassociated", detail))
     return tuple(result)
+
+
+def _reordered(program: Program, loop: PlanLoop) -> list[str]:
+    """The statements whose operations a marked loop does in another order."""
+    copies: Iterable[str] = sums_in(program, loop)
+    if loop.mark == "parallel":
+        copies = (name for names in shared_sums(program, loop).values() for name in names)
+    return sorted({program.copies[name].statement.name for name in copies})
+
+
+def shared_sums(program: Program, loop: PlanLoop) -> dict[str, list[str]]:
+    """The arrays whose elements several iterations of a parallel loop add to, with the copies
+    that do; all of it is up to the order of the operations."""
+    sums = sums_in(program, loop)
+    if loop.mark != "parallel" or not sums:
+        return {}
+    depth = _depth(program, loop)
+    copies: dict[str, list[str]] = {}
+    for name in sums:
+        copies.setdefault(program.copies[name].statement.array, []).append(name)
+    shared: dict[str, list[str]] = {}
+    for array, names in copies.items():
+        writes, reads = program.touches_in({*names})
+        if _Clashes(program, loop, depth, {}).first(writes, (*writes, *reads)):
+            shared[array] = names
+    return shared
 
 
 def check_loop(program: Program, loop: PlanLoop) -> None:
@@ -70,7 +99,7 @@ def check_loop(program: Program, loop: PlanLoop) -> None:
         if clashes.first(writes, (*writes, *together)):
             found = clashes.first(writes, (*writes, *reads))
             if found:
-                raise _refusal(loop, *found)
+                raise _refusal(program, loop, *found)
         shown[key] = (*writes, *together)
 
 
@@ -92,7 +121,8 @@ class _Clashes:
             on_cell.setdefault(tuple_name(touch.cells, dim_type.out), []).append(touch)
         for write in writes:
             for touch in on_cell[tuple_name(write.cells, dim_type.out)]:
-                if is_free(self.program, self.sums, write, touch):
+                one_sum = touch.host == write.host or self.loop.mark == "parallel"
+                if one_sum and is_free(self.program, self.sums, write, touch):
                     continue
                 clash = _clash(write, touch, self.depth, self.loop)
                 if clash is not None:
@@ -151,7 +181,7 @@ def _within(space: Space, depth: int, width: int) -> Map:
     return close.unwrap()
 
 
-def _refusal(loop: PlanLoop, write: Touch, other: Touch, clash: Map) -> Exception:
+def _refusal(program: Program, loop: PlanLoop, write: Touch, other: Touch, clash: Map) -> Exception:
     source, sink = (t.to_source.range_factor_domain() for t in (write, other))
     pairs = clash.apply_domain(source).apply_range(sink)
     split = pairs.dim(dim_type.in_)
@@ -164,10 +194,29 @@ def _refusal(loop: PlanLoop, write: Touch, other: Touch, clash: Map) -> Exceptio
         one, two = (names[0], numbers[:split]), (names[1], numbers[split:])
         witnesses = (Witness(kind, one, two, found[2]),)
     array = write.access.array
+    free = _permission(program, loop)
     if loop.mark == "parallel":
         message = f"{loop.name} cannot run in parallel: its iterations share elements of {array}"
         hint = "mark a loop that carries no dependence, or store the array inside this loop"
+        hint = free or hint
         return ParallelCarriedError(message, witnesses=witnesses, span=other.access.span, hint=hint)
     message = f"{loop.name} cannot be a vector loop: iterations closer than its width share {array}"
     hint = "use a width of at most the dependence's distance, or vectorise another loop"
+    hint = free or hint
     return VectorCarriedError(message, witnesses=witnesses, span=other.access.span, hint=hint)
+
+
+def _permission(program: Program, loop: PlanLoop) -> str:
+    """What to allow where a loop could have its mark if the order of sums were free."""
+    statements = [program.copies[name].statement for name in loop.copies]
+    sums = dict.fromkeys(s.name for s in statements if accumulation(s) is not None)
+    more = [name for name in sums if name not in program.reassociated]
+    if not more:
+        return ""
+    freed = replace(program, reassociated=program.reassociated | {*more})
+    try:
+        check_loop(freed, loop)
+    except (ParallelCarriedError, VectorCarriedError):
+        return ""
+    told = ", ".join(map(repr, more))
+    return f"if its sums may be added up in any order, write reassociate({told}) first"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +25,8 @@ from polyopt.ir.scop import Scop
 from polyopt.isl import budget
 from polyopt.transform import cut as _cut
 from polyopt.transform import defer as _defer
+from polyopt.transform import diamond as _diamond
+from polyopt.transform import duplicate as _duplicate
 from polyopt.transform import fuse as _fuse
 from polyopt.transform import inline as _inline
 from polyopt.transform import interchange as _interchange
@@ -37,12 +39,15 @@ from polyopt.transform import skew as _skew
 from polyopt.transform import split as _split
 from polyopt.transform import store as _store
 from polyopt.transform import tile as _tile
-from polyopt.transform.find import find_loop, loops_around
+from polyopt.transform import two_pass as _two_pass
+from polyopt.transform.find import find_loop, fusion_loop, loops_around
 from polyopt.transform.hints import merge_hint, suggestion
 from polyopt.transform.initial import initial_program, source_program
+from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.questions import Questions
 from polyopt.transform.show import show_plan, show_script
+from polyopt.transform.source import source_shown
 from polyopt.transform.whole import write_whole
 
 if TYPE_CHECKING:
@@ -53,26 +58,13 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 
-@dataclass(frozen=True)
-class Move:
-    """One call on a plan, as it can be made again."""
-
-    name: str
-    args: tuple[Any, ...] = ()
-    options: tuple[tuple[str, Any], ...] = ()
-
-    def __str__(self) -> str:
-        """``.tile('out', y=64)``."""
-        parts = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.options]
-        return f".{self.name}({', '.join(parts)})"
-
-
 @dataclass(frozen=True, eq=False)
 class Plan(Questions):
     """How a Scop is to run: loops, fusion, storage, marks.
 
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
-    ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it.
+    ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it. ``source``
+    is the Scop it was made for, and ``scop`` the same but for sums in passes (``two_pass``).
 
     Making one raises ``OutOfBoundsError`` or ``UninitializedError`` for a program that leaves
     its arrays or reads what nothing wrote, and ``NotDecidedError`` on a spent budget.
@@ -86,6 +78,7 @@ class Plan(Questions):
     #: remarks of whoever chose the moves, for ``explain``
     remarks: tuple[Any, ...] = ()
     checked: bool = True
+    source: Scop = field(default=None, repr=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.scop), Scop):
@@ -93,6 +86,8 @@ class Plan(Questions):
             has_one = isinstance(getattr(self.scop, "scop", None), Scop)
             hint = "it has one: its .scop" if has_one else 'po.parse_c("file.c") gives one'
             raise InvalidOptionError(message, hint=hint)
+        if cast("Scop | None", self.source) is None:
+            object.__setattr__(self, "source", self.scop)
         if cast("Flow | None", self.original) is None:
             with budget(DEFAULT_BUDGET, f"the dependences of {self.scop.name}"):
                 check_bounds(self.scop)
@@ -133,6 +128,16 @@ class Plan(Questions):
         """``factor`` times the enclosing loop ``by`` added to the loop's value."""
         return self._move(
             "skew", (loop,), {"by": by, "factor": factor}, lambda p: _skew.skew(p, loop, by, factor)
+        )
+
+    def diamond(self, time: str, space: str, size: int) -> Plan:
+        """Tiles of a loop over time and one over space that start at once: ``size`` wide at most.
+
+        ``<time>_tile`` goes from one row of tiles to the next, ``<space>_tile`` along a row, whose
+        tiles are independent. Raises ``NotPermutableError`` where dependences forbid one face.
+        """
+        return self._move(
+            "diamond", (time, space, size), {}, lambda p: _diamond.diamond(p, time, space, size)
         )
 
     def shift(self, space: str, **amounts: int) -> Plan:
@@ -188,6 +193,17 @@ class Plan(Questions):
             lambda p: _reschedule.reschedule(p, fusion),
         )
 
+    def two_pass(self, *statements: str) -> Plan:
+        """Separable windows of integers in two passes, before other moves: ``InvalidOptionError``
+        for what is none."""
+        return self._anew("two_pass", statements, lambda s: _two_pass.two_pass(s, statements))
+
+    def duplicate(self, array: str, *readers: str) -> Plan:
+        """``array`` computed once more, in an array that the statements ``readers`` read, before
+        other moves. Raises ``InvalidOptionError`` for what takes more than a statement."""
+        change = partial(_duplicate.duplicate, array=array, readers=readers)
+        return self._anew("duplicate", (array, *readers), change)
+
     # -- moves: producers and storage -------------------------------------------------------
 
     def fuse(
@@ -214,7 +230,7 @@ class Plan(Questions):
         kind = "scratch" if storage == "register" else storage
 
         def change(program: Program) -> Program:
-            loop = self._fusion_loop(program, into, at, storage)
+            loop = fusion_loop(program, into, at, storage)
             fused = _fuse.fuse(program, producer, loop, storage=kind, keep=keep)
             if storage == "register":
                 _fuse.check_register(fused)
@@ -306,7 +322,7 @@ class Plan(Questions):
         return self._move("registers", (loop,), {}, lambda p: _marks.registers(p, loop))
 
     def reassociate(self, *statements: str) -> Plan:
-        """Free the order of floating sums for vector loops: results change by rounding."""
+        """Free the order of floating sums, for vector and parallel loops: they round otherwise."""
         return self._move("reassociate", statements, {}, lambda p: _sums.reassociate(p, statements))
 
     # -- what it is -------------------------------------------------------------------------
@@ -316,10 +332,7 @@ class Plan(Questions):
 
         Raises the ``IllegalScheduleError`` that fits, or ``NotDecidedError`` on a spent budget.
         """
-        if operations != DEFAULT_BUDGET:
-            proof = prove(self.program, self.original, operations=operations)
-        else:
-            proof = self._proof
+        proof = self._proof if operations == DEFAULT_BUDGET else self._proven(operations)
         if not code:
             return proof
         from polyopt.codegen.emit import emit
@@ -330,7 +343,11 @@ class Plan(Questions):
 
     @cached_property
     def _proof(self) -> Proof:
-        return prove(self.program, self.original)
+        return self._proven(DEFAULT_BUDGET)
+
+    def _proven(self, operations: int) -> Proof:
+        proof = prove(self.program, self.original, operations=operations)
+        return Proof((*source_shown(self.source, self.scop), *proof.obligations))
 
     @property
     def script(self) -> str:
@@ -424,7 +441,7 @@ class Plan(Questions):
         from polyopt.codegen.emit import emit
         from polyopt.runtime.kernel import compile_kernel
 
-        reference = emit(initial_program(self.scop), name=f"{self.scop.name}_reference")
+        reference = emit(initial_program(self.source), name=f"{self.scop.name}_reference")
         kernel = compile_kernel(
             self.emit(),
             self.scop.context,
@@ -440,21 +457,14 @@ class Plan(Questions):
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _fusion_loop(self, program: Program, into: str, at: str | None, storage: str) -> str:
-        """Where to fuse: at the innermost block loop; a sliding window moves along the loop
-        after it, and a register lives in the innermost loop."""
-        if at is not None:
-            return find_loop(program, at).name
-        around = [loop.name for loop in loops_around(program, into)]
-        if not around:
-            return find_loop(program, into).name
-        blocks = [name for name in around if "_tile" in name.rpartition(".")[2]]
-        if storage == "register":
-            return around[-1]
-        after = around[around.index(blocks[-1]) + 1 :] if blocks else around
-        if storage == "sliding" and after:
-            return after[0]
-        return blocks[-1] if blocks else around[0]
+    def _anew(self, name: str, args: tuple[str, ...], change: Callable[[Scop], Scop]) -> Plan:
+        """A plan of the program with arrays added."""
+        if any(move.name not in SOURCE_MOVES for move in self.moves):
+            raise InvalidOptionError(f"{name}() adds an array: it has to come before other moves")
+        scop = change(self.scop)
+        source_shown(self.source, scop)
+        moves = (*self.moves, Move(name, args))
+        return Plan(scop, moves=moves, checked=self.checked, source=self.source)
 
     def _move(
         self,
@@ -475,7 +485,7 @@ class Plan(Questions):
         try:
             plan.prove()
         except OrderViolatedError as error:
-            if name not in _LOOP_MOVES:
+            if name not in LOOP_MOVES:
                 raise
             raise self._not_permutable(name, error) from None
         return plan
@@ -487,12 +497,3 @@ class Plan(Questions):
         return NotPermutableError(
             message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint
         )
-
-
-#: moves that only change the order of loops
-_LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_jam"})
-#: the moves that a saved plan may name
-MOVES = _LOOP_MOVES | {
-    "split", "shift", "merge", "distribute", "fuse", "inline", "store", "pack", "parallelize",
-    "vectorize", "unroll", "separate", "registers", "reschedule", "defer", "cut", "reassociate",
-}  # fmt: skip

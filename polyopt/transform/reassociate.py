@@ -4,10 +4,14 @@ rewrite: nothing by itself. A vector loop that runs along such a sum gives each 
 own, and adds these at its end: ``for (j) y[i] += A[i][j] * x[j];`` ->
 ``s = y[i]; #pragma omp simd reduction(+ : s) for (j) s += A[i][j] * x[j]; y[i] = s;``
 
+A parallel loop whose iterations share nothing but such sums gives each iteration sums of its own,
+and adds these in the order of the iterations: whatever the number of threads, the result is the
+same (``codegen/partials.py``).
+
 *Requires* floating sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once.
 Results are then those of the source up to the order of these operations: the proof says which.
-*Does not handle* sums over threads, minima and maxima (their order is seen at NaN), and sums
-whose element moves with the loop.
+*Does not handle* minima and maxima (their order is seen at NaN), and in vector loops sums whose
+element moves with the loop.
 """
 
 from __future__ import annotations
@@ -69,25 +73,51 @@ def accumulation(statement: Statement) -> tuple[str, str] | None:
 
 
 def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:
-    """The copies in a vector loop that update one element all along it, in an order that is
-    free; with how the sums of the lanes are joined."""
+    """The copies in a vector or parallel loop that update elements in an order that is free, with
+    how partial sums are joined.
+
+    Lanes have one element each all along the loop; threads may share a whole array of them, which
+    nothing else in the loop touches.
+    """
+    if loop.mark not in {"vector", "parallel"} or not program.reassociated:
+        return {}
     found: dict[str, str] = {}
-    if loop.mark != "vector" or not program.reassociated:
-        return found
     for name in loop.copies:
         copy = program.copies.get(name)  # parts of register blocks are not copies of the plan
         if copy is None or copy.statement.name not in program.reassociated:
             continue
         known = accumulation(copy.statement)
-        if known is not None and not moves_target(program, name, loop):
+        if known is not None and (loop.mark == "parallel" or not moves_target(program, name, loop)):
             found[name] = known[0]
-    return found
+    return found if loop.mark == "vector" else _untouched(program, loop, found)
+
+
+def _untouched(program: Program, loop: PlanLoop, found: Mapping[str, str]) -> dict[str, str]:
+    """Those of some sums whose arrays nothing else in a loop touches, each joined in one way."""
+    writes, reads = program.touches_in({*loop.copies})
+    others = {
+        touch.access.array
+        for touch in (*writes, *reads)
+        if touch.host not in found or touch.scratch is not None or not _is_own(program, touch)
+    }
+    arrays = {name: program.copies[name].statement.array for name in found}
+    joined = {(arrays[name], operation) for name, operation in found.items()}
+    others |= {a for a, operation in joined if any(a == b and operation != o for b, o in joined)}
+    return {name: found[name] for name, array in arrays.items() if array not in others}
+
+
+def _is_own(program: Program, touch: Touch) -> bool:
+    """Whether an access is a sum's to the element that it updates."""
+    statement = program.copies[touch.host].statement
+    known = accumulation(statement)
+    return known is not None and touch.access.ref in {statement.write.ref, known[1]}
 
 
 def is_free(program: Program, sums: Mapping[str, str], write: Touch, other: Touch) -> bool:
-    """Whether two accesses to one cell are a sum's own, whose order does not matter."""
-    if write.host not in sums or other.host != write.host:
-        return False
-    statement = program.copies[write.host].statement
-    known = accumulation(statement)
-    return known is not None and other.access.ref in {statement.write.ref, known[1]}
+    """Whether two accesses to one cell are of sums whose order does not matter."""
+    return (
+        write.host in sums
+        and other.host in sums
+        and _is_own(program, write)
+        and _is_own(program, other)
+    )

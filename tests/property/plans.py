@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from polyopt.errors import InternalError, PolyoptError
 from polyopt.transform import pack
 from polyopt.transform.find import loops_around
-from polyopt.transform.plan import MOVES, Plan
+from polyopt.transform.moves import MOVES
+from polyopt.transform.plan import Plan
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
@@ -219,6 +220,14 @@ def _skew(plan: Plan, rng: random.Random) -> Call | None:
     return Call("skew", (chain[inner],), options)
 
 
+def _diamond(plan: Plan, rng: random.Random) -> Call | None:
+    chain = _chain(plan, rng)
+    if len(chain) < 2:
+        return None
+    outer, inner = sorted(rng.sample(range(len(chain)), 2))
+    return Call("diamond", (chain[outer], chain[inner], rng.randint(1, 6)))
+
+
 def _shift(plan: Plan, rng: random.Random) -> Call | None:
     space = _space(plan, rng)
     names = [loop.iterator for loop in _around(plan, space)]
@@ -337,7 +346,7 @@ def _separate(plan: Plan, rng: random.Random) -> Call:
 
 #: Every move, with how often it is drawn.
 _MAKERS: list[tuple[Callable[[Plan, random.Random], Call | None], int]] = [
-    (_tile, 8), (_split, 3), (_interchange, 3), (_reorder, 2), (_skew, 3), (_shift, 2),
+    (_tile, 8), (_split, 3), (_interchange, 3), (_reorder, 2), (_skew, 3), (_shift, 2), (_diamond, 3),
     (_merge, 5), (_distribute, 3), (_fuse, 12), (_inline, 3), (_store, 6), (_parallelize, 5),
     (_vectorize, 5), (_unroll, 3), (_unroll_and_jam, 3), (_separate, 2),
 ]  # fmt: skip

@@ -92,6 +92,7 @@ class EmptyStatement(Node): ...
 
 class Enum(Node):
     name: str | None
+    values: EnumeratorList | None
 
 class Enumerator(Node):
     name: str

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import TooDeepError, TypeMismatchError, UnsupportedError
+from polyopt.frontend.c.usage import nodes
 from polyopt.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Most dimensions of an array.
 MAX_RANK = 32
+#: bits that enumerators may be shifted by
+_BITS = 31
 
 _SIGNED = {"char": I8, "short": I16, "int": I32, "long": I64}
 _UNSIGNED = {"char": U8, "short": U16, "int": U32, "long": U64}
@@ -41,11 +44,12 @@ class CType:
 
 
 class Types:
-    """The types of one file: C's own and its typedefs."""
+    """The types of one file: C's own, its typedefs and its enumerations."""
 
-    def __init__(self, locator: Locator, typedefs: Mapping[str, c_ast.Node]) -> None:
+    def __init__(self, locator: Locator, tree: c_ast.FileAST) -> None:
         self._locator = locator
-        self.typedefs = typedefs
+        self.typedefs = {n.name: n.type for n in tree.ext if isinstance(n, c_ast.Typedef)}
+        self._enums = {n.name: n for n in nodes(tree) if isinstance(n, c_ast.Enum) and n.values}
 
     def of(self, node: c_ast.Node) -> CType:
         """The type that a declarator or type name spells.
@@ -76,10 +80,27 @@ class Types:
                     node = node.type
                 case c_ast.IdentifierType() if node.names[0] in self.typedefs:
                     node = self.typedefs[node.names[0]]
-                case c_ast.IdentifierType():
+                case c_ast.IdentifierType() | c_ast.Enum():
                     return CType(self._scalar(node), tuple(extents), const)
                 case _:
                     raise self._unsupported(node)
+
+    def _enum(self, node: c_ast.Enum) -> ScalarType:
+        """The integers that gcc and clang take for an enumeration: unsigned where none is less
+        than zero."""
+        found = node if node.values is not None else self._enums.get(node.name or "")
+        if found is None:
+            msg = f"nothing says what the enumerators of {node.name!r} are"
+            raise self._locator.error(
+                UnsupportedError, node, msg, hint="define the enum before its use"
+            )
+        known = _enumerators(found)
+        if known is None or not -(2**31) <= min(known) <= max(known) < 2**31:
+            msg = "an enumerator whose value is not worked out"
+            raise self._locator.error(
+                UnsupportedError, node, msg, hint="give enumerators plain integers of 32 bits"
+            )
+        return U32 if min(known) >= 0 else I32
 
     def _pointers(self, node: c_ast.Node) -> Exception:
         msg = "an array of pointers is not taken"
@@ -87,7 +108,7 @@ class Types:
         return self._locator.error(UnsupportedError, node, msg, hint=hint)
 
     def _unsupported(self, node: c_ast.Node) -> Exception:
-        kinds = {"Struct": "a struct", "Union": "a union", "Enum": "an enum"}
+        kinds = {"Struct": "a struct", "Union": "a union"}
         kinds["FuncDecl"] = "a function"
         what = kinds.get(type(node).__name__, "this type")
         hint = "use one array per field" if what in {"a struct", "a union"} else "use plain scalars"
@@ -95,7 +116,9 @@ class Types:
             UnsupportedError, node, f"{what} is not taken as a type", hint=hint
         )
 
-    def _scalar(self, node: c_ast.IdentifierType) -> ScalarType | None:
+    def _scalar(self, node: c_ast.IdentifierType | c_ast.Enum) -> ScalarType | None:
+        if isinstance(node, c_ast.Enum):
+            return self._enum(node)
         names = sorted(name for name in node.names if name not in {"const", "volatile"})
         kind = _basic(names)
         if kind is not None or names == ["void"]:
@@ -111,6 +134,54 @@ class Types:
             msg = "a scalar type is needed here"
             raise self._locator.error(TypeMismatchError, node, msg, hint="cast to a number's type")
         return found.scalar
+
+
+def _enumerators(enum: c_ast.Enum) -> list[int] | None:
+    """The values of an enumeration; ``None`` where one is not a sum, shift or such."""
+    known: dict[str, int] = {}
+    following = 0
+    for one in enum.values.enumerators if enum.values is not None else ():
+        value = following if one.value is None else _number(one.value, known)
+        if value is None:
+            return None
+        known[one.name] = value
+        following = value + 1
+    return list(known.values())
+
+
+def _number(node: c_ast.Node, known: Mapping[str, int]) -> int | None:
+    """The value of a constant expression of plain integers, if it is one."""
+    match node:
+        case c_ast.Constant(type="int"):
+            return int(node.value, 8 if node.value[:1] == "0" and node.value.isdecimal() else 0)
+        case c_ast.ID():
+            return known.get(node.name)
+        case c_ast.UnaryOp(op="-"):
+            value = _number(node.expr, known)
+            return None if value is None else -value
+        case c_ast.BinaryOp():
+            left, right = _number(node.left, known), _number(node.right, known)
+            if left is None or right is None:
+                return None
+            return _combined(node.op, left, right)
+        case _:
+            return None
+
+
+def _combined(op: str, left: int, right: int) -> int | None:
+    match op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "|":
+            return left | right
+        case "<<" if 0 <= right < _BITS:
+            return left << right
+        case _:
+            return None
 
 
 def _basic(names: list[str]) -> ScalarType | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pycparser import c_ast
-
 from polyopt.errors import ProgramSyntaxError, TooDeepError, UserError
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.hosting import RegionScop, lower_region
@@ -18,6 +16,8 @@ from polyopt.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pycparser import c_ast
 
     from polyopt.frontend.c.marked import Marked
     from polyopt.frontend.c.preprocess import Preprocessed
@@ -56,8 +56,7 @@ def lower_regions(
         msg = "no region is marked in this file"
         hint = "put #pragma scop before the loops and #pragma endscop after them"
         raise ProgramSyntaxError(msg, span=Span(source, 1), hint=hint)
-    typedefs = {node.name: node.type for node in tree.ext if isinstance(node, c_ast.Typedef)}
-    types = Types(locator, typedefs)
+    types = Types(locator, tree)
     return tuple(_lowered(tree, text, locator, types, region) for region in marked)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
@@ -17,6 +18,7 @@ from polyopt.errors import UnsupportedError, UserError
 from polyopt.frontend.c.assemble import UNKNOWN_EXTENT, assemble
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.delinearize import delinearized
+from polyopt.frontend.c.finals import with_final
 from polyopt.frontend.c.inbounds import within_arrays
 from polyopt.frontend.c.inlining import Inliner
 from polyopt.frontend.c.liveness import address_taken, is_read, sink
@@ -124,15 +126,28 @@ class _Region:
             self.visible, self.types.typedefs, structs_of(self.tree), self.locator
         )
         functions = functions_of(self.tree)
-        inliner = Inliner(
-            functions, frozenset(inlines_of(self.tree)), self.locator, self.region.local
-        )
+        inliner = Inliner(functions, inlines_of(self.tree), self.locator, self.region.local)
         inlined = inliner.all(self.region.items)
         flattener.taken |= inliner.taken
         items = [flattener.flat(item) for item in inlined]
+        for name in sorted(usage_of(items).iterated & self.visible.keys()):
+            items = self._with_final(items, name, flattener.taken)
         self.members = flattener.members
         self.visible |= {name: member.decl for name, member in self.members.items()}
         return self._sinking(self._unfolded(items))
+
+    def _with_final(self, items: list[c_ast.Node], name: str, taken: set[str]) -> list[c_ast.Node]:
+        """The items with loops of their own for an iterator that is used after them."""
+        decl = self.visible[name]
+        if not isinstance(decl.type, c_ast.TypeDecl) or self._is_dead_after(name):
+            return items
+        used = taken | self.visible.keys()
+        own = next(n for k in count(1) if (n := f"{name}_{k}") not in used)
+        changed = with_final(items, decl, own)
+        if changed is None:
+            return items
+        taken.add(own)
+        return changed
 
     def _unfolded(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
         names = {name for item in items for name in names_in(item)}

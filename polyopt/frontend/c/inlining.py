@@ -3,13 +3,16 @@
 rewrite: ``scale(row, n, 2);`` -> ``{ int n_1 = n; float by_1 = 2; for (...) row[j_1] *= by_1; }``
 
 Arguments by value become locals of the formal's type, arrays and pointers are put in place of the
-formal, and locals get names that nothing else has. *Does not handle* functions that return from
-their middle, that call themselves, or whose globals are hidden where they are called.
+formal, and locals get names that nothing else has. Functions that are one value (``returns.py``)
+are left to whoever lowers expressions, but for those that read arrays or globals: they are written
+where they are called. *Does not handle* functions that return from a loop, that call themselves, or
+whose globals are hidden where they are called.
 """
 
 from __future__ import annotations
 
 import copy
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,12 +20,17 @@ from pycparser import c_ast
 
 from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.c.lvalues import replaced
+from polyopt.frontend.c.returns import at_end
 from polyopt.frontend.c.usage import names_in, nodes, written_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
     from polyopt.frontend.c.locate import Locator
+    from polyopt.frontend.c.scope import Inline
+
+#: what a body that returns from several places sets; no name in C
+_RESULT = "return"
 
 
 def _named(root: c_ast.Node) -> set[str]:
@@ -31,15 +39,36 @@ def _named(root: c_ast.Node) -> set[str]:
     return {name for name in found if name}
 
 
+def _formals(function: c_ast.FuncDef) -> list[c_ast.Decl]:
+    listed = function.decl.type.args.params if function.decl.type.args is not None else []
+    return [formal for formal in listed if isinstance(formal, c_ast.Decl)]
+
+
+def _is_of_arguments(function: Inline) -> bool:
+    """Whether a value is made of scalar arguments alone."""
+    formals = _formals(function.decl)
+    if any(isinstance(f.type, (c_ast.ArrayDecl, c_ast.PtrDecl)) for f in formals):
+        return False
+    called = {id(n.name) for n in nodes(function.value) if isinstance(n, c_ast.FuncCall)}
+    used = {
+        n.name for n in nodes(function.value) if isinstance(n, c_ast.ID) and id(n) not in called
+    }
+    return used <= {formal.name for formal in formals}
+
+
+def _cast(value: c_ast.Node, type_: c_ast.Node) -> c_ast.Node:
+    return c_ast.Cast(c_ast.Typename(None, [], None, type_, value.coord), value, value.coord)
+
+
 @dataclass(eq=False)
 class Inliner:
-    """Inlines calls in statements; ``skipped`` are functions that expressions deal with.
+    """Inlines calls in statements; ``values`` are functions that expressions deal with.
 
     ``local`` are the names of the variables around that belong to the calling function.
     """
 
     functions: Mapping[str, c_ast.FuncDef]
-    skipped: frozenset[str]
+    values: Mapping[str, Inline]
     locator: Locator
     local: frozenset[str] = frozenset()
     taken: set[str] = field(default_factory=set[str])
@@ -51,7 +80,33 @@ class Inliner:
         for name in self.taken & self.functions.keys():
             self._take(name)
         self.local |= {n.name for i in items for n in nodes(i) if isinstance(n, c_ast.Decl)}
-        return [new for item in items for new in self._statement(item)]
+        plain = map(self._with_values, items)
+        return [new for item in plain for new in self._statement(item)]
+
+    def _with_values(self, node: c_ast.Node) -> c_ast.Node:
+        """The node with functions that are a value of more than their arguments in their place."""
+        changed = {
+            name: new
+            for name, child in node.children()
+            if (new := self._with_values(child)) is not child
+        }
+        node = replaced(node, changed) if changed else node
+        if not isinstance(node, c_ast.FuncCall) or not isinstance(node.name, c_ast.ID):
+            return node
+        found = self.values.get(node.name.name)
+        if found is None or _is_of_arguments(found):
+            return node
+        function = found.decl
+        with self._opened(function, node):
+            self._check_names(function, node)
+            names = {
+                formal.name: argument
+                if isinstance(formal.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
+                else _cast(argument, formal.type)
+                for formal, argument in self._pairs(function, node)
+            }
+            value = self._with_values(self._renamed(found.value, names))
+        return _cast(value, function.decl.type.type)
 
     def _take(self, function: str) -> None:
         """Keep the names of a function, and of those that it calls, from being made anew."""
@@ -135,11 +190,17 @@ class Inliner:
 
     def _called(self, call: c_ast.FuncCall) -> c_ast.FuncDef | None:
         name = call.name.name if isinstance(call.name, c_ast.ID) else ""
-        return None if name in self.skipped else self.functions.get(name)
+        return None if name in self.values else self.functions.get(name)
 
     def _expanded(self, call: c_ast.FuncCall, target: tuple[str, c_ast.Node] | None) -> c_ast.Node:
         function = self._called(call)
         assert function is not None
+        with self._opened(function, call):
+            return self._body(function, call, target)
+
+    @contextmanager
+    def _opened(self, function: c_ast.FuncDef, call: c_ast.FuncCall) -> Generator[None]:
+        """Refuse a function inside itself."""
         name = function.decl.name
         if name in self._open:
             msg = f"{name!r} calls itself"
@@ -148,37 +209,54 @@ class Inliner:
             )
         self._open.append(name)
         try:
-            return self._body(function, call, target)
+            yield
         finally:
             self._open.pop()
 
     def _body(
         self, function: c_ast.FuncDef, call: c_ast.FuncCall, target: tuple[str, c_ast.Node] | None
     ) -> c_ast.Node:
-        items = list(function.body.block_items or [])
-        result: c_ast.Node | None = None
-        last = items[-1] if items else None
-        if isinstance(last, c_ast.Return):
-            result = last.expr
-            items = items[:-1]
-        middle = next((n for i in items for n in nodes(i) if isinstance(n, c_ast.Return)), None)
-        if middle is not None or (target is not None and result is None):
-            msg = f"{function.decl.name!r} does not return at its end alone"
-            raise self.locator.error(
-                UnsupportedError, call, msg, hint="let it end with its only return"
-            )
+        type_ = function.decl.type.type
+        items, result = self._single(function, call)
+        if target is not None and result is None:
+            raise self._middle(function, call)
         self._check_names(function, call)
         names, locals_ = self._bound(function, call)
-        inside = [self._renamed(item, names) for item in items]
+        if isinstance(result, c_ast.ID) and result.name == _RESULT:
+            own = self._fresh(function.decl.name)
+            names[_RESULT] = c_ast.ID(own, call.coord)
+            # a value for the analysis, which follows no branches: each of them sets another one
+            zero = c_ast.Constant("int", "0", call.coord)
+            locals_.append(c_ast.Decl(own, [], [], [], [], type_, zero, None, call.coord))
+        inside = [self._with_values(self._renamed(item, names)) for item in items]
         inner = [new for item in inside for new in self._statement(item)]
         if target is not None and result is not None:
-            value = c_ast.Cast(
-                c_ast.Typename(None, [], None, function.decl.type.type, call.coord),
-                self._renamed(result, names), call.coord,
-            )  # fmt: skip
+            value = _cast(self._with_values(self._renamed(result, names)), type_)
             op, place = target
             inner += self._statement(c_ast.Assignment(op, place, value, call.coord))
         return c_ast.Compound([*locals_, *inner], call.coord)
+
+    def _single(
+        self, function: c_ast.FuncDef, call: c_ast.FuncCall
+    ) -> tuple[list[c_ast.Node], c_ast.Node | None]:
+        """A body that returns nowhere, and the value that its function has after it."""
+        items = list(function.body.block_items or [])
+        last = items[-1] if items else None
+        before = items[:-1] if isinstance(last, c_ast.Return) else items
+        if not any(isinstance(n, c_ast.Return) for i in before for n in nodes(i)):
+            return before, last.expr if isinstance(last, c_ast.Return) else None
+        made = at_end(items, _RESULT, function.decl.type.type)
+        if made is None:
+            raise self._middle(function, call)
+        has_value = any(
+            n.name == _RESULT for i in made for n in nodes(i) if isinstance(n, c_ast.ID)
+        )
+        return made, c_ast.ID(_RESULT, call.coord) if has_value else None
+
+    def _middle(self, function: c_ast.FuncDef, call: c_ast.FuncCall) -> Exception:
+        msg = f"{function.decl.name!r} does not return at its end alone"
+        hint = "let it end with its only return, or return from branches of if"
+        return self.locator.error(UnsupportedError, call, msg, hint=hint)
 
     def _check_names(self, function: c_ast.FuncDef, call: c_ast.FuncCall) -> None:
         """Refuse a function whose names would mean something else where it is called."""
@@ -217,19 +295,13 @@ class Inliner:
         self, function: c_ast.FuncDef, call: c_ast.FuncCall
     ) -> tuple[dict[str, c_ast.Node], list[c_ast.Node]]:
         """What each formal and local stands for, and the locals that hold arguments by value."""
-        listed = function.decl.type.args.params if function.decl.type.args is not None else []
-        formals = [formal for formal in listed if isinstance(formal, c_ast.Decl)]
-        given = list(call.args.exprs) if call.args is not None else []
-        if len(formals) != len(given):
-            msg = f"{function.decl.name!r} takes {len(formals)} argument(s), not {len(given)}"
-            raise self.locator.error(TypeMismatchError, call, msg, hint="see its definition")
         names: dict[str, c_ast.Node] = {
             node.name: c_ast.ID(self._fresh(node.name), node.coord)
             for node in nodes(function.body)
             if isinstance(node, c_ast.Decl) and node.name
         }
         locals_: list[c_ast.Node] = []
-        for formal, argument in zip(formals, given, strict=True):
+        for formal, argument in self._pairs(function, call):
             if isinstance(formal.type, (c_ast.ArrayDecl, c_ast.PtrDecl)):
                 names[formal.name] = argument
                 continue
@@ -239,6 +311,17 @@ class Inliner:
             decl.name, decl.init = fresh, argument
             locals_.append(decl)
         return names, locals_
+
+    def _pairs(
+        self, function: c_ast.FuncDef, call: c_ast.FuncCall
+    ) -> list[tuple[c_ast.Decl, c_ast.Node]]:
+        """Each formal with the argument that is given for it."""
+        formals = _formals(function)
+        given = list(call.args.exprs) if call.args is not None else []
+        if len(formals) != len(given):
+            msg = f"{function.decl.name!r} takes {len(formals)} argument(s), not {len(given)}"
+            raise self.locator.error(TypeMismatchError, call, msg, hint="see its definition")
+        return list(zip(formals, given, strict=True))
 
     def _fresh(self, name: str) -> str:
         number = 1

@@ -48,10 +48,9 @@ def lower(
     with deep_recursion():
         found, inlines = choose_function(tree, function, locator)
         region = region_of(found, locator)
-        typedefs = {node.name: node.type for node in tree.ext if isinstance(node, c_ast.Typedef)}
-        types = Types(locator, typedefs)
+        types = Types(locator, tree)
         conditions = assumptions(text, locator)
-        inliner = Inliner(functions_of(tree), frozenset(inlines), locator)
+        inliner = Inliner(functions_of(tree), inlines, locator)
         body = inliner.all(region.items)
         roots = [found] if body == region.items else [found.decl, *body]
         usage = usage_of([*roots, *(c_ast.If(cond, None, None) for cond in conditions)])

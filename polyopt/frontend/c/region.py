@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import ProgramSyntaxError, UnknownNameError, UnsupportedError
+from polyopt.frontend.c.returns import value_of
 from polyopt.frontend.c.scope import Inline
 from polyopt.frontend.c.usage import names_in, nodes
 
@@ -135,8 +136,6 @@ def _without_return(items: list[c_ast.Node]) -> list[c_ast.Node]:
 
 
 def _inline(node: c_ast.FuncDef) -> Inline | None:
-    """A function whose body is one ``return`` of a value."""
-    items = node.body.block_items or []
-    if len(items) != 1 or not isinstance(items[0], c_ast.Return) or items[0].expr is None:
-        return None
-    return Inline(node, items[0].expr)
+    """A function whose body is one value: it returns, or chooses what to return."""
+    value = value_of(node.body.block_items or [], node.decl.type.type)
+    return None if value is None else Inline(node, value)

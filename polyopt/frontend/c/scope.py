@@ -75,7 +75,7 @@ class Pending:
 
 @dataclass(frozen=True, eq=False)
 class Inline:
-    """A function of the same file that is one ``return``: its calls are replaced by it."""
+    """A function of the same file that is one value: its calls are replaced by it."""
 
     decl: c_ast.FuncDef
     value: c_ast.Node

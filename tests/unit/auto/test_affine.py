@@ -54,6 +54,20 @@ void elimination(int N, double A[N][N])
     }
 }
 """
+ROW_SUMS = """
+void sums(int N, int M, const double A[N][M], double B[N][M])
+{
+    for (int i = 0; i < N; i++) {
+        double row[M];
+        for (int j = 0; j < M; j++)
+            row[j] = A[i][j] * 2;
+        for (int j = 1; j < M; j++)
+            row[j] += row[j - 1] * 0.5;
+        for (int j = 0; j < M; j++)
+            B[i][j] = row[j] + row[M - 1 - j];
+    }
+}
+"""
 
 
 @cache
@@ -78,7 +92,7 @@ def test_short_sums_are_no_products() -> None:
 @pytest.mark.parametrize("steps", [1, 31, 70])
 def test_steps_in_blocks_compute_what_the_sweeps_do(n: int, steps: int) -> None:
     plan = po.auto(po.parse_c(SWEEPS), target="avx2", sizes={"T": 500, "N": 10000})
-    assert [r.kind for r in plan.remarks if r.move == "reschedule"] == ["applied"]
+    assert [r.kind for r in plan.remarks if r.move == "tile"] == ["applied"]
     assert "a.t_tile:  # parallel" in str(plan)
     rng = np.random.default_rng(n)
     a, b = rng.standard_normal(n), rng.standard_normal(n)
@@ -144,6 +158,22 @@ def test_one_iteration_in_the_way_is_cut_out() -> None:
 def test_columns_are_not_walked_where_rows_can_be() -> None:
     plan = po.auto(po.load_kernel("trisolv").scop, target="avx2", sizes={"N": 12000})
     assert {r.kind for r in plan.remarks if r.move == "reschedule"} == {"refused"}
+
+
+def test_sums_side_by_side_are_worth_more_than_vectors_down_columns() -> None:
+    """isl's order would add up rows in vectors whose loads lie a row apart."""
+    plan = po.auto(po.load_kernel("gemver").scop, target="avx2", sizes={"N": 8000})
+    assert {r.kind for r in plan.remarks if r.move == "reschedule"} == {"refused"}
+    assert "for w.i_jam:" in str(plan)
+
+
+def test_fused_intermediates_count_against_an_order_that_stores_them() -> None:
+    plan = po.auto(po.parse_c(ROW_SUMS), target="avx2", sizes={"N": 2000, "M": 2000})
+    assert "scratch row[8][M]" in str(plan)
+    for said in (r for r in plan.remarks if r.move == "reschedule"):
+        assert said.kind == "refused"
+        assert said.numbers["stored bytes"] == 64e6
+        assert said.numbers["stored in the source's order"] == 0
 
 
 def test_an_order_that_is_asked_for_is_taken_and_said() -> None:

@@ -1,8 +1,12 @@
 """Which loops threads share."""
 
+from dataclasses import replace
+
 import polyopt as po
+from polyopt.auto.grouping import Model
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.threads import parallelize_outer
+from polyopt.codegen.target import target
 from polyopt.transform.plan import Plan
 
 
@@ -12,7 +16,8 @@ def copied(function, *extents, source):
     names = ("n", "c", "y", "i")
     out = po.stage("out", list(extents), lambda *i: function(x, *i), type="f32", indices=names)
     plan = Plan(po.pipeline([out])).vectorize("out.i")
-    return parallelize_outer(plan, {}, 2)[0].program.tree
+    two = Model(replace(target("generic"), cores=2), {})
+    return parallelize_outer(plan, two)[0].program.tree
 
 
 def marks(tree):

@@ -75,6 +75,14 @@ void factors(int N, double A[N][N])
     }
 }
 """
+WINDOW = """
+void window(int N, const unsigned short a[N][N], unsigned short o[N][N])
+{
+    for (int i = 1; i < N; i++)
+        for (int j = 1; j < N; j++)
+            o[i][j] = a[i - 1][j - 1] + 2 * a[i - 1][j] + 3 * a[i][j - 1] + 6 * a[i][j];
+}
+"""
 BLOCKS = """
 void blocks(int N, double A[4 * N][4 * N])
 {

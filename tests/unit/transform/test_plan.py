@@ -17,7 +17,7 @@ from polyopt.errors import (
     UninitializedError,
     UnknownNameError,
 )
-from polyopt.transform.plan import MOVES
+from polyopt.transform.moves import MOVES, SOURCE_MOVES
 from polyopt.transform.prove import program_flow
 from tests.unit.transform.programs import (
     BLOCKS,
@@ -27,6 +27,7 @@ from tests.unit.transform.programs import (
     JACOBI,
     LAG,
     TRIANGLE,
+    WINDOW,
     plan,
     right,
 )
@@ -38,6 +39,7 @@ EACH = {
     "interchange": (BLUR, lambda p: p.interchange("out.y", "out.x")),
     "reorder": (BLUR, lambda p: p.reorder("out.x", "out.y")),
     "skew": (DIAGONAL, lambda p: p.skew("a.j", by="a.i", factor=2)),
+    "diamond": (DIAGONAL, lambda p: p.diamond("a.i", "a.j", 3)),
     "shift": (BLUR, lambda p: p.shift("out", y=2)),
     "merge": (BLUR, lambda p: p.merge("bx.y", "out.y", depth=2, shift=2)),
     "distribute": (TRIANGLE, lambda p: p.distribute("o.i", at="o_1")),
@@ -54,6 +56,8 @@ EACH = {
     "reschedule": (JACOBI, lambda p: p.reschedule(fusion="max")),
     "cut": (JACOBI, lambda p: p.cut("b.i", at="a.t")),
     "defer": (BLOCKS, lambda p: p.defer("A_1", at="A.t")),
+    "two_pass": (WINDOW, lambda p: p.two_pass("o")),
+    "duplicate": (BLUR, lambda p: p.duplicate("bx", "out")),
     "reassociate": (TRIANGLE, lambda p: p.reassociate("o_1")),
 }
 
@@ -80,15 +84,16 @@ def test_a_move_leaves_the_plan_it_starts_from(move):
     assert made is not start
     assert (str(start), start.script, start.moves) == before
     assert [m.name for m in made.moves] == [move]
-    assert made.scop is start.scop
-    assert made.original is start.original
+    assert made.source is start.scop
+    anew = move in SOURCE_MOVES
+    assert (made.scop is start.scop, made.original is start.original) == (not anew, not anew)
 
 
 @pytest.mark.parametrize("move", sorted(EACH))
 def test_a_script_makes_the_plan_again(move):
     text, make = EACH[move]
     made = make(plan(text))
-    again = eval(made.script, {"po": po, "scop": made.scop})  # noqa: S307
+    again = eval(made.script, {"po": po, "scop": made.source})  # noqa: S307
     assert str(again) == str(made)
     assert again.moves == made.moves
 
@@ -98,7 +103,7 @@ def test_a_file_makes_the_plan_again(move, tmp_path):
     text, make = EACH[move]
     made = make(plan(text))
     made.save(tmp_path / "plan.json")
-    again = po.Plan.load(tmp_path / "plan.json", made.scop)
+    again = po.Plan.load(tmp_path / "plan.json", made.source)
     assert str(again) == str(made)
     assert again.script == made.script
     assert again.checked

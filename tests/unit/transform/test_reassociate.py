@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.errors import InvalidOptionError, VectorCarriedError
+from polyopt.codegen.target import target
+from polyopt.errors import InvalidOptionError, ParallelCarriedError, VectorCarriedError
 
 ROWS = """void f(int N, int M, const double A[N][M], const double B[N][M], const double x[M],
               double y[N], double z[N]) {
@@ -25,6 +28,19 @@ SOLVE = """void f(int N, const double L[N][N], const double b[N], double x[N]) {
         for (int j = 0; j < i; j++)
             x[i] -= L[i][j] * x[j];
     }
+}"""
+COLUMNS = """void f(int N, int M, const double A[N][M], double s[M], double t[2]) {
+    for (int j = 0; j < M; j++)
+        s[j] = 1;
+    double q = 2, p = 1;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < M; j++) {
+            s[j] += A[i][j];
+            q -= A[i][j];
+            p *= 1 + 0.001 * A[i][j];
+        }
+    t[0] = q;
+    t[1] = p;
 }"""
 SIZES = (1, 7, 8, 9, 31, 64, 65)
 
@@ -90,3 +106,76 @@ def test_a_saved_plan_keeps_what_is_free(tmp_path):
     plan.save(tmp_path / "plan.json")
     again = po.Plan.load(tmp_path / "plan.json", po.parse_c(ROWS))
     assert again.emit().source == plan.emit().source
+
+
+def in_blocks(rows):
+    plan = po.Plan(po.parse_c(COLUMNS)).reassociate("s_1", "q_1", "p_1")
+    return plan.split("p.i", rows).parallelize("p.i_tile")
+
+
+def test_threads_share_sums_only_where_their_order_is_free():
+    plan = po.Plan(po.parse_c(COLUMNS)).split("p.i", 8)
+    with pytest.raises(ParallelCarriedError) as refused:
+        plan.parallelize("p.i_tile")
+    assert "write reassociate('s_1', 'q_1', 'p_1') first" in str(refused.value)
+    with pytest.raises(ParallelCarriedError):
+        plan.reassociate("s_1", "q_1").parallelize("p.i_tile")
+    proof = str(in_blocks(8).prove())
+    assert "carries no dependence, but for sums: p_1, q_1, s_1" in proof
+    assert "partial sums are added in the order of its iterations" in proof
+
+
+def test_a_row_s_own_sum_is_none_that_threads_share():
+    plan = po.Plan(po.parse_c(ROWS)).reassociate("y_1", "z_1").parallelize("y.i")
+    assert "reassociated" not in str(plan.prove())
+    assert "ordered" not in plan.emit().source
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (7, 9), (8, 8), (9, 31), (65, 5000)])
+def test_the_number_of_threads_does_not_change_what_blocks_add_up(rows, columns, tmp_path):
+    plan = in_blocks(8)
+    assert plan.emit().source.count("#pragma omp ordered") == 1  # a loop may have no more
+    kernel = plan.compile(cache=tmp_path)
+    A = np.random.default_rng(0).random((rows, columns))
+    found = [kernel(A=A, threads=threads) for threads in (1, 2, 3, 5) * 3]
+    assert len({s.tobytes() + t.tobytes() for s, t in found}) == 1
+    s, (q, p) = found[0]
+    np.testing.assert_allclose(s, 1 + A.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(q, 2 - A.sum(), rtol=1e-11)
+    np.testing.assert_allclose(p, np.prod(1 + 0.001 * A), rtol=1e-10)
+
+
+def test_sums_that_something_else_reads_are_not_shared():
+    text = """void f(int N, const double a[N], double b[N], double s[1]) {
+        for (int i = 0; i < N; i++) {
+            s[0] += a[i];
+            b[i] = s[0];
+        }
+    }"""
+    plan = po.Plan(po.parse_c(text)).reassociate("s").split("b.i", 4)
+    with pytest.raises(ParallelCarriedError) as refused:
+        plan.parallelize("b.i_tile")
+    assert "reassociate" not in str(refused.value)
+
+
+def test_partial_sums_are_in_the_c_that_is_read_back():
+    shown = str(in_blocks(2).prove(code=True))
+    assert "the C read back gives the source's results, up to rounding, in" in shown
+
+
+def test_the_search_shares_sums_where_nothing_else_can_be_shared():
+    scop, sizes = po.parse_c(COLUMNS), {"N": 4000, "M": 1000}
+    two = replace(target("generic"), cores=2)
+    plan = po.auto(scop, sizes=sizes, target=two, reassociate=True)
+    said = " ".join(str(plan.explain()).split())
+    assert "blocks have sums p, q, s of their own, added in their order" in said
+    assert "its iterations share sums alone, and each has its own of p, q, s" in said
+    plan.prove()
+
+
+def test_blocks_in_registers_are_kept_where_lanes_would_take_their_place():
+    scop = po.load_kernel("cholesky").scop
+    plan = po.auto(scop, sizes={"N": 1400}, target="avx512", reassociate=True)
+    assert "# registers" in str(plan)
+    assert "reassociate" not in [move.name for move in plan.moves]
+    assert "load less than sums in lanes" in " ".join(str(plan.explain()).split())

@@ -1,0 +1,33 @@
+"""The loops of a source program: who is in them, and new ones beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.ir.scop import Loop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def statements_in(node: Loop | str) -> Iterator[str]:
+    """The statements of a loop, in textual order."""
+    if isinstance(node, str):
+        yield node
+        return
+    for child in node.body:
+        yield from statements_in(child)
+
+
+def is_alone(node: Loop | str, name: str) -> bool:
+    """Whether a nest is that of one statement, its loops all upwards one by one."""
+    if isinstance(node, str):
+        return node == name
+    return node.step == 1 and [*statements_in(node)] == [name] and is_alone(node.body[0], name)
+
+
+def renamed(node: Loop | str, new: str) -> Loop | str:
+    """The nest of a statement alone, with another statement in it."""
+    if isinstance(node, str):
+        return new
+    return Loop(node.iterator, tuple(renamed(child, new) for child in node.body), node.step)

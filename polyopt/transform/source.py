@@ -1,0 +1,226 @@
+"""That a program is the one that was given, but for arrays which plans add to it.
+
+Two moves change the program before it is planned: ``two_pass`` adds an array for the first pass
+of a sum, ``duplicate`` one that holds what another does. Here that is shown of the result, which
+knows nothing of how it was made: arrays that were added are told by their names, what they hold by
+what writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from polyopt.errors import IllegalScheduleError
+from polyopt.ir.block import Block
+from polyopt.ir.expr import Expr, Load, loads, payload, rewrite, same_expr
+from polyopt.isl import budget
+from polyopt.transform.duplicate import over
+from polyopt.transform.nest import statements_in
+from polyopt.transform.parallel import Obligation
+from polyopt.transform.sums import agree, expanded, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.ir.scop import Loop, Scop, Statement
+
+#: isl operations that the comparison may take
+BUDGET = 20_000_000
+#: programs that were shown to be their sources
+_SHOWN: WeakKeyDictionary[Scop, tuple[Scop, tuple[Obligation, ...]]] = WeakKeyDictionary()
+
+
+def source_shown(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
+    """What was shown of a program to which arrays were added; nothing for the source itself.
+
+    Raises ``IllegalScheduleError`` where it computes something else.
+    """
+    if scop is source:
+        return ()
+    if scop not in _SHOWN or _SHOWN[scop][0] is not source:
+        with budget(BUDGET, "the arrays that were added"):
+            _SHOWN[scop] = source, check_source(source, scop)
+    return _SHOWN[scop][1]
+
+
+def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
+    """Show that ``scop`` is ``source`` but for sums in passes and arrays computed once more.
+
+    *Requires* that what was added has a nest of its own: that of a pass right before the nest that
+    reads it, that of a duplicate right after the nest of what it duplicates. Then nothing that it
+    reads is written in between. Raises ``IllegalScheduleError``.
+    """
+    check = _Check(source, scop)
+    check.arrays_and_loops()
+    changed = [name for name in check.known if check.changes(name)]
+    check.places()
+    found: list[Obligation] = []
+    if changed:
+        detail = f"added up in passes with the source's weights: {', '.join(changed)}"
+        found.append(Obligation("sums", detail))
+    if check.twins:
+        pairs = ", ".join(f"{twin} as {array}" for twin, array in check.twins.items())
+        found.append(Obligation("duplicates", f"computed by the same statement: {pairs}"))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """A program beside the one that was given."""
+
+    source: Scop
+    scop: Scop
+
+    @cached_property
+    def known(self) -> Mapping[str, Statement]:
+        """The statements that were given, by name."""
+        return {s.name: s for s in self.source.statements}
+
+    @cached_property
+    def added(self) -> Mapping[str, Statement]:
+        """Arrays that were added, with what writes them."""
+        return {s.array: s for s in self.scop.statements if s.name not in self.known}
+
+    @cached_property
+    def twins(self) -> Mapping[str, str]:
+        """Arrays that were added and hold what another does, with that one."""
+        result: dict[str, str] = {}
+        for array, maker in self.added.items():
+            others = (s for s in self.scop.statements if s is not maker and s.array not in result)
+            found = next((s.array for s in others if _is_twin(maker, s)), "")
+            if found and sum(s.array == found for s in self.scop.statements) == 1:
+                result[array] = found
+        return result
+
+    @cached_property
+    def statements(self) -> Mapping[str, Statement]:
+        """The statements with duplicates read as what they duplicate."""
+
+        def original(expr: Expr) -> Expr:
+            if isinstance(expr, Load) and expr.array in self.twins:
+                return replace(expr, array=self.twins[expr.array])
+            return expr
+
+        reading = {
+            s.name: any(a.array in self.twins for a in s.reads) for s in self.scop.statements
+        }
+        return {
+            s.name: replace(s, value=rewrite(s.value, original)) if reading[s.name] else s
+            for s in self.scop.statements
+        }
+
+    @cached_property
+    def passes(self) -> dict[str, Statement]:
+        """Arrays that were added and are no duplicates, with what writes them."""
+        return {a: self.statements[s.name] for a, s in self.added.items() if a not in self.twins}
+
+    def arrays_and_loops(self) -> None:
+        """Show that nothing is missing, and nothing else is there."""
+        names = {a.name for a in self.scop.arrays} - {a.name for a in self.source.arrays}
+        given = all(any(a is b for b in self.scop.arrays) for a in self.source.arrays)
+        if names != set(self.added) or not given:
+            raise _refused("its arrays are not the source's")
+        if any(a.role != "temp" for a in self.scop.arrays if a.name in self.added):
+            raise _refused("its arguments are not the source's")
+        made = {s.name for s in self.added.values()}
+        if _skeleton(self.scop.nest, made) != _skeleton(self.source.nest, set()):
+            raise _refused("its loops are not the source's")
+        if set(self.known) | made != set(self.statements):
+            raise _refused("a statement of the source is missing")
+
+    def changes(self, name: str) -> bool:
+        """Whether a statement adds up in passes; raises where it computes something else."""
+        own, now = self.known[name], self.statements[name]
+        if own is now:
+            return False
+        same_target = (
+            own.array == now.array
+            and own.domain.is_equal(now.domain)
+            and len(own.index) == len(now.index)
+            and all(map(same_expr, own.index, now.index))
+            and not own.spread
+            and not now.spread
+        )
+        if not same_target or not self._same(own.value, own, now.value, now):
+            raise _refused(f"{name} is something else", own)
+        return any(access.array in self.passes for access in now.reads)
+
+    def _same(self, one: Expr, own: Statement, other: Expr, now: Statement) -> bool:
+        """Whether two values are the same but for sums in passes."""
+        if isinstance(one, Block) or isinstance(other, Block) or one.type != other.type:
+            return False
+        if not any(load.array in self.passes for load in loads(other)):
+            return same_expr(one, other)
+        mine, theirs = terms(one), terms(other)
+        if mine is not None and theirs is not None:
+            sums = (
+                expanded(mine, own, {}, self.scop),
+                expanded(theirs, now, self.passes, self.scop),
+            )
+            return agree(*sums, one.type.bits)
+        alike = type(one) is type(other) and payload(one) == payload(other)
+        if not alike or isinstance(one, Load) or len(one.children) != len(other.children):
+            return False
+        pairs = zip(one.children, other.children, strict=True)
+        return all(self._same(a, own, b, now) for a, b in pairs)
+
+    def places(self) -> None:
+        """Show that what was added stands where it reads what the source would read."""
+        order = [[*statements_in(node)] for node in self.scop.nest]
+        made = {s.name for s in self.added.values()}
+        for array, maker in self.added.items():
+            if [maker.name] not in order or sum(s.array == array for s in self.scop.statements) > 1:
+                raise _refused(f"{array} has no nest of its own", maker)
+            place = order.index([maker.name])
+            before = [n for n in order[:place] if not made.intersection(n)][-1:]
+            after = [n for n in order[place + 1 :] if not made.intersection(n)][:1]
+            if array in self.twins:
+                (twin,) = (s for s in self.scop.statements if s.array == self.twins[array])
+                if before != [[twin.name]]:
+                    raise _refused(f"{array} is not computed right after {twin.array}", maker)
+            elif not self._feeds(array, order[place + 1 :], after):
+                raise _refused(f"{array} is not computed right before it is read", maker)
+
+    def _feeds(self, array: str, later: list[list[str]], after: list[list[str]]) -> bool:
+        """Whether all that reads a pass is one nest: that of the next statement of the source, or
+        a pass before it."""
+        readers = {s.name for s in self.scop.statements if any(a.array == array for a in s.reads)}
+        near = [*later[: later.index(after[0])], after[0]] if after else later
+        return [sorted(readers)] in ([sorted(names)] for names in near)
+
+
+def _is_twin(maker: Statement, other: Statement) -> bool:
+    """Whether two statements compute the same elements from the same ones."""
+    if other.array in {a.array for a in other.reads} or isinstance(other.value, Block):
+        return False
+    if maker.spread or other.spread or len(maker.iterators) != len(other.iterators):
+        return False
+    same_domain = maker.domain.set_tuple_name(other.name).is_equal(other.domain)
+    return (
+        same_domain
+        and len(maker.index) == len(other.index)
+        and all(
+            same_expr(over(a, other.space), b)
+            for a, b in zip(maker.index, other.index, strict=True)
+        )
+        and same_expr(over(maker.value, other.space), other.value)
+    )
+
+
+def _skeleton(nest: tuple[Loop | str, ...], without: set[str]) -> list[object]:
+    """Loops and statements without some of these, and without loops that then are empty."""
+    result: list[object] = []
+    for node in nest:
+        if isinstance(node, str):
+            result += [node] if node not in without else []
+        elif inside := _skeleton(node.body, without):
+            result.append((node.step, inside))
+    return result
+
+
+def _refused(why: str, statement: Statement | None = None) -> IllegalScheduleError:
+    message = f"the program with added arrays is not its source: {why}"
+    return IllegalScheduleError(message, span=statement.span if statement else None)

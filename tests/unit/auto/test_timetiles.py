@@ -1,0 +1,110 @@
+"""Stencils in time: diamonds where faces lean both ways, parallelograms elsewhere, and their sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.codegen.target import target
+
+HEAT = """
+void heat(int T, int N, int M, double a[N][M], double b[N][M])
+{
+    for (int t = 0; t < T; t++) {
+        for (int i = 1; i < N - 1; i++)
+            for (int j = 1; j < M - 1; j++)
+                b[i][j] = 0.25 * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
+        for (int i = 1; i < N - 1; i++)
+            for (int j = 1; j < M - 1; j++)
+                a[i][j] = 0.5 * (b[i - 1][j] + b[i][j + 1]);
+    }
+}
+"""
+IN_PLACE = """
+void relax(int T, int N, double a[N][N])
+{
+    for (int t = 0; t < T; t++)
+        for (int i = 1; i < N - 1; i++)
+            for (int j = 1; j < N - 1; j++)
+                a[i][j] = 0.5 * (a[i - 1][j] + a[i][j + 1]);
+}
+"""
+LARGE = {"T": 100, "N": 2000, "M": 2000}
+
+
+def planned(text: str, sizes: dict[str, int], **machine: int) -> po.Plan:
+    return po.auto(po.parse_c(text), target=replace(target("avx2"), **machine), sizes=sizes)
+
+
+def applied(plan: po.Plan, move: str) -> dict[str, float]:
+    (remark,) = [r for r in plan.remarks if r.move == move and r.kind == "applied"]
+    return dict(remark.numbers)
+
+
+def test_faces_both_ways_give_diamonds_that_threads_share() -> None:
+    plan = planned(HEAT, LARGE, cores=2)
+    assert str(plan).splitlines()[:4] == [
+        "for a.t_tile:",
+        "  for a.i_tile:  # parallel",
+        "    for a.t:",
+        "      for a.i:",
+    ]
+    assert str(plan).count("# vector") == 2
+
+
+@pytest.mark.parametrize("n", [2, 3, 17, 70])
+@pytest.mark.parametrize("steps", [1, 9, 40])
+def test_diamonds_compute_what_the_sweeps_do(n: int, steps: int) -> None:
+    rng = np.random.default_rng(n)
+    m = n + 3
+    a, b = rng.standard_normal((n, m)), rng.standard_normal((n, m))
+    x, y = a.copy(), b.copy()
+    for _ in range(steps):
+        y[1:-1, 1:-1] = 0.25 * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
+        x[1:-1, 1:-1] = 0.5 * (y[:-2, 1:-1] + y[1:-1, 2:])
+    kernel = planned(HEAT, LARGE, cores=2).compile(contract=False)
+    kernel(T=steps, out={"a": a, "b": b}, threads=2)
+    assert np.array_equal(a, x)
+    assert np.array_equal(b, y)
+
+
+def test_rows_of_a_diamond_fill_the_cache_and_no_more() -> None:
+    for l2 in (512 * 1024, 1024 * 1024, 2048 * 1024):
+        numbers = applied(planned(HEAT, LARGE, cores=2, l2_bytes=l2), "diamond")
+        assert l2 / 2 < numbers["bytes of a block"] <= l2
+
+
+def test_more_threads_get_narrower_diamonds() -> None:
+    few = applied(planned(HEAT, LARGE, cores=2, l2_bytes=4 << 20), "diamond")
+    many = applied(planned(HEAT, LARGE, cores=30, l2_bytes=4 << 20), "diamond")
+    assert few["i"] > many["i"]
+    assert LARGE["N"] / many["i"] >= 60
+
+
+def test_rows_that_fill_the_cache_are_cut() -> None:
+    plan = planned(HEAT, {"T": 100, "N": 2000, "M": 200_000}, cores=2)
+    assert applied(plan, "diamond")["j"] > 0
+    assert "for a.j_tile:" in str(plan)
+
+
+def test_rows_that_are_not_cut_start_where_the_grid_does() -> None:
+    source = planned(HEAT, LARGE, cores=2).emit().source
+    assert "[j2 + 1]" in source
+    assert "j2 - 2 * t" not in source
+
+
+def test_updates_in_place_say_why_there_are_no_diamonds() -> None:
+    plan = planned(IN_PLACE, {"T": 100, "N": 2000}, cores=2)
+    (refused,) = [r for r in plan.remarks if r.move == "diamond"]
+    assert refused.kind == "refused"
+    assert refused.witnesses
+    assert applied(plan, "tile")["t"] > 1
+
+
+def test_too_few_steps_leave_the_source_s_order() -> None:
+    plan = planned(HEAT, {"T": 1, "N": 2000, "M": 2000}, cores=2)
+    assert "_tile" not in plan.loops("a")[0]
+    assert {r.kind for r in plan.remarks if r.move in {"diamond", "tile"}} == {"refused"}
