@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 #: isl operations of a step between the moves and proofs in it, which have budgets of their own
 STEP_BUDGET = 100_000_000
-#: isl operations of a whole search, moves and proofs included: some minutes
-SEARCH_BUDGET = 400_000_000
+#: isl operations of a whole search, moves and proofs included: two minutes, six times what the
+#: largest kernel of the library takes
+SEARCH_BUDGET = 150_000_000
 
 
 def take(step: Step, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:

@@ -28,7 +28,7 @@ from pycparser import c_ast, c_generator
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
-from polyopt.frontend.c.manners import odd_counter, odd_pragma, odd_storage
+from polyopt.frontend.c.manners import odd_counter, odd_pragma, odd_status, odd_storage
 from polyopt.frontend.c.nodes import binary, constant, floored, integer, put, renamed
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
@@ -185,8 +185,8 @@ class _Reader:
             case c_ast.FuncCall() if _called(node) == TRANSPOSED:
                 return [self._transposed(node)]
             case c_ast.Return():
-                self._mannered(node, "" if _status(node) in {"", "0"} else "a status of failure")
-                return [node] if not _status(node) else []
+                self._mannered(node, odd_status(node))
+                return [] if isinstance(node.expr, c_ast.Constant) else [node]
             case _:
                 return [self._plain(node)]
 
@@ -456,10 +456,6 @@ def _named(kind: c_ast.Node, name: str) -> c_ast.Node:
     else:
         changed.type = _named(kind.type, name)
     return changed
-
-
-def _status(node: c_ast.Return) -> str:
-    return node.expr.value if isinstance(node.expr, c_ast.Constant) else ""
 
 
 def _called(call: c_ast.FuncCall) -> str:

@@ -32,7 +32,13 @@ def odd_counter(loop: c_ast.For) -> str:
     """What is wrong with a loop's counter: it is of 64 bits, and the loop's own."""
     decls = loop.init.decls if isinstance(loop.init, c_ast.DeclList) else []
     kinds = [getattr(getattr(d.type, "type", None), "names", None) for d in decls]
-    return "" if kinds == [["int64_t"]] else "a counter that is no int64_t"
+    return "" if kinds == [["int64_t"]] else "counter that is no int64_t"
+
+
+def odd_status(node: c_ast.Return) -> str:
+    """What is wrong with a kernel's end: it succeeds."""
+    fails = isinstance(node.expr, c_ast.Constant) and node.expr.value != "0"
+    return "end that tells of a failure" if fails else ""
 
 
 def odd_storage(decl: c_ast.Decl) -> str:
