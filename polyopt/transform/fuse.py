@@ -28,7 +28,6 @@ from polyopt.isl import (
     constant_value,
     dim_type,
     instance_of,
-    union_all,
 )
 from polyopt.transform.find import copies_of, path_to
 from polyopt.transform.locals import (

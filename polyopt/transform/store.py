@@ -67,7 +67,7 @@ def store(
 
 
 def _share_nest(program: Program, one: str, other: str) -> bool:
-    """Whether one loop is around the other, or both are one: copies elsewhere keep their buffers."""
+    """Whether one loop is around the other, or both are one; elsewhere buffers are kept."""
     if not one or not other:
         return True
     return any({one, other} <= {*_names(place)} for place in program.places.values())
