@@ -12,6 +12,9 @@ from pycparser import c_ast
 
 _PRAGMAS = (
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, [^;{}]*\)"),
+    # each iteration adds its part in the order of all
+    re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
+    re.compile(r"omp ordered"),
     re.compile(r"omp simd( safelen\(\d+\))?( reduction\((\+|\*|min|max) : \w+\))*"),
 )
 #: clauses that a chunk's size must not hide
@@ -23,7 +26,7 @@ def odd_pragma(text: str) -> str:
     words = " ".join(text.split())
     for known in _PRAGMAS:
         if known.fullmatch(words):
-            chunk = words.partition("schedule")[2]
+            chunk = words.partition("schedule")[2].removesuffix("1) ordered")
             return f"#pragma {words}" if _CLAUSE.search(chunk) else ""
     return f"#pragma {words}"
 
