@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.auto.contraction import contracted
 from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.lanes import sums_in_lanes
 from polyopt.auto.nests import arrange
 from polyopt.auto.serial import chains_together, rows_together, strips
+from polyopt.auto.temporaries import contracted
 from polyopt.auto.threads import parallelize_outer
 
 if TYPE_CHECKING:

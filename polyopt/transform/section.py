@@ -44,6 +44,7 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.box import Axis, Box, fresh
+from polyopt.transform.nest import statements_in
 from polyopt.transform.rebase import (
     involves,
     is_used,
@@ -188,7 +189,7 @@ def _loop_offsets(
     def visit(node: Loop | str, depth: int) -> None:
         if isinstance(node, str):
             return
-        members = list(_members(node))
+        members = list(statements_in(node))
         offset = _offset([parts[m] for m in members], depth, corners, box)
         for member in members:
             result[member].append(offset)
@@ -198,14 +199,6 @@ def _loop_offsets(
     for node in nest:
         visit(node, 0)
     return result
-
-
-def _members(node: Loop | str) -> Iterator[str]:
-    if isinstance(node, str):
-        yield node
-        return
-    for inner in node.body:
-        yield from _members(inner)
 
 
 def _offset(parts: Sequence[Set], depth: int, corners: set[str], box: Box) -> PwAff:
