@@ -28,7 +28,7 @@ from polyopt.codegen.loops import (
     loops_in,
 )
 from polyopt.codegen.materialize import materialize
-from polyopt.codegen.names import c_name, c_names, fresh, names_in, operand
+from polyopt.codegen.names import buffer_names, c_name, c_names, fresh, names_in, operand
 from polyopt.codegen.outline import outline
 from polyopt.codegen.partials import ORDERED, is_ordered, with_partials
 from polyopt.codegen.permutes import is_short
@@ -115,12 +115,12 @@ class _Generator:
         used = [*argument_names.values(), *map(c_name, temps)]
         stems = [name.removesuffix("_of") for name in used if name.endswith("_of")]
         own = c_names(
-            [*temps, *_buffer_names(scratches)],
+            [*temps, *buffer_names(scratches)],
             # pools are called <buffer>_of
             taken=[*argument_names.values(), "threads", *stems, *self.spelling.taken],
         )
         self.buffer_names = {**argument_names, **{t: own[t] for t in temps}}
-        for scratch, key in zip(scratches, _buffer_names(scratches), strict=True):
+        for scratch, key in zip(scratches, buffer_names(scratches), strict=True):
             self.buffer_names[scratch] = own[key]
         self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
         self.buffers = {s.name: self._buffer(s) for s in program.scratches}
@@ -481,16 +481,6 @@ def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
 
 def _block(node: Node) -> Block:
     return node if isinstance(node, Block) else Block((node,))
-
-
-def _buffer_names(scratches: Mapping[str, str]) -> list[str]:
-    """A distinct, short name per buffer: its array's, numbered where there are several."""
-    seen: dict[str, int] = {}
-    result: list[str] = []
-    for array in scratches.values():
-        seen[array] = seen.get(array, 0) + 1
-        result.append(f"{array}_tile" if seen[array] == 1 else f"{array}_tile{seen[array]}")
-    return result
 
 
 def _bytes(extents: tuple[PwAff, ...], element: int) -> int | None:

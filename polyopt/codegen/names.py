@@ -58,6 +58,16 @@ def names_in(text: str) -> list[str]:
     return re.findall(r"[A-Za-z_]\w*", text)
 
 
+def buffer_names(scratches: Mapping[str, str]) -> list[str]:
+    """A distinct, short name per buffer: its array's, numbered where there are several."""
+    seen: dict[str, int] = {}
+    result: list[str] = []
+    for array in scratches.values():
+        seen[array] = seen.get(array, 0) + 1
+        result.append(f"{array}_tile" if seen[array] == 1 else f"{array}_tile{seen[array]}")
+    return result
+
+
 def operand(text: str) -> str:
     """A piece of C in parentheses, unless it is a name or a number."""
     return text if text.isidentifier() or text.isdigit() else f"({text})"
