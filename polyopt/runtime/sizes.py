@@ -16,6 +16,7 @@ from polyopt.isl import (
     ast_expr_type,
     constant_value,
     dim_type,
+    exclusive,
     params_space,
 )
 
@@ -43,7 +44,10 @@ class Equation:
 
 @dataclass(frozen=True, eq=False)
 class SizeSolver:
-    """What shapes say about sizes, for one signature."""
+    """What shapes say about sizes, for one signature.
+
+    Kernels are made and called by many threads, and isl is for one at a time.
+    """
 
     params: tuple[str, ...]
     arguments: tuple[Argument, ...]
@@ -60,6 +64,7 @@ class SizeSolver:
         )
         return tuple(equation for equation in found if equation is not None)
 
+    @exclusive()
     def derivable(self, arrays: set[str]) -> set[str]:
         """The sizes that these arrays' shapes determine."""
         known: set[str] = set()
@@ -72,6 +77,7 @@ class SizeSolver:
                 return known
             known |= new
 
+    @exclusive()
     def solve(
         self, given: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
     ) -> dict[str, int]:
@@ -93,6 +99,7 @@ class SizeSolver:
         self._check_context(sizes, origin)
         return sizes
 
+    @exclusive()
     def shape(self, argument: Argument, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """An array's extents under given sizes."""
         return tuple(evaluate(expr, sizes) for expr in self._extents[argument.name])

@@ -127,7 +127,11 @@ def fresh_loop_name(tree: Tree, name: str) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
-    """The error for a name that does not exist, with the closest and all that do."""
+    """The error for a name that does not exist, with the closest and all that do.
+
+    Raises it for what is no name at all.
+    """
+    check_name(kind, name)
     names = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
