@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, loops_in
 from polyopt.codegen.names import fresh, names_in, operand, renamed
-from polyopt.codegen.unswitch import unswitch
 from polyopt.ir.types import BOOL, I64
 
 if TYPE_CHECKING:
@@ -33,11 +32,10 @@ _BRANCH = re.compile(r"\?|&&|\|\||\w\(")
 def hoist(block: Block, taken: set[str]) -> Block:
     """The block with branching subscripts and tests before the loops that they do not depend on.
 
-    Loops that are no vector loops are on either side of what tests before them decide.
     ``taken`` are names that mean something else; those of the new variables are added.
     """
     taken |= {loop.iterator for loop in loops_in(block)}
-    return unswitch(_block(block, {}, taken))
+    return _block(block, {}, taken)
 
 
 def _block(block: Block, known: Mapping[str, str], taken: set[str]) -> Block:

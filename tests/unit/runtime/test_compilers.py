@@ -27,34 +27,6 @@ def test_a_choice_that_a_short_loop_does_not_make(n):
     assert np.array_equal(po.Plan(scop).compile()(x, y), np.concatenate([x, y]))
 
 
-INSIDE = "z >= 1 && z <= 3 && y >= 1 && y <= 3"
-PADDED = """
-void padded({t} x[3][3][{n}], {t} out[5][5][{n}]) {{
-    for (int z = 0; z < 5; z++)
-        for (int y = 0; y < 5; y++)
-            for (int k = 0; k < {n}; k++) {{
-                {body}
-            }}
-}}
-"""
-CHOICES = {
-    "chosen": f"out[z][y][k] = {INSIDE} ? x[z - 1][y - 1][k] : 0;",
-    "added": f"out[z][y][k] = 1 + ({INSIDE} ? x[z - 1][y - 1][k] : 0) - 1;",
-    "guarded": f"out[z][y][k] = 0; if ({INSIDE}) out[z][y][k] = x[z - 1][y - 1][k];",
-}
-
-
-@pytest.mark.parametrize("body", CHOICES)
-@pytest.mark.parametrize(("t", "n"), [("float", 6), ("double", 7), ("double", 9), ("int", 9)])
-def test_a_choice_that_a_short_loop_keeps(t, n, body):
-    # gcc 12 again, by vectors that it makes of short loops itself: zeros, or what is not there
-    scop = po.parse_c(PADDED.format(t=t, n=n, body=CHOICES[body]))
-    dtype = {"float": np.float32, "double": np.float64, "int": np.int32}[t]
-    x = np.arange(1, 9 * n + 1, dtype=dtype).reshape(3, 3, n)
-    expected = np.pad(x, ((1, 1), (1, 1), (0, 0)))
-    assert np.array_equal(po.Plan(scop).compile()(x), expected)
-
-
 def test_an_inner_option_that_a_compiler_lost_is_left_out(tmp_path):
     fake = tmp_path / "cc"
     fake.write_text('#!/bin/sh\ncase "$*" in *-mllvm*) exit 1 ;; esac\nexec cc "$@"\n')
