@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.transform.nest import statements_in
 from polyopt.transform.program import Program
 from polyopt.transform.storage import Store
 from polyopt.transform.tree import Copy, PlanLoop, Tree, iterator_value, source_copy
@@ -38,17 +39,11 @@ def _tree(
         if isinstance(node, str):
             result.append(node)
             continue
-        inside = _statements(node)
+        inside = [*statements_in(node)]
         name = _loop_name(scop, inside, node.iterator, taken)
         values = {s: iterator_value(copies[s], level, node.step) for s in inside}
         result.append(PlanLoop(name, values, _tree(scop, copies, node.body, level + 1, taken)))
     return tuple(result)
-
-
-def _statements(node: Loop | str) -> list[str]:
-    if isinstance(node, str):
-        return [node]
-    return [name for child in node.body for name in _statements(child)]
 
 
 def _loop_name(scop: Scop, inside: list[str], iterator: str, taken: set[str]) -> str:
