@@ -9,6 +9,7 @@ from polyopt.auto.grouping import is_proven
 from polyopt.auto.lanes import sums_in_lanes
 from polyopt.auto.nests import arrange
 from polyopt.auto.serial import chains_together, rows_together, strips
+from polyopt.auto.streams import streams
 from polyopt.auto.temporaries import contracted
 from polyopt.auto.threads import parallelize_outer
 
@@ -35,4 +36,5 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
         lambda p: chains_together(p, sizes, is_proven),
         lambda p: strips(p, target, sizes, is_proven),
         lambda p: parallelize_outer(p, model),
+        lambda p: streams(p, model),
     )

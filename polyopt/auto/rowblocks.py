@@ -55,6 +55,8 @@ class Blocks:
     #: estimated operations of a lane per element of the result, and without blocks
     cost: float
     before: float
+    #: producers whose rows share nothing: one after the other, each is a longer stream
+    apart: frozenset[str] = frozenset()
 
     def remarks(self, root: str) -> tuple[Remark, ...]:
         """What was decided for a result, with the numbers."""
@@ -83,7 +85,8 @@ def choose_blocks(
         inlined, cost = group.cheapest(height, fused)
         if cost < (best.cost if best is not None else WORTHWHILE * before):
             kept = tuple(p for p in fused if p in inlined)
-            best = Blocks(height, kept, round(cost, 1), round(before, 1))
+            apart = group.apart(height, inlined)
+            best = Blocks(height, kept, round(cost, 1), round(before, 1), apart)
     return best
 
 
@@ -205,6 +208,18 @@ class _Group:
             stored = STORE + (WORTH if stage is not self.stages[0] else 0.0)
             total += stage.share * (operations / rows + stored)
         return total
+
+    def apart(self, height: int, inlined: frozenset[str]) -> frozenset[str]:
+        """The producers of which the rows of a block share no value."""
+        inlined = inlined | self.inlined
+        found: set[str] = set()
+        for stage in self.stages[1:]:
+            rows = max(1, round(height * stage.rate))
+            inside = inlined & self._reached(stage.statement)
+            alone = self._body(stage, 1, inside)[0]
+            if rows > 1 and self._body(stage, rows, inside)[0] == rows * alone:
+                found.add(stage.statement.array)
+        return frozenset(found)
 
     def _reached(self, statement: Statement) -> frozenset[str]:
         """The arrays that a statement reads, and through which it could read others."""
@@ -380,5 +395,5 @@ def block(
     for producer in fused:
         if producer not in blocks.inlined:
             plan = plan.fuse(producer, into=root, at=step, storage="sliding")
-            plan = unroll_rows(plan, producer, step)
+            plan = plan if producer in blocks.apart else unroll_rows(plan, producer, step)
     return plan.separate(step)

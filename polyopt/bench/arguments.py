@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.library import LibraryKernel
+    from polyopt.runtime.bound import BoundKernel
     from polyopt.runtime.kernel import Kernel
 
 #: NumPy arrays and scalars by the names of a kernel's arguments.
@@ -71,10 +72,14 @@ class CallArguments:
 
     def call(self, kernel: Kernel, threads: int | None = None) -> None:
         """Run once, into the arrays allocated here."""
+        self.bind(kernel, threads)()
+
+    def bind(self, kernel: Kernel, threads: int | None = None) -> BoundKernel:
+        """What runs once, into the arrays allocated here: checked now, as calls of peers are."""
         named = {**self.given, **self.outputs}
         # an array that is called like the option goes by its name in it
         out = {"out": named.pop("out")} if "out" in named else None
-        kernel(threads=threads, out=out, **named)
+        return kernel.bind(threads=threads, out=out, **named)
 
     @property
     def results(self) -> Values:

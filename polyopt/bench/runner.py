@@ -121,7 +121,8 @@ class _Form:
 
     variant: str
     schedule: str
-    call: Callable[[int], object]
+    #: threads -> a call on arguments that were checked before: what is timed is the code
+    bind: Callable[[int], Callable[[], object]]
     restore: Callable[[], object] | None
     agrees: bool
     #: seconds: all of it, choosing the plan, proving it
@@ -138,19 +139,19 @@ class _Form:
     def subject(self, threads: int) -> Subject:
         if self.set_threads is not None:
             self.set_threads(threads)
-        return Subject(partial(self.call, threads), self.restore)
+        return Subject(self.bind(threads), self.restore)
 
 
 def _ours(variant: Variant, what: Subjects, inputs: Values, expected: Values) -> _Form:
     agree = agrees(variant.plan, variant.kernel, inputs, what.sizes, expected)
     arguments = CallArguments.make(variant.kernel, inputs, what.sizes)
     restore = arguments.restore if arguments.changes_inputs else None
-    call = partial(arguments.call, variant.kernel)
+    bind = partial(arguments.bind, variant.kernel)
     taken = (variant.compile_s, variant.schedule_s, variant.proof_s)
     exact = None
     if variant.name == OURS:
         exact = is_exact(what.scop, variant.plan, inputs, what.sizes, expected)
-    return _Form(variant.name, "", call, restore, agree, taken, exact=exact)
+    return _Form(variant.name, "", bind, restore, agree, taken, exact=exact)
 
 
 def _theirs(peer: PeerCall, threads: int, expected: Values) -> _Form:
@@ -166,12 +167,12 @@ def _theirs(peer: PeerCall, threads: int, expected: Values) -> _Form:
         # become integers
         share = share_of_outliers(exact.outputs, expected, step=1)
 
-    def call(_threads: int) -> None:
-        peer.run()
+    def bind(_threads: int) -> Callable[[], object]:
+        return peer.run
 
     taken = (peer.compile_s, 0.0, 0.0)
     return _Form(
-        peer.variant, peer.schedule, call, peer.restore, share == 0, taken, peer.set_threads,
+        peer.variant, peer.schedule, bind, peer.restore, share == 0, taken, peer.set_threads,
         peer.threads,
     )  # fmt: skip
 

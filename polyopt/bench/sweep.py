@@ -9,7 +9,6 @@ costs, how far that lies behind the best of the grid.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -255,7 +254,7 @@ def _measured(
         kernel = plan.compile()
         call = CallArguments.make(kernel, dict(inputs), what.sizes)
         restore = call.restore if call.changes_inputs else None
-        subjects[repr(place)] = Subject(partial(call.call, kernel, threads), restore)
+        subjects[repr(place)] = Subject(call.bind(kernel, threads), restore)
     samples = alternate(subjects, seconds=seconds, rounds=rounds)
     ranked = sorted(samples, key=lambda name: samples[name].median_ms)
     names = dict.fromkeys([*ranked[:FINALISTS], repr(chosen)])

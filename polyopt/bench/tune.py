@@ -6,7 +6,6 @@ import math
 import random
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,7 +131,7 @@ def tune(
     def subject(kernel: Kernel) -> Subject:
         call = CallArguments.make(kernel, inputs, sizes)
         return Subject(
-            partial(call.call, kernel, threads), call.restore if call.changes_inputs else None
+            call.bind(kernel, threads), call.restore if call.changes_inputs else None
         )
 
     known = dict(journal.known) if journal is not None else {}

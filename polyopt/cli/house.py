@@ -133,7 +133,8 @@ def _target() -> Iterator[Finding]:
     yield Finding("cpu", "ok", f"{cpu_name()}, {t.cores} cores usable")
     detail = (
         f"{t.isa}: vectors of {t.vector_bytes} bytes, {t.registers} registers, "
-        f"L1 {bytes_text(t.l1_bytes)}, L2 {bytes_text(t.l2_bytes)}"
+        f"L1 {bytes_text(t.l1_bytes)}, L2 {bytes_text(t.l2_bytes)}, "
+        f"last cache {bytes_text(t.last_bytes)}"
     )
     yield Finding("target", "ok", detail)
 

@@ -241,7 +241,8 @@ def _print_for(node: For, depth: int, lines: list[str]) -> None:
         lines.append(f"{pad}/* {node.comment} */")
     if node.mark == "parallel":
         # no variable for the share: it could hide one of the program's
-        share = "1) ordered" if node.ordered else f"1 + ({node.trips}) / (8 * threads))"
+        # eight shares for each thread, not one less: then some thread would have one more
+        share = "1) ordered" if node.ordered else f"1 + ({node.trips} - 1) / (8 * threads))"
         lines.append(f"#pragma omp parallel for num_threads(threads) schedule(dynamic, {share}")
         _print_loop(node, depth, lines)
         return

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 
+from polyopt.codegen.pastcache import NAMES as PAST_CACHES
+from polyopt.codegen.pastcache import past_functions
 from polyopt.codegen.permutes import lookup_functions
 from polyopt.codegen.squares import TRANSPOSED
 from polyopt.ir.types import TYPES, ScalarType
 
-_NAMES = ("min", "max", "abs", "floordiv", "floormod", "lookup", "transposed")
+_NAMES = ("min", "max", "abs", "floordiv", "floormod", "lookup", "transposed", *PAST_CACHES)
 #: A use of a helper: ``min_f32``, ``floordiv_i64``, ...
 HELPER = re.compile(rf"\b({'|'.join(_NAMES)})_({'|'.join(TYPES)})\b")
 
@@ -65,9 +67,10 @@ def helpers(*texts: str) -> str:
     """Definitions of every helper that the given C texts call, in a fixed order; may be empty."""
     used = {found.groups() for text in texts for found in HELPER.finditer(text)}
     order = [(name, kind) for name in _NAMES for kind in TYPES if (name, kind) in used]
-    large = {"lookup", "transposed"}
+    large = {"lookup", "transposed", *PAST_CACHES}
     short = "".join(_definition(n, TYPES[kind]) + "\n" for n, kind in order if n not in large)
     short += lookup_functions(TYPES[kind] for name, kind in order if name == "lookup")
+    short += past_functions([(n, TYPES[kind]) for n, kind in order if n in PAST_CACHES])
     return short + (TRANSPOSED if any(name == "transposed" for name, _ in order) else "")
 
 

@@ -36,6 +36,7 @@ from polyopt.codegen.program import c_affine, c_extent, c_prototype, signature_o
 from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
+from polyopt.codegen.streams import Streams, stream
 from polyopt.codegen.transposes import transpose
 from polyopt.codegen.unused import without_unused
 from polyopt.codegen.vectors import block_body, in_registers
@@ -152,6 +153,7 @@ class _Generator:
             kinds = {**self.arrays, **self.buffers}
             types = {n: kinds[k].type for k, n in self.buffer_names.items() if k in kinds}
             block = transpose(block, types, taken)
+            block = stream(block, self._streams(), taken)
         block = accumulate(block, taken)
         private = tuple(
             self.buffers[s.name]
@@ -165,6 +167,10 @@ class _Generator:
         if self.spelling.taken:
             return function
         return outline(function, self.arguments, taken)
+
+    def _streams(self) -> Streams:
+        past = {self.buffer_names[a]: size for a, size in self.program.streamed.items()}
+        return Streams(past, {a.c_name: a for a in self.arguments})
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -476,7 +482,7 @@ def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
     if start == "0":
         return bound
     count = f"{bound} - {operand(start)}"
-    return f"{count} > 0 ? {count} : 0"  # no helper, which a compiler without OpenMP would not need
+    return f"({count} > 0 ? {count} : 0)"  # no helper, which a compiler without OpenMP would not need
 
 
 def _block(node: Node) -> Block:

@@ -13,13 +13,16 @@ from pathlib import Path
 from polyopt.errors import InvalidOptionError
 
 _KIB = 1024
+#: the last cache of a typical machine
+LAST_BYTES = 32 * _KIB * _KIB
 
 
 @dataclass(frozen=True)
 class Target:
     """What plans and code depend on: sizes in bytes, caches per core, ``flags`` for the compiler.
 
-    ``registers`` is the number of vector registers.
+    ``registers`` is the number of vector registers, ``last_bytes`` the size of the last cache,
+    which cores may share.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Target:
     l2_bytes: int
     cores: int
     flags: tuple[str, ...] = ()
+    last_bytes: int = LAST_BYTES
 
     def lanes(self, type_bytes: int) -> int:
         """How many elements of that size one vector holds, at least one."""
@@ -75,7 +79,8 @@ def native_target() -> Target:
         flags = (*flags, "-mprefer-vector-width=512")
     l1 = _cache_bytes(1) or 32 * _KIB
     l2 = _cache_bytes(2) or 256 * _KIB
-    return Target("native", isa, *_VECTORS[isa], l1, l2, core_count(), flags)
+    last = _cache_bytes(4) or _cache_bytes(3) or LAST_BYTES
+    return Target("native", isa, *_VECTORS[isa], l1, l2, core_count(), flags, max(l2, last))
 
 
 def isa_of(features: frozenset[str], architecture: str) -> str:
@@ -149,7 +154,7 @@ def _sysctl(name: str) -> str:
 def _cache_bytes(level: int) -> int | None:
     """Size of a core's data cache, or ``None`` where the system does not say."""
     if platform.system() == "Darwin":
-        kind = "l1d" if level == 1 else "l2"
+        kind = "l1d" if level == 1 else f"l{level}"
         text = _sysctl(f"hw.perflevel0.{kind}cachesize") or _sysctl(f"hw.{kind}cachesize")
         return int(text) if text.isdigit() else None
     return _sysfs_cache(Path("/sys/devices/system/cpu/cpu0/cache"), level) or _sysconf_cache(level)
@@ -171,7 +176,7 @@ def _sysfs_cache(root: Path, level: int) -> int | None:
 
 
 def _sysconf_cache(level: int) -> int | None:
-    name = {1: "SC_LEVEL1_DCACHE_SIZE", 2: "SC_LEVEL2_CACHE_SIZE"}[level]
+    name = "SC_LEVEL1_DCACHE_SIZE" if level == 1 else f"SC_LEVEL{level}_CACHE_SIZE"
     if name not in os.sysconf_names:
         return None
     size = os.sysconf(name)

@@ -132,9 +132,9 @@ def _before(
 
 def _walks(text: str, iterator: str) -> bool:
     """Whether an element stays the same as a loop goes on, or is the next of its row."""
-    *rows, last = _parts(text)[1] or [text]
+    *rows, last = parts(text)[1] or [text]
     still = all(iterator not in names_in(s) for s in rows)
-    return still and (iterator not in names_in(last) or _moving(last, iterator) == 1)
+    return still and (iterator not in names_in(last) or moving(last, iterator) == 1)
 
 
 def _after(
@@ -177,16 +177,16 @@ def _call(source: _Across, target: _Across, outer: For, inner: For) -> Call:
 
 def _across(text: str, along: For, over: For) -> _Across | None:
     """The element that a text names, if its row is walked along one loop and left by another."""
-    name, subscripts = _parts(text)
+    name, subscripts = parts(text)
     if len(subscripts) < 2:
         return None
-    last = _moving(subscripts[-1], along.iterator)
+    last = moving(subscripts[-1], along.iterator)
     moved = [k for k, s in enumerate(subscripts[:-1]) if over.iterator in names_in(s)]
     if last != 1 or len(moved) != 1 or over.iterator in names_in(subscripts[-1]):
         return None
     if any(along.iterator in names_in(s) for s in subscripts[:-1]):
         return None
-    factor = _moving(subscripts[moved[0]], over.iterator)
+    factor = moving(subscripts[moved[0]], over.iterator)
     if factor is None:
         return None
     at = {loop.iterator: _operand(loop.start) for loop in (along, over)}
@@ -208,7 +208,7 @@ def _operand(text: str) -> str:
     return text if re.fullmatch(r"\w+", text) else f"({text})"
 
 
-def _moving(subscript: str, iterator: str) -> int | None:
+def moving(subscript: str, iterator: str) -> int | None:
     """How far a subscript moves with an iterator; ``None`` where its text does not tell."""
     found = re.fullmatch(_MOVING.replace("X", re.escape(iterator)), subscript)
     if found is None or iterator in names_in(found[2]):
@@ -216,7 +216,7 @@ def _moving(subscript: str, iterator: str) -> int | None:
     return int(found[1] or 1)
 
 
-def _parts(text: str) -> tuple[str, list[str]]:
+def parts(text: str) -> tuple[str, list[str]]:
     """``a[x][i]`` as ``a`` and ``x``, ``i``; no subscripts where it is something else."""
     name, bracket, behind = text.partition("[")
     rest = bracket + behind

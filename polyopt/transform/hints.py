@@ -6,7 +6,7 @@ from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from polyopt.errors import OrderViolatedError, PolyoptError
+from polyopt.errors import NotPermutableError, OrderViolatedError, PolyoptError
 from polyopt.transform.prove import prove
 from polyopt.transform.skew import skew
 from polyopt.transform.tile import tile
@@ -90,3 +90,11 @@ def _permutable_after(
     except PolyoptError:
         return False
     return True
+
+
+def not_permutable(move: str, error: OrderViolatedError, hint: str | None) -> NotPermutableError:
+    """The refusal of a loop move, with what would be legal where skewing helps."""
+    message = f"{move} would run a reader before its writer: {error.diagnostic.message}"
+    return NotPermutableError(
+        message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint
+    )

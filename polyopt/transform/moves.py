@@ -28,4 +28,5 @@ SOURCE_MOVES = frozenset({"two_pass", "duplicate"})
 MOVES = LOOP_MOVES | SOURCE_MOVES | {
     "split", "shift", "merge", "distribute", "fuse", "inline", "store", "pack", "parallelize",
     "vectorize", "unroll", "separate", "registers", "reschedule", "defer", "cut", "reassociate",
+    "stream",
 }  # fmt: skip

@@ -17,7 +17,6 @@ from polyopt.analysis.bounds import check_bounds, check_initialized
 from polyopt.analysis.dependences import dependences
 from polyopt.errors import (
     InvalidOptionError,
-    NotPermutableError,
     OrderViolatedError,
     UnknownNameError,
 )
@@ -38,10 +37,11 @@ from polyopt.transform import reschedule as _reschedule
 from polyopt.transform import skew as _skew
 from polyopt.transform import split as _split
 from polyopt.transform import store as _store
+from polyopt.transform import stream as _stream
 from polyopt.transform import tile as _tile
 from polyopt.transform import two_pass as _two_pass
 from polyopt.transform.find import find_loop, fusion_loop, loops_around
-from polyopt.transform.hints import merge_hint, suggestion
+from polyopt.transform.hints import merge_hint, not_permutable, suggestion
 from polyopt.transform.initial import initial_program, source_program
 from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
@@ -321,6 +321,11 @@ class Plan(Questions):
         """
         return self._move("registers", (loop,), {}, lambda p: _marks.registers(p, loop))
 
+    def stream(self, *arrays: str, past: int = 0) -> Plan:
+        """Results stored past caches of ``past`` bytes, where a call works on more than that."""
+        change = partial(_stream.stream, arrays=arrays, past=past)
+        return self._move("stream", arrays, {"past": past}, change)
+
     def reassociate(self, *statements: str) -> Plan:
         """Free the order of floating sums, for vector and parallel loops: they round otherwise."""
         return self._move("reassociate", statements, {}, lambda p: _sums.reassociate(p, statements))
@@ -487,13 +492,6 @@ class Plan(Questions):
         except OrderViolatedError as error:
             if name not in LOOP_MOVES:
                 raise
-            raise self._not_permutable(name, error) from None
+            hint = suggestion(self.program, error.witnesses, self.original)
+            raise not_permutable(name, error, hint) from None
         return plan
-
-    def _not_permutable(self, name: str, error: OrderViolatedError) -> NotPermutableError:
-        """The refusal of a loop move, with what would be legal where skewing helps."""
-        message = f"{name} would run a reader before its writer: {error.diagnostic.message}"
-        hint = suggestion(self.program, error.witnesses, self.original)
-        return NotPermutableError(
-            message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint
-        )

@@ -5,7 +5,7 @@ Both the proof and the code come from these: copies, their time, and the cells t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,8 @@ class Program:
     watched: frozenset[str] | None = None
     #: the statements whose sums may be added up in any order (see ``reassociate.py``)
     reassociated: frozenset[str] = frozenset()
+    #: result -> bytes of caches that it is stored past (see ``stream.py``)
+    streamed: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @cached_property
     def places(self) -> Mapping[str, Place]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def show_plan(program: Program) -> str:
     """One line per loop, buffer and statement."""
     lines = [f"inline {array}" for array in sorted(program.inlined)]
+    lines += [f"stream {array}" for array in sorted(program.streamed)]
     _buffers(program, "", 0, lines)
     _nest(program, program.tree, 0, lines)
     return "\n".join(lines)

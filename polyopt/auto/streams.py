@@ -1,0 +1,56 @@
+"""Which results are stored past the caches: those of programs that work on more than these hold.
+
+Such a result has left the caches before anybody reads it. A store through them loads each line
+first, and drives out inputs that are read again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.count import count
+from polyopt.analysis.points import parameter_value
+from polyopt.auto.traffic import array_bytes
+from polyopt.codegen.pastcache import LINE
+from polyopt.transform.find import copies_of, path_to
+from polyopt.transform.remark import Remark
+from polyopt.transform.stream import streamable
+
+if TYPE_CHECKING:
+    from polyopt.auto.grouping import Model
+    from polyopt.ir.scop import Array
+    from polyopt.transform.plan import Plan
+
+
+def streams(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with results stored past the caches, where the arrays are more than they hold."""
+    scop, last = plan.scop, model.target.last_bytes
+    whole = sum(array_bytes(a, model.sizes) for a in scop.arrays if a.role != "temp")
+    numbers = {"bytes": whole, "cache bytes": last}
+    remarks: list[Remark] = []
+    taken: list[str] = []
+    for name in streamable(scop) if whole > last else ():
+        reason = _unfit(plan, scop.array(name), model)
+        kind = "refused" if reason else "applied"
+        reason = reason or "nothing of it would be in the caches when it is read"
+        remarks.append(Remark(kind, "stream", name, reason, numbers=numbers))
+        if kind == "applied":
+            taken.append(name)
+    return (plan.stream(*taken, past=last) if taken else plan), tuple(remarks)
+
+
+def _unfit(plan: Plan, array: Array, model: Model) -> str:
+    """Why a result is better stored through the caches; "" where it is not."""
+    program, sizes = plan.program, model.sizes
+    row = parameter_value(array.extents[-1], sizes) * array.type.bytes
+    if array.rank > 1 and row % LINE:
+        return "its rows do not start with cache lines"
+    writes = [s for s in plan.scop.statements if s.array == array.name]
+    elements = array_bytes(array, sizes) // array.type.bytes
+    if sum(count(s.domain, sizes) for s in writes) > elements:
+        return "its elements are stored more than once"
+    hosts = copies_of(program, array.name)
+    around = (path_to(program, path[-1].name) for h in hosts if (path := program.places[h].loops))
+    if not all(any(loop.mark == "vector" for loop in path) for path in around):
+        return "no vector loop stores it"
+    return ""

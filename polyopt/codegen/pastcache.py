@@ -1,0 +1,76 @@
+"""C that stores a piece of a row past the caches, and that fetches one before it is read.
+
+``streamed_f32(to, from, count, past)`` is ``to[k] = from[k]`` for ``0 <= k < count``. Where ``past``
+is true, x86 writes whole pieces of ``STRIP`` bytes that start with a cache line to memory, without
+loading them first; all else is stored as always. Other threads see such stores in any order, until
+``settled_f32()``. ``fetched_f32(from, past)`` has a piece loaded that nobody waits for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polyopt.ir.types import ScalarType
+
+#: bytes that come from memory and go there as one
+LINE = 64
+#: bytes of a piece: fetching more at once, loads wait for each other
+STRIP = 256
+NAMES = ("streamed", "settled", "fetched")
+
+_HEADER = "#ifdef __SSE2__\n#include <immintrin.h>\n#endif\n"
+_STREAMED = """static inline void streamed_KIND(TYPE *to, const TYPE *from, int64_t count, int past)
+{
+#ifdef __SSE2__
+    if (past && count == COUNT && (uintptr_t)to % 64 == 0) {
+#ifdef __AVX512F__
+        for (int k = 0; k < COUNT; k += 64 / (int)sizeof(TYPE)) {
+            _mm512_stream_si512((void *)(to + k), _mm512_loadu_si512(from + k));
+        }
+#else
+        for (int k = 0; k < COUNT; k += 16 / (int)sizeof(TYPE)) {
+            _mm_stream_si128((void *)(to + k), _mm_loadu_si128((const void *)(from + k)));
+        }
+#endif
+        return;
+    }
+#else
+    (void)past;
+#endif
+    for (int64_t k = 0; k < count; k++) {
+        to[k] = from[k];
+    }
+}
+"""
+_SETTLED = """static inline void settled_KIND(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+"""
+_FETCHED = """static inline void fetched_KIND(const TYPE *from, int past)
+{
+#ifdef __GNUC__
+    for (int k = 0; past && k < COUNT; k += 64 / (int)sizeof(TYPE)) {
+        __builtin_prefetch(from + k);
+    }
+#else
+    (void)from, (void)past;
+#endif
+}
+"""
+_TEXTS = {"streamed": _STREAMED, "settled": _SETTLED, "fetched": _FETCHED}
+
+
+def past_functions(used: list[tuple[str, ScalarType]]) -> str:
+    """Definitions of such functions, by name and type of the elements; may be empty."""
+    texts = [
+        _TEXTS[name]
+        .replace("KIND", kind.name)
+        .replace("TYPE", kind.c_name)
+        .replace("COUNT", str(STRIP // kind.bytes))
+        for name, kind in used
+    ]
+    return "\n".join([_HEADER, *texts]) if texts else ""
