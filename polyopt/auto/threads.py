@@ -14,6 +14,7 @@ from polyopt.auto.contractions import step
 from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, refusal
 from polyopt.auto.partials import sums_in_blocks
+from polyopt.auto.shares import has_one_each
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import ParallelCarriedError, PolyoptError
 from polyopt.ir.expr import loads
@@ -86,6 +87,9 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
         numbers = {"iterations": trips(plan.program, loop, sizes)}
         if numbers["iterations"] >= PER_THREAD * cores:
             reason = "its iterations are independent"
+            if has_one_each(marked.program, find_loop(marked.program, loop.name), model):
+                marked = plan.parallelize(loop.name, shares=1)
+                reason += ", and each thread has the same in every call"
             done = Remark("applied", "parallelize", loop.name, reason, numbers=numbers)
             return marked, [*remarks, done]
         reason = "too few iterations to share evenly"

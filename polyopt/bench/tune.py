@@ -130,9 +130,7 @@ def tune(
 
     def subject(kernel: Kernel) -> Subject:
         call = CallArguments.make(kernel, inputs, sizes)
-        return Subject(
-            call.bind(kernel, threads), call.restore if call.changes_inputs else None
-        )
+        return Subject(call.bind(kernel, threads), call.restore if call.changes_inputs else None)
 
     known = dict(journal.known) if journal is not None else {}
     heard = report or _nobody

@@ -242,8 +242,9 @@ def _print_for(node: For, depth: int, lines: list[str]) -> None:
     if node.mark == "parallel":
         # no variable for the share: it could hide one of the program's
         # eight shares for each thread, not one less: then some thread would have one more
-        share = "1) ordered" if node.ordered else f"1 + ({node.trips} - 1) / (8 * threads))"
-        lines.append(f"#pragma omp parallel for num_threads(threads) schedule(dynamic, {share}")
+        share = f"dynamic, 1 + ({node.trips} - 1) / (8 * threads))"
+        share = "dynamic, 1) ordered" if node.ordered else "static)" if node.width else share
+        lines.append(f"#pragma omp parallel for num_threads(threads) schedule({share}")
         _print_loop(node, depth, lines)
         return
     if node.mark == "vector":

@@ -482,7 +482,9 @@ def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
     if start == "0":
         return bound
     count = f"{bound} - {operand(start)}"
-    return f"({count} > 0 ? {count} : 0)"  # no helper, which a compiler without OpenMP would not need
+    return (
+        f"({count} > 0 ? {count} : 0)"  # no helper, which a compiler without OpenMP would not need
+    )
 
 
 def _block(node: Node) -> Block:

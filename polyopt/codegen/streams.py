@@ -92,9 +92,7 @@ def _node(node: Node, around: tuple[For, ...], streams: Streams, taken: set[str]
             return node
 
 
-def _in_strips(
-    loop: For, around: Sequence[For], streams: Streams, taken: set[str]
-) -> For | None:
+def _in_strips(loop: For, around: Sequence[For], streams: Streams, taken: set[str]) -> For | None:
     """A vector loop whose results go past the caches; ``None`` where none do."""
     assigns = plain(loop.body)
     stored = [a for a in assigns or () if a.buffer in streams.past]

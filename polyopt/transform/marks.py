@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 
-def parallelize(program: Program, loop: str) -> Program:
-    """The program with the loop's iterations shared between threads."""
-    return _mark(program, loop, "parallel", 0)
+def parallelize(program: Program, loop: str, shares: int = 0) -> Program:
+    """The program with the loop's iterations shared between threads; with ``shares=1`` each thread
+    has the same in every call."""
+    if shares not in {0, 1}:
+        message = f"parallelize({loop!r}): shares is {shares!r}, not 0 or 1"
+        raise InvalidOptionError(message)
+    return _mark(program, loop, "parallel", shares)
 
 
 def vectorize(program: Program, loop: str, width: int = 0) -> Program:

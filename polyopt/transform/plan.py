@@ -289,9 +289,11 @@ class Plan(Questions):
 
     # -- moves: marks -----------------------------------------------------------------------
 
-    def parallelize(self, loop: str) -> Plan:
-        """Share a loop's iterations between threads. Raises ``ParallelCarriedError``."""
-        return self._move("parallelize", (loop,), {}, lambda p: _marks.parallelize(p, loop))
+    def parallelize(self, loop: str, shares: int = 0) -> Plan:
+        """Share a loop's iterations between threads, as they get free, or with ``shares=1`` one
+        piece each, the same in every call. Raises ``ParallelCarriedError``."""
+        change = partial(_marks.parallelize, loop=loop, shares=shares)
+        return self._move("parallelize", (loop,), {"shares": shares or None}, change)
 
     def vectorize(self, loop: str, width: int = 0) -> Plan:
         """``width`` iterations of an innermost loop at once (0: as the target has lanes)."""

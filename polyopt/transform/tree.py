@@ -70,7 +70,8 @@ class PlanLoop:
     body: tuple[PlanLoop | str, ...]
     #: "", "parallel", "vector" or "unroll"
     mark: str = ""
-    #: vector width or unroll factor; 0 leaves it to the target (vector) or means all (unroll)
+    #: vector width, unroll factor, or shares of a thread; 0 leaves it to the target (vector),
+    #: means all (unroll), or as many as threads get free for (parallel)
     width: int = 0
     #: whether iterations with different conditions inside get loops of their own
     separate: bool = False

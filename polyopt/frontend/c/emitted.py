@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast, c_generator
 
 from polyopt.errors import UnsupportedError
+from polyopt.frontend.c.known import is_known, plain_call
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
 from polyopt.frontend.c.manners import odd_counter, odd_pragma, odd_status, odd_storage
@@ -33,7 +34,6 @@ from polyopt.frontend.c.nodes import binary, constant, floored, integer, put, re
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
-from polyopt.frontend.c.squares import TRANSPOSED, square_of
 from polyopt.source import Source
 
 if TYPE_CHECKING:
@@ -69,15 +69,16 @@ def read_emitted(
     locator = Locator(program)
     tree = parse(program, locator)
     functions = functions_of(tree)
-    tasks = {key: f for key, f in functions.items() if _is_task(f) and key != TRANSPOSED}
+    known = {*filter(is_known, functions)}
+    tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
+    gone = {*tasks, *known, name, "buffer"}
     kernel = functions[name]
     reader = _Reader(tasks, functions, locator, backwards)
     kept = [
         node
         for node in tree.ext
-        if not (isinstance(node, c_ast.FuncDef) and node.decl.name in {*tasks, name, "buffer"})
+        if not (isinstance(node, c_ast.FuncDef) and node.decl.name in gone)
         and not (isinstance(node, c_ast.Decl) and node.name == name)
-        and not (isinstance(node, c_ast.FuncDef) and node.decl.name == TRANSPOSED)
     ]
     tree = c_ast.FileAST([*kept, *map(reader.task, tasks.values()), reader.kernel(kernel)])
     return lower(tree, program, locator, name, tuple(params))
@@ -182,8 +183,8 @@ class _Reader:
                 return []
             case c_ast.FuncCall() if _called(node) in self.tasks:
                 return self._call(node)
-            case c_ast.FuncCall() if _called(node) == TRANSPOSED:
-                return [self._transposed(node)]
+            case c_ast.FuncCall() if is_known(_called(node)):
+                return self._known(node)
             case c_ast.Return():
                 self._mannered(node, odd_status(node))
                 return [] if isinstance(node.expr, c_ast.Constant) else [node]
@@ -328,10 +329,10 @@ class _Reader:
         changed.args = c_ast.ExprList(passed, call.args.coord)
         return [*before, changed]
 
-    def _transposed(self, call: c_ast.FuncCall) -> c_ast.Node:
+    def _known(self, call: c_ast.FuncCall) -> list[c_ast.Node]:
         shapes = {name: extents for name, (_, extents) in self.shapes.items()}
         try:
-            return square_of(call, self.helpers[TRANSPOSED], shapes, self._fresh)
+            return plain_call(call, self.helpers[_called(call)], shapes, self._fresh)
         except ValueError as error:
             raise self._refuse(call, str(error)) from None
 

@@ -12,6 +12,7 @@ from pycparser import c_ast
 
 _PRAGMAS = (
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, [^;{}]*\)"),
+    re.compile(r"omp parallel for num_threads\(threads\) schedule\(static\)"),
     # each iteration adds its part in the order of all
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
     re.compile(r"omp ordered"),

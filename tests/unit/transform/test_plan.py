@@ -59,6 +59,7 @@ EACH = {
     "two_pass": (WINDOW, lambda p: p.two_pass("o")),
     "duplicate": (BLUR, lambda p: p.duplicate("bx", "out")),
     "reassociate": (TRIANGLE, lambda p: p.reassociate("o_1")),
+    "stream": (BLUR, lambda p: p.stream("out", past=1000)),
 }
 
 

@@ -1,0 +1,58 @@
+"""How threads share the iterations of a loop: one piece each, or several as they get free.
+
+A thread that runs the same iterations in every call finds rows of the last one in its own cache,
+and neighbouring iterations find what they share. Taken as threads get free, pieces go to another
+thread in each call, which makes up for one that is slower than the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.count import count
+from polyopt.auto.traffic import array_bytes
+from polyopt.auto.work import work
+from polyopt.isl import Val, context, dim_type, fix_param_values
+
+if TYPE_CHECKING:
+    from polyopt.auto.grouping import Model
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import PlanLoop
+
+#: bytes that are moved, within the last cache, while a vector operation runs
+MOVED = 4.0
+#: how much one iteration may do more than another
+EVEN = 0.02
+
+
+def has_one_each(program: Program, loop: PlanLoop, model: Model) -> bool:
+    """Whether threads better have one piece each, the same in every call.
+
+    So it is where caches hold all that a call works on, moving it takes longer than computing, and
+    all iterations do the same.
+    """
+    scop, sizes = program.scop, model.sizes
+    whole = sum(array_bytes(a, sizes) for a in scop.arrays if a.role != "temp")
+    if whole > model.target.last_bytes or program.tree != (loop,):
+        return False
+    operations = sum(
+        count(s.domain, sizes) * work(s.value) * s.value.type.bytes / model.target.vector_bytes
+        for s in scop.statements
+    )
+    return operations * MOVED <= whole and _is_even(program, loop, model)
+
+
+def _is_even(program: Program, loop: PlanLoop, model: Model) -> bool:
+    """Whether an iteration early in an outermost loop does as much as a late one."""
+    for name in loop.copies:
+        #: { [t] } : the loops around a copy, at the sizes to be fast for
+        values = fix_param_values(program.prefixes[name].range(), model.sizes)
+        low, high = (v.to_python() for v in (values.dim_min_val(0), values.dim_max_val(0)))
+        quarter = (high - low) // 4
+        early, late = (
+            count(values.fix_val(dim_type.set, 0, Val.int_from_si(context(), value)), model.sizes)
+            for value in (low + quarter, high - quarter)
+        )
+        if abs(early - late) > EVEN * max(early, late):
+            return False
+    return True

@@ -1,0 +1,68 @@
+"""Calls of generated C that store past the caches, as plain loops; what only fetches says nothing.
+
+rewrite: ``streamed_f32(&a[i][x], strip[2], count, bytes > past);`` ->
+``for (k < count) a[i][x + k] = strip[2][k];``
+"""
+
+# The parser's trees are copied and changed by the names of their parts, which have no types.
+# pyright: basic, reportAttributeAccessIssue=false, reportReturnType=false
+# pyright: reportOptionalIterable=false, reportArgumentType=false, reportCallIssue=false
+# pyright: reportOptionalMemberAccess=false
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast, c_generator
+
+from polyopt.frontend.c.nodes import binary, constant, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAST_CACHES = re.compile(r"(streamed|settled|fetched)_[uif]\d+")
+#: what these do where the compiler is none that is known, as the parser's printer writes it
+_MEANINGS = {
+    "streamed": """{
+  (void) past;
+  for (int64_t k = 0; k < count; k++)
+  {
+    to[k] = from[k];
+  }
+
+}
+""",
+    "settled": "{\n}\n\n",
+    "fetched": "{\n  (void) from, (void) past;\n}\n",
+}
+_TEXT = c_generator.CGenerator()
+
+
+def plain_store(
+    call: c_ast.FuncCall, helper: c_ast.FuncDef, fresh: Callable[[str], str]
+) -> list[c_ast.Node]:
+    """The call as statements of plain C; ``fresh`` makes names.
+
+    Raises ``ValueError`` with the rule of generated code that is broken.
+    """
+    name = call.name.name
+    kind = PAST_CACHES.fullmatch(name)[1]
+    if _TEXT.visit(helper.body).strip() != _MEANINGS[kind].strip():
+        msg = f"{name} is not what it is known as"
+        raise ValueError(msg)
+    if kind != "streamed":
+        return []
+    target, source, count, _ = call.args.exprs
+    if not (isinstance(target, c_ast.UnaryOp) and isinstance(target.expr, c_ast.ArrayRef)):
+        msg = f"{name} is given no place to store to"
+        raise ValueError(msg)
+    index = fresh("k")
+    written = copy.deepcopy(target.expr)
+    written.subscript = binary("+", written.subscript, c_ast.ID(index))
+    read = c_ast.ArrayRef(source, c_ast.ID(index), call.coord)
+    body = c_ast.Compound([c_ast.Assignment("=", written, read, call.coord)])
+    init = c_ast.DeclList([integer(index, constant(0))])
+    condition = binary("<", c_ast.ID(index), count)
+    return [c_ast.For(init, condition, c_ast.UnaryOp("p++", c_ast.ID(index)), body, call.coord)]
