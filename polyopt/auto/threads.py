@@ -86,10 +86,7 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
             continue
         numbers = {"iterations": trips(plan.program, loop, sizes)}
         if numbers["iterations"] >= PER_THREAD * cores:
-            reason = "its iterations are independent"
-            if has_one_each(marked.program, find_loop(marked.program, loop.name), model):
-                marked = plan.parallelize(loop.name, shares=1)
-                reason += ", and each thread has the same in every call"
+            marked, reason = _shared(plan, marked, loop.name, model)
             done = Remark("applied", "parallelize", loop.name, reason, numbers=numbers)
             return marked, [*remarks, done]
         reason = "too few iterations to share evenly"
@@ -97,6 +94,14 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
         if fallback is None or numbers["iterations"] > fallback[0]:
             fallback = (numbers["iterations"], marked, remarks[-1])
     return _least_bad(plan, fallback, remarks)
+
+
+def _shared(plan: Plan, marked: Plan, loop: str, model: Model) -> tuple[Plan, str]:
+    """The plan whose loop is for threads, with the shares that suit it, and what to say of it."""
+    reason = "its iterations are independent"
+    if not has_one_each(marked.program, find_loop(marked.program, loop), model):
+        return marked, reason
+    return plan.parallelize(loop, shares=1), f"{reason}, and each thread has the same in every call"
 
 
 def _least_bad(

@@ -1,9 +1,9 @@
 """C that stores a piece of a row past the caches, and that fetches one before it is read.
 
-``streamed_f32(to, from, count, past)`` is ``to[k] = from[k]`` for ``0 <= k < count``. Where ``past``
-is true, x86 writes whole pieces of ``STRIP`` bytes that start with a cache line to memory, without
-loading them first; all else is stored as always. Other threads see such stores in any order, until
-``settled_f32()``. ``fetched_f32(from, past)`` has a piece loaded that nobody waits for.
+``streamed_f32(to, from, count, past)`` is ``to[k] = from[k]`` for ``0 <= k < count``. Where
+``past`` is true, x86 writes whole pieces of ``STRIP`` bytes that start with a cache line to memory,
+without loading them first; all else is stored as always. Other threads see such stores in any
+order, until ``settled_f32()``. ``fetched_f32(from, past)`` loads a piece that nobody waits for.
 """
 
 from __future__ import annotations

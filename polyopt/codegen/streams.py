@@ -189,7 +189,7 @@ def _next_rows(rows: For, streams: Streams) -> Iterator[tuple[str, str]]:
 
 
 def _rows_read(node: Node, iterator: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Arrays with the subscripts of the rows that vector loops read, whatever the data and sizes."""
+    """Arrays with the subscripts of the rows that vector loops read in any case."""
     match node:
         case Assign():
             for buffer, text in node.loads:
@@ -209,10 +209,10 @@ def _rows_read(node: Node, iterator: str) -> Iterator[tuple[str, tuple[str, ...]
 def _settled(block: Block) -> Block:
     """The block with a call behind streamed stores: in each iteration that threads share, as each
     thread has to wait for its own, and at the end."""
-    calls = {n.name.replace("streamed", "settled") for n in walk(block) if _is_streamed(n)}
-    if not calls:
+    stored = _streamed(block)
+    if not stored:
         return block
-    call = Call(min(calls), ())
+    call = Call(min(stored).replace("streamed", "settled"), ())
     inner = _with_settled(block, call)
     return replace(inner, body=(*inner.body, call))
 
@@ -230,7 +230,7 @@ def _settled_node(node: Node, call: Call) -> Node:
             other = _with_settled(node.other, call) if node.other is not None else None
             return replace(node, then=_with_settled(node.then, call), other=other)
         case For() if node.mark == "parallel":
-            if not any(_is_streamed(inner) for inner in walk(node)):
+            if not _streamed(node):
                 return node
             return replace(node, body=replace(node.body, body=(*node.body.body, call)))
         case For() if node.mark != "vector":
@@ -239,5 +239,7 @@ def _settled_node(node: Node, call: Call) -> Node:
             return node
 
 
-def _is_streamed(node: Node) -> bool:
-    return isinstance(node, Call) and node.name.startswith("streamed_")
+def _streamed(node: Node) -> list[str]:
+    """The functions that a node calls to store past the caches."""
+    names = [inner.name for inner in walk(node) if isinstance(inner, Call)]
+    return [name for name in names if name.startswith("streamed_")]

@@ -92,7 +92,7 @@ def _permutable_after(
     return True
 
 
-def not_permutable(move: str, error: OrderViolatedError, hint: str | None) -> NotPermutableError:
+def not_permutable(move: str, error: OrderViolatedError, hint: str) -> NotPermutableError:
     """The refusal of a loop move, with what would be legal where skewing helps."""
     message = f"{move} would run a reader before its writer: {error.diagnostic.message}"
     return NotPermutableError(

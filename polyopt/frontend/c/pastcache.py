@@ -48,21 +48,26 @@ def plain_store(
     Raises ``ValueError`` with the rule of generated code that is broken.
     """
     name = call.name.name
-    kind = PAST_CACHES.fullmatch(name)[1]
+    kind = name.partition("_")[0]
     if _TEXT.visit(helper.body).strip() != _MEANINGS[kind].strip():
         msg = f"{name} is not what it is known as"
         raise ValueError(msg)
     if kind != "streamed":
         return []
     target, source, count, _ = call.args.exprs
-    if not (isinstance(target, c_ast.UnaryOp) and isinstance(target.expr, c_ast.ArrayRef)):
+    element = target.expr if isinstance(target, c_ast.UnaryOp) else None
+    if not _is_element(element):
         msg = f"{name} is given no place to store to"
         raise ValueError(msg)
     index = fresh("k")
-    written = copy.deepcopy(target.expr)
+    written = copy.deepcopy(element)
     written.subscript = binary("+", written.subscript, c_ast.ID(index))
     read = c_ast.ArrayRef(source, c_ast.ID(index), call.coord)
     body = c_ast.Compound([c_ast.Assignment("=", written, read, call.coord)])
     init = c_ast.DeclList([integer(index, constant(0))])
     condition = binary("<", c_ast.ID(index), count)
     return [c_ast.For(init, condition, c_ast.UnaryOp("p++", c_ast.ID(index)), body, call.coord)]
+
+
+def _is_element(node: c_ast.Node | None) -> bool:
+    return isinstance(node, c_ast.ArrayRef)
