@@ -29,6 +29,7 @@ from polyopt.codegen.loops import (
 )
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import buffer_names, c_name, c_names, fresh, names_in, operand
+from polyopt.codegen.neighbours import neighbours
 from polyopt.codegen.outline import outline
 from polyopt.codegen.partials import ORDERED, is_ordered, with_partials
 from polyopt.codegen.permutes import is_short
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.ctext import CText
     from polyopt.ir.scop import Array
+    from polyopt.ir.types import ScalarType
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
 
@@ -149,9 +151,7 @@ class _Generator:
         block = hoist(block, taken)
         if not self.spelling.taken:  # among other code there is no place for functions
             block = look_up(block, taken)
-            kinds = {**self.arrays, **self.buffers}
-            types = {n: kinds[k].type for k, n in self.buffer_names.items() if k in kinds}
-            block = transpose(block, types, taken)
+            block = transpose(block, self._types(), taken)
         block = accumulate(block, taken)
         private = tuple(
             self.buffers[s.name]
@@ -164,7 +164,13 @@ class _Generator:
         function = Function(self.name, prototype, block, heap, private)
         if self.spelling.taken:
             return function
+        function = replace(function, body=neighbours(block, self._types(), taken))
         return outline(function, self.arguments, taken)
+
+    def _types(self) -> dict[str, ScalarType]:
+        """Of arrays and buffers, by their names in C."""
+        kinds = {**self.arrays, **self.buffers}
+        return {n: kinds[k].type for k, n in self.buffer_names.items() if k in kinds}
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -311,6 +317,7 @@ class _Generator:
             mark, -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True), ordered=mark == "parallel" and is_ordered(loop),
+            lanes=loop.lanes,
         )  # fmt: skip
         made, sums = in_lanes(plain, self.program, loop, self.buffer_names, self._taken(inner))
         self.block_locals |= sums

@@ -26,15 +26,13 @@ from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, If, Node, lo
 from polyopt.codegen.names import names_in, renamed
 from polyopt.codegen.squares import SIDE
 from polyopt.codegen.strips import named, plain
+from polyopt.codegen.subscripts import moving, parts
 from polyopt.ir.types import F32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.ir.types import ScalarType
-
-#: a subscript that moves with an iterator: ``2 * x + rest``
-_MOVING = r"(?:(\d+) \* )?X((?: [+-] .*)?)"
 
 
 @dataclass(frozen=True)
@@ -132,9 +130,9 @@ def _before(
 
 def _walks(text: str, iterator: str) -> bool:
     """Whether an element stays the same as a loop goes on, or is the next of its row."""
-    *rows, last = _parts(text)[1] or [text]
+    *rows, last = parts(text)[1] or [text]
     still = all(iterator not in names_in(s) for s in rows)
-    return still and (iterator not in names_in(last) or _moving(last, iterator) == 1)
+    return still and (iterator not in names_in(last) or moving(last, iterator) == 1)
 
 
 def _after(
@@ -177,16 +175,16 @@ def _call(source: _Across, target: _Across, outer: For, inner: For) -> Call:
 
 def _across(text: str, along: For, over: For) -> _Across | None:
     """The element that a text names, if its row is walked along one loop and left by another."""
-    name, subscripts = _parts(text)
+    name, subscripts = parts(text)
     if len(subscripts) < 2:
         return None
-    last = _moving(subscripts[-1], along.iterator)
+    last = moving(subscripts[-1], along.iterator)
     moved = [k for k, s in enumerate(subscripts[:-1]) if over.iterator in names_in(s)]
     if last != 1 or len(moved) != 1 or over.iterator in names_in(subscripts[-1]):
         return None
     if any(along.iterator in names_in(s) for s in subscripts[:-1]):
         return None
-    factor = _moving(subscripts[moved[0]], over.iterator)
+    factor = moving(subscripts[moved[0]], over.iterator)
     if factor is None:
         return None
     at = {loop.iterator: _operand(loop.start) for loop in (along, over)}
@@ -206,33 +204,6 @@ def _simple(text: str) -> str:
 
 def _operand(text: str) -> str:
     return text if re.fullmatch(r"\w+", text) else f"({text})"
-
-
-def _moving(subscript: str, iterator: str) -> int | None:
-    """How far a subscript moves with an iterator; ``None`` where its text does not tell."""
-    found = re.fullmatch(_MOVING.replace("X", re.escape(iterator)), subscript)
-    if found is None or iterator in names_in(found[2]):
-        return None
-    return int(found[1] or 1)
-
-
-def _parts(text: str) -> tuple[str, list[str]]:
-    """``a[x][i]`` as ``a`` and ``x``, ``i``; no subscripts where it is something else."""
-    name, bracket, behind = text.partition("[")
-    rest = bracket + behind
-    subscripts: list[str] = []
-    depth, start = 0, 0
-    for position, sign in enumerate(rest):
-        if sign == "[":
-            start = position + 1 if depth == 0 else start
-            depth += 1
-        elif sign == "]":
-            depth -= 1
-            if depth == 0:
-                subscripts.append(rest[start:position])
-        elif depth == 0:
-            return name, []
-    return name, subscripts
 
 
 def _only(block: Block) -> Node | None:
