@@ -17,6 +17,7 @@ from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
+from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.passes import in_passes, refused, stored
 from polyopt.auto.register_tiles import register_tiles
@@ -188,7 +189,8 @@ class _Search:
             return plan, remarks
         found, said = arrange(found, self._is_legal)
         found, more = chains_together(found, numbers, is_proven)
-        return found, (*remarks, *said, *more)
+        found, near = from_whole_vectors(found, self.model)
+        return found, (*remarks, *said, *more, *near)
 
     def _take(self, step: Step, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         """One step of the search; a cautious one keeps it only where the proof accepts it."""

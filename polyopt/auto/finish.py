@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.lanes import sums_in_lanes
+from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange
 from polyopt.auto.serial import chains_together, rows_together, strips
 from polyopt.auto.streams import streams
@@ -35,6 +36,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
         lambda p: rows_together(p, sizes, is_proven),
         lambda p: chains_together(p, sizes, is_proven),
         lambda p: strips(p, target, sizes, is_proven),
-        lambda p: parallelize_outer(p, model),
         lambda p: streams(p, model),
+        lambda p: from_whole_vectors(p, model),
+        lambda p: parallelize_outer(p, model),
     )

@@ -18,6 +18,7 @@ from polyopt.codegen.loops import (
     Raw,
     Task,
 )
+from polyopt.codegen.neighbours import near_functions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,8 @@ _UNKNOWN = """#ifndef _OPENMP
 _NOT_VECTORS = """#ifdef __clang__
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif"""
+#: where vectors are no registers, functions give them otherwise: only those of other files care
+_BY_VALUE = """#pragma GCC diagnostic ignored "-Wpsabi\""""
 #: large buffers start at a cache line
 _BUFFER = """static void *buffer(size_t bytes) {
     return aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -73,7 +76,7 @@ def vector_types(body: str) -> str:
 def print_c(function: Function) -> str:
     """The complete translation unit of a kernel."""
     body = _function(function)
-    support = helpers(body)
+    support = helpers(body) + near_functions(body)
     heads = ["#include <stdint.h>"]
     if " buffer(" in body or "abs(" in body:
         heads.append("#include <stdlib.h>")
@@ -83,6 +86,8 @@ def print_c(function: Function) -> str:
         heads.append(_UNKNOWN)
     if "#pragma omp simd" in body:
         heads.append(_NOT_VECTORS)
+    if "__builtin_shufflevector" in support:
+        heads.append(_BY_VALUE)
     if _MATH.search(body + support):
         heads.append("#include <math.h>")
     if "INFINITY" in body or "NAN" in body:

@@ -6,15 +6,12 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.blocks import with_blocks
 from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
-from polyopt.codegen.common import in_common, repeated
-from polyopt.codegen.hoist import hoist
+from polyopt.codegen.common import repeated
 from polyopt.codegen.lanes import in_lanes
 from polyopt.codegen.leaves import Leaf, children, is_loop, isl_tree, users
-from polyopt.codegen.lookups import look_up
 from polyopt.codegen.loops import (
     Assign,
     Block,
@@ -25,7 +22,6 @@ from polyopt.codegen.loops import (
     If,
     Node,
     Raw,
-    loops_in,
 )
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import buffer_names, c_name, c_names, fresh, names_in, operand
@@ -33,12 +29,11 @@ from polyopt.codegen.outline import outline
 from polyopt.codegen.partials import ORDERED, is_ordered, with_partials
 from polyopt.codegen.permutes import is_short
 from polyopt.codegen.program import c_affine, c_extent, c_prototype, signature_of
+from polyopt.codegen.rewrites import Known, rewritten
 from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
-from polyopt.codegen.streams import Streams, stream
-from polyopt.codegen.transposes import transpose
-from polyopt.codegen.unused import without_unused
+from polyopt.codegen.streams import Streams
 from polyopt.codegen.vectors import block_body, in_registers
 from polyopt.errors import InternalError
 from polyopt.ir.block import Block as IrBlock
@@ -62,6 +57,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.ctext import CText
     from polyopt.ir.scop import Array
+    from polyopt.ir.types import ScalarType
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
 
@@ -146,32 +142,28 @@ class _Generator:
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
         taken = {*self.buffer_names.values(), *self.params.values(), *self.block_locals}
-        taken |= self.statement_locals
+        taken |= {*self.statement_locals, c_name(self.name)}
         taken |= {buffer.pool for buffer in self.buffers.values()} | self.spelling.taken
-        block = hoist(block, taken)
-        if not self.spelling.taken:  # among other code there is no place for functions
-            block = look_up(block, taken)
-            kinds = {**self.arrays, **self.buffers}
-            types = {n: kinds[k].type for k, n in self.buffer_names.items() if k in kinds}
-            block = transpose(block, types, taken)
-            block = stream(block, self._streams(), taken)
-        block = accumulate(block, taken)
         private = tuple(
             self.buffers[s.name]
             for s in self.program.scratches
             if self._home(s) and self.buffers[s.name].heap
         )
-        block = without_unused(replace(block, buffers=(*local, *block.buffers)))
-        block = in_common(block, taken - self.statement_locals)
-        taken |= {c_name(self.name), *(loop.iterator for loop in loops_in(block))}
-        function = Function(self.name, prototype, block, heap, private)
-        if self.spelling.taken:
-            return function
-        return outline(function, self.arguments, taken)
+        whole = not self.spelling.taken
+        known = Known(
+            self._types(), self._streams(), local, frozenset(self.statement_locals), whole
+        )
+        function = Function(self.name, prototype, rewritten(block, known, taken), heap, private)
+        return outline(function, self.arguments, taken) if whole else function
 
     def _streams(self) -> Streams:
         past = {self.buffer_names[a]: size for a, size in self.program.streamed.items()}
         return Streams(past, {a.c_name: a for a in self.arguments})
+
+    def _types(self) -> dict[str, ScalarType]:
+        """Of arrays and buffers, by their names in C."""
+        kinds = {**self.arrays, **self.buffers}
+        return {n: kinds[k].type for k, n in self.buffer_names.items() if k in kinds}
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -321,6 +313,7 @@ class _Generator:
             mark, -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
             _trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True), ordered=mark == "parallel" and is_ordered(loop),
+            lanes=loop.lanes,
         )  # fmt: skip
         made, sums = in_lanes(plain, self.program, loop, self.buffer_names, self._taken(inner))
         self.block_locals |= sums

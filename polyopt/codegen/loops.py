@@ -130,6 +130,8 @@ class For:
     sums: tuple[tuple[str, str], ...] = ()
     #: whether threads run part of the body in the order of the iterations
     ordered: bool = False
+    #: lanes of the whole vectors that neighbours come from (``neighbours.py``), or 0
+    lanes: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from itertools import count
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.chelpers import HELPER
+from polyopt.codegen.chelpers import HELPER, NEAR
 from polyopt.ir.expr import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ size_t ptrdiff_t intptr_t uintptr_t float_t double_t threads buffer
 int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t
 """)
 _RESERVED = frozenset([*_KEYWORDS, *_MACROS, *_LIBRARY, *FUNCTIONS, *(f"{f}f" for f in FUNCTIONS)])
+#: types that ``vectors.py`` declares
+_VECTOR_TYPE = re.compile(r"f(32|64)x\d+(_at)?")
 
 
 def c_name(name: str) -> str:
@@ -49,7 +51,8 @@ def c_name(name: str) -> str:
     text = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
     if text[0].isdigit():
         text = f"_{text}"
-    taken = text in _RESERVED or HELPER.fullmatch(text) or text.startswith(("__", "omp_"))
+    helper = HELPER.fullmatch(text) or NEAR.fullmatch(text) or _VECTOR_TYPE.fullmatch(text)
+    taken = text in _RESERVED or helper or text.startswith(("__", "omp_"))
     return f"{text}_" if taken else text
 
 

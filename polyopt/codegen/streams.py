@@ -28,7 +28,7 @@ from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, If, Node, lo
 from polyopt.codegen.names import names_in, operand, renamed
 from polyopt.codegen.pastcache import STRIP
 from polyopt.codegen.strips import Strips, named, plain, strips_of
-from polyopt.codegen.transposes import moving, parts
+from polyopt.codegen.subscripts import moving, parts
 from polyopt.ir.types import I64
 
 if TYPE_CHECKING:

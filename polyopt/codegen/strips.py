@@ -43,7 +43,8 @@ class Strips:
     def vector(self, *body: Node) -> For:
         """A vector loop over one strip."""
         condition = f"{self.loop.iterator} < {self.end}"
-        return replace(self.loop, start=self.start, condition=condition, body=Block(body))
+        inside = replace(self.loop, start=self.start, condition=condition, body=Block(body))
+        return replace(inside, lanes=0)  # strips are too short for loads of whole vectors alone
 
     def around(self, *body: Node, buffers: tuple[Buffer, ...]) -> For:
         """The loop over strips."""

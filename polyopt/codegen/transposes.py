@@ -26,15 +26,13 @@ from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, If, Node, lo
 from polyopt.codegen.names import names_in, renamed
 from polyopt.codegen.squares import SIDE
 from polyopt.codegen.strips import named, plain
+from polyopt.codegen.subscripts import moving, parts
 from polyopt.ir.types import F32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.ir.types import ScalarType
-
-#: a subscript that moves with an iterator: ``2 * x + rest``
-_MOVING = r"(?:(\d+) \* )?X((?: [+-] .*)?)"
 
 
 @dataclass(frozen=True)
@@ -206,33 +204,6 @@ def _simple(text: str) -> str:
 
 def _operand(text: str) -> str:
     return text if re.fullmatch(r"\w+", text) else f"({text})"
-
-
-def moving(subscript: str, iterator: str) -> int | None:
-    """How far a subscript moves with an iterator; ``None`` where its text does not tell."""
-    found = re.fullmatch(_MOVING.replace("X", re.escape(iterator)), subscript)
-    if found is None or iterator in names_in(found[2]):
-        return None
-    return int(found[1] or 1)
-
-
-def parts(text: str) -> tuple[str, list[str]]:
-    """``a[x][i]`` as ``a`` and ``x``, ``i``; no subscripts where it is something else."""
-    name, bracket, behind = text.partition("[")
-    rest = bracket + behind
-    subscripts: list[str] = []
-    depth, start = 0, 0
-    for position, sign in enumerate(rest):
-        if sign == "[":
-            start = position + 1 if depth == 0 else start
-            depth += 1
-        elif sign == "]":
-            depth -= 1
-            if depth == 0:
-                subscripts.append(rest[start:position])
-        elif depth == 0:
-            return name, []
-    return name, subscripts
 
 
 def _only(block: Block) -> Node | None:

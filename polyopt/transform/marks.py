@@ -18,6 +18,9 @@ from polyopt.transform.tree import PlanLoop, loops_of, replace_loop
 if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
+#: of whole vectors; 0 for none
+_LANES = (0, 2, 4, 8, 16)
+
 
 def parallelize(program: Program, loop: str, shares: int = 0) -> Program:
     """The program with the loop's iterations shared between threads; with ``shares=1`` each thread
@@ -28,16 +31,28 @@ def parallelize(program: Program, loop: str, shares: int = 0) -> Program:
     return _mark(program, loop, "parallel", shares)
 
 
-def vectorize(program: Program, loop: str, width: int = 0) -> Program:
-    """The program with ``width`` iterations of an innermost loop at once; 0: the target's."""
+def vectorize(program: Program, loop: str, width: int = 0, lanes: int = 0) -> Program:
+    """The program with ``width`` iterations of an innermost loop at once; 0: the target's.
+
+    With ``lanes`` neighbours along it come from whole vectors of so many.
+    """
     node = find_loop(program, loop)
-    if width:
-        check_size(width, f"vectorize({loop!r})")
+    for size in (width, lanes):
+        if size:
+            check_size(size, f"vectorize({loop!r})")
+    if width and lanes:
+        message = f"{loop} has a width: whole vectors are for iterations that are all independent"
+        raise InvalidOptionError(message, hint="give lanes, or a width")
+    if lanes not in _LANES:
+        message = f"there are no vectors of {lanes} lanes"
+        raise InvalidOptionError(message, hint="2, 4, 8 or 16")
     if any(inner.mark != "unroll" for inner in loops_of(node.body)):
         message = f"{loop} is not an innermost loop: only these are vectorised"
         hint = "interchange it inwards, or use unroll_and_jam"
         raise NotPermutableError(message, hint=hint)
-    return _mark(program, loop, "vector", width)
+    marked = _mark(program, loop, "vector", width)
+    tree = replace_loop(marked.tree, node.name, lambda n: (replace(n, lanes=lanes),))
+    return replace(marked, tree=tree)
 
 
 def unroll(program: Program, loop: str, factor: int = 0) -> Program:
@@ -95,5 +110,6 @@ def _mark(program: Program, loop: str, mark: str, width: int) -> Program:
     if mark == "parallel" and any(n.mark == "parallel" for n in around):
         message = f"{loop} is inside a parallel loop already"
         raise InvalidOptionError(message, hint="one level of parallel loops uses all threads")
-    tree = replace_loop(program.tree, node.name, lambda n: (replace(n, mark=mark, width=width),))
+    marked = replace(node, mark=mark, width=width, lanes=0)
+    tree = replace_loop(program.tree, node.name, lambda _: (marked,))
     return replace(program, tree=tree)

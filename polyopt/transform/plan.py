@@ -295,11 +295,11 @@ class Plan(Questions):
         change = partial(_marks.parallelize, loop=loop, shares=shares)
         return self._move("parallelize", (loop,), {"shares": shares or None}, change)
 
-    def vectorize(self, loop: str, width: int = 0) -> Plan:
-        """``width`` iterations of an innermost loop at once (0: as the target has lanes)."""
-        return self._move(
-            "vectorize", (loop, width), {}, lambda p: _marks.vectorize(p, loop, width)
-        )
+    def vectorize(self, loop: str, width: int = 0, *, lanes: int = 0) -> Plan:
+        """``width`` iterations of an innermost loop at once (0: as the target has lanes); with
+        ``lanes`` neighbours along it come from whole vectors of so many that fill lines."""
+        change = partial(_marks.vectorize, loop=loop, width=width, lanes=lanes)
+        return self._move("vectorize", (loop, width), {"lanes": lanes or None}, change)
 
     def unroll(self, loop: str, factor: int = 0) -> Plan:
         """Unroll ``factor`` times; 0 means completely."""

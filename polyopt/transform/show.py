@@ -29,6 +29,7 @@ def _nest(program: Program, tree: Tree, depth: int, lines: list[str]) -> None:
     for node in tree:
         if isinstance(node, PlanLoop):
             mark = f"  # {node.mark}{f' {node.width}' if node.width else ''}" if node.mark else ""
+            mark += f", neighbours from {node.lanes} lanes" if node.lanes else ""
             lines.append(f"{pad}for {node.name}:{mark}")
             _buffers(program, node.name, depth + 1, lines)
             _nest(program, node.body, depth + 1, lines)

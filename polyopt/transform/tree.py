@@ -75,6 +75,8 @@ class PlanLoop:
     width: int = 0
     #: whether iterations with different conditions inside get loops of their own
     separate: bool = False
+    #: lanes of the whole vectors that a vector loop's neighbours come from; 0 for none
+    lanes: int = 0
 
     @cached_property
     def copies(self) -> tuple[str, ...]:

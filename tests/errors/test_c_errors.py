@@ -275,8 +275,24 @@ DEEP = {
 def test_deep_nesting(name: str) -> None:
     limit = sys.getrecursionlimit()
     error = declined(body(DEEP[name]), TooDeepError)
-    assert "deep" in error.diagnostic.message or "levels" in error.diagnostic.message
+    assert any(word in error.diagnostic.message for word in ("deep", "levels", "operators"))
     assert sys.getrecursionlimit() == limit
+
+
+def test_expressions_of_very_many_operators() -> None:
+    error = declined(body("x[0] = 1;\nx[1] = 1" + " + x[1]" * 6000 + ";"), TooDeepError)
+    assert "5,000 operators" in error.diagnostic.message
+    span = error.diagnostic.span
+    assert span is not None
+    assert span.line == 3
+
+
+def test_functions_of_very_many_statements() -> None:
+    error = declined(body("x[0] = x[0] + 1;\n" * 1001), UnsupportedError)
+    assert error.diagnostic.message == "f has 1,001 statements, and 1,000 are taken"
+    some = "x[0] = 1;\n" * 600
+    marked = body(f"{some}#pragma scop\nx[1] = 2;\n#pragma endscop\n{some}")
+    assert len(parse_c(marked).statements) == 1
 
 
 def test_arrays_of_very_many_dimensions() -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["parse_c", "read_source"]
 
+#: of one function: what their order and flow take grows with the square
+MAX_STATEMENTS = 1_000
+
 
 def parse_c(
     source: str | Path,
@@ -45,7 +48,7 @@ def parse_c(
     text = preprocess(program, _checked(defines or {}))
     locator = Locator(text)
     try:
-        return lower(parse(text, locator), text, locator, function, tuple(params))
+        return lower(parse(text, locator), text, locator, function, tuple(params), MAX_STATEMENTS)
     except RecursionError:
         msg = "the program is nested too deep"
         raise TooDeepError(

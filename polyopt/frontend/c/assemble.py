@@ -43,7 +43,7 @@ UNKNOWN_EXTENT = 1 << 24
 
 def assemble(program: Program, name: str, signature: tuple[str, ...], nest: list[Item]) -> Scop:
     """The Scop of what lowering gathered. Raises ``UnsupportedError``."""
-    records = [r for r in _in_order(nest) if not program.known(r.place).is_empty()]
+    records = [r for r in in_order(nest) if not program.known(r.place).is_empty()]
     if not records:
         msg = "the program has no statement that runs"
         raise program.locator.error(UnsupportedError, None, msg, hint="write into an array")
@@ -74,10 +74,11 @@ def assemble(program: Program, name: str, signature: tuple[str, ...], nest: list
     return replace(scop, arrays=tuple(_with_role(scop, a) for a in arrays))
 
 
-def _in_order(nest: list[Item] | tuple[Item, ...]) -> list[Record]:
+def in_order(nest: list[Item] | tuple[Item, ...]) -> list[Record]:
+    """The statements below some items, in textual order."""
     result: list[Record] = []
     for item in nest:
-        result += _in_order(item.body) if isinstance(item, LoopRecord) else [item]
+        result += in_order(item.body) if isinstance(item, LoopRecord) else [item]
     return result
 
 

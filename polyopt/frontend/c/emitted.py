@@ -34,6 +34,15 @@ from polyopt.frontend.c.nodes import binary, constant, floored, integer, put, re
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
+from polyopt.frontend.c.vectors import (
+    ELEMENT,
+    NEAR,
+    VECTOR,
+    in_vectors,
+    lanes_of,
+    one_loop,
+    vector_at,
+)
 from polyopt.source import Source
 
 if TYPE_CHECKING:
@@ -41,8 +50,6 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Scop
 
-_VECTOR = re.compile(r"(f32|f64)x(\d+)(_at)?")
-_ELEMENT = {"f32": "float", "f64": "double"}
 _SAFELEN = re.compile(r"safelen\((\d+)\)")
 _HELPER = re.compile(r"(min|max|floordiv)_([uif]\d+)")
 #: what helpers return, as the parser's printer writes it
@@ -65,13 +72,13 @@ def read_emitted(
     not released, an array passed as another shape), and the frontend's errors.
     """
     source = Source(f"{name}.c", text)
-    program = preprocess(source, {"_OPENMP": 1})
+    program = preprocess(source, {"_OPENMP": 1, "__GNUC__": 12})
     locator = Locator(program)
     tree = parse(program, locator)
     functions = functions_of(tree)
     known = {*filter(is_known, functions)}
     tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
-    gone = {*tasks, *known, name, "buffer"}
+    gone = {*tasks, *known, *filter(NEAR.fullmatch, functions), name, "buffer"}
     kernel = functions[name]
     reader = _Reader(tasks, functions, locator, backwards)
     kept = [
@@ -173,7 +180,7 @@ class _Reader:
             case c_ast.For():
                 return [self._for(node, pragma)]
             case c_ast.If():
-                return self._if(node)
+                return [self._in_vectors(node)] if in_vectors(node) else self._if(node)
             case c_ast.Decl():
                 return self._decl(node)
             case c_ast.Assignment():
@@ -262,7 +269,7 @@ class _Reader:
             return self._allocation(node, init)
         if isinstance(init, c_ast.ArrayRef) and _is_thread(init.subscript):
             return [self._private(node, init.name.name)]
-        lanes = _lanes(node.type)
+        lanes = lanes_of(node.type)
         if lanes:
             return self._vector(node, lanes)
         if isinstance(node.type, c_ast.ArrayDecl):
@@ -340,7 +347,7 @@ class _Reader:
 
     def _vector(self, node: c_ast.Decl, lanes: int) -> list[c_ast.Node]:
         """A vector as an array of its lanes."""
-        element = _ELEMENT[_VECTOR.fullmatch(node.type.type.names[0])[1]]  # type: ignore[index]
+        element = ELEMENT[VECTOR.fullmatch(node.type.type.names[0])[1]]  # type: ignore[index]
         kind = c_ast.TypeDecl(node.name, [], None, c_ast.IdentifierType([element]))
         array = c_ast.ArrayDecl(kind, constant(lanes), [], node.coord)
         self.vectors[node.name] = lanes
@@ -359,8 +366,14 @@ class _Reader:
     def _lanes_of(self, target: c_ast.Node) -> int:
         if isinstance(target, c_ast.ID):
             return self.vectors.get(target.name, 0)
-        kind = _vector_at(target)
+        kind = vector_at(target)
         return kind[1] if kind else 0
+
+    def _in_vectors(self, node: c_ast.If) -> c_ast.Node:
+        try:
+            return self._for(one_loop(node, self.helpers), "omp simd")
+        except ValueError as error:
+            raise self._refuse(node, str(error)) from None
 
     def _each_lane(
         self, target: c_ast.Node, value: c_ast.Node, lanes: int, place: c_ast.Node
@@ -375,7 +388,7 @@ class _Reader:
 
     def _plain(self, node: c_ast.Node, lane: str = "") -> c_ast.Node:
         """An expression without vectors: its value in one lane."""
-        found = _vector_at(node)
+        found = vector_at(node)
         if found:
             if not lane:
                 raise self._refuse(node, "a vector where a number is needed")
@@ -473,26 +486,6 @@ def _names(node: c_ast.Node | None) -> list[str]:
 
 def _is_thread(node: c_ast.Node) -> bool:
     return isinstance(node, c_ast.FuncCall) and _called(node) == _THREAD
-
-
-def _lanes(kind: c_ast.Node) -> int:
-    """How many numbers a declared type holds, where it is a vector type; else 0."""
-    if not isinstance(kind, c_ast.TypeDecl) or not isinstance(kind.type, c_ast.IdentifierType):
-        return 0
-    found = _VECTOR.fullmatch(kind.type.names[0])
-    return int(found[2]) if found else 0
-
-
-def _vector_at(node: c_ast.Node) -> tuple[c_ast.ArrayRef, int] | None:
-    """``a[i]`` and 16, of ``*(f32x16_at *)&a[i]``."""
-    match node:
-        case c_ast.UnaryOp(op="*", expr=c_ast.Cast() as cast):
-            pointed = cast.to_type.type
-            lanes = _lanes(pointed.type) if isinstance(pointed, c_ast.PtrDecl) else 0
-            element = cast.expr.expr if isinstance(cast.expr, c_ast.UnaryOp) else None
-            if lanes and isinstance(element, c_ast.ArrayRef):
-                return element, lanes
-    return None
 
 
 def _step(node: c_ast.Node) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import ProgramSyntaxError, TypeMismatchError, UnsupportedError
-from polyopt.frontend.c.assemble import assemble
+from polyopt.frontend.c.assemble import assemble, in_order
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.expressions import Lowering, set_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.preprocess import Preprocessed
     from polyopt.ir.scop import Scop
 
+_SPLIT = "split the function, or mark a part of it with #pragma scop and endscop"
 _ASSUME = re.compile(
     r"\s*#\s*pragma\s+polyopt\b\s*(?:(assume)\s*\((.*)\)\s*$|(inbounds|disjoint)\s*$)?"
 )
@@ -43,8 +44,12 @@ def lower(
     locator: Locator,
     function: str | None,
     sizes: Iterable[str],
+    most: int = 0,
 ) -> Scop:
-    """The Scop of one function of the file. Raises the frontend's errors."""
+    """The Scop of one function of the file, of up to ``most`` statements (0: of any number).
+
+    Raises the frontend's errors.
+    """
     with deep_recursion():
         found, inlines = choose_function(tree, function, locator)
         region = region_of(found, locator)
@@ -72,6 +77,10 @@ def lower(
             assume(program, env, condition)
         items = [*tables(tree, found.body, arguments), *body]
         nest = Statements(program).block(items, env.inner(), program.start())
+        count = len(in_order(nest))
+        if 0 < most < count:
+            message = f"{found.decl.name} has {count:,} statements, and {most:,} are taken"
+            raise locator.error(UnsupportedError, found.decl, message, hint=_SPLIT)
         return assemble(program, found.decl.name, tuple(arguments), nest)
 
 

@@ -38,6 +38,9 @@ PROLOGUE = " ".join(
 
 _DEPTH_HINT = f"nesting is taken up to {MAX_DEPTH} deep; split the code into arrays or loops"
 _PYTHON_FRAMES = 40_000
+#: of one expression: the parser's trees are as deep as chains of operators are long
+MAX_OPERATORS = 5_000
+_OPERATOR = re.compile(r"[-+*/%&|^<>=!?]+")
 
 
 def parse(program: Preprocessed, locator: Locator) -> c_ast.FileAST:
@@ -155,3 +158,16 @@ def check_depth(locator: Locator) -> None:
             msg = f"{kind} nested more than {MAX_DEPTH} deep"
             span = locator.span((line, column))
             raise TooDeepError(msg, span=span, hint=_DEPTH_HINT)
+    _check_length(locator)
+
+
+def _check_length(locator: Locator) -> None:
+    """Refuse expressions of more than ``MAX_OPERATORS``."""
+    operators = 0
+    for line, column, text in locator.tokens:
+        is_apart = text in {";", "{", "}", ","}
+        operators = 0 if is_apart else operators + bool(_OPERATOR.fullmatch(text))
+        if operators > MAX_OPERATORS:
+            msg = f"an expression of more than {MAX_OPERATORS:,} operators"
+            span, hint = locator.span((line, column)), "split it, or use arrays and loops"
+            raise TooDeepError(msg, span=span, hint=hint)

@@ -1,0 +1,148 @@
+"""Neighbours from whole vectors: the same results wherever rows begin, and only such C is read."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.codegen.emit import emit
+from polyopt.codegen.readback import shown_for_all_sizes
+from polyopt.errors import InvalidOptionError, UnsupportedError
+from polyopt.frontend.c.emitted import read_emitted
+from tests.unit.codegen.test_cexpr import COMPILERS
+
+ROW = """void row(int H, int N, const {type} a[restrict H][N], {type} out[restrict H][N])
+{{
+#pragma scop
+    for (int i = 0; i < H; i++)
+        for (int j = 2; j < N - 3; j++)
+            out[i][j] = {value};
+#pragma endscop
+}}
+"""
+VALUES = {
+    "f32": ("float", "0.25f * (a[i][j - 1] - a[i][j + 3]) / (a[i][j] + 2.0f)", 16),
+    "f64": ("double", "a[i][j - 2] * 0.5 - (a[i][j + 1] + a[i][0])", 8),
+}
+
+
+def _row(kind: str, value: str = "", lanes: int = 0) -> po.Plan:
+    type_, usual, full = VALUES[kind]
+    scop = po.parse_c(ROW.format(type=type_, value=value or usual))
+    return po.Plan(scop).vectorize("out.j", lanes=lanes or full)
+
+
+def _reference(kind: str, a: np.ndarray) -> np.ndarray:
+    out = np.zeros_like(a)
+    n = a.shape[1]
+    if n < 6:
+        return out
+    near = {k: a[:, 2 + k : n - 3 + k] for k in (-2, -1, 0, 1, 3)}
+    if kind == "f32":
+        out[:, 2 : n - 3] = np.float32(0.25) * (near[-1] - near[3]) / (near[0] + np.float32(2))
+    else:
+        out[:, 2 : n - 3] = near[-2] * 0.5 - (near[1] + a[:, :1])
+    return out
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("kind", VALUES)
+def test_every_length_and_place(kind, compiler):
+    kernel = _row(kind).compile(cc=compiler)
+    rng = np.random.default_rng(0)
+    for length in (3, 6, 37, 63, 68, 69, 70, 85, 101, 131, 250):
+        a = (1 + rng.random((3, length))).astype({"f32": "f4", "f64": "f8"}[kind])
+        for shift in (0, 4, 5, 15):
+            raw = np.zeros(a.size + 80, a.dtype)
+            first = (-raw.ctypes.data // a.itemsize) % 16 + shift
+            out = raw[first : first + a.size].reshape(a.shape)
+            kernel(a, out=out)
+            np.testing.assert_allclose(out, _reference(kind, a), rtol=1e-6)
+            assert not raw[:first].any()
+            assert not raw[first + a.size :].any()
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_form(kind):
+    source = _row(kind).compile().source
+    lanes = VALUES[kind][2]
+    assert f"j += {lanes}" in source
+    assert f"ahead_{kind}x{lanes}(&out[i][" in source
+    assert re.search(rf"behind\d_{kind}x{lanes}\(&a\[i\]\[j", source)
+    assert str(_row(kind)).count(f"neighbours from {lanes} lanes") == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a[i][j] * 2.0f",  # no neighbours
+        "sqrtf(a[i][j] + a[i][j + 1])",
+        "a[i][j] > a[i][j + 1] ? a[i][j] : a[i][j + 1]",
+        "a[i][j] + a[i][j + 20]",  # further than a vector
+        "a[i][2 * j % 3] + a[i][j] + a[i][j + 1]",
+        "a[i][j] + a[i][j + 1] * (float)j",
+        "(float)((double)a[i][j] + a[i][j + 1])",
+    ],
+)
+def test_other_loops_stay(value):
+    value = value.replace("j + 20", "j < N - 20 ? j + 20 : j") if "20" in value else value
+    source = _row("f32", value).compile().source
+    assert "f32x16" not in source
+    assert "#pragma omp simd" in source
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_read_back_for_all_sizes(kind):
+    plan = _row(kind)
+    assert plan.prove(code=True).obligations
+    assert shown_for_all_sizes(plan.scop, emit(plan.program)) > 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("j_line = 17", "j_line = 16"),
+        ("j_end - 15 - j_line", "j_end - j_line"),
+        ("/ 16 * 16;", "/ 16 * 15;"),
+        ("j += 16", "j += 8"),
+        ("j_end - 2 < 64", "j_end - 2 < 16"),
+        ("before1_f32x16(&a[i][j])", "before1_f32x16(&a[i][j - 1])"),
+        ("behind3_f32x16(&a[i][j])", "behind3_f32x16(&a[i + 1][j])"),
+        ("*(f32x16_at *)&out[i][j] = 0.25f", "*(f32x16_at *)&out[i][j] = 0.5f"),
+        ("15, 16, 17,", "15, 16, 16,"),
+        ("% 64 / sizeof", "% 32 / sizeof"),
+        ("*(const f32x16_at *)(at - 16)", "*(const f32x16_at *)(at - 15)"),
+        ("for (int64_t j = j_past", "for (int64_t j = j_line"),
+    ],
+)
+def test_other_code_is_refused(old, new):
+    program = emit(_row("f32").program)
+    assert old in program.source
+    read_emitted(program.source, program.name, ("H", "N"))
+    with pytest.raises(UnsupportedError):
+        read_emitted(program.source.replace(old, new, 1), program.name, ("H", "N"))
+
+
+def test_options(tmp_path):
+    plan = _row("f32")
+    plan.save(tmp_path / "row.json")
+    again = po.Plan.load(tmp_path / "row.json", plan.scop)
+    assert again.compile().source == plan.compile().source
+    with pytest.raises(InvalidOptionError, match="no vectors of 3 lanes"):
+        plan.vectorize("out.j", lanes=3)
+    with pytest.raises(InvalidOptionError, match="all independent"):
+        plan.vectorize("out.j", 4, lanes=8)
+
+
+def test_automatic_plans_say_why():
+    type_, value, _ = VALUES["f32"]
+    scop = po.parse_c(ROW.format(type=type_, value=value))
+    wide = po.auto(scop, target="avx512", sizes={"H": 100, "N": 5000})
+    assert any("whole vectors" in r.reason and r.kind == "applied" for r in wide.remarks)
+    short = po.auto(scop, target="avx512", sizes={"H": 100, "N": 100})
+    assert any("too short" in r.reason and r.kind == "refused" for r in short.remarks)
+    narrow = po.auto(scop, target="avx2", sizes={"H": 100, "N": 5000})
+    assert not any("whole vectors" in r.reason for r in narrow.remarks)
