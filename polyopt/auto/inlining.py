@@ -22,11 +22,12 @@ from polyopt.isl import PwMultiAff, dim_type
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
+    from polyopt.transform.program import Program
 
 #: operations of a lane that a buffer is worth, with a loop of its own
 WORTH = 4.0
@@ -44,8 +45,14 @@ NARROWEST = 4
 LARGEST = 160.0
 
 
-def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with every producer inlined that is cheaper to repeat than to store."""
+def inline_cheap(
+    plan: Plan, tileable: Callable[[Program], frozenset[str]] | None = None
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with every producer inlined that is cheaper to repeat than to store.
+
+    ``tileable`` names the statements that can keep results in registers: none of them is to lose
+    that by what is inlined into it.
+    """
     scop = plan.scop
     remarks: list[Remark] = []
     reading = Reading.of(scop)
@@ -70,10 +77,17 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
             remarks.append(Remark("refused", "inline", statement.array, reason, numbers=numbers))
             continue
         try:
-            plan = plan.inline(statement.array)
+            inlined = plan.inline(statement.array)
         except PolyoptError as error:
             remarks.append(_impossible(statement, error))
             continue
+        if tileable is not None and any(scop.statement(n).reduction is not None for n in hosts):
+            lost = tileable(plan.program) - tileable(inlined.program)
+            if lost:
+                reason = f"{min(lost)} could not keep a tile of results in registers"
+                remarks.append(Remark("refused", "inline", statement.array, reason))
+                continue
+        plan = inlined
         reading.inlined.add(statement.array)
         cost.update(grown)
         reason = "repeating it costs less than storing it"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, InvalidOptionError
 from polyopt.graph.memory import Lifetime, plan_memory
+from polyopt.graph.open import Open
 from polyopt.graph.operators import get_operator
 from polyopt.runtime.arrays import aligned_copy, empty
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from polyopt.graph.reasons import NetworkExplanation
     from polyopt.runtime.bound import BoundKernel
 
+#: numbers of open sizes for which a model keeps memory and calls
+_MOST_KEPT = 4
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -42,6 +46,9 @@ class Model:
 
     Inputs go by position, in the graph's order, or by name; the outputs come back as new arrays,
     one alone or a tuple. One model runs one call at a time; others wait.
+
+    Where the graph leaves sizes open, such as the number of images, a call takes any, and ``at``
+    is the model for one: kernels and weights are the same for all, memory is planned for each.
     """
 
     def __init__(
@@ -50,6 +57,7 @@ class Model:
         grouping: Grouping,
         kernels: Sequence[GroupKernel],
         options: Options,
+        whole: Model | None = None,
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -59,8 +67,50 @@ class Model:
             Step(group, kernel, _arguments(group, kernel))
             for group, kernel in zip(grouping.groups, kernels, strict=True)
         )
-        self.constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
+        if whole is not None:
+            self.constants = whole.constants
+        else:
+            self.constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
+        #: numbers of the sizes that kernels take, by their names there
+        self.sizes: Mapping[str, int] = {}
         self._lock = Lock()
+        self._known: dict[tuple[int, ...], Model] = {}
+
+    # -- sizes that are left open ---------------------------------------------------------------
+
+    def at(self, **sizes: int) -> Model:
+        """The model for these numbers of the sizes that its graph leaves open.
+
+        Raises ``GraphError`` for sizes that are missing, not its own, or below 1.
+        """
+        graph = self.graph.at(**sizes)
+        if graph is self.graph:
+            return self
+        key = tuple(sizes[name] for name in self.graph.open)
+        with self._lock:
+            found = self._known.pop(key, None)
+            if found is None:
+                kernels = [step.kernel for step in self.steps]
+                found = Model(graph, self.grouping.of(graph), kernels, self.options, self)
+                found.sizes = {o.symbol: sizes[n] for n, o in self.graph.open.items()}
+            self._known[key] = found  # the latest last
+            for old in list(self._known)[:-_MOST_KEPT]:
+                del self._known[old]
+        return found
+
+    def _fitting(self, given: Mapping[str, Array]) -> Model:
+        """The model for the sizes of these inputs. Raises ``ArgumentError`` where they differ."""
+        found: dict[str, tuple[int, str]] = {}
+        for value in self.graph.inputs:
+            for extent, number in zip(value.shape, given[value.name].shape, strict=True):
+                if not isinstance(extent, Open):
+                    continue
+                before, where = found.setdefault(extent.name, (number, value.name))
+                if before != number:
+                    raise ArgumentError(
+                        f"{extent} is {before} in {where} and {number} in {value.name}"
+                    )
+        return self.at(**{name: number for name, (number, _) in found.items()})
 
     # -- where tensors are ----------------------------------------------------------------------
 
@@ -138,6 +188,8 @@ class Model:
     def run(self, inputs: Mapping[str, object], threads: int | None = None) -> tuple[Array, ...]:
         """The outputs as a tuple, from inputs by name. Raises ``ArgumentError``."""
         given = self._given(inputs)
+        if self.graph.open:
+            return self._fitting(given).run(given, threads)
         made = {root: empty(v.shape, np.dtype(v.dtype.numpy_name))
                 for root, v in self._results.items()}  # fmt: skip
         places = {**given, **made}
@@ -172,6 +224,9 @@ class Model:
         """Why the nodes are fused as they are: see ``explain_network``."""
         from polyopt.graph.reasons import explain_grouping
 
+        if self.graph.open:
+            usual = {name: int(size) for name, size in self.graph.open.items()}
+            return self.at(**usual).explain(counterfactuals=counterfactuals)
         return explain_grouping(
             self.graph, self.grouping, self.options, counterfactuals=counterfactuals
         )
@@ -192,9 +247,10 @@ class Model:
         from polyopt.graph.profile import profile
         from polyopt.graph.run import random_inputs
 
-        given = self._named(args, named) or random_inputs(self.graph)
-        with self._lock:
-            return profile(self, self._given(given), threads=threads, runs=runs, limit_ms=limit_ms)
+        given = self._given(self._named(args, named) or random_inputs(self.graph))
+        fitting = self._fitting(given)
+        with fitting._lock:  # noqa: SLF001  (a model of the same class)
+            return profile(fitting, given, threads=threads, runs=runs, limit_ms=limit_ms)
 
     def export(self, directory: Path | str) -> Path:
         """Write the network as C that needs nothing else: ``make run`` there checks and times it.
@@ -203,10 +259,15 @@ class Model:
         with its header, ``weights.bin``, random inputs with the outputs of the plain network
         (``check.bin``), a ``main.c``, and a Makefile, which also makes a shared library.
 
-        Raises ``InvalidOptionError`` when the directory cannot be written.
+        Raises ``InvalidOptionError`` when the directory cannot be written, and for a network that
+        leaves sizes open: ``model.at(batch=1).export(...)`` has numbers for them.
         """
         from polyopt.graph.export import export_model
 
+        if self.graph.open:
+            listed = ", ".join(self.graph.open)
+            msg = f"{self.name} leaves {listed} open: its memory is planned for a number"
+            raise InvalidOptionError(msg, hint="model.at(...).export(...), or --size NAME=NUMBER")
         return export_model(self, directory)
 
     @property
@@ -266,6 +327,14 @@ def _as_array(array: Array) -> Array:
     return array if array.ndim else array.reshape(1)
 
 
+def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape is the one that is wanted; open sizes are any number from 1 up."""
+    return len(shape) == len(wanted) and all(
+        have >= 1 if isinstance(size, Open) else have == size
+        for have, size in zip(shape, wanted, strict=True)
+    )
+
+
 def _checked(found: object, value: Value) -> Array:
     """An input as the kernels take it: right type and shape, contiguous, aligned."""
     if not isinstance(found, np.ndarray):
@@ -276,7 +345,7 @@ def _checked(found: object, value: Value) -> Array:
             f"{value.name} has the type {array.dtype}, not {value.dtype.numpy_name}",
             hint=f"{value.name}.astype(np.{value.dtype.numpy_name}) converts it",
         )
-    if array.shape != value.shape:
+    if not _fits(array.shape, value.shape):
         raise ArgumentError(f"{value.name} has the shape {list(array.shape)}, not {value}")
     if array.flags.c_contiguous and array.flags.aligned:
         return array
