@@ -19,6 +19,7 @@ from polyopt.auto.grouping import Model, group, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.passes import in_passes, refused, stored
+from polyopt.auto.pieces import pieces
 from polyopt.auto.register_tiles import register_tiles, tileable
 from polyopt.auto.rows import pipelines
 from polyopt.auto.serial import chains_together
@@ -168,6 +169,7 @@ class _Search:
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
             lambda p: transposes(p, self.model.target),
+            lambda p: pieces(p, self.model),
         ]
         steps: list[Step] = [
             self._inline_cheap,

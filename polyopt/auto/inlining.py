@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.auto.channels import channels
+from polyopt.auto.contractions import step
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
@@ -144,7 +145,8 @@ def _is_gathered(statement: Statement, host: Statement, taps: list[Map]) -> bool
         for k in range(len(host.iterators))
         if host.index[-1].form.involves_dims(dim_type.in_, k, 1)
     ]
-    return any(_moved(tap, k) > 1 for tap in taps for k in lanes)
+    loaded = max((step(x.index[-1], last) for x in loads(statement.value) if x.index), default=1)
+    return any(_moved(tap, k) * abs(loaded) > 1 for tap in taps for k in lanes)
 
 
 def _moved(tap: Map, dim: int) -> int:

@@ -13,7 +13,7 @@ from polyopt.errors import ArgumentError, InvalidOptionError
 from polyopt.graph.memory import Lifetime, plan_memory
 from polyopt.graph.open import Open
 from polyopt.graph.operators import get_operator
-from polyopt.runtime.arrays import aligned_copy, empty
+from polyopt.runtime.arrays import aligned_copy, empty, empty_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,6 +149,8 @@ class Model:
     def _place(self, name: str, given: Mapping[str, Array]) -> Array:
         """The memory of a tensor, in its own shape."""
         root, value = self._roots[name], self.graph.values[name]
+        if root == name and root in given:
+            return given[root]
         if root in self.constants:
             return self.constants[root].reshape(value.shape)
         if root in given:
@@ -190,35 +192,44 @@ class Model:
         given = self._given(inputs)
         if self.graph.open:
             return self._fitting(given).run(given, threads)
-        made = {root: empty(v.shape, np.dtype(v.dtype.numpy_name))
-                for root, v in self._results.items()}  # fmt: skip
-        places = {**given, **made}
+        places, addresses = dict(given), {n: a.ctypes.data for n, a in given.items()}
+        for root, (shape, dtype, size) in self._results.items():
+            places[root], addresses[root] = empty_at(shape, dtype, size)
         with self._lock:
-            self.prepare(places, threads)
+            self._let(addresses, threads)
             for call, _ in self._bound:
                 call()
             found = [self._place(name, places) for name in self.graph.outputs]
         fresh = [self._roots[name] for name in self.graph.outputs]
         return tuple(
-            place if root in made and root not in fresh[:number] else place.copy()
+            place if root in self._results and root not in fresh[:number] else place.copy()
             for number, (place, root) in enumerate(zip(found, fresh, strict=True))
         )
 
     @cached_property
-    def _results(self) -> Mapping[str, Value]:
-        """Computed tensors that are outputs: steps write them where the caller gets them."""
+    def _results(self) -> Mapping[str, tuple[tuple[int, ...], np.dtype[Any], int]]:
+        """Computed tensors that are outputs: steps write them where the caller gets them.
+
+        Their shapes, types, and sizes in bytes.
+        """
         roots = dict.fromkeys(self._roots[name] for name in self.graph.outputs)
-        return {name: self.graph.values[name] for name in roots if name in self.arena.offsets}
+        values = [self.graph.values[name] for name in roots if name in self.arena.offsets]
+        return {v.name: (v.shape, np.dtype(v.dtype.numpy_name), v.bytes) for v in values}
 
     def prepare(self, given: Mapping[str, Array], threads: int | None) -> None:
         """Let the steps read these inputs and use so many threads.
 
         Outputs among ``given`` are written there, others into the arena.
         """
+        roots = {name for _, fed in self._bound for _, name in fed}
+        self._let({name: self._place(name, given).ctypes.data for name in roots}, threads)
+
+    def _let(self, addresses: Mapping[str, int], threads: int | None) -> None:
+        """Let the steps read inputs and write outputs at addresses."""
         for (call, fed), step in zip(self._bound, self.steps, strict=True):
             call.set_threads(step.kernel.kernel.thread_count(threads))
             for array, name in fed:
-                call.replace(array, self._place(name, given).ctypes.data)
+                call.replace(array, addresses[name])
 
     def explain(self, *, counterfactuals: bool = True) -> NetworkExplanation:
         """Why the nodes are fused as they are: see ``explain_network``."""
@@ -288,13 +299,13 @@ class Model:
 
     def _given(self, found: Mapping[str, object]) -> dict[str, Array]:
         """The inputs, checked."""
-        names = [v.name for v in self.graph.inputs]
-        unknown = next((name for name in found if name not in names), None)
-        if unknown is not None:
-            raise ArgumentError(f"{self.name} has no input {unknown!r}",
-                                hint=f"it has: {self._listed()}")  # fmt: skip
-        missing = next((name for name in names if name not in found), None)
-        if missing is not None:
+        names = {v.name for v in self.graph.inputs}
+        if names != found.keys():
+            unknown = next((name for name in found if name not in names), None)
+            if unknown is not None:
+                raise ArgumentError(f"{self.name} has no input {unknown!r}",
+                                    hint=f"it has: {self._listed()}")  # fmt: skip
+            missing = next(v.name for v in self.graph.inputs if v.name not in found)
             raise ArgumentError(f"{self.name} needs {missing}", hint=f"it has: {self._listed()}")
         return {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
 
@@ -340,12 +351,12 @@ def _checked(found: object, value: Value) -> Array:
     if not isinstance(found, np.ndarray):
         raise ArgumentError(f"{value.name} is a {type(found).__name__}, not a NumPy array")
     array = cast("Array", found)
-    if array.dtype != np.dtype(value.dtype.numpy_name):
+    if array.dtype != value.dtype.numpy_name:
         raise ArgumentError(
             f"{value.name} has the type {array.dtype}, not {value.dtype.numpy_name}",
             hint=f"{value.name}.astype(np.{value.dtype.numpy_name}) converts it",
         )
-    if not _fits(array.shape, value.shape):
+    if array.shape != value.shape and not _fits(array.shape, value.shape):
         raise ArgumentError(f"{value.name} has the shape {list(array.shape)}, not {value}")
     if array.flags.c_contiguous and array.flags.aligned:
         return array

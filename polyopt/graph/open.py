@@ -60,8 +60,8 @@ class Open(int):
 
     __rmul__ = __mul__
 
-    def __getnewargs__(self) -> tuple[str, int]:
-        return self.name, int(self)
+    def __reduce__(self) -> tuple[type[Open], tuple[str, int]]:
+        return Open, (self.name, int(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Open) and self.name == other.name
