@@ -145,8 +145,8 @@ def _is_gathered(statement: Statement, host: Statement, taps: list[Map]) -> bool
         for k in range(len(host.iterators))
         if host.index[-1].form.involves_dims(dim_type.in_, k, 1)
     ]
-    loaded = max((step(x.index[-1], last) for x in loads(statement.value) if x.index), default=1)
-    return any(_moved(tap, k) * abs(loaded) > 1 for tap in taps for k in lanes)
+    strides = [abs(step(x.index[-1], last) or 0) for x in loads(statement.value) if x.index]
+    return any(_moved(tap, k) * max(strides, default=1) > 1 for tap in taps for k in lanes)
 
 
 def _moved(tap: Map, dim: int) -> int:

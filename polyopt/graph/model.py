@@ -300,7 +300,7 @@ class Model:
     def _given(self, found: Mapping[str, object]) -> dict[str, Array]:
         """The inputs, checked."""
         names = {v.name for v in self.graph.inputs}
-        if names != found.keys():
+        if names != set(found):
             unknown = next((name for name in found if name not in names), None)
             if unknown is not None:
                 raise ArgumentError(f"{self.name} has no input {unknown!r}",
