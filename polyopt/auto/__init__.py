@@ -20,7 +20,8 @@ from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.passes import in_passes, refused, stored
-from polyopt.auto.register_tiles import register_tiles
+from polyopt.auto.pieces import pieces
+from polyopt.auto.register_tiles import register_tiles, tileable
 from polyopt.auto.rows import pipelines
 from polyopt.auto.serial import chains_together
 from polyopt.auto.sizes import assumed_sizes
@@ -169,9 +170,10 @@ class _Search:
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
             lambda p: transposes(p, self.model.target),
+            lambda p: pieces(p, self.model),
         ]
         steps: list[Step] = [
-            inline_cheap,
+            self._inline_cheap,
             lambda p: join_spaces(p, self._is_legal),
             *(tilings if self.tile else []),
             *finishing(self.model, self._is_legal),
@@ -180,6 +182,13 @@ class _Search:
             plan, said = self._take(step, plan)
             remarks += said
         return replace(plan, remarks=remarks)
+
+    def _inline_cheap(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
+        """Producers inlined where that pays."""
+        if not self.tile:
+            return inline_cheap(plan)
+        target, numbers = self.model.target, self.model.sizes
+        return inline_cheap(plan, lambda program: tileable(program, target, numbers))
 
     def _in_time(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         """Tiles over steps in time, where there are some."""

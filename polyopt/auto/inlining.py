@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.auto.channels import channels
+from polyopt.auto.contractions import step
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
@@ -22,11 +23,12 @@ from polyopt.isl import PwMultiAff, dim_type
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
+    from polyopt.transform.program import Program
 
 #: operations of a lane that a buffer is worth, with a loop of its own
 WORTH = 4.0
@@ -44,8 +46,14 @@ NARROWEST = 4
 LARGEST = 160.0
 
 
-def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with every producer inlined that is cheaper to repeat than to store."""
+def inline_cheap(
+    plan: Plan, tileable: Callable[[Program], frozenset[str]] | None = None
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with every producer inlined that is cheaper to repeat than to store.
+
+    ``tileable`` names the statements that can keep results in registers: none of them is to lose
+    that by what is inlined into it.
+    """
     scop = plan.scop
     remarks: list[Remark] = []
     reading = Reading.of(scop)
@@ -70,10 +78,17 @@ def inline_cheap(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
             remarks.append(Remark("refused", "inline", statement.array, reason, numbers=numbers))
             continue
         try:
-            plan = plan.inline(statement.array)
+            inlined = plan.inline(statement.array)
         except PolyoptError as error:
             remarks.append(_impossible(statement, error))
             continue
+        if tileable is not None and any(scop.statement(n).reduction is not None for n in hosts):
+            lost = tileable(plan.program) - tileable(inlined.program)
+            if lost:
+                reason = f"{min(lost)} could not keep a tile of results in registers"
+                remarks.append(Remark("refused", "inline", statement.array, reason))
+                continue
+        plan = inlined
         reading.inlined.add(statement.array)
         cost.update(grown)
         reason = "repeating it costs less than storing it"
@@ -130,7 +145,8 @@ def _is_gathered(statement: Statement, host: Statement, taps: list[Map]) -> bool
         for k in range(len(host.iterators))
         if host.index[-1].form.involves_dims(dim_type.in_, k, 1)
     ]
-    return any(_moved(tap, k) > 1 for tap in taps for k in lanes)
+    strides = [abs(step(x.index[-1], last) or 0) for x in loads(statement.value) if x.index]
+    return any(_moved(tap, k) * max(strides, default=1) > 1 for tap in taps for k in lanes)
 
 
 def _moved(tap: Map, dim: int) -> int:

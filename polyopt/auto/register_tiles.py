@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.codegen.target import Target
-    from polyopt.isl import Map, Set
+    from polyopt.isl import Map, PwAff, Set
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
     from polyopt.transform.tree import PlanLoop
@@ -124,6 +124,13 @@ def register_tiles(
     return plan, tuple(remarks)
 
 
+def tileable(program: Program, target: Target, numbers: Mapping[str, int]) -> frozenset[str]:
+    """The statements that would get a tile, as far as their subscripts tell."""
+    found = ((name, _sum_of(program, name, target, numbers))
+             for name in program.places if updates(program, name))  # fmt: skip
+    return frozenset(name for name, one in found if one and _best_tile(one, target) is not None)
+
+
 # -- what qualifies -----------------------------------------------------------------------------
 
 
@@ -187,7 +194,7 @@ def _operands(
 def _length(domain: Set, dim: int) -> int | None:
     """The number of values of a dimension, if it is the same everywhere."""
     first, last = domain.dim_min(dim), domain.dim_max(dim)
-    size = constant_value(last.sub(first).coalesce())
+    size = constant_value(last.sub(first).gist_params(domain.params()).coalesce())
     return size + 1 if size is not None else None
 
 
@@ -343,10 +350,15 @@ def _order(element: Map) -> tuple[int, ...] | None:
     same = [affine_var(space, d) for d in range(space.dim(dim_type.set))]
     zeros = [v.sub(v).as_map().range() for v in same]
     order = tuple(
-        next((d for d, v in enumerate(same) if part.sub(v).as_map().range().is_equal(zeros[d])), -1)
+        next((d for d, v in enumerate(same) if _is_zero(part.sub(v), zeros[d])), -1)
         for part in map(form.get_at, range(form.dim(dim_type.out)))
     )
     return order if sorted(order) == list(range(len(same))) else None
+
+
+def _is_zero(form: PwAff, zero: Set) -> bool:
+    """Whether an expression is zero wherever it is defined, for whatever sizes that is."""
+    return form.as_map().range().is_subset(zero)
 
 
 def _loop(program: Program, copy: str, dim: int) -> PlanLoop:

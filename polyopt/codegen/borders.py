@@ -54,6 +54,9 @@ def _inside(program: Program, loop: PlanLoop, name: str, depth: int, node: Expr)
     moving = [d for d in range(domain.dim(dim_type.set)) if value.involves_dims(dim_type.in_, d, 1)]
     prefix = program.prefixes[name]
     forms = [_along(form, moving) for form in _forms(node, domain)]
+    if isinstance(node, Inside):
+        # what other loops say of it stays a test: only where this loop fails it is a border
+        forms = [forms[0], domain.subtract(forms[0])]
     if all(domain.is_subset(form) for form in forms):
         return None
     lengths = [_length(program, prefix.intersect_domain(domain.intersect(f)), depth) for f in forms]

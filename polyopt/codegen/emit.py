@@ -13,10 +13,14 @@ from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.codegen.wrapping import needs_wrapv
 from polyopt.isl import budget
+from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
+#: gcc would keep vectors that one step of a sum loads for the next, in registers that accumulators
+#: need; other compilers are not asked
+KEEP_ACCUMULATORS = ("-fno-predictive-commoning",)
 #: isl operations for the loops of one function
 _BUDGET = 2_000_000_000
 
@@ -42,6 +46,8 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
     if unused:
         text = print_c(replace(function, unused=unused))
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
+    if any(loop.mark == "registers" for loop in loops_of(program.tree)):
+        flags += KEEP_ACCUMULATORS
     return CProgram(
         name=name,
         source=text,

@@ -60,7 +60,9 @@ def block_body(
     named: Callable[[str, Sequence[str]], str],
     names: Mapping[str, str],
 ) -> Block:
-    """One iteration of the loop: vectors loaded once, then an update of each accumulator.
+    """One iteration of the loop: vectors that serve several rows, then an update of each
+    accumulator, with the vector that it alone needs loaded before it: compilers keep what is
+    loaded where it stands, and accumulators have to have the registers.
 
     Rows that share an element that is no vector follow one another, so that one register holds
     it for all of them and is free after. ``named`` gives the text of an element for a buffer and
@@ -88,7 +90,7 @@ class _Body:
         self.updates: list[Node] = []
 
     def made(self) -> Block:
-        """Vectors first, then elements and updates in turn."""
+        """Shared vectors first, then elements and updates in turn."""
         block = self.block
         ways = [o for o in block.operands.values() if o and o.moves and not o.is_vector]
         together = sorted(block.rows, key=lambda row: [_own_row(o, row) for o in ways])
@@ -110,7 +112,8 @@ class _Body:
         type_ = self.block.assignment.type
         if operand.is_vector:
             vector = Vector(type_, self.block.lanes)
-            return self._local(expr, vector.at(text), vector, self.vectors)
+            where = self.vectors if _serves_rows(self.block, operand) else self.updates
+            return self._local(expr, vector.at(text), vector, where)
         if operand.moves and _serves_rows(self.block, operand):
             return self._local(expr, text, type_, self.updates)
         return text

@@ -23,6 +23,7 @@ def compile_model(
     model: object,
     *,
     sizes: Mapping[str, int] | None = None,
+    usual: Mapping[str, int] | None = None,
     passes: Sequence[Pass] | None = None,
     fusion: Fusion | str | None = None,
     target: str | Target = "native",
@@ -35,13 +36,14 @@ def compile_model(
         model = po.compile_model("resnet50.onnx")
         y = model(x)
 
-    ``model`` is a ``Graph``, or what ``load_onnx`` takes, with its ``sizes``. ``passes`` rewrite
+    ``model`` is a ``Graph``, or what ``load_onnx`` takes, with its ``sizes`` and ``usual`` ones:
+    where a first dimension is left open, one compilation serves every size. ``passes`` rewrite
     the graph (``default_passes`` of the target unless given); ``fusion`` is a ``Fusion``, or the
     name of its level.
 
     Raises what ``load_onnx``, passes, plans and the toolchain raise.
     """
-    graph = model if isinstance(model, Graph) else load_onnx(model, sizes=sizes)
+    graph = model if isinstance(model, Graph) else load_onnx(model, sizes=sizes, usual=usual)
     chosen = default_passes(target) if passes is None else passes
     return compile_graph(
         run_passes(graph, chosen).graph, fusion=fusion, options=Options(target, cc)
@@ -51,10 +53,14 @@ def compile_model(
 def compile_graph(
     graph: Graph, *, fusion: Fusion | str | None = None, options: Options | None = None
 ) -> Model:
-    """A graph as it is, compiled."""
+    """A graph as it is, compiled. How it is fused is decided for the usual number of what it
+    leaves open."""
     chosen = options or Options()
     policy = Fusion(fusion) if isinstance(fusion, str) else fusion
+    closed = verify(graph).usual
     grouping = choose_groups(
-        verify(graph), policy, scratch_bytes=lambda group: planned_scratch(graph, group, chosen)
+        closed, policy, scratch_bytes=lambda group: planned_scratch(closed, group, chosen)
     )
+    if closed is not graph:
+        grouping = grouping.of(graph)
     return Model(graph, grouping, compile_groups(graph, grouping.groups, chosen), chosen)

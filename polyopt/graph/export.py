@@ -156,7 +156,10 @@ class _Exported:
 
     def _arguments(self, step: Step) -> Iterator[str]:
         for argument in step.kernel.planned.program.arguments:
-            yield self._place(step.arguments[argument.name])
+            if argument.kind == "size":
+                yield str(self.model.sizes[argument.name])
+            else:
+                yield self._place(step.arguments[argument.name])
 
     def _place(self, tensor: str) -> str:
         """The address of a tensor."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import GraphError, PolyoptError, UnsupportedError
 from polyopt.graph.ir import Value, value_of
+from polyopt.graph.open import at, merged_values
 from polyopt.graph.operators import find_operator, get_operator, supported
 from polyopt.graph.show import node_span
 
@@ -22,8 +23,14 @@ def infer(graph: Graph) -> Mapping[str, Value]:
     """Every tensor of a graph by name.
 
     Raises ``GraphError`` for nodes that read what is not there yet or whose inputs do not fit,
-    ``UnsupportedError`` for an unknown operator.
+    ``UnsupportedError`` for an unknown operator, and for what depends on a size that is left open.
     """
+    if graph.open:
+        return merged_values(graph.open, lambda numbers: _inferred(at(graph, numbers)))
+    return _inferred(graph)
+
+
+def _inferred(graph: Graph) -> Mapping[str, Value]:
     known: dict[str, Value] = {}
     for value in graph.inputs:
         known[value.name] = value

@@ -12,12 +12,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.frontend.loops.annotations import as_scalar
+from polyopt.graph.open import at, open_sizes
 from polyopt.ir.types import TYPES, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import numpy as np
+
+    from polyopt.graph.open import Open
 
     #: a dtype is checked where a tensor is made
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -143,6 +146,23 @@ class Graph:
         computed = (node.name for node in self.nodes)
         return (*(v.name for v in self.inputs), *self.constants, *computed)
 
+    @cached_property
+    def open(self) -> Mapping[str, Open]:
+        """The sizes of inputs that are left open, by name. Raises ``UnsupportedError``."""
+        return open_sizes(self.inputs)
+
+    @cached_property
+    def usual(self) -> Graph:
+        """The graph with the usual numbers for what it leaves open; itself where nothing is."""
+        return at(self, {name: int(size) for name, size in self.open.items()})
+
+    def at(self, **sizes: int) -> Graph:
+        """The graph with a number for each size that it leaves open.
+
+        Raises ``GraphError`` for sizes that are missing, not its own, or below 1.
+        """
+        return at(self, sizes)
+
     def uses(self, name: str) -> int:
         """How often a tensor is needed: by nodes, and by the caller."""
         return len(self.readers.get(name, ())) + self.outputs.count(name)
@@ -179,10 +199,17 @@ class Graph:
 
 def same_graph(one: Graph, other: Graph) -> bool:
     """Whether two graphs have the same inputs, nodes, outputs, and bits in their constants."""
-    return (
-        (one.inputs, one.nodes, one.outputs) == (other.inputs, other.nodes, other.outputs)
-        and one.constants.keys() == other.constants.keys()
-        and all(_same_bits(a, other.constants[name]) for name, a in one.constants.items())
+    return (one.inputs, one.nodes, one.outputs) == (
+        other.inputs,
+        other.nodes,
+        other.outputs,
+    ) and same_arrays(one.constants, other.constants)
+
+
+def same_arrays(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:
+    """Whether both have the same names, with arrays of the same type, shape and bits."""
+    return one.keys() == other.keys() and all(
+        _same_bits(array, other[name]) for name, array in one.items()
     )
 
 

@@ -123,7 +123,8 @@ def planned(graph: Graph, group: Group, options: Options) -> Planned:
 def _plan(graph: Graph, group: Group, options: Options) -> Planned:
     start = perf_counter()
     lowered = lower(graph, group)
-    plan = plan_group(lowered, group, options)
+    usual = {size.symbol: int(size) for size in graph.open.values()}
+    plan = plan_group(lowered, group, options, usual)
     program = plan.emit()
     inputs = tuple(lowered.arrays[name] for name in group.inputs)
     outputs = tuple(lowered.arrays[name] for name in group.outputs)
@@ -134,8 +135,11 @@ def _plan(graph: Graph, group: Group, options: Options) -> Planned:
     )  # fmt: skip
 
 
-def plan_group(lowered: Lowered, group: Group, options: Options) -> Plan:
-    """The plan of a group's program: that of its operator where it brings one, else automatic.
+def plan_group(
+    lowered: Lowered, group: Group, options: Options, usual: Mapping[str, int] | None = None
+) -> Plan:
+    """The plan of a group's program: that of its operator where it brings one, else automatic,
+    for the ``usual`` numbers of its sizes.
 
     Raises ``InvalidOptionError`` where an operator's schedule returns no plan.
     """
@@ -143,7 +147,8 @@ def plan_group(lowered: Lowered, group: Group, options: Options) -> Plan:
         return Plan(lowered.scop)
     own = get_operator(group.nodes[0].op).schedule if len(group.nodes) == 1 else None
     if own is None:
-        return auto(lowered.scop, target=options.target)
+        known = {name: n for name, n in (usual or {}).items() if name in lowered.scop.params}
+        return auto(lowered.scop, target=options.target, sizes=known)
     found = own(Plan(lowered.scop))
     if not isinstance(found, Plan):
         msg = f"the schedule of {group.nodes[0].op} returned no plan"

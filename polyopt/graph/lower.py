@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.errors import UnsupportedError
 from polyopt.frontend import stages as po
-from polyopt.graph.operators import Maker, Tensor, get_operator
+from polyopt.graph.open import probes, standing_for
+from polyopt.graph.operators import Maker, Tensor, extent_of, get_operator
+from polyopt.ir.scop import same_scop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,6 +58,7 @@ def signature(graph: Graph, group: Group) -> str:
         number[node.name] = f"%{len(number)}"
         lines.append(f"{number[node.name]} = {node.op}({given}) {node.attributes}")
     lines.append("-> " + ", ".join(number[name] for name in group.outputs))
+    lines += map(repr, graph.open.values())
     return "\n".join(lines)
 
 
@@ -70,7 +74,31 @@ class Lowered:
 
 
 def lower(graph: Graph, group: Group) -> Lowered:
-    """The stages of a group's nodes as a Scop. Raises what the operators' stages raise."""
+    """The stages of a group's nodes as a Scop, whose sizes are those that the graph leaves open.
+
+    Raises what the operators' stages raise, and ``UnsupportedError`` for stages that need the
+    number of an open size.
+    """
+    if not graph.open:
+        return _lowered(graph, group)
+    one, two = (_with_numbers(graph, group, n) for n in probes(list(graph.open)))
+    if not same_scop(one.scop, two.scop):
+        listed = " or ".join(graph.open)
+        raise UnsupportedError(
+            f"{' + '.join(node.op for node in group.nodes)} computes with how many {listed}"
+            " there are",
+            hint="compile the network for one number: sizes={...}",
+        )
+    return one
+
+
+def _with_numbers(graph: Graph, group: Group, numbers: Mapping[str, int]) -> Lowered:
+    """The stages, made with other numbers for open sizes."""
+    other = standing_for(graph, numbers)
+    return _lowered(other, group_of(other, group.nodes))
+
+
+def _lowered(graph: Graph, group: Group) -> Lowered:
     values = graph.values
     names = _Names()
     tensors: dict[str, Tensor] = {}
@@ -96,7 +124,7 @@ def lower(graph: Graph, group: Group) -> Lowered:
 
 
 def _input(name: str, value: Value) -> Tensor:
-    extents = list(value.shape) or [1]
+    extents = [extent_of(e) for e in value.shape] or [1]
     return Tensor(po.input(name, value.dtype.name, extents), value.shape, value.dtype)
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, InvalidOptionError
 from polyopt.graph.memory import Lifetime, plan_memory
+from polyopt.graph.open import Open
 from polyopt.graph.operators import get_operator
-from polyopt.runtime.arrays import aligned_copy, empty
+from polyopt.runtime.arrays import aligned_copy, empty, empty_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from polyopt.graph.profile import LimitMs, Profile
     from polyopt.graph.reasons import NetworkExplanation
     from polyopt.runtime.bound import BoundKernel
+
+#: numbers of open sizes for which a model keeps memory and calls
+_MOST_KEPT = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,9 @@ class Model:
 
     Inputs go by position, in the graph's order, or by name; the outputs come back as new arrays,
     one alone or a tuple. One model runs one call at a time; others wait.
+
+    Where the graph leaves sizes open, such as the number of images, a call takes any, and ``at``
+    is the model for one: kernels and weights are the same for all, memory is planned for each.
     """
 
     def __init__(
@@ -50,6 +57,7 @@ class Model:
         grouping: Grouping,
         kernels: Sequence[GroupKernel],
         options: Options,
+        whole: Model | None = None,
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -59,8 +67,50 @@ class Model:
             Step(group, kernel, _arguments(group, kernel))
             for group, kernel in zip(grouping.groups, kernels, strict=True)
         )
-        self.constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
+        if whole is not None:
+            self.constants = whole.constants
+        else:
+            self.constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
+        #: numbers of the sizes that kernels take, by their names there
+        self.sizes: Mapping[str, int] = {}
         self._lock = Lock()
+        self._known: dict[tuple[int, ...], Model] = {}
+
+    # -- sizes that are left open ---------------------------------------------------------------
+
+    def at(self, **sizes: int) -> Model:
+        """The model for these numbers of the sizes that its graph leaves open.
+
+        Raises ``GraphError`` for sizes that are missing, not its own, or below 1.
+        """
+        graph = self.graph.at(**sizes)
+        if graph is self.graph:
+            return self
+        key = tuple(sizes[name] for name in self.graph.open)
+        with self._lock:
+            found = self._known.pop(key, None)
+            if found is None:
+                kernels = [step.kernel for step in self.steps]
+                found = Model(graph, self.grouping.of(graph), kernels, self.options, self)
+                found.sizes = {o.symbol: sizes[n] for n, o in self.graph.open.items()}
+            self._known[key] = found  # the latest last
+            for old in list(self._known)[:-_MOST_KEPT]:
+                del self._known[old]
+        return found
+
+    def _fitting(self, given: Mapping[str, Array]) -> Model:
+        """The model for the sizes of these inputs. Raises ``ArgumentError`` where they differ."""
+        found: dict[str, tuple[int, str]] = {}
+        for value in self.graph.inputs:
+            for extent, number in zip(value.shape, given[value.name].shape, strict=True):
+                if not isinstance(extent, Open):
+                    continue
+                before, where = found.setdefault(extent.name, (number, value.name))
+                if before != number:
+                    raise ArgumentError(
+                        f"{extent} is {before} in {where} and {number} in {value.name}"
+                    )
+        return self.at(**{name: number for name, (number, _) in found.items()})
 
     # -- where tensors are ----------------------------------------------------------------------
 
@@ -99,6 +149,8 @@ class Model:
     def _place(self, name: str, given: Mapping[str, Array]) -> Array:
         """The memory of a tensor, in its own shape."""
         root, value = self._roots[name], self.graph.values[name]
+        if root == name and root in given:
+            return given[root]
         if root in self.constants:
             return self.constants[root].reshape(value.shape)
         if root in given:
@@ -138,40 +190,54 @@ class Model:
     def run(self, inputs: Mapping[str, object], threads: int | None = None) -> tuple[Array, ...]:
         """The outputs as a tuple, from inputs by name. Raises ``ArgumentError``."""
         given = self._given(inputs)
-        made = {root: empty(v.shape, np.dtype(v.dtype.numpy_name))
-                for root, v in self._results.items()}  # fmt: skip
-        places = {**given, **made}
+        if self.graph.open:
+            return self._fitting(given).run(given, threads)
+        places, addresses = dict(given), {n: a.ctypes.data for n, a in given.items()}
+        for root, (shape, dtype, size) in self._results.items():
+            places[root], addresses[root] = empty_at(shape, dtype, size)
         with self._lock:
-            self.prepare(places, threads)
+            self._let(addresses, threads)
             for call, _ in self._bound:
                 call()
             found = [self._place(name, places) for name in self.graph.outputs]
         fresh = [self._roots[name] for name in self.graph.outputs]
         return tuple(
-            place if root in made and root not in fresh[:number] else place.copy()
+            place if root in self._results and root not in fresh[:number] else place.copy()
             for number, (place, root) in enumerate(zip(found, fresh, strict=True))
         )
 
     @cached_property
-    def _results(self) -> Mapping[str, Value]:
-        """Computed tensors that are outputs: steps write them where the caller gets them."""
+    def _results(self) -> Mapping[str, tuple[tuple[int, ...], np.dtype[Any], int]]:
+        """Computed tensors that are outputs: steps write them where the caller gets them.
+
+        Their shapes, types, and sizes in bytes.
+        """
         roots = dict.fromkeys(self._roots[name] for name in self.graph.outputs)
-        return {name: self.graph.values[name] for name in roots if name in self.arena.offsets}
+        values = [self.graph.values[name] for name in roots if name in self.arena.offsets]
+        return {v.name: (v.shape, np.dtype(v.dtype.numpy_name), v.bytes) for v in values}
 
     def prepare(self, given: Mapping[str, Array], threads: int | None) -> None:
         """Let the steps read these inputs and use so many threads.
 
         Outputs among ``given`` are written there, others into the arena.
         """
+        roots = {name for _, fed in self._bound for _, name in fed}
+        self._let({name: self._place(name, given).ctypes.data for name in roots}, threads)
+
+    def _let(self, addresses: Mapping[str, int], threads: int | None) -> None:
+        """Let the steps read inputs and write outputs at addresses."""
         for (call, fed), step in zip(self._bound, self.steps, strict=True):
             call.set_threads(step.kernel.kernel.thread_count(threads))
             for array, name in fed:
-                call.replace(array, self._place(name, given).ctypes.data)
+                call.replace(array, addresses[name])
 
     def explain(self, *, counterfactuals: bool = True) -> NetworkExplanation:
         """Why the nodes are fused as they are: see ``explain_network``."""
         from polyopt.graph.reasons import explain_grouping
 
+        if self.graph.open:
+            usual = {name: int(size) for name, size in self.graph.open.items()}
+            return self.at(**usual).explain(counterfactuals=counterfactuals)
         return explain_grouping(
             self.graph, self.grouping, self.options, counterfactuals=counterfactuals
         )
@@ -192,9 +258,10 @@ class Model:
         from polyopt.graph.profile import profile
         from polyopt.graph.run import random_inputs
 
-        given = self._named(args, named) or random_inputs(self.graph)
-        with self._lock:
-            return profile(self, self._given(given), threads=threads, runs=runs, limit_ms=limit_ms)
+        given = self._given(self._named(args, named) or random_inputs(self.graph))
+        fitting = self._fitting(given)
+        with fitting._lock:  # noqa: SLF001  (a model of the same class)
+            return profile(fitting, given, threads=threads, runs=runs, limit_ms=limit_ms)
 
     def export(self, directory: Path | str) -> Path:
         """Write the network as C that needs nothing else: ``make run`` there checks and times it.
@@ -203,10 +270,15 @@ class Model:
         with its header, ``weights.bin``, random inputs with the outputs of the plain network
         (``check.bin``), a ``main.c``, and a Makefile, which also makes a shared library.
 
-        Raises ``InvalidOptionError`` when the directory cannot be written.
+        Raises ``InvalidOptionError`` when the directory cannot be written, and for a network that
+        leaves sizes open: ``model.at(batch=1).export(...)`` has numbers for them.
         """
         from polyopt.graph.export import export_model
 
+        if self.graph.open:
+            listed = ", ".join(self.graph.open)
+            msg = f"{self.name} leaves {listed} open: its memory is planned for a number"
+            raise InvalidOptionError(msg, hint="model.at(...).export(...), or --size NAME=NUMBER")
         return export_model(self, directory)
 
     @property
@@ -227,13 +299,13 @@ class Model:
 
     def _given(self, found: Mapping[str, object]) -> dict[str, Array]:
         """The inputs, checked."""
-        names = [v.name for v in self.graph.inputs]
-        unknown = next((name for name in found if name not in names), None)
-        if unknown is not None:
-            raise ArgumentError(f"{self.name} has no input {unknown!r}",
-                                hint=f"it has: {self._listed()}")  # fmt: skip
-        missing = next((name for name in names if name not in found), None)
-        if missing is not None:
+        names = {v.name for v in self.graph.inputs}
+        if names != set(found):
+            unknown = next((name for name in found if name not in names), None)
+            if unknown is not None:
+                raise ArgumentError(f"{self.name} has no input {unknown!r}",
+                                    hint=f"it has: {self._listed()}")  # fmt: skip
+            missing = next(v.name for v in self.graph.inputs if v.name not in found)
             raise ArgumentError(f"{self.name} needs {missing}", hint=f"it has: {self._listed()}")
         return {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
 
@@ -266,17 +338,25 @@ def _as_array(array: Array) -> Array:
     return array if array.ndim else array.reshape(1)
 
 
+def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape is the one that is wanted; open sizes are any number from 1 up."""
+    return len(shape) == len(wanted) and all(
+        have >= 1 if isinstance(size, Open) else have == size
+        for have, size in zip(shape, wanted, strict=True)
+    )
+
+
 def _checked(found: object, value: Value) -> Array:
     """An input as the kernels take it: right type and shape, contiguous, aligned."""
     if not isinstance(found, np.ndarray):
         raise ArgumentError(f"{value.name} is a {type(found).__name__}, not a NumPy array")
     array = cast("Array", found)
-    if array.dtype != np.dtype(value.dtype.numpy_name):
+    if array.dtype != value.dtype.numpy_name:
         raise ArgumentError(
             f"{value.name} has the type {array.dtype}, not {value.dtype.numpy_name}",
             hint=f"{value.name}.astype(np.{value.dtype.numpy_name}) converts it",
         )
-    if array.shape != value.shape:
+    if array.shape != value.shape and not _fits(array.shape, value.shape):
         raise ArgumentError(f"{value.name} has the shape {list(array.shape)}, not {value}")
     if array.flags.c_contiguous and array.flags.aligned:
         return array

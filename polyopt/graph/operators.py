@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.errors import GraphError, InvalidOptionError
 from polyopt.frontend import stages as po
+from polyopt.graph.open import Open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,10 +96,16 @@ class Maker:
         names = tuple(_INDICES.get(rank, "")) or tuple(f"i{d}" for d in range(rank))
         kind = dtype or self.dtype
         if rank:
-            made = po.stage(name, list(shape), function, type=kind.name, indices=names)
+            extents = [extent_of(e) for e in shape]
+            made = po.stage(name, extents, function, type=kind.name, indices=names)
         else:
             made = po.stage(name, [1], lambda *_: function(), type=kind.name)
         return Tensor(made, tuple(shape), kind)
+
+
+def extent_of(extent: int) -> int | Term:
+    """A dimension as an extent of stages: its number, or the size that is left open."""
+    return po.size(extent.symbol) if isinstance(extent, Open) else extent
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,8 @@ class Pattern:
 
 
 def patterns(graph: Graph, node: Node) -> Mapping[str, Pattern]:
-    """The pattern of each operand of a node, by name."""
+    """The pattern of each operand of a node, by name; for usual numbers of open sizes."""
+    graph = graph.usual
     group = group_of(graph, [node])
     found = _patterns(_Key(signature(graph, group), get_operator(node.op), graph, group))
     return dict(zip(group.inputs, found, strict=True))

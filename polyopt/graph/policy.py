@@ -7,7 +7,7 @@ each producer is computed and kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
@@ -78,6 +78,10 @@ class Grouping:
 
     groups: tuple[Group, ...]
     decisions: tuple[Decision, ...]
+
+    def of(self, graph: Graph) -> Grouping:
+        """The same for a graph of nodes of the same names."""
+        return replace(self, groups=tuple(group_of(graph, g.nodes) for g in self.groups))
 
 
 def choose_groups(

@@ -154,7 +154,7 @@ def profile(
 def _row(model: Model, number: int, step: Step, ms: float, limit: Limit | None) -> ProfileRow:
     values = model.graph.values
     moved = sum(values[name].bytes for name in (*step.group.inputs, *step.group.outputs))
-    work = _operations(step.kernel.planned)
+    work = _operations(step.kernel.planned, tuple(model.sizes.items()))
     least = limit(moved, work) if limit else 0.0
     return ProfileRow(
         number,
@@ -169,6 +169,8 @@ def _row(model: Model, number: int, step: Step, ms: float, limit: Limit | None) 
 
 
 @lru_cache(maxsize=1024)
-def _operations(planned: Planned) -> int:
+def _operations(planned: Planned, sizes: tuple[tuple[str, int], ...]) -> int:
     """Arithmetic operations of a group's program, each as often as its source does it."""
-    return cost(planned.plan.program, {}).source_operations
+    program = planned.plan.program
+    known = {name: number for name, number in sizes if name in program.scop.params}
+    return cost(program, known).source_operations

@@ -196,12 +196,14 @@ def explain_network(
 ) -> NetworkExplanation:
     """Why the nodes of a graph are fused as they are.
 
-    ``counterfactuals=False`` does not plan what was not chosen: faster for large networks. Raises
-    what ``verify`` and ``choose_groups`` raise.
+    ``counterfactuals=False`` does not plan what was not chosen: faster for large networks. What the
+    graph leaves open is taken to have its usual number. Raises what ``verify`` and
+    ``choose_groups`` raise.
     """
     chosen = options or Options()
+    graph = verify(graph).usual
     grouping = choose_groups(
-        verify(graph), fusion, scratch_bytes=lambda group: planned_scratch(graph, group, chosen)
+        graph, fusion, scratch_bytes=lambda group: planned_scratch(graph, group, chosen)
     )
     return explain_grouping(graph, grouping, chosen, counterfactuals=counterfactuals)
 

@@ -11,6 +11,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helpers
+from polyopt.codegen.emit import KEEP_ACCUMULATORS
 from polyopt.codegen.program import c_condition
 from polyopt.errors import InvalidOptionError
 from polyopt.runtime.samples import LARGE, choose_sizes
@@ -61,10 +62,11 @@ def compiler_settings(commands: Iterable[Sequence[str]]) -> str:
 
     Make finds out itself which compiler there is, and whether it has OpenMP.
     """
-    its_own = {"-fopenmp", *GCC_FLAGS, *CLANG_FLAGS}
-    flags = dict.fromkeys(f for flags in commands for f in flags if f not in its_own)
+    asked = dict.fromkeys(f for flags in commands for f in flags)
+    gcc = (*GCC_FLAGS, *(f for f in KEEP_ACCUMULATORS if f in asked))
+    flags = [f for f in asked if f not in {"-fopenmp", *gcc, *CLANG_FLAGS}]
     return _template("compiler.mk").substitute(
-        flags=" ".join(flags), gcc=" ".join(GCC_FLAGS), clang=" ".join(CLANG_FLAGS)
+        flags=" ".join(flags), gcc=" ".join(gcc), clang=" ".join(CLANG_FLAGS)
     )
 
 

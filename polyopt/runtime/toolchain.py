@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.emit import KEEP_ACCUMULATORS
 from polyopt.errors import CompilerFailedError, CompilerMissingError, InvalidOptionError
 from polyopt.runtime.processes import run_group
 
@@ -71,7 +72,8 @@ class Toolchain:
         """All flags for a kernel; ``contract`` lets ``a * b + c`` round once (FMA)."""
         contraction = f"-ffp-contract={'fast' if contract else 'off'}"
         threads = ("-fopenmp",) if openmp else ()
-        return (*_BASE, *_own_flags(self), contraction, *threads, *dict.fromkeys(extra))
+        asked = [f for f in dict.fromkeys(extra) if not (self.is_clang and f in KEEP_ACCUMULATORS)]
+        return (*_BASE, *_own_flags(self), contraction, *threads, *asked)
 
     def compile_library(
         self, source: Path, library: Path, flags: Sequence[str], *, timeout_s: float | None = None

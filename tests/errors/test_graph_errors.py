@@ -100,8 +100,12 @@ REFUSED = {
         r"Add: shapes \[1, 3, 8, 8\] and \[5, 8\] do not broadcast", "m:1:1",
     ),
     "an open dimension": (
-        model([node("Relu", "x")], ("N", 3)), UnsupportedError,
-        "axis 0 of the input 'x' of m is left open", "None",
+        model([node("Relu", "x")], (3, "N")), UnsupportedError,
+        "axis 1 of the input 'x' of m is left open", "None",
+    ),
+    "an open dimension that is computed with": (
+        model([node("Concat", "x x", axis=0)], ("N", 3)), UnsupportedError,
+        "the network cannot be one for every N: the shape of 'y' depends on it otherwise", "None",
     ),
     "an input of half precision": (
         model([node("Relu", "x")], kind=TensorProto.FLOAT16), UnsupportedError,
@@ -153,6 +157,9 @@ def test_an_open_dimension_is_given_by_its_name():
     assert caught.value.diagnostic.hint == "open: N"
     with pytest.raises(GraphError, match="has 0 elements"):
         load_onnx(given, sizes={"N": 0})
+    with pytest.raises(GraphError, match="is no size that m leaves open") as caught:
+        load_onnx(given, usual={"M": 4})
+    assert caught.value.diagnostic.hint == "open first dimensions: N"
 
 
 def test_a_model_that_lies_about_its_output_is_refused():
@@ -229,7 +236,8 @@ def run(tmp_path, monkeypatch):
     ("arguments", "said"),
     [
         (["explain", "none.onnx"], "bad-graph: there is no file none.onnx"),
-        (["explain", "m.onnx"], "axis 0 of the input 'x' of m.onnx is left open"),
+        (["explain", "m.onnx", "-s", "M=1"], "m.onnx has no open dimension 'M'"),
+        (["emit", "m.onnx", "-o", "c"], "m leaves N open: its memory is planned for a number"),
         (["explain", "m.onnx", "-s", "N=x"], "an open dimension is given as NAME=NUMBER"),
         (["explain", "m.onnx", "-s", "N=2", "--level", "most"], "no fusion level 'most'"),
         (["explain", "m.onnx", "q", "-s", "N=2"], "m.onnx has no node 'q'"),

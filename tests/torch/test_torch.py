@@ -87,9 +87,72 @@ class Residual(nn.Module):
         return torch.relu(self.two(self.one(x)) + x)
 
 
+class MobileNet(nn.Sequential):
+    """MobileNetV2 (M. Sandler and others, 2018), narrow, with its inverted residuals."""
+
+    class Block(nn.Module):
+        def __init__(self, channels, count, expand, stride):
+            super().__init__()
+            inner = channels * expand
+            self.joins = stride == 1 and channels == count
+            self.way = nn.Sequential(
+                nn.Conv2d(channels, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU6(),
+                nn.Conv2d(inner, inner, 3, stride, 1, groups=inner, bias=False),
+                nn.BatchNorm2d(inner), nn.ReLU6(),
+                nn.Conv2d(inner, count, 1, bias=False), nn.BatchNorm2d(count),
+            )  # fmt: skip
+
+        def forward(self, x):
+            return x + self.way(x) if self.joins else self.way(x)
+
+    def __init__(self, width=8, classes=10):
+        settings = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 2, 2), (6, 64, 1, 1))
+        layers = [nn.Conv2d(3, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU6()]
+        channels = width
+        for expand, count, blocks, stride in settings:
+            for number in range(blocks):
+                block = self.Block(channels, count * width // 32, expand, 1 if number else stride)
+                layers.append(block)
+                channels = count * width // 32
+        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2),
+                         nn.Linear(channels, classes))  # fmt: skip
+
+
+class UNet(nn.Module):
+    """A small U-Net (O. Ronneberger, P. Fischer and T. Brox, 2015), upwards by interpolation."""
+
+    def __init__(self, width=4, classes=2):
+        super().__init__()
+
+        def block(channels, count):
+            return nn.Sequential(
+                nn.Conv2d(channels, count, 3, padding=1), nn.BatchNorm2d(count), nn.ReLU(),
+                nn.Conv2d(count, count, 3, padding=1), nn.BatchNorm2d(count), nn.ReLU(),
+            )  # fmt: skip
+
+        counts = [width << level for level in range(3)]
+        self.down = nn.ModuleList(map(block, [3, *counts], counts))
+        self.floor = block(counts[-1], 2 * counts[-1])
+        self.up = nn.ModuleList(block(3 * c, c) for c in reversed(counts))
+        self.last = nn.Conv2d(width, classes, 1)
+
+    def forward(self, x):
+        kept = []
+        for block in self.down:
+            x = block(x)
+            kept.append(x)
+            x = functional.max_pool2d(x, 2)
+        x = self.floor(x)
+        for block in self.up:
+            x = functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+            x = block(torch.cat([x, kept.pop()], 1))
+        return self.last(x)
+
+
 NETS = {
     "stem": (Stem, (2, 3, 32, 32)), "inverted": (Inverted, (1, 8, 10, 12)),
     "mixed": (Mixed, (1, 2, 6, 6)), "residual": (Residual, (1, 8, 9, 9)),
+    "mobilenet": (MobileNet, (1, 3, 32, 32)), "unet": (UNet, (1, 3, 16, 24)),
 }  # fmt: skip
 
 
@@ -104,8 +167,32 @@ def test_exported_modules_agree_with_pytorch(name):
     net, x = make().eval(), torch.randn(shape)
     with torch.no_grad():
         expected = net(x)
-    found = compile_model(from_torch(net, (x,))).run({"x": x.numpy()})
-    close(found, expected if isinstance(expected, tuple) else (expected,))
+    found = compile_model(from_torch(net, (x,)))(x.numpy())
+    several = isinstance(expected, tuple)
+    close(found if several else (found,), expected if several else (expected,))
+
+
+@pytest.mark.parametrize("name", ["stem", "inverted", "mobilenet", "unet"])
+def test_one_model_for_any_number_of_images(name):
+    make, shape = NETS[name]
+    net, x = make().eval(), torch.randn(3, *shape[1:])
+    model = compile_model(from_torch(net, (x[:1],), open_batch="batch"))
+    assert str(model.graph.inputs[0]).startswith("f32[batch, ")
+    for count in (3, 1):
+        with torch.no_grad():
+            close((model(x[:count].numpy()),), (net(x[:count]),))
+
+
+def test_what_needs_the_number_of_images_cannot_leave_it_open():
+    class Flat(nn.Module):
+        def forward(self, x):
+            return torch.relu(x.reshape(-1))
+
+    with pytest.raises(UnsupportedError, match="one for every batch"):
+        from_torch(Flat(), (torch.randn(2, 3),), open_batch="batch")
+    with pytest.raises(GraphError, match="one first dimension"):
+        from_torch(nn.Bilinear(3, 3, 2), (torch.randn(2, 3), torch.randn(1, 3)),
+                   open_batch="batch")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NETS)

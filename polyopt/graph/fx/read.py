@@ -9,6 +9,7 @@ from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
 from polyopt.graph.fx.call import CONVERTERS, Call, Ref
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir import Graph, Value, value_of
+from polyopt.graph.open import left_open
 from polyopt.graph.verify import verify
 from polyopt.source import Source, Span
 
@@ -18,20 +19,47 @@ if TYPE_CHECKING:
     from polyopt.graph.ir import Array
 
 
-def from_torch(module: object, arguments: Sequence[object]) -> Graph:
+def from_torch(module: object, arguments: Sequence[object], *, open_batch: str = "") -> Graph:
     """The graph of a module in inference, for arguments of these shapes and types.
 
     ``module`` is an ``nn.Module``, or an ``ExportedProgram``, which needs no arguments. Weights
-    are copied: they are those of now.
+    are copied: they are those of now. ``open_batch="batch"`` leaves the first dimension of all
+    arguments open, under that name: the network takes any number there, and is to be fast for that
+    of the arguments.
 
     Raises ``MissingExtraError`` without PyTorch, ``GraphError`` where it cannot export the module,
-    ``UnsupportedError`` for operators and types that are not taken and for open dimensions.
+    ``UnsupportedError`` for operators and types that are not taken, for open dimensions of an
+    ``ExportedProgram``, and for what depends otherwise on a dimension that is to stay open.
     """
     torch = load_torch()
+    if open_batch:
+        return _with_open_batch(module, arguments, open_batch)
     if isinstance(module, torch.export.ExportedProgram):
         return exported_graph(module)
+    return _exported(torch, module, arguments)
+
+
+def _with_open_batch(module: Any, arguments: Sequence[Any], name: str) -> Graph:  # noqa: ANN401
+    """The module for any first dimension: exported for several, which have to agree."""
+    torch = load_torch()
+    if isinstance(module, torch.export.ExportedProgram):
+        raise UnsupportedError("an exported program has its number of images already",
+                               hint="give the module, or leave open_batch out")  # fmt: skip
+    firsts = {tuple(getattr(a, "shape", ()))[:1] for a in arguments}
+    first = firsts.pop() if len(firsts) == 1 else ()
+    if not first:
+        raise GraphError("open_batch needs tensors with one first dimension")
+
+    def read(numbers: Mapping[str, int]) -> Graph:
+        given = [a[:1].expand(numbers[name], *a.shape[1:]) for a in arguments]
+        return _exported(torch, module, given)
+
+    return left_open(read, {name: int(first[0])})
+
+
+def _exported(torch: Any, module: Any, arguments: Sequence[object]) -> Graph:  # noqa: ANN401
     try:
-        program = torch.export.export(module.eval(), tuple(arguments))  # type: ignore[attr-defined]
+        program = torch.export.export(module.eval(), tuple(arguments))
     except Exception as error:  # noqa: BLE001  (whatever tracing other people's code raises)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         name = type(module).__name__

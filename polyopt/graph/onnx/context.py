@@ -58,6 +58,10 @@ class OnnxNode:
         """Dimensions of the first input."""
         return len(self.value(0).shape)
 
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor made on the way."""
+        return self.importer.values[name].shape
+
     def array(self, index: int) -> Array | None:
         """An input that has to be known now; ``None`` where it is left out.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from polyopt.graph.onnx.context import as_ints, converts
 
 if TYPE_CHECKING:
@@ -79,12 +81,23 @@ def _batch_norm(node: OnnxNode) -> None:
 
 @converts("LayerNormalization")
 def _layer_norm(node: OnnxNode) -> None:
-    if len([o for o in node.outputs if o]) > 1:
-        raise node.unsupported("mean and inverse deviation are not given")
     if node.get("stash_type", 1) != 1:
         raise node.unsupported("stash_type has to be 1")
-    axis = int(node.get("axis", -1))
-    node.define("layer_norm", axis=axis, epsilon=float(node.get("epsilon", 1e-5)))
+    axis, epsilon = int(node.get("axis", -1)), float(node.get("epsilon", 1e-5))
+    node.define("layer_norm", axis=axis, epsilon=epsilon)
+    outputs = (*node.outputs, "", "")
+    if not (outputs[1] or outputs[2]):
+        return
+    over = {"axes": tuple(range(axis % node.rank, node.rank)), "keepdims": 1}
+    mean = node.step("reduce_mean", node.inputs[:1], **over)
+    if outputs[1]:
+        node.define("reshape", [mean], output=1, shape=node.shape_of(mean))
+    if outputs[2]:
+        away = node.step("sub", [node.inputs[0], mean])
+        spread = node.step("reduce_mean", [node.step("mul", [away, away])], **over)
+        least = node.constant(np.array(epsilon, node.value(0).dtype.numpy_name), "epsilon")
+        deviation = node.step("sqrt", [node.step("add", [spread, least])])
+        node.define("reciprocal", [deviation], output=2)
 
 
 @converts("Softmax", "LogSoftmax")

@@ -16,6 +16,7 @@ from polyopt.errors import GraphError, MissingExtraError, PolyoptError, Unsuppor
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir import Graph, Value, value_of
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
+from polyopt.graph.open import left_open
 from polyopt.graph.verify import verify
 from polyopt.source import Source, Span
 
@@ -32,11 +33,18 @@ _RANDOM = ("Random", "Bernoulli", "Multinomial")
 _MOST_FOLDED = 1 << 26
 
 
-def load_onnx(model: object, *, sizes: Mapping[str, int] | None = None) -> Graph:
+def load_onnx(
+    model: object,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    usual: Mapping[str, int] | None = None,
+) -> Graph:
     """The graph of an ONNX model: a path, the bytes of a file, or an ``onnx.ModelProto``.
 
     ``sizes`` gives the dimensions that the model leaves open, by their names in it:
-    ``{"batch": 1}``; one without a name is ``"input.axis"``.
+    ``{"batch": 1}``; one without a name is ``"input.axis"``. First dimensions of inputs need not
+    be given: they stay open, and the network takes any number there. ``usual`` are those to be
+    fast for, 1 unless given.
 
     Raises ``MissingExtraError`` without ``onnx``; ``GraphError`` for what is no ONNX model, is
     damaged or not well-formed; ``UnsupportedError`` for operators, opsets, types and open
@@ -48,9 +56,18 @@ def load_onnx(model: object, *, sizes: Mapping[str, int] | None = None) -> Graph
     opset = _opset(onnx, proto, name)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
+    given = dict(sizes or {})
+    free = _left_open(proto, given, usual or {}, name)
+    if not free:
+        return _read(onnx, proto, given, opset, name)
+    return left_open(lambda numbers: _read(onnx, proto, {**given, **numbers}, opset, name), free)
+
+
+def _read(onnx: Any, proto: Any, sizes: Mapping[str, int], opset: int, name: str) -> Graph:  # noqa: ANN401
+    """The graph for these numbers of open dimensions."""
     source = Source(name, "\n".join(map(_line, proto.graph.node)))
     importer = Importer()
-    inputs = _inputs(onnx, proto, importer, dict(sizes or {}), name)
+    inputs = _inputs(onnx, proto, importer, sizes, name)
     _check_order(proto, set(importer.values), source)
     for number, node in enumerate(proto.graph.node, 1):
         span = Span(source, number, 1, len(source.line(number)))
@@ -138,7 +155,7 @@ def _inputs(
     onnx: Any,  # noqa: ANN401
     proto: Any,  # noqa: ANN401
     importer: Importer,
-    sizes: dict[str, int],
+    sizes: Mapping[str, int],
     name: str,
 ) -> tuple[Value, ...]:
     where = Span(Source(name, ""), 1)
@@ -158,20 +175,41 @@ def _inputs(
         value = _declared(onnx, entry, sizes, name)
         importer.values[entry.name] = value
         found.append(value)
-    unused = sizes.keys() - _open_sizes(proto)
+    known = {label for label, _ in _open_axes(proto)}
+    unused = sizes.keys() - known
     if unused:
-        listed = ", ".join(sorted(_open_sizes(proto))) or "none"
+        listed = ", ".join(sorted(known)) or "none"
         raise GraphError(f"{name} has no open dimension {min(unused)!r}", hint=f"open: {listed}")
     return tuple(found)
 
 
-def _open_sizes(proto: Any) -> set[str]:  # noqa: ANN401
-    return {
-        dim.dim_param or f"{entry.name}.{axis}"
+def _open_axes(proto: Any) -> list[tuple[str, int]]:  # noqa: ANN401
+    """Name and axis of each dimension of an input that the model leaves open."""
+    weights = {tensor.name for tensor in proto.graph.initializer}
+    return [
+        (dim.dim_param or f"{entry.name}.{axis}", axis)
         for entry in proto.graph.input
+        if entry.name not in weights
         for axis, dim in enumerate(entry.type.tensor_type.shape.dim)
         if dim.WhichOneof("value") != "dim_value"
-    }
+    ]
+
+
+def _left_open(
+    proto: Any,  # noqa: ANN401
+    sizes: Mapping[str, int],
+    usual: Mapping[str, int],
+    name: str,
+) -> dict[str, int]:
+    """First dimensions that stay open, with the number to be fast for. Raises ``GraphError``."""
+    first = dict.fromkeys(label for label, axis in _open_axes(proto) if not axis)
+    free = {label: usual.get(label, 1) for label in first if label not in sizes}
+    wrong = next((label for label in usual if label not in free or usual[label] < 1), None)
+    if wrong is not None:
+        listed = ", ".join(free) or "none"
+        raise GraphError(f"usual={{{wrong!r}: {usual[wrong]}}} is no size that {name} leaves open",
+                         hint=f"open first dimensions: {listed}")  # fmt: skip
+    return free
 
 
 def _declared(onnx: Any, entry: Any, sizes: Mapping[str, int], name: str) -> Value:  # noqa: ANN401

@@ -166,10 +166,14 @@ def _resize(node: OnnxNode) -> None:
         for axis, factor in zip(axes, factors, strict=True):
             sizes[axis], ratios[axis] = int(shape[axis] * factor + 1e-9), factor
     elif wanted is not None:
-        _only(node, "keep_aspect_ratio_policy", node.get("keep_aspect_ratio_policy", "stretch"),
-              {"stretch"})  # fmt: skip
-        for axis, size in zip(axes, as_ints(wanted.ravel()), strict=True):
-            sizes[axis], ratios[axis] = size, size / shape[axis]
+        policy = str(node.get("keep_aspect_ratio_policy", "stretch"))
+        _only(node, "keep_aspect_ratio_policy", policy, {"stretch", "not_larger", "not_smaller"})
+        asked = as_ints(wanted.ravel())
+        ways = [size / shape[axis] for axis, size in zip(axes, asked, strict=True)]
+        for axis, size, way in zip(axes, asked, ways, strict=True):
+            ratio = {"not_larger": min(ways), "not_smaller": max(ways)}.get(policy, way)
+            kept = size if policy == "stretch" else int(ratio * shape[axis] + 0.5)
+            sizes[axis], ratios[axis] = kept, ratio
     else:
         raise node.wrong("it has neither scales nor sizes")
     usual = "half_pixel" if later else "asymmetric"

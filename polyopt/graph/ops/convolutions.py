@@ -92,11 +92,15 @@ def conv(
     rank = x.rank - 2
     count, per_group, *kernel = w.shape
     outputs = output_extents(x, kernel, strides, pads, dilations)
-    source = pad_constant(make, x, pads, 0.0)
+    split = per_group == 1 and strides[-1] > 1
+    source = _by_phase(make, x, pads, strides[-1]) if split else pad_constant(make, x, pads, 0.0)
 
     def summed(n: Term, co: Term, *place: Term) -> Term:
         def product(ci: Term, *k: Term) -> Term:
             at = [strides[d] * place[d] + dilations[d] * k[d] for d in range(rank)]
+            if split:
+                ahead = dilations[-1] * k[-1]
+                at[-1:] = [ahead % strides[-1], place[-1] + ahead // strides[-1]]
             channel = ci if group == 1 else _channel(co, ci, count // group, per_group)
             return source[(n, channel, *at)] * w[(co, ci, *k)]
 
@@ -117,6 +121,22 @@ def _channel(co: Term, ci: Term, per_output: int, per_input: int) -> Term:
     """The input channel that output channel ``co`` reads as its ``ci``-th."""
     first = co if per_output == 1 else co // per_output
     return first * per_input + ci
+
+
+def _by_phase(make: Maker, x: Tensor, pads: Sequence[int], stride: int) -> Tensor:
+    """The operand with its frame of zeros, every ``stride``-th element of a row beside the next:
+    ``[n][c]...[x % stride][x / stride]``."""
+    rank = len(pads) // 2
+    *spatial, width = (x.shape[2 + d] + pads[d] + pads[rank + d] for d in range(rank))
+    framed = x.padded(0.0)
+
+    def element(n: Term, c: Term, *i: Term) -> Term:
+        *before, phase, place = i
+        at = [*before, stride * place + phase]
+        return framed[(n, c, *(at[d] - pads[d] for d in range(rank)))]
+
+    shape = (*x.shape[:2], *spatial, stride, -(-width // stride))
+    return make.stage(shape, element, part="padded")
 
 
 def pad_constant(make: Maker, x: Tensor, pads: Sequence[int], value: float) -> Tensor:

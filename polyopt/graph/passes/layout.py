@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LAYOUTS = ("planes", "blocked")
 #: convolutions of fewer channels read them as they come: one element serves a whole vector
 _LEAST_CHANNELS = 8
+#: rows of fewer vectors are better across channels, though bringing them there is work
+_SHORT_ROWS = 2
 #: products of more rows than this are matrices, with tiles for each cache
 _MOST_ROWS = 31
 #: what these make of lanes that are filled up stays finite, and so harmless to weights of zero
@@ -84,8 +86,8 @@ def _is_depthwise(node: Node) -> bool:
 
 def _gains_alone(graph: Graph, node: Node, lanes: int) -> bool:
     """Whether a convolution is better in blocks although its operand is not: a depthwise one has no
-    sum over channels that would gain, but its rows may be too short for vectors."""
-    return not _is_depthwise(node) or graph.values[node.name].shape[-1] < lanes
+    sum over channels that would gain, but its rows may be too short for vectors of neighbours."""
+    return not _is_depthwise(node) or graph.values[node.inputs[0]].shape[-1] < _SHORT_ROWS * lanes
 
 
 def _is_product(graph: Graph, node: Node) -> bool:

@@ -189,3 +189,72 @@ def order(results, size, cache):
 )
 def test_what_does_not_fit_the_cache_streams_once(results, size, cache, expected):
     assert order(results, size, cache) == expected
+
+
+def framed(stride, size=9):
+    """A depthwise sum over blocks of channels with a frame of zeros; inputs, and the sums."""
+    x = po.input("x", po.f32, ["N", 2, size, size, B])
+    w = po.input("w", po.f32, [2, 3, 3, B])
+    left = (size - 1) // stride + 1
+    wide = po.padded(x, 0.0)
+    frame = po.stage(
+        "frame", ["N", 2, size + 2, size + 2, B],
+        lambda n, c, y, v, o: wide[n, c, y - 1, v - 1, o], indices=("n", "c", "y", "v", "o"),
+    )  # fmt: skip
+    sums = po.stage(
+        "sums", ["N", 2, left, left, B],
+        lambda n, c, y, v, o: po.sum(
+            lambda r, t: frame[n, c, stride * y + r, stride * v + t, o] * w[c, r, t, o],
+            {"r": 3, "t": 3},
+        ),
+        indices=("n", "c", "y", "v", "o"),
+    )  # fmt: skip
+    out = po.stage(
+        "out", ["N", 2, left, left, B], lambda *i: po.max(sums[i], 0.0),
+        indices=("n", "c", "y", "v", "o"),
+    )  # fmt: skip
+    rng = np.random.default_rng(2)
+    a = rng.standard_normal((3, 2, size, size, B)).astype(np.float32)
+    b = rng.standard_normal((2, 3, 3, B)).astype(np.float32)
+    edged = np.pad(a, ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)))
+    expected = sum(
+        edged[:, :, r : r + size : stride, t : t + size : stride] * b[:, None, None, r, t]
+        for r in range(3) for t in range(3)
+    )  # fmt: skip
+    return po.pipeline(out), {"x": a, "w": b}, np.maximum(expected, 0)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_frame_stays_an_array_where_results_stay_in_registers(stride):
+    scop, arrays, expected = framed(stride)
+    # also for any number of images, which no tile needs to know
+    plan = po.auto(scop, target="generic", sizes={"N": 1})
+    assert marks(plan)["sums.r"] == "registers"
+    assert "frame" not in plan.program.inlined
+    sums = next(s for s in plan.program.scratches if s.array == "sums")
+    assert sums.at.startswith("out.")
+    np.testing.assert_allclose(plan.compile()(**arrays), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_each_thread_makes_the_part_of_a_frame_that_it_reads():
+    scop, arrays, expected = framed(1)
+    target = replace(find_target("generic"), cores=2)
+    plan = po.auto(scop, target=target, sizes={"N": 1})
+    frame = next(s for s in plan.program.scratches if s.array == "frame")
+    assert frame.at == "out.c"
+    (said,) = [
+        r for r in plan.remarks if (r.kind, r.move, r.subject) == ("applied", "fuse", "frame")
+    ]
+    assert said.numbers["recompute"] == 1
+    np.testing.assert_allclose(plan.compile()(**arrays), expected, rtol=1e-4, atol=1e-4)
+    # a part that fills more than half the cache stays where it was
+    small = po.auto(scop, target=replace(target, l2_bytes=1024), sizes={"N": 1})
+    assert "frame" not in {s.array for s in small.program.scratches}
+
+
+def test_a_vector_that_one_update_needs_is_loaded_right_before_it():
+    scop, _, _ = framed(1)
+    lines = [line.strip() for line in po.auto(scop, target="generic").emit().source.splitlines()]
+    first = next(n for n, line in enumerate(lines) if line.startswith("const f32x4 w_0"))
+    names = [line.split(" = ")[0] for line in lines[first + 1 : first + 5]]
+    assert [name.startswith("const f32x4 frame") for name in names] == [True, False, True, False]

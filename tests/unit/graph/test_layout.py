@@ -96,7 +96,7 @@ def test_depthwise_convolutions_join_blocks_and_other_groups_do_not(net):
 
 
 def test_a_depthwise_convolution_stays_in_the_layout_of_its_operand(net):
-    n = net(1, 8, 6, 6)
+    n = net(1, 8, 6, 8)
     n.conv("c", "x", n.const("w", 8, 1, 3, 3), group=8)
     alone = n.graph("c")
     assert LAYOUT.run(alone) is alone
@@ -106,9 +106,9 @@ def test_a_depthwise_convolution_stays_in_the_layout_of_its_operand(net):
     assert "conv_blocked" in ops(after)
 
 
-def test_a_depthwise_convolution_with_rows_shorter_than_a_vector_goes_into_blocks(net):
+def test_a_depthwise_convolution_with_rows_shorter_than_two_vectors_goes_into_blocks(net):
     lanes = SelectLayout(lanes=8)
-    for size, expected in ((8, "conv"), (7, "depthwise_blocked")):
+    for size, expected in ((16, "conv"), (15, "depthwise_blocked")):
         n = net(1, 16, size, size)
         n.conv("c", "x", n.const("w", 16, 1, 3, 3), group=16)
         assert expected in ops(checked(n.graph("c"), lanes))

@@ -43,6 +43,27 @@ def test_every_level_computes_the_same(stem, level):
     )
 
 
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "pads", "dilation"),
+    [(40, 3, 2, (1, 1), 1), (37, 3, 2, (0, 1), 1), (35, 5, 3, (2, 2), 1), (36, 3, 2, (2, 2), 2)],
+)
+def test_depthwise_convolutions_of_every_other_element(net, size, kernel, stride, pads, dilation):
+    """Rows are taken apart by remainders: each is contiguous where it is read."""
+    n = net(2, 3, 6, size)
+    w = n.const("w", 3, 1, kernel, kernel)
+    options = {"strides": (1, stride), "pads": (2, pads[0], 2, pads[1]), "group": 3}
+    n.add("c", "conv", "x", w, dilations=(1, dilation), **options)
+    graph = n.graph("c")
+    given = random_inputs(graph)
+    node = onnx.helper.make_node(
+        "Conv", ["x", "w"], ["c"], strides=[1, stride], dilations=[1, dilation],
+        pads=list(options["pads"]), group=3,
+    )  # fmt: skip
+    (expected,) = ReferenceEvaluator(node).run(None, {**given, "w": graph.constants["w"]})
+    np.testing.assert_allclose(compile_graph(graph)(**given), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(run_plainly(graph, given)[0], expected, rtol=1e-4, atol=1e-5)
+
+
 def test_a_file_becomes_a_function(tmp_path):
     onnx.save(network("unet", size=16, width=2), tmp_path / "net.onnx")
     model = compile_model(tmp_path / "net.onnx")

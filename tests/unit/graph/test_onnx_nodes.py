@@ -23,8 +23,7 @@ REFUSED = {
     r"maxpool_with_argmax": "indices",
     r"batchnorm_.*training": "training",
     r"^test_training_dropout|^test_dropout_.*mask": "training|mask",
-    r"^test_layer_normalization(?!.*expanded)": "mean and inverse deviation",
-    r"^test_resize.*(cubic|antialias|half_pixel_symmetric|not_larger|not_smaller|crop_and)":
+    r"^test_resize.*(cubic|antialias|half_pixel_symmetric|crop_and)":
         "is not taken",
     r"(_empty_set|zero_size|allowzero_reordered)": "0 elements|takes no element",
     r"sum_square": "has to be a constant|0 elements",

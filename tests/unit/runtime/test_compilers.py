@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.codegen.emit import KEEP_ACCUMULATORS
+from polyopt.runtime.export import compiler_settings
 from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS, Toolchain
 
 JOINED = """
@@ -38,3 +40,23 @@ def test_an_inner_option_that_a_compiler_lost_is_left_out(tmp_path):
     assert set(CLANG_FLAGS).isdisjoint(lost.flags())
     assert set(CLANG_FLAGS) <= set(kept.flags())
     assert set(GCC_FLAGS).isdisjoint(kept.flags())
+
+
+def test_what_keeps_accumulators_in_registers_is_asked_of_gcc_alone():
+    # gcc 12 kept loads of one step for the next, and spilled accumulators for them
+    rows = 64
+    x, w = po.input("x", po.f32, [rows + 2, 16]), po.input("w", po.f32, [3, 16])
+    out = po.stage(
+        "out", [rows, 16], lambda y, c: po.sum(lambda k: x[y + k, c] * w[k, c], over={"k": 3})
+    )
+    target = "avx512"
+    plan = po.auto(po.pipeline(out), target=target)
+    (flag,) = KEEP_ACCUMULATORS
+    assert plan.emit().flags == (flag,)
+    gcc, clang = Toolchain(("true",), "cc (GCC) 12"), Toolchain(("true",), "clang 14")
+    assert flag in gcc.flags(plan.emit().flags)
+    assert flag not in clang.flags(plan.emit().flags)
+    settings = compiler_settings([gcc.flags(plan.emit().flags)])
+    (line,) = [line for line in settings.splitlines() if flag in line]
+    assert set(GCC_FLAGS) <= set(line.split())
+    assert flag not in po.Plan(plan.scop).emit().flags
