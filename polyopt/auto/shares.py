@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
-from polyopt.auto.traffic import array_bytes
-from polyopt.auto.work import work
+from polyopt.auto.traffic import argument_bytes, bytes_an_operation
 from polyopt.isl import Val, context, dim_type, fix_param_values
 
 if TYPE_CHECKING:
@@ -31,15 +30,11 @@ def has_one_each(program: Program, loop: PlanLoop, model: Model) -> bool:
     So it is where caches hold all that a call works on, moving it takes longer than computing, and
     all iterations do the same.
     """
-    scop, sizes = program.scop, model.sizes
-    whole = sum(array_bytes(a, sizes) for a in scop.arrays if a.role != "temp")
-    if whole > model.target.last_bytes or program.tree != (loop,):
+    scop, sizes, machine = program.scop, model.sizes, model.target
+    if argument_bytes(scop, sizes) > machine.last_bytes or program.tree != (loop,):
         return False
-    operations = sum(
-        count(s.domain, sizes) * work(s.value) * s.value.type.bytes / model.target.vector_bytes
-        for s in scop.statements
-    )
-    return operations * MOVED <= whole and _is_even(program, loop, model)
+    moved = bytes_an_operation(scop, sizes, machine.vector_bytes)
+    return moved >= MOVED and _is_even(program, loop, model)
 
 
 def _is_even(program: Program, loop: PlanLoop, model: Model) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.analysis.points import parameter_value
-from polyopt.auto.traffic import array_bytes
+from polyopt.auto.traffic import argument_bytes, array_bytes, bytes_an_operation
 from polyopt.codegen.pastcache import LINE
 from polyopt.transform.find import copies_of, path_to
 from polyopt.transform.remark import Remark
@@ -21,16 +21,21 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Array
     from polyopt.transform.plan import Plan
 
+#: part of all bytes below which a result is not worth it
+LEAST = 0.1
+#: bytes for each vector operation below which memory is not what a program waits for
+MOVED = 1.0
+
 
 def streams(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with results stored past the caches, where the arrays are more than they hold."""
     scop, last = plan.scop, model.target.last_bytes
-    whole = sum(array_bytes(a, model.sizes) for a in scop.arrays if a.role != "temp")
+    whole = argument_bytes(scop, model.sizes)
     numbers = {"bytes": whole, "cache bytes": last}
     remarks: list[Remark] = []
     taken: list[str] = []
     for name in streamable(scop) if whole > last else ():
-        reason = _unfit(plan, scop.array(name), model)
+        reason = _unfit(plan, scop.array(name), model, whole)
         kind = "refused" if reason else "applied"
         reason = reason or "nothing of it would be in the caches when it is read"
         remarks.append(Remark(kind, "stream", name, reason, numbers=numbers))
@@ -39,9 +44,13 @@ def streams(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     return (plan.stream(*taken, past=last) if taken else plan), tuple(remarks)
 
 
-def _unfit(plan: Plan, array: Array, model: Model) -> str:
+def _unfit(plan: Plan, array: Array, model: Model, whole: int) -> str:
     """Why a result is better stored through the caches; "" where it is not."""
     program, sizes = plan.program, model.sizes
+    if array_bytes(array, sizes) < LEAST * whole:
+        return "it is little of what is moved"
+    if bytes_an_operation(plan.scop, sizes, model.target.vector_bytes) < MOVED:
+        return "computing takes longer than moving it"
     row = parameter_value(array.extents[-1], sizes) * array.type.bytes
     if array.rank > 1 and row % LINE:
         return "its rows do not start with cache lines"

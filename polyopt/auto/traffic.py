@@ -12,8 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from polyopt.analysis.count import count
 from polyopt.analysis.linear import bounds_of, links, ranges
 from polyopt.analysis.points import parameter_value
+from polyopt.auto.work import work
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
 from polyopt.transform.find import path_to
@@ -22,7 +24,7 @@ from polyopt.transform.tree import PlanLoop, copies_in
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from polyopt.ir.scop import Array
+    from polyopt.ir.scop import Array, Scop
     from polyopt.isl import PwAff
     from polyopt.transform.program import Program
     from polyopt.transform.tree import Copy, Place
@@ -34,6 +36,18 @@ def array_bytes(array: Array, sizes: Mapping[str, int]) -> int:
     for extent in array.extents:
         result *= max(0, parameter_value(extent, sizes))
     return result
+
+
+def argument_bytes(scop: Scop, sizes: Mapping[str, int]) -> int:
+    """The bytes of all arrays that a call works on."""
+    return sum(array_bytes(a, sizes) for a in scop.arrays if a.role != "temp")
+
+
+def bytes_an_operation(scop: Scop, sizes: Mapping[str, int], vector_bytes: int) -> float:
+    """How much of these there is for each vector operation, in stages that run once."""
+    lanes = {s.name: vector_bytes / s.value.type.bytes for s in scop.statements}
+    each = (count(s.domain, sizes) * work(s.value) / lanes[s.name] for s in scop.statements)
+    return argument_bytes(scop, sizes) / max(1.0, sum(each))
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,3 +152,11 @@ def test_rows_that_start_inside_a_line_are_not_streamed():
     (said,) = [r for r in plan.remarks if r.move == "stream"]
     assert (said.kind, said.reason) == ("refused", "its rows do not start with cache lines")
     assert "streamed" not in plan.emit().source
+
+
+def test_results_that_take_long_to_compute_are_not_streamed():
+    text = BLUR.replace("= img[y + 2][x];", "= img[y][x]" + " / (1 + img[y][x])" * 32 + ";")
+    machine = replace(target("avx512"), last_bytes=1000)
+    plan = po.auto(po.parse_c(text), target=machine, sizes={"H": 100, "W": 96})
+    (said,) = [r for r in plan.remarks if r.move == "stream"]
+    assert (said.kind, said.reason) == ("refused", "computing takes longer than moving it")
