@@ -28,7 +28,13 @@ from polyopt.codegen.names import buffer_names, c_name, c_names, fresh, names_in
 from polyopt.codegen.outline import outline
 from polyopt.codegen.partials import ORDERED, is_ordered, with_partials
 from polyopt.codegen.permutes import is_short
-from polyopt.codegen.program import c_affine, c_extent, c_prototype, signature_of
+from polyopt.codegen.program import (
+    c_affine,
+    c_extent,
+    c_prototype,
+    constant_bytes,
+    signature_of,
+)
 from polyopt.codegen.rewrites import Known, rewritten
 from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
@@ -176,13 +182,13 @@ class _Generator:
 
     def _temp(self, array: Array) -> Buffer:
         texts = self._extents(with_padded_rows(array.extents, array.type.bytes))
-        bytes_ = _bytes(array.extents, array.type.bytes)
+        bytes_ = constant_bytes(array.extents, array.type.bytes)
         heap = bool(texts) and (bytes_ is None or bytes_ > STACK_BYTES)
         return Buffer(self.buffer_names[array.name], array.type, texts, heap, bytes_)
 
     def _buffer(self, scratch: Scratch) -> Buffer:
         type_ = self.arrays[scratch.array].type
-        bytes_ = _bytes(scratch.extents, type_.bytes)
+        bytes_ = constant_bytes(scratch.extents, type_.bytes)
         single = all(constant_value(e) == 1 for e in scratch.extents)
         extents = with_padded_rows(scratch.ordered(scratch.extents), type_.bytes)
         texts = () if single else self._extents(extents)
@@ -486,13 +492,3 @@ def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
 
 def _block(node: Node) -> Block:
     return node if isinstance(node, Block) else Block((node,))
-
-
-def _bytes(extents: tuple[PwAff, ...], element: int) -> int | None:
-    total = element
-    for extent in extents:
-        number = constant_value(extent)
-        if number is None:
-            return None
-        total *= max(number, 1)
-    return total

@@ -25,6 +25,7 @@ from polyopt.isl import (
     PwAff,
     Set,
     ast_expr_type,
+    constant_value,
     dim_type,
 )
 
@@ -231,3 +232,14 @@ def _nested(name: str, args: list[tuple[str, int]]) -> str:
     for arg in reversed(args[:-1]):
         text = f"{name}_i64({arg[0]}, {text})"
     return text
+
+
+def constant_bytes(extents: tuple[PwAff, ...], element: int) -> int | None:
+    """The bytes of so many elements; ``None`` where sizes decide."""
+    total = element
+    for extent in extents:
+        number = constant_value(extent)
+        if number is None:
+            return None
+        total *= max(number, 1)
+    return total
