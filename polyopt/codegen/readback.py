@@ -20,7 +20,7 @@ from polyopt.analysis.points import parameter_value
 from polyopt.codegen.equal import NotShownError, check_same
 from polyopt.errors import ArgumentError, InternalError, UserError
 from polyopt.frontend.c.emitted import read_emitted
-from polyopt.isl import budget, fix_param_values, params_of, sample
+from polyopt.isl import Set, budget, fix_param_values, params_of, sample
 from polyopt.transform.parallel import Obligation
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFA
         raise NotShownError(message)
     with budget(operations, f"the C of {program.name}"):
         found = read_emitted(program.source, program.c_name, scop.params)
-        found = replace(found, context=scop.context)
+        found = replace(_convex(found), context=scop.context)
         outside = out_of_bounds(found)
         for left in outside:
             # what only data decide may be right: the source's own subscripts are then the same
@@ -79,6 +79,18 @@ def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFA
         if outside:
             raise NotShownError(outside[0].message)
         return check_same(scop, found, names)
+
+
+def _convex(found: Scop) -> Scop:
+    """The program with domains in one piece where they have no corners inwards: least and largest
+    of bounds were read as choices, each with its part of the domain."""
+    domains = {s.name: s.domain.coalesce() for s in found.statements}
+    hulls = {name: Set.from_basic_set(domain.simple_hull()) for name, domain in domains.items()}
+    whole = (
+        replace(s, domain=hulls[s.name] if hulls[s.name].is_subset(s.domain) else domains[s.name])
+        for s in found.statements
+    )
+    return found.with_statements(*whole)
 
 
 def check_runs(scop: Scop, program: CProgram, *, reordered: bool = False) -> int:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import polyopt as po
 from polyopt.codegen.emit import emit
+from polyopt.codegen.equal import NotShownError
 from polyopt.codegen.readback import shown_for_all_sizes
 from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.c.emitted import read_emitted
+from polyopt.library import load_kernel
 from tests.unit.codegen.test_cexpr import COMPILERS
 
 ROW = """void row(int H, int N, const {type} a[restrict H][N], {type} out[restrict H][N])
@@ -99,6 +102,17 @@ def test_read_back_for_all_sizes(kind):
     plan = _row(kind)
     assert plan.prove(code=True).obligations
     assert shown_for_all_sizes(plan.scop, emit(plan.program)) > 0
+
+
+def test_diamonds_are_read_back_for_all_sizes():
+    """Least and largest of bounds leave the domain of such a tile in ten pieces."""
+    scop = load_kernel("jacobi_2d").scop
+    plan = po.auto(scop, target="avx512", sizes={"T": 200, "N": 2000})
+    program = emit(plan.program)
+    assert "ahead_f32x16" in program.source
+    assert shown_for_all_sizes(scop, program) == 2
+    with pytest.raises(NotShownError):
+        shown_for_all_sizes(scop, replace(program, source=program.source.replace("+ 31", "+ 30")))
 
 
 @pytest.mark.parametrize(
