@@ -27,6 +27,7 @@ from polyopt.codegen.loops import (
     Raw,
     loops_in,
 )
+from polyopt.codegen.masked import unmasked
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import buffer_names, c_name, c_names, fresh, names_in, operand
 from polyopt.codegen.outline import outline
@@ -160,6 +161,7 @@ class _Generator:
         )
         block = without_unused(replace(block, buffers=(*local, *block.buffers)))
         block = in_common(block, taken - self.statement_locals)
+        block = unmasked(block)
         taken |= {c_name(self.name), *(loop.iterator for loop in loops_in(block))}
         function = Function(self.name, prototype, block, heap, private)
         if self.spelling.taken:

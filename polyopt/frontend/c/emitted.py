@@ -220,6 +220,8 @@ class _Reader:
         # lanes that join their sums do so in any order: that is rounding's matter
         if not self.backwards or not pragma.startswith("omp") or "reduction" in pragma:
             return changed
+        if "simdlen(1)" in pragma:  # one lane
+            return changed
         found = _SAFELEN.search(pragma)
         return self._turned(changed, int(found[1]) if found else 0)
 
