@@ -56,7 +56,9 @@ def fronts_of(program: Program, root: PlanLoop) -> Fronts:
         part = prefix.range().remove_divs()
         around = part if around is None else around.union(part)
     assert around is not None
-    around = Set.from_basic_set(around.simple_hull())
+    hull = Set.from_basic_set(around.simple_hull())
+    if hull.is_bounded():  # bounds that no two parts share are lost in it, if need be all
+        around = hull
     inside = union_all(prefix.reverse() for prefix in prefixes)
     return Fronts(tuple(loops), around.set_tuple_name(f"{FRONT}{root.name}"), inside)
 

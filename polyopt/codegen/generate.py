@@ -49,6 +49,7 @@ from polyopt.isl import (
     PwAff,
     Set,
     affine_constant,
+    ast_expr_type,
     ast_node_type,
     constant_value,
 )
@@ -306,6 +307,9 @@ class _Generator:
         self.locals, self.vector = around
         mark = self._pragma(loop)
         step = int(c_affine(node.for_get_inc(), inner)[0])
+        if node.for_get_cond().get_type() == ast_expr_type.int:
+            message = f"the generated loop {loop.name} has no end"
+            raise InternalError(message)
         plain = For(
             iterator, start,
             c_affine(node.for_get_cond(), inner)[0], step,
