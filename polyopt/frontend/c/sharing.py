@@ -1,7 +1,9 @@
 """Loops that emitted C has threads or lanes share: turned round, or called by their mark."""
 
 # The parser's trees are copied and changed by the names of their parts, which have no types.
-# pyright: basic, reportAttributeAccessIssue=false, reportReturnType=false, reportArgumentType=false
+# pyright: basic, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportOptionalMemberAccess=false, reportReturnType=false, reportArgumentType=false
+# pyright: reportAssignmentType=false
 
 from __future__ import annotations
 
