@@ -257,6 +257,8 @@ def _print_for(node: For, depth: int, lines: list[str]) -> None:
         width = f" safelen({node.width})" if node.width else ""
         joined = "".join(f" reduction({op} : {name})" for op, name in node.sums)
         lines.append(f"#pragma omp simd{width}{joined}")
+    if node.mark == "single":
+        lines.append("#pragma omp simd safelen(1) simdlen(1)")
     _print_loop(node, depth, lines)
 
 

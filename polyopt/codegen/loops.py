@@ -118,7 +118,7 @@ class For:
     condition: str
     step: int
     body: Block
-    #: "", "parallel" or "vector"
+    #: "", "parallel", "vector", or "single" for vectors of one lane, which are none
     mark: str = ""
     width: int = 0
     #: number of iterations, for loops that threads share

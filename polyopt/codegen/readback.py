@@ -8,6 +8,7 @@ sizes, forwards and with all shared loops backwards.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from polyopt.analysis.dependences import DEFAULT_BUDGET
 from polyopt.analysis.interpret import interpret
 from polyopt.analysis.points import parameter_value
 from polyopt.codegen.equal import NotShownError, check_same
+from polyopt.codegen.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, UserError
 from polyopt.frontend.c.emitted import read_emitted
 from polyopt.isl import Set, budget, fix_param_values, params_of, sample
@@ -46,6 +48,8 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     is for all sizes. Raises ``InternalError`` where the C computes something else, with the sizes
     that show it.
     """
+    with suppress(NotShownError, UserError):
+        loops_shown_apart(scop, program, operations=operations)
     try:
         claims = shown_for_all_sizes(scop, program, operations=operations)
     except (NotShownError, UserError) as error:
@@ -60,13 +64,21 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     )
 
 
+def loops_shown_apart(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
+    """The loops that threads and lanes share in the C, shown to be free of clashes for all sizes.
+
+    Raises ``NotShownError`` or a ``UserError``, and ``InternalError`` for a clash.
+    """
+    _names(scop, program)
+    with budget(operations, f"what the C of {program.name} shares"):
+        found = read_emitted(program.source, program.c_name, scop.params, marked=True)
+        return check_shared(replace(found, context=scop.context))
+
+
 def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
     """The claims that show equality. Raises ``NotShownError`` or a ``UserError``, and
     ``InternalError`` where the C reads or writes beyond a buffer."""
-    names = {a.name: a.c_name for a in program.arguments}
-    if any(names.get(p, p) != p for p in scop.params):
-        message = "sizes are called otherwise in C"
-        raise NotShownError(message)
+    names = _names(scop, program)
     with budget(operations, f"the C of {program.name}"):
         found = read_emitted(program.source, program.c_name, scop.params)
         found = replace(_convex(found), context=scop.context)
@@ -91,6 +103,15 @@ def _convex(found: Scop) -> Scop:
         for s in found.statements
     )
     return found.with_statements(*whole)
+
+
+def _names(scop: Scop, program: CProgram) -> dict[str, str]:
+    """What arguments are called in C; sizes have to keep their names."""
+    names = {a.name: a.c_name for a in program.arguments}
+    if any(names.get(p, p) != p for p in scop.params):
+        message = "sizes are called otherwise in C"
+        raise NotShownError(message)
+    return names
 
 
 def check_runs(scop: Scop, program: CProgram, *, reordered: bool = False) -> int:

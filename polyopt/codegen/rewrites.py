@@ -14,6 +14,7 @@ from polyopt.codegen.common import in_common
 from polyopt.codegen.hoist import hoist
 from polyopt.codegen.lookups import look_up
 from polyopt.codegen.loops import loops_in
+from polyopt.codegen.masked import unmasked
 from polyopt.codegen.neighbours import neighbours
 from polyopt.codegen.streams import stream
 from polyopt.codegen.transposes import transpose
@@ -54,6 +55,6 @@ def rewritten(block: Block, known: Known, taken: set[str]) -> Block:
         block = stream(block, known.streams, taken)
     block = accumulate(block, taken)
     block = without_unused(replace(block, buffers=(*known.buffers, *block.buffers)))
-    block = in_common(block, taken - known.locals)
+    block = unmasked(in_common(block, taken - known.locals))
     taken |= {loop.iterator for loop in loops_in(block)}
     return neighbours(block, known.types, taken) if known.is_whole else block

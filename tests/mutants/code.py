@@ -234,6 +234,14 @@ def _old_local(function: Function) -> Iterator[Function]:
     yield from _each(at)(function)
 
 
+def _out_of_turn(body: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+    """What threads do one after the other, they do at once."""
+    for number, node in enumerate(body):
+        if isinstance(node, Block) and node.ordered:
+            loose = replace(node, ordered=False, scoped=True)
+            yield (*body[:number], loose, *body[number + 1 :])
+
+
 def _some(
     buffers: tuple[Buffer, ...], change: Callable[[Buffer], Buffer | None]
 ) -> Iterator[tuple[Buffer, ...]]:
@@ -338,6 +346,14 @@ KINDS = (
         lambda n: replace(n, mark="parallel", trips="1") if not n.mark else None)),
     Kind("code", "lanes where there are none", _each_for(
         lambda n: replace(n, mark="vector") if not n.mark else None)),
+    Kind("code", "threads in no order", _each_block(
+        lambda b: (replace(b, body=new) for new in _out_of_turn(b.body)))),
+    Kind("code", "no order asked of threads", _each_for(lambda n: replace(n, ordered=False))),
+    Kind("code", "more lanes than may run together", _each_for(
+        lambda n: replace(n, width=4 * n.width) if n.width else None)),
+    Kind("code", "as many lanes as there are iterations", _each_for(
+        lambda n: replace(n, width=0) if n.width else None)),
+    Kind("code", "lanes that do not join their sums", _each_for(lambda n: replace(n, sums=()))),
     Kind("code", "a test left out", _each_if(lambda n: n.then.body)),
     Kind("code", "a test turned round", _each_if(_otherwise)),
     Kind("code", "no other branch", _each_if(lambda n: (replace(n, other=None),))),

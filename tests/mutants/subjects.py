@@ -56,6 +56,45 @@ void clamped(int H, int W, const unsigned short img[H][W], unsigned short out[H]
         }
 }
 """
+COLUMNS = """
+void columns(int M, int N, const float A[M][N], float s[N])
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++)
+            s[j] += 2 * A[i][j];
+}
+"""
+LAG = """
+void lag(int N, float a[N])
+{
+    for (int i = 4; i < N; i++)
+        a[i] = a[i - 4] + 2 * a[i];
+}
+"""
+HEAT = """
+void heat(int T, int N, float a[T][N])
+{
+    for (int t = 1; t < T; t++)
+        for (int i = 1; i < N - 1; i++)
+            a[t][i] = a[t - 1][i - 1] + 2 * a[t - 1][i] - a[t - 1][i + 1];
+}
+"""
+WINDOW = """
+void window(int H, int W, const unsigned short img[H][W], unsigned short out[H][W])
+{
+    for (int y = 1; y < H; y++)
+        for (int x = 1; x < W; x++)
+            out[y][x] = img[y - 1][x - 1] + 2 * img[y - 1][x] + 3 * img[y][x - 1] + 6 * img[y][x];
+}
+"""
+TURNED = """
+void turned(int H, int W, const float a[H][W], float b[W][H])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            b[x][y] = 2 * a[y][x];
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -104,6 +143,31 @@ def _separate(plan: po.Plan) -> po.Plan:
     return plan.parallelize("out.y_tile")
 
 
+def _shared_sums(plan: po.Plan) -> po.Plan:
+    return plan.reassociate("s").split("s.i", 4).parallelize("s.i_tile").vectorize("s.j", 4)
+
+
+def _few_lanes(plan: po.Plan) -> po.Plan:
+    return plan.vectorize("a.i", 4)
+
+
+def _diamonds(plan: po.Plan) -> po.Plan:
+    return plan.diamond("a.t", "a.i", 4).parallelize("a.i_tile")
+
+
+def _separable(plan: po.Plan) -> po.Plan:
+    return plan.two_pass("out").tile("out", y=4).vectorize("out.x", 4).parallelize("out.y_tile")
+
+
+def _twice(plan: po.Plan) -> po.Plan:
+    plan = plan.duplicate("bx", "out").tile("out", y=4)
+    return plan.fuse("bx_again", into="out", storage="sliding").vectorize("out.x", 4)
+
+
+def _transposed(plan: po.Plan) -> po.Plan:
+    return plan.parallelize("b.y").vectorize("b.x")
+
+
 _IMAGE = ({"H": 3, "W": 3}, {"H": 9, "W": 10}, {"H": 12, "W": 19})
 SUBJECTS = (
     Subject("fused tiles", BLUR, _tiled, _IMAGE),
@@ -113,5 +177,11 @@ SUBJECTS = (
     Subject(
         "packed registers", GEMM, _packed, ({"M": 1, "N": 2, "K": 1}, {"M": 5, "N": 7, "K": 8})
     ),
+    Subject("shared sums", COLUMNS, _shared_sums, ({"M": 1, "N": 2}, {"M": 9, "N": 7})),
+    Subject("few lanes", LAG, _few_lanes, ({"N": 5}, {"N": 23})),
+    Subject("diamonds", HEAT, _diamonds, ({"T": 2, "N": 3}, {"T": 7, "N": 14})),
+    Subject("two passes", WINDOW, _separable, _IMAGE),
+    Subject("computed twice", BLUR, _twice, _IMAGE),
+    Subject("transposed", TURNED, _transposed, ({"H": 1, "W": 2}, {"H": 19, "W": 17})),
     Subject("borders apart", CLAMPED, _separate, ({"H": 1, "W": 1}, {"H": 5, "W": 11})),
 )

@@ -30,10 +30,11 @@ from polyopt.frontend.c.known import is_known, plain_call
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
 from polyopt.frontend.c.manners import odd_counter, odd_pragma, odd_status, odd_storage
-from polyopt.frontend.c.nodes import binary, constant, floored, integer, put, renamed
+from polyopt.frontend.c.nodes import binary, constant, floored, integer, put
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
+from polyopt.frontend.c.sharing import in_turn, shared, turned
 from polyopt.frontend.c.vectors import (
     ELEMENT,
     NEAR,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Scop
 
-_SAFELEN = re.compile(r"safelen\((\d+)\)")
 _HELPER = re.compile(r"(min|max|floordiv)_([uif]\d+)")
 #: what helpers return, as the parser's printer writes it
 _MEANINGS = {
@@ -64,9 +64,16 @@ Shape = tuple[str, tuple[str, ...]]
 
 
 def read_emitted(
-    text: str, name: str, params: Iterable[str] = (), *, backwards: bool = False
+    text: str,
+    name: str,
+    params: Iterable[str] = (),
+    *,
+    backwards: bool = False,
+    marked: bool = False,
 ) -> Scop:
     """The program that a generated C file is; ``name`` is its function's, ``params`` its sizes.
+
+    With ``marked`` the iterators of loops that threads or lanes share say so in their names.
 
     Raises ``UnsupportedError`` where the file breaks a rule of generated code (a buffer that is
     not released, an array passed as another shape), and the frontend's errors.
@@ -80,7 +87,7 @@ def read_emitted(
     tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
     gone = {*tasks, *known, *filter(NEAR.fullmatch, functions), name, "buffer"}
     kernel = functions[name]
-    reader = _Reader(tasks, functions, locator, backwards)
+    reader = _Reader(tasks, functions, locator, backwards, marked)
     kept = [
         node
         for node in tree.ext
@@ -104,6 +111,7 @@ class _Reader:
     helpers: Mapping[str, c_ast.FuncDef]
     locator: Locator
     backwards: bool
+    marked: bool
     #: arrays in scope by name
     shapes: dict[str, Shape] = field(default_factory=dict[str, "Shape"])
     #: allocations that hold a buffer per thread: the type of one
@@ -168,7 +176,9 @@ class _Reader:
                 pragma = item.string
                 self._mannered(item, odd_pragma(pragma))
                 continue
-            result += self._statement(item, pragma)
+            made = self._statement(item, pragma)
+            alone = self.marked and pragma == "omp ordered"
+            result += [in_turn(made, self._fresh)] if alone else made
             pragma = ""
         self.shapes, self.vectors = shapes, vectors
         return c_ast.Compound(result, node.coord)
@@ -225,40 +235,14 @@ class _Reader:
         changed = copy.copy(node)
         changed.init, changed.cond = self._plain(node.init), self._plain(node.cond)
         changed.stmt = self._compound(node.stmt)
+        if self.marked and pragma.startswith("omp") and "simdlen(1)" not in pragma:
+            return shared(changed, pragma, self._fresh)
         # lanes that join their sums do so in any order: that is rounding's matter
         if not self.backwards or not pragma.startswith("omp") or "reduction" in pragma:
             return changed
-        found = _SAFELEN.search(pragma)
-        return self._turned(changed, int(found[1]) if found else 0)
-
-    def _turned(self, loop: c_ast.For, group: int) -> c_ast.Node:
-        """The loop with its iterations, or those of each group of so many, backwards."""
-        known, start = loop.init.decls[0].name, loop.init.decls[0].init
-        iterator = self._fresh(known)  # other loops have one of that name
-        loop = renamed(loop, known, iterator)
-        bound, step = loop.cond.right, _step(loop.next)
-        span = binary("/", binary("-", bound, start), constant(step))
-        inner = self._fresh("back")
-        number: c_ast.Node = c_ast.ID(inner)
-        if group:
-            outer = self._fresh("group")
-            number = binary("+", binary("*", constant(group), c_ast.ID(outer)), number)
-        value = binary("+", start, binary("*", constant(step), number))
-        body = c_ast.Compound(
-            [integer(iterator, value), c_ast.If(loop.cond, loop.stmt, None, loop.coord)]
-        )
-        last = constant(group - 1) if group else span
-        down = c_ast.UnaryOp("p--", c_ast.ID(inner))
-        condition = binary(">=", c_ast.ID(inner), constant(0))
-        init = c_ast.DeclList([integer(inner, last)])
-        turned = c_ast.For(init, condition, down, body, loop.coord)
-        if not group:
-            return turned
-        groups = binary("/", span, constant(group))
-        condition = binary("<=", c_ast.ID(outer), groups)
-        up = c_ast.UnaryOp("p++", c_ast.ID(outer))
-        init = c_ast.DeclList([integer(outer, constant(0))])
-        return c_ast.For(init, condition, up, c_ast.Compound([turned]), loop.coord)
+        if "simdlen(1)" in pragma:  # one lane
+            return changed
+        return turned(changed, pragma, self._fresh)
 
     # -- buffers ----------------------------------------------------------------------------
 
@@ -295,11 +279,17 @@ class _Reader:
 
     def _private(self, node: c_ast.Decl, pool: str) -> c_ast.Node:
         """A thread's buffer, fresh in each iteration."""
-        kind = self.pools[pool]
+        kind = self._pool(pool, node)
         pointed = node.type.type
         if not isinstance(kind, c_ast.ArrayDecl) or _shape(pointed) != _shape(kind.type):
             raise self._refuse(node, f"{node.name} is not what {pool} holds")
         return self._array(node.name, kind, node)
+
+    def _pool(self, name: str, place: c_ast.Node) -> c_ast.Node:
+        """The type of what each thread has one of."""
+        if name not in self.pools:
+            raise self._refuse(place, f"{name} holds no buffer for each thread")
+        return self.pools[name]
 
     def _array(self, name: str, kind: c_ast.Node, place: c_ast.Node) -> c_ast.Decl:
         self.shapes[name] = _shape(kind)
@@ -319,7 +309,7 @@ class _Reader:
         for formal, actual in zip(formals, actuals, strict=True):
             if isinstance(actual, c_ast.ArrayRef) and _is_thread(actual.subscript):
                 name = self._fresh(formal.name)
-                before.append(self._array(name, self.pools[actual.name.name], call))
+                before.append(self._array(name, self._pool(actual.name.name, call), call))
                 passed.append(c_ast.ID(name, call.coord))
             else:
                 passed.append(actual)
@@ -486,7 +476,3 @@ def _names(node: c_ast.Node | None) -> list[str]:
 
 def _is_thread(node: c_ast.Node) -> bool:
     return isinstance(node, c_ast.FuncCall) and _called(node) == _THREAD
-
-
-def _step(node: c_ast.Node) -> int:
-    return int(node.rvalue.value) if isinstance(node, c_ast.Assignment) else 1

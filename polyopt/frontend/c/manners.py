@@ -17,6 +17,7 @@ _PRAGMAS = (
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
     re.compile(r"omp ordered"),
     re.compile(r"omp simd( safelen\(\d+\))?( reduction\((\+|\*|min|max) : \w+\))*"),
+    re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
 #: clauses that a chunk's size must not hide
 _CLAUSE = re.compile(r"\b(collapse|\w*private|shared|reduction|linear|nowait|ordered|if|copyin)\b")
