@@ -55,23 +55,23 @@ class _Use:
     tested: bool = False
 
 
-def unmasked(node: Node) -> Node:
-    """The node with loops in which gcc would group loads under tests marked as ``single``."""
+def unmasked(block: Block) -> Block:
+    """The block with loops in which gcc would group loads under tests marked as ``single``."""
+    return replace(block, body=tuple(map(_unmasked, block.body)))
+
+
+def _unmasked(node: Node) -> Node:
     match node:
         case Block():
-            return _within(node)
+            return unmasked(node)
         case If():
-            other = None if node.other is None else _within(node.other)
-            return replace(node, then=_within(node.then), other=other)
+            other = None if node.other is None else unmasked(node.other)
+            return replace(node, then=unmasked(node.then), other=other)
         case For():
-            loop = replace(node, body=_within(node.body))
+            loop = replace(node, body=unmasked(node.body))
             return replace(loop, mark="single") if is_masked(node) else loop
         case Assign() | Raw() | Call():
             return node
-
-
-def _within(block: Block) -> Block:
-    return replace(block, body=tuple(map(unmasked, block.body)))
 
 
 def is_masked(loop: For) -> bool:
