@@ -116,12 +116,13 @@ def _times(document: Mapping[str, Any]) -> Times:
 def merged(runs: Sequence[tuple[str, Times]]) -> Times:
     """Runs of one suite on one machine as one, by the names of their files.
 
-    Raises ``InvalidOptionError`` where they are of several machines, or measured a kernel twice.
+    They may be beside different peers. Raises ``InvalidOptionError`` where they are of several
+    machines, or measured a kernel twice.
     """
     (_, first), *others = runs
     for name, run in others:
-        if (run.conditions.cpu, run.peers) != (first.conditions.cpu, first.peers):
-            msg = f"{name} is of another machine or other peers than {runs[0][0]}"
+        if run.conditions.cpu != first.conditions.cpu:
+            msg = f"{name} is of another machine than {runs[0][0]}"
             raise InvalidOptionError(msg, hint="report runs of one machine together")
     places = [(row.suite, row.kernel, row.threads, row.variant) for _, r in runs for row in r.rows]
     twice = next((place for place in places if places.count(place) > 1), None)
@@ -139,6 +140,7 @@ def merged(runs: Sequence[tuple[str, Times]]) -> Times:
         first,
         conditions=replace(first.conditions, command=command),
         rows=tuple(row for _, run in runs for row in run.rows),
+        peers=tuple(dict.fromkeys(peer for _, run in runs for peer in run.peers)),
         missing=tuple(dict.fromkeys(peer for _, run in runs for peer in run.missing)),
         notes=tuple(note for _, run in runs for note in run.notes),
     )

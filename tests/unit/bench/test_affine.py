@@ -110,10 +110,16 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
     one, other = run(LU), run(GEMM)
     with pytest.raises(InvalidOptionError, match="times of lu on 1 threads"):
         merged([("a", one), ("b", one)])
-    elsewhere = read(json.dumps(document(GEMM, ["gcc"])), "b")
-    with pytest.raises(InvalidOptionError, match="b is of another machine or other peers than a"):
+    moved = document(GEMM, PEERS)
+    moved["machine"]["cpu"] = "another"
+    elsewhere = read(json.dumps(moved), "b")
+    with pytest.raises(InvalidOptionError, match="b is of another machine than a"):
         merged([("a", one), ("b", elsewhere)])
     assert len(merged([("a", one), ("b", other)]).rows) == len(LU) + len(GEMM)
+    beside = read(json.dumps(document(GEMM, ["blas", "gcc"])), "b")
+    assert merged([("a", one), ("b", beside)]).peers == tuple(
+        dict.fromkeys([*PEERS, "blas", "gcc"])
+    )
     compiling = tmp_path / "c.json"
     compiling.write_text(
         '{"command": "", "date": "", "versions": {}, "cpu": "", "cores": 1, "compiler": "",'
