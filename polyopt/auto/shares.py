@@ -42,6 +42,8 @@ def _is_even(program: Program, loop: PlanLoop, model: Model) -> bool:
     for name in loop.copies:
         #: { [t] } : the loops around a copy, at the sizes to be fast for
         values = fix_param_values(program.prefixes[name].range(), model.sizes)
+        if values.is_empty():
+            continue
         low, high = (v.to_python() for v in (values.dim_min_val(0), values.dim_max_val(0)))
         quarter = (high - low) // 4
         early, late = (

@@ -21,7 +21,7 @@ from polyopt.errors import (
     UnknownNameError,
 )
 from polyopt.ir.scop import Scop
-from polyopt.isl import budget
+from polyopt.isl import budget, exclusive
 from polyopt.transform import cut as _cut
 from polyopt.transform import defer as _defer
 from polyopt.transform import diamond as _diamond
@@ -96,7 +96,8 @@ class Plan(Questions):
                 _ = original.seen  # within the budget
             object.__setattr__(self, "original", original)
         if cast("Program | None", self.program) is None:
-            program = replace(initial_program(self.scop), flow=self.original.seen)
+            with exclusive():
+                program = replace(initial_program(self.scop), flow=self.original.seen)
             object.__setattr__(self, "program", program)
 
     # -- moves: loops -----------------------------------------------------------------------

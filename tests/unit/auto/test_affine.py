@@ -108,7 +108,7 @@ def test_steps_in_blocks_compute_what_the_sweeps_do(n: int, steps: int) -> None:
 
 def test_empty_fronts_get_no_negative_share_of_iterations() -> None:
     plan = po.auto(po.parse_c(SWEEPS), target="avx2", sizes={"T": 500, "N": 10000})
-    share = r"schedule\(dynamic, 1 \+ \((.+) > 0 \? \1 : 0\) / \(8 \* threads\)\)"
+    share = r"schedule\(dynamic, 1 \+ \(\((.+) > 0 \? \1 : 0\) - 1\) / \(8 \* threads\)\)"
     assert re.search(share, plan.emit().source)
 
 
