@@ -23,7 +23,7 @@ def test_every_pipeline_is_shown_with_pictures_plan_and_cost():
         pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", shown)
         assert len(pictures) == 3
         for picture in pictures:
-            assert 500 < (FOLDER / picture).stat().st_size < 40 * 1024
+            assert 500 < (FOLDER / picture).stat().st_size < 48 * 1024
         assert "\n    " in shown.split("```text")[1]
         assert "| bytes moved |" in shown
 
