@@ -25,7 +25,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helper_name
-from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, If, Local, Node, loops_in
+from polyopt.codegen.loops import (
+    Assign,
+    Block,
+    Buffer,
+    Call,
+    For,
+    Local,
+    Node,
+    loops_in,
+    with_loops,
+)
 from polyopt.codegen.names import names_in
 from polyopt.codegen.permutes import place_type
 from polyopt.codegen.strips import Strips, named, plain, strips_of
@@ -64,25 +74,7 @@ def look_up(block: Block, taken: set[str]) -> Block:
     ``taken`` are names that mean something else; those of the new variables are added.
     """
     taken |= {loop.iterator for loop in loops_in(block)}
-    return _block(block, taken)
-
-
-def _block(block: Block, taken: set[str]) -> Block:
-    return replace(block, body=tuple(_node(node, taken) for node in block.body))
-
-
-def _node(node: Node, taken: set[str]) -> Node:
-    match node:
-        case Block():
-            return _block(node, taken)
-        case If():
-            other = _block(node.other, taken) if node.other is not None else None
-            return replace(node, then=_block(node.then, taken), other=other)
-        case For():
-            inside = replace(node, body=_block(node.body, taken))
-            return _in_strips(node, taken) or inside
-        case _:
-            return node
+    return with_loops(block, lambda loop: _in_strips(loop, taken))
 
 
 def _in_strips(loop: For, taken: set[str]) -> For | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from polyopt.ir.types import ScalarType
 
@@ -184,6 +184,31 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in children(node):
         yield from walk(child)
+
+
+def with_loops(block: Block, change: Callable[[For], Node | None]) -> Block:
+    """The block with other nodes for its loops, from the outermost on; where ``change`` gives
+    none, the loop is kept, and those inside are asked about."""
+
+    def changed(node: Node) -> Node:
+        match node:
+            case Block():
+                return with_loops(node, change)
+            case If():
+                other = None if node.other is None else with_loops(node.other, change)
+                return replace(node, then=with_loops(node.then, change), other=other)
+            case For():
+                return change(node) or replace(node, body=with_loops(node.body, change))
+            case Assign() | Raw() | Call():
+                return node
+
+    return replace(block, body=tuple(map(changed, block.body)))
+
+
+def types_in(block: Block, types: Mapping[str, ScalarType]) -> dict[str, ScalarType]:
+    """``types`` of names, with those of all buffers that are declared in a block."""
+    blocks = (node for node in walk(block) if isinstance(node, Block))
+    return {**types, **{b.name: b.type for inner in blocks for b in inner.buffers}}
 
 
 def assigns_in(node: Node) -> tuple[Assign, ...]:

@@ -22,7 +22,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helper_name
-from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, If, Node, loops_in
+from polyopt.codegen.loops import (
+    Assign,
+    Block,
+    Buffer,
+    Call,
+    For,
+    Node,
+    loops_in,
+    types_in,
+    with_loops,
+)
 from polyopt.codegen.names import names_in, renamed
 from polyopt.codegen.squares import SIDE
 from polyopt.codegen.strips import named, plain
@@ -50,27 +60,8 @@ def transpose(block: Block, types: Mapping[str, ScalarType], taken: set[str]) ->
     those of the new variables are added.
     """
     taken |= {loop.iterator for loop in loops_in(block)}
-    return _block(block, types, taken)
-
-
-def _block(block: Block, types: Mapping[str, ScalarType], taken: set[str]) -> Block:
-    known = {**types, **{buffer.name: buffer.type for buffer in block.buffers}}
-    return replace(block, body=tuple(_node(node, known, taken) for node in block.body))
-
-
-def _node(node: Node, types: Mapping[str, ScalarType], taken: set[str]) -> Node:
-    match node:
-        case Block():
-            return _block(node, types, taken)
-        case If():
-            other = _block(node.other, types, taken) if node.other is not None else None
-            return replace(node, then=_block(node.then, types, taken), other=other)
-        case For():
-            return _square(node, types, taken) or replace(
-                node, body=_block(node.body, types, taken)
-            )
-        case _:
-            return node
+    known = types_in(block, types)
+    return with_loops(block, lambda loop: _square(loop, known, taken))
 
 
 def _square(outer: For, types: Mapping[str, ScalarType], taken: set[str]) -> Block | None:
