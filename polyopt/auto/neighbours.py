@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
 from polyopt.codegen.hosted import hosted
+from polyopt.codegen.pastcache import LINE
 from polyopt.ir.expr import Affine, Binary, Const, Load, Unary
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import loops_of
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
     from polyopt.transform.tree import PlanLoop
 
-#: bytes of a cache line
-LINE = 64
 #: rows of fewer vectors spend much of their time before the first line and after the last
 LEAST_VECTORS = 16
 #: operations that vectors have as numbers do

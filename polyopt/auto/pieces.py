@@ -10,14 +10,13 @@ rewrite: ``for (c) P[c] = ..; for (c) T[c] = f(P[c]);`` ->
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
 from polyopt.auto.cost import trips
 from polyopt.auto.grouping import in_blocks
+from polyopt.codegen.program import constant_bytes
 from polyopt.errors import PolyoptError
-from polyopt.isl import constant_value
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in
 
@@ -73,7 +72,7 @@ def _in_pieces(plan: Plan, array: str, model: Model) -> tuple[Plan, str, int] | 
             made = plan.fuse(array, into=program.copies[host].statement.array, at=loop.name)
         except PolyoptError:
             break
-        size = _piece(made.program, array, sizes)
+        size = _piece(made.program, array)
         if _instances(made.program, array, sizes) > wanted or size is None:
             break
         if size <= model.target.l2_bytes // 2:
@@ -110,13 +109,9 @@ def _instances(program: Program, array: str, sizes: Mapping[str, int]) -> float:
     return sum(count(copy.domain, sizes) for copy in copies)
 
 
-def _piece(program: Program, array: str, sizes: Mapping[str, int]) -> int | None:
+def _piece(program: Program, array: str) -> int | None:
     """Bytes of the buffer of a piece; ``None`` where they are not constant."""
-    _ = sizes
     scratch = next((s for s in program.scratches if s.array == array), None)
     if scratch is None:
         return None
-    extents = [constant_value(e) for e in scratch.extents]
-    if None in extents:
-        return None
-    return prod(e or 0 for e in extents) * program.scop.array(array).type.bytes
+    return constant_bytes(scratch.extents, program.scop.array(array).type.bytes)

@@ -24,7 +24,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helper_name
-from polyopt.codegen.loops import Assign, Block, Buffer, Call, For, If, Node, loops_in, walk
+from polyopt.codegen.loops import (
+    Assign,
+    Block,
+    Buffer,
+    Call,
+    For,
+    If,
+    Node,
+    loops_in,
+    walk,
+    with_loops,
+)
 from polyopt.codegen.names import names_in, operand, renamed
 from polyopt.codegen.pastcache import STRIP
 from polyopt.codegen.strips import Strips, named, plain, strips_of
@@ -213,30 +224,14 @@ def _settled(block: Block) -> Block:
     if not stored:
         return block
     call = Call(min(stored).replace("streamed", "settled"), ())
-    inner = _with_settled(block, call)
+
+    def settled(loop: For) -> For | None:
+        if loop.mark == "parallel" and _streamed(loop):
+            return replace(loop, body=replace(loop.body, body=(*loop.body.body, call)))
+        return loop if loop.mark else None
+
+    inner = with_loops(block, settled)
     return replace(inner, body=(*inner.body, call))
-
-
-def _with_settled(block: Block, call: Call) -> Block:
-    """The block with ``call`` at the end of what threads share."""
-    return replace(block, body=tuple(_settled_node(node, call) for node in block.body))
-
-
-def _settled_node(node: Node, call: Call) -> Node:
-    match node:
-        case Block():
-            return _with_settled(node, call)
-        case If():
-            other = _with_settled(node.other, call) if node.other is not None else None
-            return replace(node, then=_with_settled(node.then, call), other=other)
-        case For() if node.mark == "parallel":
-            if not _streamed(node):
-                return node
-            return replace(node, body=replace(node.body, body=(*node.body.body, call)))
-        case For() if node.mark != "vector":
-            return replace(node, body=_with_settled(node.body, call))
-        case _:
-            return node
 
 
 def _streamed(node: Node) -> list[str]:
