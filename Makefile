@@ -20,8 +20,8 @@ FUZZ_STAMP := build/fuzz/$(notdir $(STAMP))
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 TORCH_STAMP := build/torch/$(notdir $(STAMP))
 JUPYTER_STAMP := build/jupyter/$(notdir $(STAMP))
-PEERS_PACKAGES := 'halide>=19' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
-AFFINE_PEERS := gcc,clang,graphite,polly,blas
+PEERS_PACKAGES := 'halide>=19' 'numba>=0.60' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
+AFFINE_PEERS := gcc,clang,graphite,polly,numba,blas
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
@@ -47,7 +47,7 @@ help:
 	@echo "make sweep      tile sizes of harris and unsharp, estimated and measured: docs/sweep.*"
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
-	@echo "make peers-affine  measure beside compilers and BLAS, rewrite docs/affine.*"
+	@echo "make peers-affine  measure beside compilers, Numba and BLAS, rewrite docs/affine.*"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
@@ -208,7 +208,7 @@ sweep: $(STAMP)
 # The peers live in an environment of their own: the tests are about a machine without them. Where
 # they cannot be installed, the page says so.
 $(PEERS_STAMP): $(STAMP)
-	@echo "installing halide, opencv and scipy into build/peers"
+	@echo "installing halide, numba, opencv and scipy into build/peers"
 	@$(BIN)/python -m venv --clear build/peers
 	@build/peers/bin/python -m pip install -qq --disable-pip-version-check -e .
 	@build/peers/bin/python -m pip install -qq --disable-pip-version-check $(PEERS_PACKAGES) \

@@ -80,7 +80,7 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
             remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
             break
         try:
-            marked = _independent(plan, loop)
+            marked = independent(plan, loop)
         except PolyoptError as error:
             remarks.append(refusal("parallelize", loop.name, error))
             continue
@@ -116,7 +116,7 @@ def _least_bad(
     return marked, [done if remark is refused else remark for remark in remarks]
 
 
-def _independent(plan: Plan, loop: PlanLoop) -> Plan:
+def independent(plan: Plan, loop: PlanLoop) -> Plan:
     """The plan with a loop for threads. Raises the refusal, also where they would share sums."""
     marked = checked(plan.parallelize(loop.name), loop.name)
     shared = shared_sums(marked.program, find_loop(marked.program, loop.name))

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from polyopt.bench.reading import Times
     from polyopt.bench.runner import Row
 
-_PLAIN, _BLAS = ("gcc", "clang"), "blas"
-_TITLES = {"graphite": "Graphite", "polly": "Polly", "numba": "Numba", _BLAS: "BLAS"}
+_PLAIN, _NUMBA, _BLAS = ("gcc", "clang"), "numba", "blas"
+_TITLES = {"graphite": "Graphite", "polly": "Polly", _NUMBA: "Numba", _BLAS: "BLAS"}
 #: seconds that plans may take: one, and all of a suite
 _PLAN_S, _PLANS_S = 30.0, 180.0
 
@@ -42,7 +42,10 @@ inputs. *Ours* is the automatic plan, with its proof. The compilers are given th
 with the flags that ours is compiled with: gcc, clang, gcc with Graphite, and clang with Polly; the
 latter two also with their own threads. Each is the fastest, in a first call, of the source as it is
 and of the source with constant sizes, on one thread and on those that are there. A ratio is the
-time of the fastest of them over ours: above 1 ours is the faster, below 1 theirs. *BLAS* is
+time of the fastest of them over ours: above 1 ours is the faster, below 1 theirs. *Numba*, where it
+was measured, compiles the same loops in Python, with and without `prange` for the outermost loops
+whose iterations are independent, and with the freedom that the compilers have: multiply-adds may
+round once, sums keep their order. It is none of the compilers that goals are about. *BLAS* is
 OpenBLAS through SciPy or NumPy, a limit for products of matrices; *of BLAS* is the share of its
 speed that ours has. *Plan* is what choosing and proving the plan took. *Same bits* says whether the
 results equal those of the source's C bit for bit with contraction off in both; *agree* is with
@@ -186,9 +189,15 @@ def _columns(run: Times) -> list[tuple[str, str]]:
     return [
         ("kernel", "left"), ("threads", "right"), ("ours ms", "right"),
         *((f"{_title(p)} ms", "right") for p in run.peers),
-        ("fastest / ours", "right"), ("gcc, clang / ours", "right"), ("of BLAS", "right"),
+        ("fastest / ours", "right"), *((title, "right") for title in _ratios(run)),
         ("plan s", "right"), ("same bits", "left"), ("agree", "left"),
     ]  # fmt: skip
+
+
+def _ratios(run: Times) -> dict[str, tuple[str, ...]]:
+    """Columns of ratios beside the first, and the peers whose fastest they are about."""
+    numba = {"Numba / ours": (_NUMBA,)} if _NUMBA in run.peers else {}
+    return {"gcc, clang / ours": _PLAIN, **numba, "of BLAS": (_BLAS,)}
 
 
 def _title(peer: str) -> str:
@@ -207,8 +216,7 @@ def _cells(run: Times, line: Line) -> list[str]:
         time_text(line.ours),
         *(time_text(line.theirs[p]) if p in line.theirs else NONE for p in run.peers),
         ratio,
-        _number(line.ratio(_PLAIN)),
-        _number(line.ratio((_BLAS,))),
+        *(_number(line.ratio(peers)) for peers in _ratios(run).values()),
         f"{line.ours.schedule_s:.1f}",
         {True: "yes", False: "**NO**", None: NONE}[line.ours.exact],
         f"**NO**: {', '.join(line.differ)}" if line.differ else "yes",
@@ -224,7 +232,7 @@ def _means(run: Times, lines: Sequence[Line]) -> Iterator[list[str]]:
         mine = [line for line in lines if line.ours.threads == count]
         groups = [
             [r for line in mine if (r := line.ratio(peers)) is not None]
-            for peers in (tuple(COMPILERS), _PLAIN, (_BLAS,))
+            for peers in (tuple(COMPILERS), *_ratios(run).values())
         ]
         means = [mean_text(group, len(mine)) for group in groups]
         times = [NONE] * (1 + len(run.peers))

@@ -42,8 +42,8 @@ threads_option = click.option(
     "--peers",
     metavar="NAMES",
     default="",
-    help="Also measure halide, numba, opencv, scipy; of programs in C what clang, gcc, graphite "
-    "and polly make of them; blas. Of networks onnxruntime, openvino, torch, inductor.",
+    help="Also measure halide, opencv, scipy; of programs in C what clang, gcc, graphite, polly "
+    "and numba make of them; blas. Of networks onnxruntime, openvino, torch, inductor.",
 )
 @click.option(
     "--installed", is_flag=True, help="Leave out --peers that are not installed, and say so."

@@ -1,41 +1,164 @@
-"""numba: kernels as a user would write them for speed, fused by hand, rows in parallel."""
+"""numba: image kernels as a user would write them for speed, fused by hand, rows in parallel; all
+others as the plain loops of the program, with ``prange`` for the outermost that may be shared.
+"""
 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyopt.auto.threads import independent
 from polyopt.bench.peers.call import Offer, PeerCall, needed
+from polyopt.codegen.program import signature_of
+from polyopt.codegen.python import python_text
+from polyopt.errors import PolyoptError, UnsupportedError
+from polyopt.runtime.arrays import aligned_copy
+from polyopt.transform.plan import Plan
+from polyopt.transform.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.bench.peers.call import Request
+    from polyopt.bench.peers.call import Array, Request
+    from polyopt.ir.scop import Scop
+    from polyopt.transform.tree import Tree
 
 #: rows of the result that one parallel task makes
 _ROWS = 32
+#: as C compilers are told: multiply-adds may round once, sums keep their order, division by zero is
+#: no error
+_OPTIONS = {"fastmath": {"contract"}, "error_model": "numpy"}
 
 
 def calls(request: Request) -> Offer:
-    """The form of a kernel, where there is one: of both blurs, and of harris."""
+    """The form of a kernel: by hand of both blurs and of harris, else its loops."""
     makers = {"blur": _blur, "blur_f32": _blur_f32, "harris": _harris}
-    if request.kernel not in makers:
+    if request.kernel in makers:
+        return Offer([_by_hand(request, makers[request.kernel])])
+    if request.scop is None:
         return Offer()
+    try:
+        return _loops(request, request.scop)
+    except UnsupportedError as error:
+        return Offer(notes=[f"numba of {request.kernel}: {error.diagnostic.message}"])
+
+
+def _by_hand(request: Request, maker: Callable[[Any], Callable[..., object]]) -> PeerCall:
     numba = needed("numba", "numba")
     start = time.perf_counter()
     outputs = request.fresh_outputs()
-    function = makers[request.kernel](numba)
+    function = maker(numba)
     img, out = request.inputs["img"], outputs["out"]
     function(img, out)  # compiles
     taken = time.perf_counter() - start
+    return PeerCall("numba", "", lambda: function(img, out), _threads(numba), outputs, taken)
+
+
+def _threads(numba: Any) -> Callable[[int], object]:  # noqa: ANN401
     most = int(numba.config.NUMBA_NUM_THREADS)
 
     def set_threads(threads: int) -> None:
         numba.set_num_threads(min(threads, most))
 
-    return Offer([PeerCall("numba", "", lambda: function(img, out), set_threads, outputs, taken)])
+    return set_threads
+
+
+# -- loops of any program ---------------------------------------------------------------------
+
+
+def _loops(request: Request, scop: Scop) -> Offer:
+    """The fastest form for each number of threads, by a first call: with and without ``prange``."""
+    numba = needed("numba", "numba")
+    made = _Memory(request, scop)
+    forms = {parallel: loops_text(scop, parallel=parallel) for parallel in (False, True)}
+    if forms[True] == forms[False] or max(request.threads) == 1:
+        del forms[True]
+    offer = Offer()
+    functions: dict[bool, tuple[Callable[..., object], float]] = {}
+    for parallel, text in forms.items():
+        start = time.perf_counter()
+        names: dict[str, Any] = {"np": np, "prange": numba.prange}
+        exec(text, names)  # noqa: S102 - written by python_text
+        function = numba.njit(parallel=parallel, **_OPTIONS)(names["loops"])
+        made.call(function)  # compiles
+        functions[parallel] = function, time.perf_counter() - start
+    chosen: dict[bool, list[int]] = {}
+    for threads in request.threads:
+        _threads(numba)(threads)
+        tried = {p: made.seconds(f) for p, (f, _) in functions.items() if threads > 1 or not p}
+        chosen.setdefault(min(tried, key=tried.__getitem__), []).append(threads)
+    for parallel, counts in chosen.items():
+        function, taken = functions[parallel]
+        offer.calls.append(
+            PeerCall(
+                "numba",
+                "prange" if parallel else "one thread",
+                partial(made.call, function),
+                _threads(numba),
+                made.results,
+                taken,
+                restore=made.restore if made.first else None,
+                threads=tuple(counts),
+            )
+        )
+    return offer
+
+
+def loops_text(scop: Scop, *, parallel: bool) -> str:
+    """The program as a Python function ``loops`` of the scop's arguments, in the source's order.
+
+    Raises ``UnsupportedError`` where data control what runs.
+    """
+    plan = Plan(scop)
+    return python_text((_shared(plan, plan.program.tree) if parallel else plan).program, "loops")
+
+
+def _shared(plan: Plan, nodes: Tree) -> Plan:
+    """The plan with the outermost loops for threads whose iterations are independent."""
+    for node in nodes:
+        if isinstance(node, PlanLoop):
+            try:
+                plan = independent(plan, node)
+            except PolyoptError:
+                plan = _shared(plan, node.body)
+    return plan
+
+
+class _Memory:
+    """The arguments of a function; what is written is copied, what is only read the caller's."""
+
+    def __init__(self, request: Request, scop: Scop) -> None:
+        inputs, sizes = request.inputs, request.sizes
+        self.results: dict[str, Array] = {
+            n: aligned_copy(np.asarray(inputs.get(n, a))) for n, a in request.outputs.items()
+        }
+        self.first = {n: inputs[n] for n in self.results if n in inputs}
+        given: dict[str, Any] = {
+            a.name: int(sizes[a.name]) if a.kind == "size" else np.asarray(v, a.type.numpy_name)[()]
+            for a in signature_of(scop)
+            if (v := inputs.get(a.name)) is not None or a.kind == "size"
+        }
+        self._given = [{**given, **self.results}[name] for name in scop.signature]
+
+    def call(self, function: Callable[..., object]) -> None:
+        function(*self._given)
+
+    def restore(self) -> None:
+        for name, values in self.first.items():
+            np.copyto(self.results[name], values)
+
+    def seconds(self, function: Callable[..., object]) -> float:
+        """What a call takes that is not the first."""
+        self.restore()
+        start = time.perf_counter()
+        self.call(function)
+        return time.perf_counter() - start
+
+
+# -- images by hand ---------------------------------------------------------------------------
 
 
 def _blur(numba: Any) -> Callable[..., object]:  # noqa: ANN401

@@ -140,3 +140,14 @@ def test_ways_of_fusing_stand_beside_the_papers():
     ]  # fmt: skip
     assert paper[0]["hybrid"] == "9.1 / 1.6 / 0.7"
     assert "Ways of fusing" not in page(run(LU), MAKING).markdown
+
+
+def test_numba_has_columns_where_it_was_measured_and_is_no_compiler():
+    rows = [*LU, row("lu", "numba", 1.0)]
+    goals, kernels = tables(
+        page(read(json.dumps(document(rows, (*PEERS, "numba"))), "a.json"), MAKING).markdown
+    )
+    assert kernels[0]["Numba ms"] == "1.000"
+    assert kernels[0]["Numba / ours"] == "0.50"
+    assert kernels[0]["fastest / ours"] == "2.00 (1.75-2.25)"
+    assert "Numba" not in str([g["against"] for g in goals])

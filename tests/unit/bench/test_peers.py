@@ -179,6 +179,62 @@ def test_a_peer_that_offers_nothing_says_so(monkeypatch):
     assert offer.notes == ["numba has no form of gemm", "scipy has no form of gemm"]
 
 
+@pytest.fixture
+def plain_numba(monkeypatch):
+    """Python itself stands for Numba; what it was asked for is kept."""
+    asked = []
+
+    def njit(**options):
+        asked.append(options)
+        return lambda function: function
+
+    module = SimpleNamespace(
+        njit=njit, prange=range, set_num_threads=lambda _threads: None,
+        config=SimpleNamespace(NUMBA_NUM_THREADS=2),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "numba", module)
+    return asked
+
+
+def asked_for(name, threads=(1, 2)):
+    kernel = po.load_kernel(name)
+    sizes = kernel.sizes["test"]
+    inputs = kernel.inputs(sizes, np.random.default_rng(0))
+    expected = kernel.reference(**inputs, **sizes)
+    return Request(name, sizes, inputs, expected, threads, kernel.scop), expected
+
+
+def test_numba_gets_the_loops_of_any_program(plain_numba, monkeypatch):
+    times = iter([3.0, 2.0, 1.0])  # alone; on two threads alone, and with prange
+    monkeypatch.setattr(numba._Memory, "seconds", lambda *_: next(times))
+    given, expected = asked_for("lu")
+    offer = numba.calls(given)
+    assert [(c.schedule, c.threads) for c in offer.calls] == [
+        ("one thread", (1,)),
+        ("prange", (2,)),
+    ]
+    assert [o["parallel"] for o in plain_numba] == [False, True]
+    assert all(o["fastmath"] == {"contract"} for o in plain_numba)
+    for call in offer.calls:
+        for _ in range(2):
+            call.restore()
+            call.run()
+        np.testing.assert_allclose(call.outputs["A"], expected["A"])
+    np.testing.assert_array_equal(given.inputs["A"], asked_for("lu")[0].inputs["A"])
+
+
+def test_numba_has_one_form_where_no_loop_is_independent(plain_numba):
+    (call,) = numba.calls(asked_for("seidel_2d")[0]).calls
+    assert (call.schedule, call.threads) == ("one thread", (1, 2))
+    assert len(plain_numba) == 1
+
+
+def test_numba_says_what_it_cannot_take(plain_numba):
+    offer = numba.calls(asked_for("smvp")[0])
+    assert offer.calls == []
+    assert offer.notes == ["numba of smvp: no Python for control that depends on data"]
+
+
 def test_halide_refuses_images_smaller_than_its_tiles():
     small = np.zeros((13, 19), np.uint16)
     offer = halide.calls(Request("blur", {}, {}, {"out": small}))
