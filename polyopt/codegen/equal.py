@@ -127,6 +127,18 @@ class _Side:
         return result
 
     @cached_property
+    def unfed(self) -> Mapping[str, Set]:
+        """``{ S[i] }`` per reference: the instances that read what no statement wrote."""
+        result: dict[str, Set] = {}
+        for statement in self.scop.statements:
+            for access in statement.reads:
+                rest = statement.domain
+                for source in self.sources.get(access.ref, []):
+                    rest = rest.subtract(source.domain())
+                result[access.ref] = rest.coalesce()
+        return result
+
+    @cached_property
     def written(self) -> frozenset[str]:
         return frozenset(s.array for s in self.scop.statements)
 
@@ -177,9 +189,9 @@ class _Side:
 
     def _given(self, load: Load, pairs: Map) -> Map:
         """The pairs whose element holds what the caller gave."""
-        for source in self._feeds(load):
-            pairs = self.without(pairs, source.domain())
-        return pairs
+        if not self._feeds(load):
+            return pairs
+        return self.within(pairs, self.unfed[self.references[id(load)]])
 
 
 def _is_opaque(statement: Statement) -> bool:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 #: gcc unrolls loops of up to so many iterations before it looks for vectors
 UNROLLED = 16
+#: none at all, as far as the processor sees; loops with instructions of their own are no vectors
+_INSTRUCTION = '__asm__ volatile ("");'
 _SUBSCRIPTS = r"(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\])+"
 _ELEMENT = re.compile(rf"\b(\w+){_SUBSCRIPTS}")
 _TARGET = re.compile(rf"(?<![\w\]])(\w+)(?:{_SUBSCRIPTS})? = ")
@@ -55,29 +57,44 @@ class _Use:
     tested: bool = False
 
 
-def unmasked(block: Block) -> Block:
-    """The block with loops in which gcc would group loads under tests marked as ``single``."""
-    return replace(block, body=tuple(map(_unmasked, block.body)))
+def unmasked(block: Block, *, heard: bool = True) -> Block:
+    """The block with loops in which gcc would group loads under tests kept from vectors.
+
+    They are marked as ``single``. Where it is not sure that marks are ``heard``, any loop may become
+    vectors, and what keeps it from that is an empty instruction.
+    """
+    return replace(block, body=tuple(_unmasked(node, heard=heard) for node in block.body))
 
 
-def _unmasked(node: Node) -> Node:
+def _unmasked(node: Node, *, heard: bool) -> Node:
     match node:
         case Block():
-            return unmasked(node)
+            return unmasked(node, heard=heard)
         case If():
-            other = None if node.other is None else unmasked(node.other)
-            return replace(node, then=unmasked(node.then), other=other)
+            other = None if node.other is None else unmasked(node.other, heard=heard)
+            return replace(node, then=unmasked(node.then, heard=heard), other=other)
         case For():
-            loop = replace(node, body=unmasked(node.body))
-            return replace(loop, mark="single") if is_masked(node) else loop
+            loop = replace(node, body=unmasked(node.body, heard=heard))
+            if not is_masked(node, heard=heard):
+                return loop
+            if heard:
+                return replace(loop, mark="single")
+            mark = node.mark if node.mark == "parallel" else ""
+            return replace(loop, mark=mark, body=_with_instruction(loop.body))
         case Assign() | Raw() | Call():
             return node
 
 
-def is_masked(loop: For) -> bool:
+def _with_instruction(body: Block) -> Block:
+    return replace(body, body=(Raw((_INSTRUCTION,)), *body.body))
+
+
+def is_masked(loop: For, *, heard: bool = True) -> bool:
     """Whether gcc may take loads under tests in a loop as a group."""
     inner = loops_in(loop)[1:]
-    if loop.mark == "parallel" or not all(map(_is_unrolled, inner)):
+    if heard and loop.mark == "parallel":
+        return False
+    if not all(_is_unrolled(one, heard=heard) for one in inner):
         return False
     loads = set(_loads(loop.body, under=False))
     always = {load.text for load in loads if not load.tested}
@@ -94,10 +111,11 @@ def _is_group(loads: Iterable[_Use], loop: For, short: set[str]) -> bool:
 
 
 def _is_sum(stores: Iterable[_Use], loop: For, short: set[str]) -> bool:
-    """Whether some stores do, or add to several sums."""
+    """Whether some stores do, or add to several sums, or a short loop to one for each iteration."""
     moving = _moving(loop)
     kept = (u for u in stores if not (u.tested and moving & {*names_in(u.text)}))
-    return _side_by_side([u for u in kept if not _is_dense(u, loop, moving)], short)
+    strided = [u for u in kept if not _is_dense(u, loop, moving)]
+    return _side_by_side(strided, short) or bool(short and strided)
 
 
 def _side_by_side(uses: list[_Use], short: set[str]) -> bool:
@@ -178,10 +196,10 @@ def _texts(block: Block, *, under: bool, both: bool) -> Iterator[tuple[Assign | 
                 continue
 
 
-def _is_unrolled(loop: For) -> bool:
+def _is_unrolled(loop: For, *, heard: bool) -> bool:
     """Whether gcc may write a loop out before it looks for vectors."""
     bound = re.fullmatch(rf"{loop.iterator} (<=?) (.*)", loop.condition)
-    if loop.mark or bound is None:
+    if (heard and loop.mark) or bound is None:
         return False
     start, last = loop.start, bound[2]
     if re.fullmatch(r"-?\d+", start) and re.fullmatch(r"-?\d+", last):

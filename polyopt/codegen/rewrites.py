@@ -55,6 +55,6 @@ def rewritten(block: Block, known: Known, taken: set[str]) -> Block:
         block = stream(block, known.streams, taken)
     block = accumulate(block, taken)
     block = without_unused(replace(block, buffers=(*known.buffers, *block.buffers)))
-    block = unmasked(in_common(block, taken - known.locals))
+    block = unmasked(in_common(block, taken - known.locals), heard=known.is_whole)
     taken |= {loop.iterator for loop in loops_in(block)}
     return neighbours(block, known.types, taken) if known.is_whole else block

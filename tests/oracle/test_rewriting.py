@@ -195,3 +195,61 @@ def test_every_way_of_fusing_prints_the_same(tmp_path, fusion):
     assert ("reschedule" in moves) == (fusion != "output")
     plain = output(COMPILERS[0], PRODUCTS, tmp_path)
     assert output(COMPILERS[0], done.text, tmp_path) == plain
+
+
+#: loads under tests, in short loops: gcc 12 gives groups of them the mask of the first
+GROUPS = """
+#include <stdio.h>
+#define M 21
+float x[3][M][10], o[3][M][10];
+long a[3][M][4], b[3][M][4];
+
+void reversed(int m)
+{
+#pragma scop
+    for (int z = 0; z < 3; z++)
+        for (int y = 0; y < m; y++)
+            for (int k = 0; k < 10; k++) {
+                if (y >= 1 && y <= m - 2)
+                    o[z][y][k] = x[z][y][9 - k];
+                else
+                    o[z][y][k] = 0;
+            }
+#pragma endscop
+}
+
+void sums(int m)
+{
+#pragma scop
+    for (int z = 0; z < 3; z++)
+        for (int y = 0; y < m; y++)
+            for (int k = 0; k < 4; k++)
+                b[z][y][0] += y >= 1 && y <= m - 2 ? a[z][y][k] : 0;
+#pragma endscop
+}
+
+int main(void)
+{
+    for (int i = 0; i < 3 * M * 10; i++)
+        ((float *)x)[i] = i + 1;
+    for (int i = 0; i < 3 * M * 4; i++)
+        ((long *)a)[i] = i + 1;
+    reversed(M);
+    sums(M);
+    for (int i = 0; i < 3 * M * 10; i++)
+        printf("%g\\n", ((float *)o)[i]);
+    for (int i = 0; i < 3 * M * 4; i++)
+        printf("%ld\\n", ((long *)b)[i]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("-fopenmp-simd",), ("-fopenmp",)])
+def test_no_flag_is_needed_for_groups_of_loads_under_tests(flags, tmp_path):
+    path = tmp_path / "groups.c"
+    path.write_text(GROUPS)
+    text = rewrite(path, Rewriting()).text
+    assert text.count("__asm__ volatile") >= 2
+    expected = output("gcc", GROUPS, tmp_path)
+    assert output("gcc", text, tmp_path, "-O3", "-march=native", *flags) == expected

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast, c_generator
 
 from polyopt.errors import UnsupportedError
+from polyopt.frontend.c.extrema import in_conjunctions
 from polyopt.frontend.c.known import is_known, plain_call
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
@@ -232,9 +233,10 @@ class _Reader:
 
     def _for(self, node: c_ast.For, pragma: str) -> c_ast.Node:
         self._mannered(node, odd_counter(node))
-        changed = copy.copy(node)
-        changed.init, changed.cond = self._plain(node.init), self._plain(node.cond)
-        changed.stmt = self._compound(node.stmt)
+        # a loop that is turned round has one start and one end
+        changed = copy.copy(node) if self.backwards else in_conjunctions(node, self._is_extremum)
+        changed.init, changed.cond = self._plain(changed.init), self._plain(changed.cond)
+        changed.stmt = self._compound(changed.stmt)
         if self.marked and pragma.startswith("omp") and "simdlen(1)" not in pragma:
             return shared(changed, pragma, self._fresh)
         # lanes that join their sums do so in any order: that is rounding's matter
@@ -405,14 +407,8 @@ class _Reader:
         self, operation: str, type_: str, values: list[c_ast.Node], node: c_ast.FuncCall
     ) -> c_ast.Node:
         """A helper's call in the terms that the frontend has for it, once its text is checked."""
-        name = _called(node)
-        meaning = _MEANINGS.get(operation)
-        helper = self.helpers.get(name)
-        if (
-            meaning is None
-            or helper is None
-            or _text(helper.body) != f"{{\n  return {meaning};\n}}\n"
-        ):
+        helper = self.helpers.get(_called(node))
+        if helper is None or not _means(helper, operation):
             return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         if operation == "floordiv":
             return floored(*values) if type_ == "i64" else node
@@ -424,12 +420,23 @@ class _Reader:
             values = [c_ast.Cast(c_ast.Typename(None, [], None, kind), v, v.coord) for v in values]
         return c_ast.FuncCall(c_ast.ID(extremum), c_ast.ExprList(values), node.coord)
 
+    def _is_extremum(self, node: c_ast.Node, operation: str) -> bool:
+        if not isinstance(node, c_ast.FuncCall) or _called(node) != f"{operation}_i64":
+            return False
+        helper = self.helpers.get(_called(node))
+        return helper is not None and _means(helper, operation)
+
     def _fresh(self, stem: str) -> str:
         self.numbers += 1
         return f"{stem}__{self.numbers}"
 
 
 _TEXT = c_generator.CGenerator()
+
+
+def _means(helper: c_ast.FuncDef, operation: str) -> bool:
+    """Whether a helper's text is that of what it is called after."""
+    return _text(helper.body) == f"{{\n  return {_MEANINGS.get(operation)};\n}}\n"
 
 
 def _text(node: c_ast.Node | None) -> str:
