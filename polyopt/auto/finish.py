@@ -10,6 +10,7 @@ from polyopt.auto.lanes import sums_in_lanes
 from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange
 from polyopt.auto.serial import chains_together, rows_together, strips
+from polyopt.auto.splits import splits
 from polyopt.auto.streams import streams
 from polyopt.auto.temporaries import contracted
 from polyopt.auto.threads import parallelize_outer
@@ -30,6 +31,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     sizes, target = model.sizes, model.target
     return (
         lambda p: contracted(p, model, is_proven),
+        lambda p: splits(p, sizes, is_proven),
         lambda p: cuts(p, sizes, target.cores, is_proven),
         lambda p: arrange(p, legal),
         lambda p: sums_in_lanes(p, model, is_proven),

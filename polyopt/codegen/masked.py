@@ -60,7 +60,7 @@ class _Use:
 def unmasked(block: Block, *, heard: bool = True) -> Block:
     """The block with loops in which gcc would group loads under tests kept from vectors.
 
-    They are marked as ``single``. Where it is not sure that marks are ``heard``, any loop may become
+    They are marked as ``single``. Where it is not sure that marks are ``heard``, any loop may be
     vectors, and what keeps it from that is an empty instruction.
     """
     return replace(block, body=tuple(_unmasked(node, heard=heard) for node in block.body))

@@ -9,6 +9,8 @@ from polyopt.isl.affine import (
     instance_space,
     lift_form,
     params_space,
+    parse_value,
+    value_text,
 )
 from polyopt.isl.algebra import (
     canonical_text,
@@ -129,6 +131,7 @@ __all__ = [
     "parse_set",
     "parse_union_map",
     "parse_union_set",
+    "parse_value",
     "same_map",
     "same_set",
     "sample",
@@ -137,4 +140,5 @@ __all__ = [
     "stretches",
     "tuple_name",
     "union_all",
+    "value_text",
 ]

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from polyopt.isl.api import Aff, MultiAff, PwAff, PwMultiAff, Space, Val, context, dim_type
+from polyopt.isl.api import (
+    Aff,
+    IslError,
+    MultiAff,
+    PwAff,
+    PwMultiAff,
+    Space,
+    Val,
+    context,
+    dim_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +66,24 @@ def constant_value(value: PwAff) -> int | None:
         return None
     number = aff.get_constant_val()
     return number.to_python() if number.is_int() else None
+
+
+def parse_value(params: Sequence[str], text: str) -> PwAff | None:
+    """``[N] -> { [value] }`` from isl's text of an affine expression; ``None`` for another text."""
+    if not re.fullmatch(r"[\w\s+*/(),-]+", text):
+        return None
+    try:
+        found = PwAff.read_from_str(context(), f"[{', '.join(params)}] -> {{ [({text})] }}")
+    except IslError:
+        return None
+    plain = found.dim(dim_type.in_) == 0 and found.n_piece() == 1
+    return found if plain and not found.involves_nan() else None
+
+
+def value_text(value: PwAff) -> str:
+    """``floor((N)/2)``: an affine expression of sizes as ``parse_value`` reads it."""
+    text = str(value)
+    return text[text.index("[(") + 2 : text.rindex(")]")]
 
 
 def identity_part(space: Space, first: int, count: int) -> PwMultiAff:

@@ -1,23 +1,27 @@
-"""cut: a loop in three at one of its iterations: those before it, itself, those after it.
+"""cut: a loop in three at one of its iterations: those before it, itself, those after it; or in
+two, the second from a value on that sizes give.
 
 relation: ``{ C[d] -> [v] }`` keeps its value on each of ``v < w``, ``v = w`` and ``v > w``, where
-``w`` is the value of a loop around it (index-set splitting).
+``w`` is the value of a loop around it; or on ``v < w`` and ``v >= w`` (index-set splitting).
 
 rewrite: ``for (k) for (j) A[j] = f(A[j], A[k]);`` ->
 ``for (k) { for (j < k) ...; A[k] = f(A[k], A[k]); for (j > k) ...; }``
+rewrite: ``for (i < N) A[i] = A[N - 1 - i];`` -> ``for (i < N / 2) ...; for (i >= N / 2) ...;``
 
-*Requires* a loop around the one that is cut, and no buffers inside it. *Fails when* the value is no
-iteration of it. The order of instances stays; what all iterations but one have in common, such as
-that they only read ``A[k]``, is then true of whole loops.
+*Requires* a loop around the one that is cut, or an affine expression of the sizes, and no buffers
+inside it. *Fails when* there are no iterations on both sides. The order of instances stays; what
+all iterations but one have in common, such as that they only read ``A[k]``, is then true of whole
+loops.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NotFusableError, NotPermutableError
-from polyopt.isl import dim_type
+from polyopt.isl import dim_type, parse_value
 from polyopt.transform.find import find_loop, fresh_loop_name, path_to
 from polyopt.transform.tree import (
     Copy,
@@ -36,35 +40,52 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 #: the parts in their order; the last keeps the names
-_PARTS = ("before", "at", "")
+_PARTS = {2: ("before", ""), 3: ("before", "at", "")}
 
 
 def cut(program: Program, loop: str, at: str) -> Program:
-    """The program with ``loop`` in three at the iteration that loop ``at`` is in."""
-    node, around = find_loop(program, loop), find_loop(program, at)
+    """The program with ``loop`` in three at the iteration that loop ``at`` is in, or in two at the
+    value of ``at``, an affine expression of the sizes as isl writes it: ``floor((N)/2)``."""
+    node = find_loop(program, loop)
     path = path_to(program, node.name)
-    if around.name not in [n.name for n in path[:-1]]:
-        message = f"{around.name} does not enclose {node.name}: a loop is cut at one around it"
-        raise NotPermutableError(message)
+    around = next((n for n in path[:-1] if n.name == at), None)
+    place = around or _value(program, node, at)
     inside = {n.name for n in loops_of((node,))}
     if any(s.at in inside or s.within in inside for s in program.stores):
         message = f"{node.name} holds buffers: it cannot be cut"
         raise NotFusableError(message, hint="cut first, store afterwards")
-    sides = {name: _sides(program.copies[name], node, around) for name in node.copies}
-    if any(all(sides[n][side].is_empty() for n in sides) for side in (0, 2)):
-        message = f"{node.name} has no iterations on both sides of {around.name}'s"
+    sides = {name: _sides(program.copies[name], node, place) for name in node.copies}
+    parts = 2 if around is None else 3
+    if any(all(sides[n][side].is_empty() for n in sides) for side in (0, -1)):
+        message = f"{node.name} has no iterations on both sides of {at}" + "'s" * (parts == 3)
         raise NotFusableError(message, hint="a loop that starts or ends there needs no cut")
-    for side, part in enumerate(_PARTS):
+    for side, part in enumerate(_PARTS[parts]):
         program = _with_part(program, node, path[:-1], part, {n: sides[n][side] for n in sides})
     return program
 
 
-def _sides(copy: Copy, loop: PlanLoop, around: PlanLoop) -> tuple[Set, Set, Set]:
-    """``{ C[d] }`` before, at and after the iteration."""
-    value, there = loop.values[copy.name], around.values[copy.name]
-    parts = (value.lt_set(there), value.eq_set(there), value.gt_set(there))
-    before, here, after = (copy.domain.intersect(part).coalesce() for part in parts)
-    return before, here, after
+def _value(program: Program, loop: PlanLoop, text: str) -> PwAff:
+    """``[N] -> { [w] }`` of a text. Raises ``NotPermutableError`` where it is none."""
+    found = parse_value(program.scop.params, text)
+    if found is None:
+        message = (
+            f"{text} does not enclose {loop.name}, and is no value that sizes give: a loop is cut "
+            "at one around it, or at such a value"
+        )
+        raise NotPermutableError(message, hint="cut(loop, at='floor((N)/2)')")
+    return found
+
+
+def _sides(copy: Copy, loop: PlanLoop, at: PlanLoop | PwAff) -> tuple[Set, ...]:
+    """``{ C[d] }`` before, at and after the iteration; or before a value, and from it on."""
+    value = loop.values[copy.name]
+    if isinstance(at, PlanLoop):
+        there = at.values[copy.name]
+        parts = (value.lt_set(there), value.eq_set(there), value.gt_set(there))
+    else:
+        there = at.insert_domain(value.get_domain_space())
+        parts = (value.lt_set(there), value.ge_set(there))
+    return tuple(copy.domain.intersect(part).coalesce() for part in parts)
 
 
 def _with_part(
@@ -82,7 +103,7 @@ def _with_part(
         copies = {n: c for n, c in program.copies.items() if n not in domains or n in there}
         copies |= {n: replace(copies[n], domain=domains[n]) for n in there}
         return replace(program, tree=tree, copies=copies)
-    names = {name: f"{name}@{node.name}#{part}" for name in there}
+    names = {name: _fresh(program, f"{name}@{node.name}#{part}") for name in there}
     made = {
         new: replace(
             program.copies[name], name=new, domain=domains[name].set_tuple_name(new)
@@ -109,6 +130,12 @@ def _with_part(
         for n in around
     }
     return replace(program, tree=with_values(tree, added), copies={**program.copies, **made})
+
+
+def _fresh(program: Program, name: str) -> str:
+    """The name of a copy, with a number where an earlier cut has taken it."""
+    numbered = (f"{name}{number}" for number in count(2))
+    return next(n for n in chain((name,), numbered) if n not in program.copies)
 
 
 def _over(value: PwAff, copy: Copy) -> PwAff:

@@ -26,7 +26,7 @@ from polyopt.transform.touch import shown_of
 from polyopt.transform.tree import copies_in, loops_of, places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from polyopt.transform.program import Program, Touch
     from polyopt.transform.tree import PlanLoop
@@ -103,6 +103,26 @@ def check_loop(program: Program, loop: PlanLoop) -> None:
         shown[key] = (*writes, *together)
 
 
+def carried(program: Program, loop: PlanLoop) -> Map | None:
+    """``{ [v] -> [v'] : v < v' }``: values of a loop whose iterations clash, those of the loops
+    around it being the same; ``None`` where none do."""
+    writes, reads = program.touches_in(set(copies_in(loop)))
+    depth = _depth(program, loop)
+    sums, shared = sums_in(program, loop), replace(loop, mark="parallel")
+    result: Map | None = None
+    for write, touch in _Clashes(program, shared, depth, sums).pairs(writes, (*writes, *reads)):
+        clash = _clash(write, touch, depth, shared)
+        if clash is None:
+            continue
+        times = clash.apply_domain(_times(write, depth)).apply_range(_times(touch, depth))
+        times = times.project_out(dim_type.in_, 0, depth).project_out(dim_type.out, 0, depth)
+        line = times.get_space()
+        forward = Map.universe(line).order_lt(dim_type.in_, 0, dim_type.out, 0)
+        both = times.intersect(forward).union(times.reverse().intersect(forward))
+        result = both if result is None else result.union(both)
+    return None if result is None else result.coalesce()
+
+
 @dataclass(frozen=True, eq=False)
 class _Clashes:
     """Looks for accesses of different iterations of a loop that may not run together."""
@@ -116,18 +136,24 @@ class _Clashes:
     def first(
         self, writes: Sequence[Touch], touches: Sequence[Touch]
     ) -> tuple[Touch, Touch, Map] | None:
+        for write, touch in self.pairs(writes, touches):
+            clash = _clash(write, touch, self.depth, self.loop)
+            if clash is not None:
+                return write, touch, clash
+        return None
+
+    def pairs(
+        self, writes: Sequence[Touch], touches: Sequence[Touch]
+    ) -> Iterator[tuple[Touch, Touch]]:
+        """What may be about one element, but for sums whose order is free."""
         on_cell: dict[str, list[Touch]] = {}
         for touch in touches:
             on_cell.setdefault(tuple_name(touch.cells, dim_type.out), []).append(touch)
         for write in writes:
             for touch in on_cell[tuple_name(write.cells, dim_type.out)]:
                 one_sum = touch.host == write.host or self.loop.mark == "parallel"
-                if one_sum and is_free(self.program, self.sums, write, touch):
-                    continue
-                clash = _clash(write, touch, self.depth, self.loop)
-                if clash is not None:
-                    return write, touch, clash
-        return None
+                if not (one_sum and is_free(self.program, self.sums, write, touch)):
+                    yield write, touch
 
 
 def _depth(program: Program, loop: PlanLoop) -> int:

@@ -168,9 +168,10 @@ class Plan(Questions):
         )
 
     def cut(self, loop: str, at: str) -> Plan:
-        """A loop in three at the iteration that the loop ``at`` around it is in: before, it, after.
+        """A loop in three at the iteration that the loop ``at`` around it is in: before, it, after;
+        or in two at a value that sizes give, as isl writes it: ``at="floor((N)/2)"``.
 
-        Raises ``NotFusableError`` where that is none of its iterations.
+        Raises ``NotFusableError`` where there are no iterations on both sides.
         """
         return self._move("cut", (loop,), {"at": at}, lambda p: _cut.cut(p, loop, at))
 

@@ -88,3 +88,41 @@ def test_the_parts_of_a_cut_are_all_of_it():
     parts = [copy.domain.set_tuple_name("d") for copy in plan.program.copies.values()]
     whole = parts[0].union(parts[1]).union(parts[2])
     assert whole.is_equal(po.parse_c(PATHS).statement("d").domain)
+
+
+PIVOT = """
+void pivot(int N, int p, double a[restrict N])
+{
+#pragma polyopt assume(p >= 2 && p < N - 2)
+    for (int i = 0; i < N; i++)
+        a[i] = a[i] + 2 * a[p];
+}
+"""
+
+
+def test_a_loop_is_cut_at_values_of_the_sizes_as_often_as_asked():
+    plan = po.Plan(po.parse_c(PIVOT)).cut("a.i", at="p").cut("a.i", at="1 + p")
+    assert [loop.name for loop in plan.program.tree] == ["a.i_before", "a.i_before2", "a.i"]
+    domains = [c.domain.set_tuple_name("a") for c in plan.program.copies.values()]
+    whole = domains[0].union(domains[1]).union(domains[2])
+    assert len(domains) == 3
+    expected = plan.scop.statement("a").domain.intersect_params(plan.scop.context)
+    assert whole.is_equal(expected)
+    plan = plan.parallelize("a.i_before").vectorize("a.i")
+    assert po.Plan(plan.scop).cut("a.i", at="p").moves == plan.moves[:1]
+    a = np.arange(20.0)
+    expected = a + 2 * a[5]
+    expected[6:] += 4 * a[5]  # what the pivot has become
+    np.testing.assert_array_equal(plan.compile()(a=a.copy(), p=5), expected)
+
+
+@pytest.mark.parametrize("at", ["i", "N * p", "N; M", "", "floor(N/2", "N)]; [(N"])
+def test_what_sizes_do_not_give_is_no_place_for_a_cut(at):
+    with pytest.raises(NotPermutableError, match="is no value that sizes give"):
+        po.Plan(po.parse_c(PIVOT)).cut("a.i", at=at)
+
+
+@pytest.mark.parametrize("at", ["0", "N", "N + 5", "0 - 1"])
+def test_a_cut_leaves_iterations_on_both_sides(at):
+    with pytest.raises(NotFusableError, match="no iterations on both sides"):
+        po.Plan(po.parse_c(PIVOT)).cut("a.i", at=at)
