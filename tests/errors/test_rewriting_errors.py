@@ -49,6 +49,7 @@ WRONG = [
     (region("  for (int i = 0; i < 4000000000; i++)\n    a[0] += 1;\n"), "in.c:3:1", "overflows", "long"),
     (region("  for (signed char c = 0; c < 300; c++)\n    a[c] = 1;\n"), "in.c:3:2", "cannot hold 299", "long"),
     (region("  a[n] = fact(n);\n", before="int fact(int k) { int r = 1; if (k > 1) r = k * fact(k - 1); return r; }\n"), "in.c:1:49", "'fact' calls itself", "loop"),
+    (region("  a[n] = odd(n);\n", before="int even(int k);\nint odd(int k) { return k ? even(k - 1) : 0; }\nint even(int k) { return k ? odd(k - 1) : 1; }\n"), "in.c:3:30", "'odd' calls itself", "loop"),
     (region("  again(n);\n", before="void again(int k) { again(k - 1); }\n"), "in.c:1:21", "'again' calls itself", "loop"),
     (region('  puts("x");\n'), "in.c:3:3", "a call for its effect", ""),
     (region("  int last = n;\n" + LOOP) .replace("endscop\n}", "endscop\n  a[0] = last;\n}"), "in.c:3:3", "'last' is declared in the region", "before #pragma scop"),

@@ -75,6 +75,8 @@ class Lowering:
     place: Place
     assuming: bool = False
     depth: int = 0
+    #: functions whose values the expression is part of
+    within: frozenset[str] = frozenset()
 
     # -- affine ------------------------------------------------------------------------------
     def affine(self, node: c_ast.Node, what: str) -> PwAff:
@@ -372,12 +374,15 @@ class Lowering:
             msg = f"{decl.name!r} takes {len(formals)} argument(s), not {len(arguments)}"
             hint = "see its definition"
             raise self.program.locator.error(TypeMismatchError, node, msg, hint=hint)
+        if decl.name in self.within:
+            msg, hint = f"{decl.name!r} calls itself", "write the recursion as a loop"
+            raise self.program.locator.error(UnsupportedError, node, msg, hint=hint)
         scope = Env()
         for formal, argument in zip(formals, arguments, strict=True):
             type_ = self.program.types.scalar(formal.type)
             value = self.cast(type_, self.lower(argument))
             scope.declare(formal.name, Substituted(value, self.place.depth))
-        body = replace(self, env=scope)
+        body = replace(self, env=scope, within=self.within | {decl.name})
         return self.cast(self.program.types.scalar(decl.type.type), body.lower(function.value))
 
 
