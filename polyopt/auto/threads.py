@@ -91,9 +91,8 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
             return marked, [*remarks, done]
         reason = "too few iterations to share evenly"
         remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
-        if constant_trips(plan.program, loop) == 1:
-            continue
-        if fallback is None or numbers["iterations"] > fallback[0]:
+        is_longer = fallback is None or numbers["iterations"] > fallback[0]
+        if is_longer and constant_trips(plan.program, loop) != 1:
             fallback = (numbers["iterations"], marked, remarks[-1])
     return _least_bad(plan, fallback, remarks)
 
