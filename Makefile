@@ -252,7 +252,7 @@ $(NN_STAMP): $(STAMP)
 # those that are measured (again), and ALONE may be a command that keeps the machine quiet.
 NN_PIECES := windows:conv_*_7_2,conv_*_3_? large:conv_*_56_1_?,conv_*_28_1_? \
   small:conv_*_14_1_?,conv_*_7_1_1 depthwise:depthwise_* separable:separable_* \
-  blocks:bottleneck_*,*_pool resnet50:resnet50 batch8:resnet50_batch8
+  blocks:bottleneck_* pools:*_pool resnet50:resnet50 batch8:resnet50_batch8
 PIECES ?= $(foreach piece,$(NN_PIECES),$(firstword $(subst :, ,$(piece))))
 ALONE ?=
 peers-nn: $(NN_STAMP)

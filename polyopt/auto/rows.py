@@ -9,7 +9,7 @@ windows leave room in the second-level cache.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
@@ -32,6 +32,7 @@ from polyopt.isl import dim_type
 from polyopt.transform.find import copies_of, find_loop, loops_around
 from polyopt.transform.interchange import perfect_chain
 from polyopt.transform.remark import Remark
+from polyopt.transform.tree import prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,6 +109,8 @@ def group_rows(
             except PolyoptError:
                 break
             grown = _grow(strips, model, moving, budget)
+            if grown.fused and _in_all(grown, model) < model.target.cores:
+                grown = _shorter(grown, plan, names, model, moving, budget)
             if grown.fused and (best is None or grown.gain > best.gain):
                 best = grown
             if not grown.wasteful:
@@ -120,6 +123,29 @@ def group_rows(
     if model.cautious and not is_proven(best.plan):
         return None
     return best.plan, best.remarks
+
+
+def _shorter(
+    strips: _Strips,
+    plan: Plan,
+    names: list[str],
+    model: Model,
+    moving: Mapping[str, frozenset[str]],
+    budget: Budget,
+) -> _Strips:
+    """Strips for all threads, in place of fewer than there are threads, where these repeat little
+    and the same producers join."""
+    entries = _in_all(strips, model) / _strips_of(strips, model)
+    rows = entries * trips(plan.program, find_loop(plan.program, strips.rows), model.sizes)
+    for share in (PER_THREAD * model.target.cores, model.target.cores):
+        size = ceil(rows / share)
+        try:
+            found = _grow(_cut(plan, strips.root, names, strips.rows, size), model, moving, budget)
+        except PolyoptError:
+            return strips
+        if found.fused == strips.fused and not found.wasteful:
+            return found
+    return strips
 
 
 def _in_blocks(plan: Plan, strips: _Strips, model: Model) -> _Strips:
@@ -316,7 +342,16 @@ def window_bytes(program: Program, at: str, model: Model) -> float:
     )
 
 
+def _in_all(strips: _Strips, model: Model) -> float:
+    """How many strips there are, of all that loops around them have."""
+    program = strips.plan.program
+    copy = copies_of(program, strips.root)[-1]
+    path = program.places[copy].loops
+    level = next(k for k, loop in enumerate(path) if loop.name == strips.at)
+    return count(prefix_map(program.copies[copy], path[: level + 1]).range(), model.sizes)
+
+
 def _strips_of(strips: _Strips, model: Model) -> float:
-    """How many strips there are in all."""
+    """How many strips there are, each time that their loop is entered."""
     loop = find_loop(strips.plan.program, strips.at)
     return trips(strips.plan.program, loop, model.sizes)

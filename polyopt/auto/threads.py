@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import count
 from polyopt.auto.contractions import step
 from polyopt.auto.cost import trips
-from polyopt.auto.nests import checked, refusal
+from polyopt.auto.nests import checked, constant_trips, refusal
 from polyopt.auto.partials import sums_in_blocks
 from polyopt.auto.shares import has_one_each
 from polyopt.auto.work import LOAD, work
@@ -91,7 +91,8 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
             return marked, [*remarks, done]
         reason = "too few iterations to share evenly"
         remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
-        if fallback is None or numbers["iterations"] > fallback[0]:
+        is_longer = fallback is None or numbers["iterations"] > fallback[0]
+        if is_longer and constant_trips(plan.program, loop) != 1:
             fallback = (numbers["iterations"], marked, remarks[-1])
     return _least_bad(plan, fallback, remarks)
 

@@ -9,6 +9,7 @@ kernel with the convolution alone, in its own layout.
 from __future__ import annotations
 
 import fnmatch
+import tempfile
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -22,7 +23,10 @@ from polyopt.bench.runner import Row
 from polyopt.bench.suites import NN
 from polyopt.bench.variants import OURS, UNFUSED
 from polyopt.errors import PolyoptError, UnknownNameError
-from polyopt.graph.compiling import compile_model
+from polyopt.graph.compiling import compile_graph, compile_model
+from polyopt.graph.kernels import Options, seconds_of
+from polyopt.graph.onnx import load_onnx
+from polyopt.graph.passes import default_passes, run_passes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -106,6 +110,9 @@ class _Form:
     subject: Callable[[int], Subject]
     agrees: bool
     compile_s: float = 0.0
+    #: the part of it that the search for plans, with their proofs and C, took
+    plan_s: float = 0.0
+    moved_mb: float | None = None
 
 
 def matching(names: Sequence[str]) -> tuple[str, ...]:
@@ -140,16 +147,15 @@ def bench_network(
     Raises ``KeyError`` for a name that is none of ``SUBJECTS``, and what compiling a model raises.
     """
     proto = SUBJECTS[name]()
-    start = perf_counter()
-    ours = compile_model(proto)
-    taken = perf_counter() - start
+    ours, taken = _compiled_cold(proto)
+    planning = seconds_of(step.kernel for step in ours.steps)["plan"]
     unfused = compile_model(proto, fusion="off")
     shape = ours.graph.inputs[0].shape
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     expected = np.asarray(unfused(x))
     forms = {
-        OURS: _Form(_own(ours, x), _agrees(ours(x), expected), taken),
-        UNFUSED: _Form(_own(unfused, x), agrees=True),
+        OURS: _Form(_own(ours, x), _agrees(ours(x), expected), taken, planning, _moved_mb(ours)),
+        UNFUSED: _Form(_own(unfused, x), agrees=True, moved_mb=_moved_mb(unfused)),
     }
     for peer in peers:
         try:
@@ -172,12 +178,27 @@ def bench_network(
         live = 4 * (x.size + expected.size + sum(a.size for a in ours.graph.constants.values()))
         limit = machine.limit_ms(live, flops, count)
         for variant, sample in samples.items():
-            made_in = forms[variant].compile_s
+            form = forms[variant]
             yield Row(
                 NN, name, {"batch": shape[0]}, variant, count, sample.median_ms, sample.min_ms,
                 sample.iqr_ms, sample.runs, limit, limit / sample.median_ms,
-                forms[variant].agrees, made_in, 0.0, 0.0, sample.noisy,
+                form.agrees, form.compile_s, form.plan_s, 0.0, sample.noisy,
+                moved_mb=form.moved_mb,
             )  # fmt: skip
+
+
+def _moved_mb(model: Model) -> float:
+    return sum(row.bytes for row in model.profile(runs=1).rows) / 1e6
+
+
+def _compiled_cold(proto: Any) -> tuple[Model, float]:  # noqa: ANN401
+    """``compile_model`` with no kernel in the cache, and the seconds that it took."""
+    start = perf_counter()
+    with tempfile.TemporaryDirectory(prefix="polyopt-bench-") as folder:
+        graph = run_passes(load_onnx(proto), default_passes()).graph
+        model = compile_graph(graph, options=Options(cache=folder))
+        model.calls  # noqa: B018  # loads the libraries
+        return model, perf_counter() - start
 
 
 def _own(model: Model, x: np.ndarray[Any, Any]) -> Callable[[int], Subject]:

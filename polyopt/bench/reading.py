@@ -21,6 +21,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "str": (str, "text"),
     "int": (int, "a whole number"),
     "float": (float, "a number"),
+    "float | None": (float, "a number or null"),
     "bool": (bool, "true or false"),
     "bool | None": (bool, "true, false or null"),
     "Mapping[str, int]": (dict, "an object"),

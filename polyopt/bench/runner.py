@@ -60,6 +60,8 @@ class Row:
     #: which of a peer's schedules; a variant is the fastest, ``variant/schedule`` another
     schedule: str = ""
     exact: bool | None = None
+    #: megabytes of tensors that the kernels of a network read and write; ``None`` if not counted
+    moved_mb: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

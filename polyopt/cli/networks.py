@@ -25,7 +25,7 @@ def network_options(command: Callable[..., object]) -> Callable[..., object]:
 
     @click.option(
         "--level", default="windows", metavar="LEVEL",
-        help="Networks: what may be fused (off, pointwise, windows, all).",
+        help="Networks: what may be fused (off, marked, pointwise, windows, all).",
     )  # fmt: skip
     @click.option("--graphs", metavar="FOLDER", help="Networks: write graphs before and after.")
     @wraps(command)

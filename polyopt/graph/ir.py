@@ -80,6 +80,8 @@ class Node:
     attributes: tuple[tuple[str, Attribute], ...] = ()
     #: what it was called where it came from, such as an ONNX node's own name
     origin: str = field(default="", compare=False)
+    #: nodes that a pass puts together into one kernel have the same one: ``pass(last node)``
+    region: str = ""
 
     def __getitem__(self, attribute: str) -> Attribute:
         """An attribute by name. Raises ``KeyError``."""
@@ -95,10 +97,11 @@ class Node:
         return replace(self, attributes=attributes(**{**dict(self.attributes), **changes}))
 
     def __str__(self) -> str:
-        """``y = conv(x, w) {strides=(2, 2)}``."""
+        """``y = conv(x, w) {strides=(2, 2)}``, with ``in`` its region where it has one."""
         shown = ", ".join(f"{k}={v!r}" for k, v in self.attributes)
         listed = ", ".join(name or "-" for name in self.inputs)
-        return f"{self.name} = {self.op}({listed})" + (f" {{{shown}}}" if shown else "")
+        text = f"{self.name} = {self.op}({listed})" + (f" {{{shown}}}" if shown else "")
+        return f"{text} in {self.region}" if self.region else text
 
 
 def attributes(**values: Attribute) -> tuple[tuple[str, Attribute], ...]:

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """How groups become kernels. ``scheduled=False`` runs their stages as they are written."""
+    """How groups become kernels. ``scheduled=False`` runs their stages as they are written;
+    ``cache`` is a directory for compiled ones, the user's unless given."""
 
     target: str | Target = "native"
     cc: str | None = None
     scheduled: bool = True
+    cache: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ def compile_groups(
             if key in found or key in started:
                 continue
             found_plan = planned(graph, group, options)
-            job = pool.submit(_timed_build, found_plan.program, machine, options.cc)
+            job = pool.submit(_timed_build, found_plan.program, machine, options)
             started[key] = found_plan, job
         for key, (done, future) in started.items():
             built, seconds = future.result()
@@ -97,9 +99,9 @@ def _key(graph: Graph, group: Group, options: Options) -> object:
     return signature(graph, group), operators, options
 
 
-def _timed_build(program: CProgram, machine: Target, cc: str | None) -> tuple[Built, float]:
+def _timed_build(program: CProgram, machine: Target, options: Options) -> tuple[Built, float]:
     start = perf_counter()
-    built = build_library(program, machine, cc=cc)
+    built = build_library(program, machine, cc=options.cc, cache=options.cache)
     return built, perf_counter() - start
 
 

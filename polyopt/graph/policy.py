@@ -8,6 +8,7 @@ each producer is computed and kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 #: level -> kinds of patterns by which a node may join its producer
 LEVELS = {
     "off": frozenset[str](),
+    "marked": frozenset[str](),
     "pointwise": frozenset({"pointwise"}),
     "windows": frozenset({"pointwise", "moved", "window", "reduction"}),
     "all": frozenset({"pointwise", "moved", "window", "reduction", "contraction", "broadcast"}),
@@ -39,7 +41,8 @@ class Fusion:
     """What may be fused. Nodes are named by their tensor, their operator, or the operator that it
     is a form of: ``conv`` is ``conv_blocked`` as well.
 
-    ``level`` is ``off``, ``pointwise`` (elements at the same place), ``windows`` (pooling,
+    ``level`` is ``off``, ``marked`` (the regions that passes marked), ``pointwise`` (regions, and
+    elements at the same place), ``windows`` (pooling,
     depthwise convolutions, whole reductions, and 1 x 1 convolutions of what is no convolution;
     but no windows that read an element of a convolution more than ``_MOST_READS`` times) or
     ``all``. A node in ``exclude`` is a
@@ -139,14 +142,25 @@ class _Chooser:
         self.home[node.name], self.members[node.name] = node.name, [node]
         found = patterns(self.graph, node)
         producers = [name for name in dict.fromkeys(node.operands) if name in self.home]
-        for name in sorted(producers, key=self._position, reverse=True):
+        for name in sorted(producers, key=partial(self._first, node), reverse=True):
             reason = self._refusal(name, node, found[name])
             if not reason:
                 reason = self._joined(name, node)
             fused = self.home[name] == self.home[node.name]
             if fused:
                 reason = f"each result reads {_amount(found[name])} of it"
+                if self._is_region(name, node):
+                    reason += f"; marked by {node.region.partition('(')[0]}"
             self.decisions.append(Decision(name, node.name, fused, reason, found[name]))
+
+    def _first(self, node: Node, producer: str) -> tuple[bool, int]:
+        """Of several producers, a node joins that of its region, or else the latest."""
+        return self._is_region(producer, node), self._position(producer)
+
+    def _is_region(self, producer: str, node: Node) -> bool:
+        """Whether a pass put both together, and the level lets it."""
+        is_one = bool(node.region) and self.graph.makers[producer].region == node.region
+        return is_one and self.policy.level != "off"
 
     def _position(self, name: str) -> int:
         return self.places[name]
@@ -162,7 +176,7 @@ class _Chooser:
                 return f"{op} brings a schedule of its own, which is for it alone"
         if self.home[node.name] != node.name:
             return "the node joined another producer"
-        included = called(node) & set(policy.include)
+        included = called(node) & set(policy.include) or self._is_region(producer, node)
         if policy.operators is not None and not called(node) & set(policy.operators):
             return f"the policy does not list {node.op}"
         if not included and (reason := self._by_pattern(producer, pattern)):

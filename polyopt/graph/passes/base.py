@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from polyopt.graph.ir import Node, attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from polyopt.graph.ir import Array, Attribute, Graph
+
+#: where remarks of the pass that runs go; ``None`` where nobody collects them
+_REMARKS: ContextVar[dict[str, None] | None] = ContextVar("remarks", default=None)
+
+
+def remark(text: str) -> None:
+    """Say something in the manager's report about the pass that runs, such as what it left alone
+    and why. The same is said once."""
+    found = _REMARKS.get()
+    if found is not None:
+        found[text] = None
+
+
+@contextmanager
+def collected_remarks() -> Generator[dict[str, None]]:
+    """What passes remark within, as keys in their order."""
+    found: dict[str, None] = {}
+    token = _REMARKS.set(found)
+    try:
+        yield found
+    finally:
+        _REMARKS.reset(token)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@
 works element by element or on windows of rows and columns; elsewhere tensors are brought back.
 Weights are packed here, once, in the order in which the kernels read them:
 ``[co / b][ci / b][ky][kx][ci % b][co % b]``. Channels that do not fill a block are filled with
-zeros, and their weights are zero.
+zeros, and their weights are zero. NHWC is the same with all channels in one block:
+``[n][1][y][x][c]``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from polyopt.graph.ir import Array, Attribute, Graph, Node
 
-LAYOUTS = ("planes", "blocked")
+LAYOUTS = ("nchw", "nhwc", "blocked")
 #: convolutions of fewer channels read them as they come: one element serves a whole vector
 _LEAST_CHANNELS = 8
 #: rows of fewer vectors are better across channels, though bringing them there is work
@@ -43,10 +44,11 @@ _HARMLESS = frozenset({
 class SelectLayout(Pass):
     """Brings convolutions, and what joins them, to blocks of channels.
 
-    ``layout`` is ``"blocked"``, or ``"planes"`` for ONNX's own, which changes nothing; ``lanes``
-    are the channels of a block, 0 for those of the target's vectors.
+    ``layout`` is ``"blocked"``, ``"nhwc"`` for one block of all channels, or ``"nchw"`` for ONNX's
+    own, which changes nothing; ``lanes`` are the channels of a block, 0 for those of the target's
+    vectors.
 
-    Raises ``InvalidOptionError`` for another layout.
+    Raises ``InvalidOptionError`` for another layout, and for ``lanes`` of one without such blocks.
     """
 
     layout: str = "blocked"
@@ -57,16 +59,15 @@ class SelectLayout(Pass):
         if self.layout not in LAYOUTS:
             msg = f"there is no layout {self.layout!r}"
             raise InvalidOptionError(msg, hint=f"there are: {', '.join(LAYOUTS)}")
+        if self.lanes < 0 or (self.lanes and self.layout != "blocked"):
+            msg = f"the layout {self.layout!r} has no blocks of {self.lanes} channels"
+            raise InvalidOptionError(msg, hint="lanes= goes with layout='blocked', from 1 up")
 
     def run(self, graph: Graph) -> Graph:
         """The graph with blocked convolutions; the same object where there are none."""
         lanes = self.lanes or find_target(self.target).lanes(4)
-        if self.layout == "planes" or not any(
-            (_is_blocked(graph, n) and _gains_alone(graph, n, lanes)) or _is_product(graph, n)
-            for n in graph.nodes
-        ):
-            return graph
-        return _Blocker(graph, lanes).made()
+        blocker = _Blocker(graph, 0 if self.layout == "nhwc" else lanes)
+        return blocker.made() if self.layout != "nchw" and blocker.gains() else graph
 
 
 def _is_blocked(graph: Graph, node: Node) -> bool:
@@ -84,12 +85,6 @@ def _is_depthwise(node: Node) -> bool:
     return dict(node.attributes).get("group", 1) != 1
 
 
-def _gains_alone(graph: Graph, node: Node, lanes: int) -> bool:
-    """Whether a convolution is better in blocks although its operand is not: a depthwise one has no
-    sum over channels that would gain, but its rows may be too short for vectors of neighbours."""
-    return not _is_depthwise(node) or graph.values[node.inputs[0]].shape[-1] < _SHORT_ROWS * lanes
-
-
 def _is_product(graph: Graph, node: Node) -> bool:
     """Whether a node multiplies a few rows by a constant matrix, as classifiers do."""
     if node.op != "gemm" or not all(name in graph.constants for name in node.operands[1:]):
@@ -102,7 +97,8 @@ def _is_product(graph: Graph, node: Node) -> bool:
 
 
 class _Blocker:
-    """One walk over a graph; tensors are there in one layout or both."""
+    """One walk over a graph; tensors are there in one layout or both. ``lanes`` of 0 are all
+    channels of each tensor."""
 
     def __init__(self, graph: Graph, lanes: int) -> None:
         self.graph = graph
@@ -113,13 +109,20 @@ class _Blocker:
         #: computed in blocks -> what it is called as ONNX has it; "" where nobody asked yet
         self.plain: dict[str, str] = {}
 
+    def gains(self) -> bool:
+        """Whether a node is better in the layout, whatever its operand is in."""
+        return any(
+            (_is_blocked(self.graph, n) and self._gains_alone(n)) or self._is_product(n)
+            for n in self.graph.nodes
+        )
+
     def made(self) -> Graph:
         """The graph in its new layout; outputs are as they were."""
         for node in self.graph.nodes:
-            if _is_product(self.graph, node):
+            if self._is_product(node):
                 self._product(node)
             elif _is_blocked(self.graph, node) and (
-                node.inputs[0] in self.blocked or _gains_alone(self.graph, node, self.lanes)
+                node.inputs[0] in self.blocked or self._gains_alone(node)
             ):
                 self._convolution(node)
             elif node.op in {"max_pool", "avg_pool"} and node.inputs[0] in self.blocked:
@@ -128,8 +131,8 @@ class _Blocker:
             elif self._joins(node):
                 self._pointwise(node)
             elif self._joins_channels(node):
-                self._add(node, node.op, [self.blocked[n] for n in node.inputs],
-                          dict(node.attributes))  # fmt: skip
+                axis = 1 if self.lanes else len(self.graph.values[node.name].shape)
+                self._add(node, node.op, [self.blocked[n] for n in node.inputs], {"axis": axis})
             else:
                 inputs = [self._plain(name) if name else "" for name in node.inputs]
                 self.new.node(node.name, node.op, inputs, **dict(node.attributes))
@@ -138,6 +141,21 @@ class _Blocker:
         return self.new.built()
 
     # -- nodes ----------------------------------------------------------------------------------
+
+    def _block(self, channels: int) -> int:
+        """How many of a tensor's channels lie side by side."""
+        return self.lanes or channels
+
+    def _gains_alone(self, node: Node) -> bool:
+        """Whether a convolution is better in blocks although its operand is not: a depthwise one
+        has no sum over channels that would gain, but its rows may be too short for vectors of
+        neighbours."""
+        width = self.graph.values[node.inputs[0]].shape[-1]
+        return not self.lanes or not _is_depthwise(node) or width < _SHORT_ROWS * self.lanes
+
+    def _is_product(self, node: Node) -> bool:
+        """Whether a product of matrices is better in blocks of results."""
+        return bool(self.lanes) and _is_product(self.graph, node)
 
     def _add(
         self, node: Node, op: str, inputs: Sequence[str], options: dict[str, Attribute]
@@ -157,8 +175,8 @@ class _Blocker:
             given, op, packed = self._in_blocks(x), "depthwise_blocked", self._lanes(weights[:, 0])
         else:
             given, op = self._input(x), "conv_blocked"
-            each = self.lanes if given == self.blocked.get(x) else 1
-            packed = _packed(weights, each, self.lanes)
+            each = self._block(weights.shape[1]) if given == self.blocked.get(x) else 1
+            packed = _packed(weights, each, self._block(len(weights)))
         inputs = [given, self._constant(node, 1, packed)]
         if len(node.operands) > 2:
             bias = self._lanes(self.graph.constants[node.inputs[2]])
@@ -196,14 +214,15 @@ class _Blocker:
 
     def _lanes(self, array: Array) -> Array:
         """``[c]...`` as ``[c / b]...[b]``."""
-        filled = _filled(array, 0, self.lanes)
-        split = filled.reshape(-1, self.lanes, *filled.shape[1:])
+        lanes = self._block(len(array))
+        filled = _filled(array, 0, lanes)
+        split = filled.reshape(-1, lanes, *filled.shape[1:])
         return np.moveaxis(split, 1, -1)
 
     def _input(self, x: str) -> str:
         """A convolution's operand: in blocks, or with few channels as blocks of one."""
         shape = self.graph.values[x].shape
-        if x in self.blocked or shape[1] >= _LEAST_CHANNELS:
+        if x in self.blocked or not self.lanes or shape[1] >= _LEAST_CHANNELS:
             return self._in_blocks(x)
         name = self.new.fresh(f"{x}_lane")
         return self.new.node(name, "reshape", [self._plain(x)], shape=(*shape, 1))
@@ -214,7 +233,7 @@ class _Blocker:
         whole = [n for n in node.operands if self.graph.values[n].shape == shape]
         if not any(n in self.blocked for n in whole) or get_operator(node.op).is_view:
             return False
-        if shape[1] % self.lanes and node.op not in _HARMLESS:
+        if shape[1] % self._block(shape[1]) and node.op not in _HARMLESS:
             return False
         found = patterns(self.graph, node)
         if any(found[n].kind != "pointwise" for n in whole):
@@ -241,18 +260,16 @@ class _Blocker:
             else:
                 lanes = self._lanes(self.graph.constants[name].reshape(shape[1]))
                 ones = (1,) * (len(shape) - 2)
-                array = lanes.reshape(len(lanes), *ones, self.lanes)
+                array = lanes.reshape(len(lanes), *ones, -1)
                 inputs.append(self.new.constant(f"{name}_packed", np.ascontiguousarray(array)))
         self._add(node, node.op, inputs, dict(node.attributes))
 
     def _joins_channels(self, node: Node) -> bool:
-        """Whether whole blocks are put one after the other."""
-        return (
-            node.op == "concat"
-            and node["axis"] == 1
-            and all(n in self.blocked for n in node.inputs)
-            and all(self.graph.values[n].shape[1] % self.lanes == 0 for n in node.inputs)
-        )
+        """Whether whole blocks are put one after the other, or all channels."""
+        if node.op != "concat" or node["axis"] != 1:
+            return False
+        counts = [self.graph.values[n].shape[1] for n in node.inputs if n in self.blocked]
+        return len(counts) == len(node.inputs) and not any(c % self._block(c) for c in counts)
 
     # -- from one layout to the other -----------------------------------------------------------
 
@@ -261,14 +278,15 @@ class _Blocker:
         if name in self.blocked:
             return self.blocked[name]
         batch, channels, *place = self.graph.values[name].shape
-        rank, rest = len(place), -channels % self.lanes
+        rank, lanes = len(place), self._block(channels)
+        rest = -channels % lanes
         source = self._plain(name)
         if rest:
             widths = (0,) * (rank + 3) + (rest,) + (0,) * rank
             source = self.new.node(self.new.fresh(f"{name}_filled"), "pad", [source], pads=widths)
-        blocks = (channels + rest) // self.lanes
+        blocks = (channels + rest) // lanes
         split = self.new.node(self.new.fresh(f"{name}_split"), "reshape", [source],
-                              shape=(batch, blocks, self.lanes, *place))  # fmt: skip
+                              shape=(batch, blocks, lanes, *place))  # fmt: skip
         perm = (0, 1, *range(3, 3 + rank), 2)
         made = self.new.node(self.new.fresh(f"{name}_blocked"), "transpose", [split], perm=perm)
         self.blocked[name] = made
@@ -280,13 +298,14 @@ class _Blocker:
         if known:
             return known
         batch, channels, *place = self.graph.values[name].shape
-        rank, blocks = len(place), -(-channels // self.lanes)
+        rank, lanes = len(place), self._block(channels)
+        blocks = -(-channels // lanes)
         perm = (0, 1, 2 + rank, *range(2, 2 + rank))
         apart = self.new.node(self.new.fresh(f"{name}_apart"), "transpose", [self.blocked[name]],
                               perm=perm)  # fmt: skip
         is_output = name in self.graph.outputs
         result = name if is_output else self.new.fresh(f"{name}_plain")
-        filled, whole = channels % self.lanes, (batch, blocks * self.lanes, *place)
+        filled, whole = channels % lanes, (batch, blocks * lanes, *place)
         joined = self.new.fresh(f"{name}_joined") if filled else result
         self.new.node(joined, "reshape", [apart], shape=whole)
         if filled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import numpy as np
 from polyopt.errors import InvalidOptionError, PolyoptError, WrongPassError
 from polyopt.graph.draw import draw_graph
 from polyopt.graph.ir import Graph
+from polyopt.graph.passes.base import collected_remarks
 from polyopt.graph.run import random_inputs, run_plainly
 from polyopt.graph.verify import verify
 
@@ -34,7 +35,8 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class PassStep:
-    """One pass that ran: the graph after it, and how far its outputs moved, if that was asked."""
+    """One pass that ran: the graph after it, how far its outputs moved, if that was asked, and
+    what the pass remarked."""
 
     name: str
     graph: Graph
@@ -42,14 +44,15 @@ class PassStep:
     seconds: float
     max_error: float | None = None
     mean_squared_error: float | None = None
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """One line."""
+        """One line, and one for each remark."""
         what = "changed" if self.changed else "same"
         text = f"{self.name:<18} {what:<8} {len(self.graph.nodes)} nodes"
         if self.max_error is not None:
             text += f", max error {self.max_error:.2g}, mean squared {self.mean_squared_error:.2g}"
-        return text
+        return "\n  ".join([text, *self.remarks])
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class PassReport:
         return self.steps[-1].graph if self.steps else self.before
 
     def __str__(self) -> str:
-        """One line per pass."""
+        """One line per pass, with its remarks."""
         return "\n".join(map(str, self.steps))
 
     def _repr_html_(self) -> str:
@@ -101,12 +104,13 @@ def run_passes(
     inputs = random_inputs(graph, seed) if verify_numbers else {}
     for number, each in enumerate(passes, 1):
         start = perf_counter()
-        after = each.run(now)
+        with collected_remarks() as remarks:
+            after = each.run(now)
         seconds = perf_counter() - start
         _check(each, now, after)
-        step = PassStep(each.name, after, after is not now, seconds)
+        step = PassStep(each.name, after, after is not now, seconds, remarks=tuple(remarks))
         if verify_numbers and after is now:
-            step = PassStep(each.name, after, False, seconds, 0.0, 0.0)
+            step = replace(step, max_error=0.0, mean_squared_error=0.0)
         elif verify_numbers:
             known = run_plainly(now, inputs) if known is None else known
             found = run_plainly(after, inputs)
@@ -152,7 +156,7 @@ def _compared(
             notes=[f"largest error {most:.3g} of the largest output, {bounds.most:.3g} are allowed",
                    f"mean squared error {squared:.3g}, {bounds.mean_squared:.3g} are allowed"],
         )  # fmt: skip
-    return PassStep(step.name, step.graph, step.changed, step.seconds, most, squared)
+    return replace(step, max_error=most, mean_squared_error=squared)
 
 
 def _errors(one: Array, two: Array) -> tuple[float, float]:

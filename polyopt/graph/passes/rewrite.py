@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.graph import ir
-from polyopt.graph.passes.base import Builder, Mutator, Pass, Visitor
+from polyopt.graph.operators import get_operator
+from polyopt.graph.passes.base import Builder, Mutator, Pass, Visitor, remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,14 +39,16 @@ class Constant:
 class Node:
     """Matches a node of an operator whose operands match.
 
-    ``either`` also tries two operands in the other order; ``rest`` lets a node have fewer operands
-    than the pattern. ``name`` is what the match calls the node.
+    ``either`` also tries two operands in the other order; ``forms`` also takes operators that are
+    forms of this one, as ``conv_blocked`` is of ``conv``. Constants at the end of the pattern may
+    be missing. ``name`` is what the match calls the node.
     """
 
     op: str
     inputs: tuple[Tensor | Constant | Node, ...]
     name: str = ""
     either: bool = False
+    forms: bool = False
 
 
 Shape = Tensor | Constant | Node
@@ -66,13 +69,27 @@ class Match:
         """The value of a matched constant."""
         return self.graph.constants[self.tensors[name]]
 
+    @property
+    def needed_elsewhere(self) -> str:
+        """An inner node that something outside the match needs, and what: ``c, which s reads
+        too``; "" where there is none."""
+        inside = {n.name for n in self.inner} | {self.root.name}
+        for node in self.inner:
+            others = [r.name for r in self.graph.readers[node.name] if r.name not in inside]
+            if others:
+                return f"{node.name}, which {others[0]} reads too"
+            if node.name in self.graph.outputs:
+                return f"{node.name}, which is an output"
+        return ""
+
 
 @dataclass(frozen=True)
 class Rewrite(Pass):
     """Base of passes that replace what matches ``pattern``.
 
-    A match whose inner nodes are needed elsewhere is left alone: it would have to be computed
+    A match whose inner nodes are needed elsewhere is left alone: they would have to be computed
     twice. ``is_cheap`` may say that this is worth it; then the inner nodes stay for the others.
+    The manager's report says either.
     """
 
     @property
@@ -109,10 +126,15 @@ class Rewrite(Pass):
             if found is None or gone & {n.name for n in (*found.inner, node)}:
                 new.nodes.append(node)
                 continue
-            shared = _is_shared(found)
-            if (shared and not self.is_cheap(found)) or not self.replace(found, new):
+            shared = found.needed_elsewhere
+            cheap = bool(shared) and self.is_cheap(found)
+            if shared and not cheap:
+                remark(f"{node.name} is left as it is: it would compute again {shared}")
+            if (shared and not cheap) or not self.replace(found, new):
                 new.nodes.append(node)
                 continue
+            if cheap:
+                remark(f"{node.name} computes again {shared}: cheaper than to read it")
             changed = True
             gone |= {node.name} | (set() if shared else {n.name for n in found.inner})
         if not changed:
@@ -122,11 +144,15 @@ class Rewrite(Pass):
 
 
 def find(graph: Graph, node: ir.Node, pattern: Node) -> Match | None:
-    """The match of a pattern with a node as its outermost, if there is one."""
+    """The first match of a pattern with a node as its outermost, if there is one."""
+    return next(find_all(graph, node, pattern), None)
+
+
+def find_all(graph: Graph, node: ir.Node, pattern: Node) -> Iterator[Match]:
+    """Every match of a pattern with a node as its outermost."""
     for state in _matches(graph, node.name, pattern, _State()):
         inner = tuple(n for n in state.found if n is not node)
-        return Match(graph, node, dict(state.tensors), dict(state.nodes), inner)
-    return None
+        yield Match(graph, node, dict(state.tensors), dict(state.nodes), inner)
 
 
 @dataclass(frozen=True)
@@ -146,7 +172,7 @@ def _matches(graph: Graph, name: str, shape: Shape, state: _State) -> Iterator[_
                 yield from _bound(shape.name, name, state)
         case Node():
             node = graph.makers.get(name)
-            if node is None or node.op != shape.op or len(node.inputs) > len(shape.inputs):
+            if node is None or len(node.inputs) > len(shape.inputs) or not _is_of(node, shape):
                 return
             nodes = {**state.nodes, shape.name: node} if shape.name else state.nodes
             start = _State(state.tensors, nodes, (*state.found, node))
@@ -181,11 +207,6 @@ def _equals(array: Array, value: float | None) -> bool:
     return value is None or bool(np.allclose(array, value, rtol=1e-4, atol=1e-12))
 
 
-def _is_shared(found: Match) -> bool:
-    """Whether something outside the match needs one of its inner nodes."""
-    inside = {n.name for n in found.inner} | {found.root.name}
-    return any(
-        n.name in found.graph.outputs
-        or any(r.name not in inside for r in found.graph.readers[n.name])
-        for n in found.inner
-    )
+def _is_of(node: ir.Node, shape: Node) -> bool:
+    """Whether a node is of the pattern's operator, or of a form of it where that is asked."""
+    return node.op == shape.op or (shape.forms and get_operator(node.op).form_of == shape.op)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
 
 import polyopt as po
 from polyopt.analysis.count import count
+from polyopt.auto.cost import trips
 from polyopt.auto.rows import moves_with
+from polyopt.codegen.target import target as find_target
 from polyopt.transform.find import loops_around
 
 SIZES = {"H": 2000, "W": 2000}
@@ -149,3 +152,34 @@ def test_blocks_whose_windows_leave_the_cache_are_refused_with_a_remark(monkeypa
     assert (said.kind, said.reason) == ("refused", rows.TOO_WIDE)
     assert said.numbers["bytes"] > rows.ROOM * said.numbers["cache bytes"]
     assert not any(move.name == "unroll_and_jam" for move in plan.moves)
+
+
+def strips(rows, cores, reach=0, images=1):
+    """Strips of a result of so many rows that read ``reach`` more rows of its producer."""
+    img = po.input("img", po.f32, (images, rows + reach, 2000))
+    first = po.stage(
+        "first", (images, rows + reach, 2000), lambda n, y, x: costly(img[n, y, x]),
+        indices=("n", "y", "x"),
+    )  # fmt: skip
+    out = po.stage(
+        "out", (images, rows, 1998),
+        lambda n, y, x: costly(first[n, y, x] + first[n, y, x + 2] + first[n, y + reach, x + 1]),
+        indices=("n", "y", "x"),
+    )  # fmt: skip
+    target = replace(find_target("avx2"), cores=cores)
+    plan = po.auto(po.pipeline(out), target=target)
+    assert set(windows(plan)) == {"first"}
+    (loop,) = [n for n in loops_around(plan.program, "out") if n.iterator == "y_tile"]
+    return int(trips(plan.program, loop, {}))
+
+
+def test_a_short_result_has_strips_for_all_threads():
+    assert strips(56, 2) == 8
+    assert strips(56, 1) == 1
+    # long ones have enough strips, and so have several images
+    assert strips(1000, 2) == 8
+    assert strips(56, 2, images=2) == 1
+
+
+def test_where_many_strips_repeat_too_much_there_is_one_for_each_thread():
+    assert strips(56, 2, reach=2) == 2

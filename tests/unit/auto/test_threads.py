@@ -54,3 +54,10 @@ def test_a_frame_is_stored_where_vectors_would_step_over_it():
     assert [(r.kind, r.subject) for r in remarks] == [("refused", "frame")]
     side_by_side = inline_cheap(Plan(framed(1)))[1][0].numbers["added"]
     assert remarks[0].numbers["added"] > side_by_side
+
+
+def test_one_iteration_is_shared_by_nobody():
+    few = copied(lambda x, n, c, y, i: x[n, c, y, i], 1, 8, 1000, 16, source=(1, 8, 1000, 16))
+    assert "parallel" not in marks(few).values()
+    two = copied(lambda x, n, c, y, i: x[n, c, y, i], 2, 8, 1000, 16, source=(2, 8, 1000, 16))
+    assert marks(two)["out.n"] == "parallel"

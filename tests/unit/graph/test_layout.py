@@ -155,11 +155,41 @@ def test_products_of_many_rows_stay_matrices(net):
     assert LAYOUT.run(graph) is graph
 
 
-def test_planes_change_nothing_and_other_layouts_are_refused(block):
+def test_nchw_changes_nothing_and_other_layouts_are_refused(block):
     graph = block.graph("d")
-    assert SelectLayout("planes").run(graph) is graph
-    with pytest.raises(InvalidOptionError, match="there is no layout 'nhwc'"):
-        SelectLayout("nhwc")
+    assert SelectLayout("nchw").run(graph) is graph
+    with pytest.raises(InvalidOptionError, match="there is no layout 'nhcw'"):
+        SelectLayout("nhcw")
+    with pytest.raises(InvalidOptionError, match="'nhwc' has no blocks of 8 channels"):
+        SelectLayout("nhwc", lanes=8)
+
+
+def test_nhwc_is_one_block_of_all_channels(net):
+    n = net(2, 3, 8, 8)
+    n.conv("c", "x", n.const("w", 6, 3, 3, 3), n.const("b", 6))
+    n.add("m", "mul", "c", n.const("f", 6, 1, 1))
+    n.conv("d", "m", n.const("v", 6, 1, 3, 3), group=6)
+    n.pool("p", "d")
+    n.pool("q", "m")
+    n.add("j", "concat", "p", "q", axis=1)
+    n.conv("e", "j", n.const("u", 5, 12, 1, 1), pad=0)
+    n.add("g", "reduce_mean", "e", axes=(2, 3), keepdims=0)
+    n.add("y", "gemm", "g", n.const("t", 5, 7))
+    after = checked(n.graph("y"), SelectLayout("nhwc"))
+    shapes = {name: after.values[name].shape for name in "cdpje"}
+    assert shapes["c"] == shapes["d"] == (2, 1, 8, 8, 6)
+    assert (shapes["p"], shapes["j"]) == ((2, 1, 4, 4, 6), (2, 1, 4, 4, 12))
+    assert after.constants["w_packed"].shape == (1, 1, 3, 3, 3, 6)
+    assert after.constants["w_packed"][0, 0, 2, 1, 1, 4] == n.constants["w"][4, 1, 2, 1]
+    # products of matrices are left as they are
+    assert ops(after)[-1] == "gemm"
+
+
+def test_a_compiled_network_in_nhwc_is_the_one_in_nchw(block):
+    graph = block.graph("d")
+    x = np.random.default_rng(3).standard_normal((1, 8, 6, 6)).astype(np.float32)
+    model = compile_graph(run_passes(graph, [SelectLayout("nhwc")]).graph)
+    np.testing.assert_allclose(model(x), compile_graph(graph)(x), rtol=1e-4, atol=1e-4)
 
 
 def test_wrong_weights_are_caught(block):

@@ -278,7 +278,14 @@ def test_a_shared_node_is_recomputed_only_where_the_pass_says_that_it_is_cheap(n
     n.add("b", "neg", "a")
     graph = n.graph("b", "a")
     assert DoubleNegation().run(graph) is graph
-    assert ops(checked(graph, DoubleNegation(cheap=True))) == ["abs", "neg", "abs"]
+    left = run_passes(graph, [DoubleNegation()])
+    assert left.steps[0].remarks == (
+        "b is left as it is: it would compute again a, which is an output",
+    )
+    again = run_passes(graph, [DoubleNegation(cheap=True)], verify_numbers=True)
+    assert ops(again.graph) == ["abs", "neg", "abs"]
+    said = "b computes again a, which is an output: cheaper than to read it"
+    assert str(again).splitlines()[1] == f"  {said}"
 
 
 # -- the manager ----------------------------------------------------------------------------------
@@ -350,7 +357,7 @@ def test_a_pass_that_breaks_the_graph_is_caught(net, how, said):
 def test_the_report_says_what_changed_and_how_far_outputs_moved(stem):
     report = run_passes(stem, DEFAULT_PASSES, verify_numbers=True)
     changed = {step.name for step in report.steps if step.changed}
-    assert changed == {"fold_batch_norm"}
+    assert changed == {"fold_batch_norm", "fuse_conv_bn_relu"}
     folded = next(step for step in report.steps if step.changed)
     assert 0 < folded.max_error < 1e-5
     assert 0 < folded.mean_squared_error < 1e-10

@@ -1,5 +1,6 @@
 """Patterns, groups, in-place answers and remarks: by what nodes compute."""
 
+import numpy as np
 import pytest
 
 from polyopt.errors import InvalidOptionError
@@ -11,7 +12,9 @@ from polyopt.graph import (
     in_place,
     run_passes,
 )
+from polyopt.graph.passes import AnalyseInPlace
 from polyopt.graph.patterns import patterns
+from polyopt.graph.run import run_plainly
 
 
 def groups(graph, *args, **options):
@@ -254,6 +257,33 @@ def test_what_is_needed_later_must_not_be_overwritten(net):
     n.add("c", "exp", "v")
     assert answers(n.graph("b", "c"))["b", "a"] == (False, "c needs it afterwards")
     assert answers(n.graph("b", "a"))["b", "a"] == (False, "the caller needs it afterwards")
+
+
+def test_the_pass_remarks_each_answer_and_changes_nothing(net):
+    graph = residual(net)
+    report = run_passes(graph, [AnalyseInPlace()])
+    assert report.graph is graph
+    assert report.steps[0].remarks == tuple(map(str, in_place(graph)))
+    assert any(said.startswith("s may overwrite c2: ") for said in report.steps[0].remarks)
+
+
+@pytest.mark.parametrize("op", ["relu", "conv"])
+def test_what_may_be_overwritten_is_read_at_its_own_place_alone(net, op):
+    """The answer against numbers: which results move when one element of the operand does."""
+    n = net(1, 2, 4, 4)
+    n.add("a", "neg", "x")
+    if op == "conv":
+        n.conv("y", "a", n.const("w", 2, 2, 3, 3))
+    else:
+        n.add("y", op, "a")
+    graph = n.graph("y")
+    x = -np.ones((1, 2, 4, 4), np.float32)
+    moved = x.copy()
+    moved[0, 1, 2, 1] -= 1
+    (before,), (after,) = (run_plainly(graph, {"x": array}) for array in (x, moved))
+    places = np.argwhere(before != after).tolist()
+    assert answers(graph)["y", "a"][0] == (places == [[0, 1, 2, 1]])
+    assert [0, 1, 2, 1] in places
 
 
 # -- remarks --------------------------------------------------------------------------------------
