@@ -9,6 +9,7 @@ rewrite: ``for (i = max(a, b); i <= min(c, d); i++) s;`` ->
 
 # The parser's trees are copied and changed by the names of their parts, which have no types.
 # pyright: basic, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 from __future__ import annotations
 
