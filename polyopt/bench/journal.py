@@ -58,9 +58,12 @@ class Journal:
         self.entries = self._read() if self.path.exists() else []
 
     @property
-    def known(self) -> dict[str, Times]:
-        """The times so far, by the plan's script."""
-        return {e["script"]: Times(**e["times"]) for e in self.entries}
+    def known(self) -> dict[str, list[Times]]:
+        """The times so far, by the plan's script: one for each measurement."""
+        found: dict[str, list[Times]] = {}
+        for entry in self.entries:
+            found.setdefault(entry["script"], []).append(Times(**entry["times"]))
+        return found
 
     def add(self, name: str, script: str, times: Times) -> None:
         """Keep a measurement; it is on disk when this returns.

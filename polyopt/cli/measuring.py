@@ -379,8 +379,8 @@ def tune(  # noqa: PLR0913  (an argument per option)
 ) -> None:
     """Measure the model's best few plans for PROGRAM and keep the fastest.
 
-    Each takes turns with the model's own choice, which stays unless another is clearly faster.
-    Plans may be compiled on many processes; they are measured here, alone.
+    Each takes turns with the model's own choice, which stays unless another is clearly faster,
+    twice. Plans may be compiled on many processes; they are measured here, alone.
     """
     from polyopt.bench.journal import Journal
     from polyopt.bench.tune import Effort, save_plan

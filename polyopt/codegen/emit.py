@@ -10,6 +10,7 @@ from polyopt.codegen.c import print_c
 from polyopt.codegen.generate import generate
 from polyopt.codegen.names import c_name
 from polyopt.codegen.operations import flops_text
+from polyopt.codegen.pressure import is_crowded
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.codegen.wrapping import needs_wrapv
 from polyopt.isl import budget
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
 #: gcc would keep vectors that one step of a sum loads for the next, in registers that accumulators
 #: need; other compilers are not asked
 KEEP_ACCUMULATORS = ("-fno-predictive-commoning",)
+#: gcc 12 takes AMD processors with vectors of 512 bits for older ones, and there storing and
+#: loading such a vector for as cheap as half of it: it keeps vectors on the stack where registers
+#: would do. These are an older one's costs, where they are twice as much, and this one's features.
+#: ``toolchain.py`` knows whom to tell.
+_FEATURES = (
+    "^avx256_split_regs",
+    "^avx128_optimal",
+    "256_unaligned_store_optimal",
+    "avoid_fma256_chains",
+    "use_gather",
+)
+SPARE_STACK = ("-mtune=znver1", f"-mtune-ctrl={','.join(_FEATURES)}")
 #: isl operations for the loops of one function
 _BUDGET = 2_000_000_000
 
@@ -48,6 +61,8 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
     if any(loop.mark == "registers" for loop in loops_of(program.tree)):
         flags += KEEP_ACCUMULATORS
+    if is_crowded((function.body, *(task.body for task in function.tasks))):
+        flags += SPARE_STACK
     return CProgram(
         name=name,
         source=text,

@@ -374,8 +374,13 @@ class _Generator:
         loaded: dict[tuple[str, str], None] = {}
         forms: dict[str, Form] = {}
 
+        #: by the id of isl's expression, of which many nodes have the same
+        texts: dict[int, str] = {}
+
         def affine(expr: Affine | Inside) -> str:
-            text = c_affine(leaf.affine[id(expr)], names)[0]
+            found = leaf.affine[id(expr)]
+            text = texts.get(id(found)) or c_affine(found, names)[0]
+            texts[id(found)] = text
             forms.setdefault(text, Form("inside" if isinstance(expr, Inside) else "plane", text))
             return text
 

@@ -18,6 +18,7 @@ from polyopt.isl import (
     Map,
     PwMultiAff,
     Schedule,
+    Set,
     affine_constant,
     ast_node_type,
     ast_options,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.registers import RegisterBlock
+    from polyopt.isl import PwAff
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +73,16 @@ def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> Leaf:
     assignment = assignments[tuple_name(schedule.domain())]
     to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }
     affine: dict[int, AstExpr] = {}
+    #: a block of rows has many of each
+    known: dict[PwAff | Set, AstExpr] = {}
     for expr in (*assignment.index, assignment.value):
         for node in walk(expr):
-            found = _in_loops(build, node, to_copy)
-            if found is not None:
-                affine[id(node)] = found
+            form = _form(node)
+            if form is None:
+                continue
+            # isl may bring the pieces of a key into another order: then it is not found again
+            found = known.get(form) or _in_loops(build, form, to_copy)
+            known[form] = affine[id(node)] = found
     return Leaf(assignment, affine)
 
 
@@ -94,16 +101,21 @@ def _core(build: AstBuild, cores: Mapping[str, RegisterBlock]) -> Leaf | None:
     return Leaf(block.assignment, {}, block, row_subscripts(block, build, to_core))
 
 
-def _in_loops(build: AstBuild, node: Expr, to_copy: PwMultiAff) -> AstExpr | None:
+def _form(node: Expr) -> PwAff | Set | None:
+    """The affine value or condition that a node is, if it is one."""
     if isinstance(node, Affine):
-        form = node.form.pullback_pw_multi_aff(to_copy)
-        if form.domain().is_empty():
-            # in a branch that is never taken, where a buffer has no element to name
-            form = affine_constant(form.get_space().domain(), 0)
-        return build.expr_from_pw_aff(form)
-    if isinstance(node, Inside):
-        return build.expr_from_set(node.where.preimage_pw_multi_aff(to_copy))
-    return None
+        return node.form
+    return node.where if isinstance(node, Inside) else None
+
+
+def _in_loops(build: AstBuild, form: PwAff | Set, to_copy: PwMultiAff) -> AstExpr:
+    if isinstance(form, Set):
+        return build.expr_from_set(form.preimage_pw_multi_aff(to_copy))
+    form = form.pullback_pw_multi_aff(to_copy)
+    if form.domain().is_empty():
+        # in a branch that is never taken, where a buffer has no element to name
+        form = affine_constant(form.get_space().domain(), 0)
+    return build.expr_from_pw_aff(form)
 
 
 def children(node: AstNode) -> list[AstNode]:

@@ -11,7 +11,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helpers
-from polyopt.codegen.emit import KEEP_ACCUMULATORS
+from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK
 from polyopt.codegen.program import c_condition
 from polyopt.errors import InvalidOptionError
 from polyopt.runtime.samples import LARGE, choose_sizes
@@ -60,9 +60,10 @@ def write_directory(target: Path, files: Mapping[str, str | bytes]) -> Path:
 def compiler_settings(commands: Iterable[Sequence[str]]) -> str:
     """The start of a Makefile: the flags of several compilations, each once.
 
-    Make finds out itself which compiler there is, and whether it has OpenMP.
+    Make finds out itself which compiler there is, and whether it has OpenMP. What is told only one
+    version of a compiler about one kind of processor stays here.
     """
-    asked = dict.fromkeys(f for flags in commands for f in flags)
+    asked = dict.fromkeys(f for flags in commands for f in flags if f not in SPARE_STACK)
     gcc = (*GCC_FLAGS, *(f for f in KEEP_ACCUMULATORS if f in asked))
     flags = [f for f in asked if f not in {"-fopenmp", *gcc, *CLANG_FLAGS}]
     return _template("compiler.mk").substitute(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.emit import KEEP_ACCUMULATORS
+from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK
 from polyopt.errors import CompilerFailedError, CompilerMissingError, InvalidOptionError
 from polyopt.runtime.processes import run_group
 
@@ -31,7 +32,12 @@ _BASE = ("-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp
 #: along the others.
 GCC_FLAGS = ("-fno-tree-pre", "-fno-tree-vrp", "-fno-split-loops")
 CLANG_FLAGS = ("-mllvm", "-enable-load-pre=false")
+#: the flag of targets whose vectors have 512 bits
+_WIDE = "-mprefer-vector-width=512"
+#: what gcc tunes for where it does not know the processor: these had no such vectors
+_WITHOUT_WIDE = ("znver2", "znver3")
 _EXCERPT_LINES = 20
+_PROBE = "int probe;\n"
 _OPENMP_PROBE = """\
 #include <omp.h>
 int probe(int n) {
@@ -72,8 +78,19 @@ class Toolchain:
         """All flags for a kernel; ``contract`` lets ``a * b + c`` round once (FMA)."""
         contraction = f"-ffp-contract={'fast' if contract else 'off'}"
         threads = ("-fopenmp",) if openmp else ()
-        asked = [f for f in dict.fromkeys(extra) if not (self.is_clang and f in KEEP_ACCUMULATORS)]
+        left_out = {
+            *(KEEP_ACCUMULATORS if self.is_clang else ()),
+            *(() if self._spares_stack(extra) else SPARE_STACK),
+        }
+        asked = [flag for flag in dict.fromkeys(extra) if flag not in left_out]
         return (*_BASE, *_own_flags(self), contraction, *threads, *asked)
+
+    def _spares_stack(self, extra: Sequence[str]) -> bool:
+        """Whether ``SPARE_STACK`` is asked for, and meant for this compiler and processor."""
+        if self.is_clang or _WIDE not in extra or not set(SPARE_STACK) <= set(extra):
+            return False
+        machine = tuple(flag for flag in extra if flag.startswith("-march="))
+        return _tuned_for(self, machine) in _WITHOUT_WIDE and _compiles(self, _PROBE, SPARE_STACK)
 
     def compile_library(
         self, source: Path, library: Path, flags: Sequence[str], *, timeout_s: float | None = None
@@ -168,7 +185,19 @@ def _own_flags(toolchain: Toolchain) -> tuple[str, ...]:
     """What only this compiler is told; clang's are options of its inside, which may go one day."""
     if not toolchain.is_clang:
         return GCC_FLAGS
-    return CLANG_FLAGS if _compiles(toolchain, "int probe;\n", CLANG_FLAGS) else ()
+    return CLANG_FLAGS if _compiles(toolchain, _PROBE, CLANG_FLAGS) else ()
+
+
+@cache
+def _tuned_for(toolchain: Toolchain, flags: tuple[str, ...]) -> str:
+    """The processor whose costs gcc goes by under these flags; "" where it does not say."""
+    command = [*toolchain.command, *flags, "-Q", "--help=target"]
+    try:
+        done = run_group(command, 30, {**os.environ, "LC_ALL": "C"})
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = re.search(r"^\s*-mtune=\s+(\S+)", done.stdout, re.MULTILINE)
+    return found[1] if found else ""
 
 
 @cache

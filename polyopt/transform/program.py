@@ -16,7 +16,6 @@ from polyopt.transform.storage import (
     cells,
     fit,
     project_tail,
-    store_depth,
     store_for,
 )
 from polyopt.transform.touch import (
@@ -118,7 +117,16 @@ class Program:
 
     def readers(self, array: str) -> tuple[str, ...]:
         """The copies in the tree that load an array from storage."""
-        return tuple(n for n in self.places if array in self.arrays_read(n))
+        return tuple(self._readers.get(array, ()))
+
+    @cached_property
+    def _readers(self) -> Mapping[str, list[str]]:
+        """The copies in the tree by the arrays that they load from storage."""
+        result: dict[str, list[str]] = {}
+        for name in self.places:
+            for array in self.arrays_read(name):
+                result.setdefault(array, []).append(name)
+        return result
 
     def arrays_read(self, name: str) -> Collection[str]:
         """The arrays that a copy in the tree loads from storage."""
@@ -190,7 +198,7 @@ class Program:
             *(self._write(n) for n in writers if self.store(n, array, reading=False) is store),
             *self.reads_of(array, readers, store.refs),
         )
-        depth = store_depth(store.at, self.places.values())
+        depth = self._depths.get(store.at, 0)
         key = (store, depth, *map(id, touched))
         known = fits_of(self.scop)
         if key not in known:
@@ -199,6 +207,15 @@ class Program:
             ]
             known[key] = touched, fit(store, depth, parts, self.scop, self.elements[store.array])
         return known[key][1]
+
+    @cached_property
+    def _depths(self) -> Mapping[str, int]:
+        """Number of loops from the root down to each loop around a copy."""
+        return {
+            loop.name: depth
+            for place in self.places.values()
+            for depth, loop in enumerate(place.loops, 1)
+        }
 
     def _write(self, name: str) -> Touch:
         return self._touch(self.copies[name], name, 0, self.copies[name].statement.write)

@@ -24,7 +24,7 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from polyopt.ir.scop import Scop
     from polyopt.transform.tree import Place
@@ -158,15 +158,6 @@ def store_for(
     around[""] = 0
     fitting = [s for s in mine if s.at in around and s.within in around]
     return max(fitting, key=lambda s: around[s.at], default=None)
-
-
-def store_depth(at: str, leaves: Iterable[Place]) -> int:
-    """Number of loops from the root down to loop ``at``."""
-    for place in leaves:
-        for depth, loop in enumerate(place.loops, 1):
-            if loop.name == at:
-                return depth
-    return 0
 
 
 def project_tail(prefix: Map, depth: int) -> Map:
