@@ -8,6 +8,7 @@ sizes, forwards and with all shared loops backwards.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 _SIZES = (1, 2, 3, 4, 5, 8, 9)
 #: elements of all arrays together beyond which sizes are too large for running step by step
 _MOST_ELEMENTS = 600
+#: elements of all the runs together that cross the borders of the C's own blocks
+_MOST_CROSSING = 6000
+#: what the others are, while one size crosses such borders
+_NARROW = (3, 4, 5, 8)
 
 
 #: how far apart floats may be that were added up in another order, by their bytes
@@ -124,7 +129,7 @@ def check_runs(scop: Scop, program: CProgram, *, reordered: bool = False) -> int
     runs = 0
     for backwards in (False, True):
         found = read_emitted(program.source, program.c_name, params, backwards=backwards)
-        for sizes in small_sizes(scop):
+        for sizes in (*small_sizes(scop), *crossing_sizes(scop, program.source)):
             _compare(scop, found, sizes, names, backwards=backwards, reordered=reordered)
             runs += 1
     return runs
@@ -150,6 +155,36 @@ def small_sizes(scop: Scop) -> Iterator[dict[str, int]]:
         seen.add(values)
         if _elements(scop, sizes) <= _MOST_ELEMENTS:
             yield sizes
+
+
+def crossing_sizes(scop: Scop, text: str) -> list[dict[str, int]]:
+    """Sizes of which one crosses the borders of two blocks of the C, the others as they were.
+
+    A window that a test leaves in a wrong state is only seen in the block after.
+    """
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for block in sorted(_block_lengths(text)):
+        for name in scop.params:
+            for narrow in _NARROW:
+                sizes = {p: 3 * block + 2 if p == name else narrow for p in scop.params}
+                if not fix_param_values(scop.context, sizes).is_empty():
+                    found.setdefault(tuple(sizes.values()), sizes)
+                    break
+    result: list[dict[str, int]] = []
+    left = _MOST_CROSSING
+    for sizes in found.values():
+        left -= _elements(scop, sizes)
+        if left >= 0:
+            result.append(sizes)
+    return result
+
+
+def _block_lengths(text: str) -> set[int]:
+    """Numbers above 1 in the C's loops and tests, and those that it takes remainders of."""
+    lines = [line for line in text.splitlines() if line.lstrip().startswith(("for ", "if "))]
+    numbers = re.findall(r"(?<![\w.])\d+(?![\w.])", "\n".join(lines))
+    numbers += re.findall(r"% (\d+)", text)
+    return {int(number) for number in numbers if int(number) > 1}
 
 
 def _elements(scop: Scop, sizes: Mapping[str, int]) -> int:
