@@ -19,7 +19,9 @@ from polyopt.analysis.bounds import out_of_bounds
 from polyopt.analysis.dependences import DEFAULT_BUDGET
 from polyopt.analysis.interpret import interpret
 from polyopt.analysis.points import parameter_value
+from polyopt.codegen.c import before
 from polyopt.codegen.equal import NotShownError, check_same
+from polyopt.codegen.program import c_prototype, signature_of
 from polyopt.codegen.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, UserError
 from polyopt.frontend.c.emitted import read_emitted
@@ -42,6 +44,12 @@ _MOST_CROSSING = 6000
 _NARROW = (3, 4, 5, 8)
 
 
+#: the comment at the head of a file
+_NOTES = re.compile(r"\A/\*(?:[^*]|\*(?!/))*\*/\n")
+#: what a compiler says of a file, which changes nothing that it makes of it
+_DIAGNOSTICS = re.compile(
+    r"^#ifn?def \w+\n#pragma \w+ diagnostic .*\n#endif\n|^#pragma \w+ diagnostic .*\n", re.MULTILINE
+)
 #: how far apart floats may be that were added up in another order, by their bytes
 _ROUNDING = {4: 1e-4, 8: 1e-10}
 
@@ -53,6 +61,7 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     is for all sizes. Raises ``InternalError`` where the C computes something else, with the sizes
     that show it.
     """
+    check_frame(scop, program)
     with suppress(NotShownError, UserError):
         loops_shown_apart(scop, program, operations=operations)
     try:
@@ -67,6 +76,23 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     return Obligation(
         "code", f"the C read back has the source's values, for all sizes ({claims} claims)"
     )
+
+
+def check_frame(scop: Scop, program: CProgram) -> None:
+    """Raise ``InternalError`` unless a file has its kernel's head, as callers know it, and brings
+    along what that needs, word for word: types, and functions with parts that only some compilers
+    and processors see."""
+    text = _NOTES.sub("", program.source)
+    head = c_prototype(program.name, signature_of(scop))
+    once = text.count(f"{head};\n\n{head}\n{{\n") == 1
+    if not once or len(re.findall(rf"\b{re.escape(program.c_name)}\(", text)) > 2:
+        message = f"the C of {program.name} does not take what its source takes: {head}"
+        raise InternalError(message)
+    task = re.search(r"^static void \w", text, re.MULTILINE)
+    first = min(text.index(head), task.start() if task else len(text))
+    if _DIAGNOSTICS.sub("", text[:first]) != _DIAGNOSTICS.sub("", before(text[first:])):
+        message = f"the C of {program.name} brings along other functions than it calls"
+        raise InternalError(message)
 
 
 def loops_shown_apart(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:

@@ -39,6 +39,7 @@ from polyopt.isl import (
 from polyopt.transform.copies import check_copies
 from polyopt.transform.parallel import Obligation, check_marks
 from polyopt.transform.show import describe
+from polyopt.transform.stream import check_streamed
 from polyopt.transform.unrolled import check_unrolled
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
     """
     with budget(operations, "the proof"):
         check_unrolled(program)
+        check_streamed(program.scop, program.streamed)
         check_copies(program)
         check_operands(program, original)
         if structure(program) not in original.shown:

@@ -41,12 +41,20 @@ CHOSEN = {
     "more lanes than may run together": "few lanes",
     "as many lanes as there are iterations": "few lanes",
     "a buffer that all iterations share": "shared sums",
+    "sums joined by another operation": "sums in lanes",
+    "a success at the start": "fused tiles",
+    "a buffer that is released early": "packed registers",
+    "memory of half its size": "packed registers",
+    "results with longer rows": "fused tiles",
+    "stores that are not waited for": "past the caches",
+    "pieces that start anywhere": "past the caches",
+    "lanes in another order": "whole vectors",
 }
 
 
 def test_there_are_kinds_enough():
     assert len({(kind.layer, kind.name) for kind in KINDS}) == len(KINDS) >= 30
-    assert {kind.layer for kind in KINDS} == {"plan", "storage", "tree", "code"}
+    assert {kind.layer for kind in KINDS} == {"plan", "storage", "tree", "code", "text"}
 
 
 @pytest.mark.parametrize("name", CHOSEN)
