@@ -37,6 +37,7 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.copies import check_copies
+from polyopt.transform.growth import check_buffers
 from polyopt.transform.parallel import Obligation, check_marks
 from polyopt.transform.show import describe
 from polyopt.transform.stream import check_streamed
@@ -128,6 +129,7 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
     with budget(operations, "the proof"):
         check_unrolled(program)
         check_streamed(program.scop, program.streamed)
+        check_buffers(program)
         check_copies(program)
         check_operands(program, original)
         if structure(program) not in original.shown:
