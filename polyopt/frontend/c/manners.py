@@ -4,6 +4,9 @@ A clause, a storage class or a counter's type that is read over would let code p
 something else: threads share a ``static`` buffer, ``omp parallel`` alone runs a loop in each.
 """
 
+# The parser's trees have no types.
+# pyright: basic, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+
 from __future__ import annotations
 
 import re
