@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_OPERANDS = 512
 #: operands of all statements that unrolled loops make, together: some MB of C
 MOST_WRITTEN = 1 << 17
+#: loops inside of each other: isl takes ever longer for each
+MOST_LOOPS = 64
 #: bytes of a buffer whose extents no size decides: each thread has one
 MOST_BUFFERED = 1 << 30
 
@@ -55,6 +57,21 @@ def check_written(program: Program, trips: Mapping[str, int]) -> None:
             message = f"{unrolled[-1]} unrolled would make statements of {total} operands in all"
             hint = f"unroll by a factor; {MOST_WRITTEN} operands are the most"
             raise TooLargeError(message, span=statement.span, hint=hint)
+
+
+def check_depth(program: Program) -> None:
+    """Raise ``TooLargeError`` for too many loops inside of each other."""
+    waiting = [(node, 1) for node in program.tree]
+    while waiting:
+        node, depth = waiting.pop()
+        if isinstance(node, str):
+            continue
+        if depth > MOST_LOOPS:
+            message = f"{node.name} would be inside of {depth - 1} loops"
+            raise TooLargeError(
+                message, hint=f"{MOST_LOOPS} loops inside of each other are the most"
+            )
+        waiting += [(inner, depth + 1) for inner in node.body]
 
 
 def check_buffers(program: Program) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,13 @@ import pytest
 
 import polyopt as po
 from polyopt.errors import TooLargeError
-from polyopt.transform.growth import MOST_BUFFERED, MOST_OPERANDS, MOST_WRITTEN, operands
+from polyopt.transform.growth import (
+    MOST_BUFFERED,
+    MOST_LOOPS,
+    MOST_OPERANDS,
+    MOST_WRITTEN,
+    operands,
+)
 from tests.unit.transform.programs import BLUR
 
 
@@ -74,3 +81,10 @@ def test_buffers_are_no_larger_than_their_budget():
         assert f"{MOST_BUFFERED} bytes are the most" in str(caught.value)
     tiled = plan.tile("out", y=1 << 12, x=1 << 12).fuse("bx", into="out")
     assert tiled.prove().obligations
+
+
+def test_a_file_cannot_nest_loops_without_end(tmp_path):
+    moves = [{"move": "tile", "args": ["out"], "options": {"y": 4}}] * 300
+    (tmp_path / "plan.json").write_text(json.dumps({"format": 1, "moves": moves}))
+    with pytest.raises(TooLargeError, match=f"inside of {MOST_LOOPS} loops"):
+        po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
