@@ -35,7 +35,7 @@ def check_inlined(before: Program, after: Program, array: str) -> None:
     for name in after.places:
         statement = after.copies[name].statement
         count = new[statement.name]
-        if old[statement.name] < count > MOST_OPERANDS:
+        if old.get(statement.name, 0) < count > MOST_OPERANDS:
             message = f"{array} inlined would give {statement.name} {count} operands"
             hint = f"store {array}, or what reads it; {MOST_OPERANDS} operands are the most"
             raise TooLargeError(message, span=statement.span, hint=hint)
@@ -88,7 +88,9 @@ def check_buffers(program: Program) -> None:
 
 
 def operands(program: Program) -> dict[str, int]:
-    """The elements that each statement of the source reads, through what is inlined into it."""
+    """The elements that each statement reads, packs included, through what is inlined into it."""
+    statements = {s.name: s for s in program.scop.statements}
+    statements |= {copy.statement.name: copy.statement for copy in program.copies.values()}
     writers = {s.array: s for s in program.scop.statements}
     known: dict[str, int] = {}
 
@@ -97,8 +99,7 @@ def operands(program: Program) -> dict[str, int]:
 
     def of(name: str) -> int:
         if name not in known:
-            statement = program.scop.statement(name)
-            known[name] = sum(of_array(access.array) for access in statement.reads)
+            known[name] = sum(of_array(access.array) for access in statements[name].reads)
         return known[name]
 
-    return {s.name: of(s.name) for s in program.scop.statements}
+    return {name: of(name) for name in statements}

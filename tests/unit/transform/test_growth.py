@@ -72,6 +72,13 @@ def test_unrolled_loops_are_counted_together():
     assert MOST_WRITTEN < 147456
 
 
+def test_packs_are_counted_as_they_are():
+    plan = po.Plan(po.parse_c(BLUR)).tile("out", y=4, x=8).pack("bx", at="out.x_tile")
+    pack = next(name for name, copy in plan.program.copies.items() if copy.fills)
+    assert operands(plan.program)[plan.program.copies[pack].statement.name] == 1
+    assert plan.unroll("out.y").prove().obligations
+
+
 def test_buffers_are_no_larger_than_their_budget():
     plan = po.Plan(po.parse_c(BLUR))
     for side in (1 << 15, 1 << 31):
