@@ -12,6 +12,7 @@ SWEEP_SECONDS ?= 0.1
 PROGRAMS ?= 100000
 MOST ?= 2
 HOURS ?=
+CLUSTER ?=
 SECONDS ?= 0.5
 SIDE ?= 1200
 THREADS ?= 1,2
@@ -36,7 +37,8 @@ help:
 	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
 	@echo "make test-browser  programs' pages and the explorer in headless Chromium (BROWSER=...)"
 	@echo "make test-remarks  every loop and pair of every kernel has a remark"
-	@echo "make test-cluster  harris on a file by a cluster that loses a worker; SIDE=1200"
+	@echo "make test-cluster  harris on a file by a cluster that loses a worker; SIDE=1200;"
+	@echo "                tuning and random programs there give what they give here"
 	@echo "make test-oldest, test-newest  with the oldest and the newest of what we depend on"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
@@ -50,6 +52,7 @@ help:
 	@echo "make peers-affine  measure beside compilers, Numba and BLAS, rewrite docs/affine.*"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
 	@echo "make soak       random programs and plans; PROGRAMS=100000 HOURS=2"
+	@echo "                CLUSTER=tcp://... spreads them over dask workers"
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
 	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
 	@echo "make mutations  judge wrong plans and wrong code, rewrite docs/mutations.md"
@@ -142,6 +145,8 @@ test-remarks: $(STAMP)
 test-cluster: $(STAMP)
 	@echo "== harris by a cluster"
 	@$(BIN)/python -m tests.cluster.check --side $(SIDE)
+	@echo "== tuning and random programs by a cluster"
+	@$(BIN)/python -m tests.cluster.work
 
 # The ends of the ranges in pyproject.toml, each in an environment of its own.
 ENDS := tests/unit/isl tests/unit/ir tests/unit/analysis tests/unit/transform tests/unit/frontend \
@@ -270,7 +275,7 @@ peers-nn: $(NN_STAMP)
 
 soak: $(STAMP)
 	@$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS)) \
-	  $(if $(REPORT),--page $(REPORT))
+	  $(if $(CLUSTER),--cluster $(CLUSTER)) $(if $(REPORT),--page $(REPORT))
 
 # atheris lives in an environment of its own: it has no wheels for the newest Pythons.
 $(FUZZ_STAMP): $(STAMP)

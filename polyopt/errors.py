@@ -236,6 +236,12 @@ class NotDecidedError(UserError):
     code = "not-decided"
 
 
+class TooLargeError(UserError):
+    """What a plan would make of its source is more than the budget of memory allows."""
+
+    code = "too-large"
+
+
 class NotCutError(UserError):
     """A program whose results cannot be computed box by box."""
 

@@ -76,6 +76,13 @@ def vector_types(body: str) -> str:
 def print_c(function: Function) -> str:
     """The complete translation unit of a kernel."""
     body = _function(function)
+    note = "".join(f" * {line}".rstrip() + "\n" for line in function.notes)
+    comment = f"/*\n{note} */\n" if note else ""
+    return comment + before(body) + body + "\n"
+
+
+def before(body: str) -> str:
+    """What a translation unit has before its tasks and its kernel: all that these need."""
     support = helpers(body) + near_functions(body)
     heads = ["#include <stdint.h>"]
     if " buffer(" in body or "abs(" in body:
@@ -92,13 +99,10 @@ def print_c(function: Function) -> str:
         heads.append("#include <math.h>")
     if "INFINITY" in body or "NAN" in body:
         heads.append("#include <math.h>")
-    note = "".join(f" * {line}".rstrip() + "\n" for line in function.notes)
-    comment = f"/*\n{note} */\n" if note else ""
     if " buffer(" in body:
         support = _BUFFER + support
-    types = vector_types(body)
-    parts = [comment + "\n".join(dict.fromkeys(heads)), types, support.rstrip(), body]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    parts = ["\n".join(dict.fromkeys(heads)), vector_types(body), support.rstrip()]
+    return "".join(f"{part}\n\n" for part in parts if part)
 
 
 def _function(function: Function) -> str:

@@ -27,8 +27,8 @@ _INTEGER = {
     "abs": "(T a) {\n    return a < 0 ? -a : a;\n}",
     "floordiv": "(T a, T b) {\n    return a / b - ((a % b != 0) & ((a < 0) != (b < 0)));\n}",
     "floormod": (
-        "(T a, T b) {\n    T r = a % b;\n"
-        "    return ((r != 0) & ((r < 0) != (b < 0))) ? r + b : r;\n}"
+        "(T a, T b) {\n"
+        "    return a % b + (((a % b != 0) & ((a % b < 0) != (b < 0))) ? b : 0);\n}"
     ),
 }  # fmt: skip
 _FLOAT = {

@@ -8,6 +8,7 @@ sizes, forwards and with all shared loops backwards.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +19,9 @@ from polyopt.analysis.bounds import out_of_bounds
 from polyopt.analysis.dependences import DEFAULT_BUDGET
 from polyopt.analysis.interpret import interpret
 from polyopt.analysis.points import parameter_value
+from polyopt.codegen.c import before
 from polyopt.codegen.equal import NotShownError, check_same
+from polyopt.codegen.program import c_prototype, signature_of
 from polyopt.codegen.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, UserError
 from polyopt.frontend.c.emitted import read_emitted
@@ -35,8 +38,18 @@ if TYPE_CHECKING:
 _SIZES = (1, 2, 3, 4, 5, 8, 9)
 #: elements of all arrays together beyond which sizes are too large for running step by step
 _MOST_ELEMENTS = 600
+#: elements of all the runs together that cross the borders of the C's own blocks
+_MOST_CROSSING = 6000
+#: what the others are, while one size crosses such borders
+_NARROW = (3, 4, 5, 8)
 
 
+#: the comment at the head of a file
+_NOTES = re.compile(r"\A/\*(?:[^*]|\*(?!/))*\*/\n")
+#: what a compiler says of a file, which changes nothing that it makes of it
+_DIAGNOSTICS = re.compile(
+    r"^#ifn?def \w+\n#pragma \w+ diagnostic .*\n#endif\n|^#pragma \w+ diagnostic .*\n", re.MULTILINE
+)
 #: how far apart floats may be that were added up in another order, by their bytes
 _ROUNDING = {4: 1e-4, 8: 1e-10}
 
@@ -48,6 +61,7 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     is for all sizes. Raises ``InternalError`` where the C computes something else, with the sizes
     that show it.
     """
+    check_frame(scop, program)
     with suppress(NotShownError, UserError):
         loops_shown_apart(scop, program, operations=operations)
     try:
@@ -62,6 +76,23 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     return Obligation(
         "code", f"the C read back has the source's values, for all sizes ({claims} claims)"
     )
+
+
+def check_frame(scop: Scop, program: CProgram) -> None:
+    """Raise ``InternalError`` unless a file has its kernel's head, as callers know it, and brings
+    along what that needs, word for word: types, and functions with parts that only some compilers
+    and processors see."""
+    text = _NOTES.sub("", program.source)
+    head = c_prototype(program.name, signature_of(scop))
+    once = text.count(f"{head};\n\n{head}\n{{\n") == 1
+    if not once or len(re.findall(rf"\b{re.escape(program.c_name)}\(", text)) > 2:
+        message = f"the C of {program.name} does not take what its source takes: {head}"
+        raise InternalError(message)
+    task = re.search(r"^static void \w", text, re.MULTILINE)
+    first = min(text.index(head), task.start() if task else len(text))
+    if _DIAGNOSTICS.sub("", text[:first]) != _DIAGNOSTICS.sub("", before(text[first:])):
+        message = f"the C of {program.name} brings along other functions than it calls"
+        raise InternalError(message)
 
 
 def loops_shown_apart(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
@@ -124,7 +155,7 @@ def check_runs(scop: Scop, program: CProgram, *, reordered: bool = False) -> int
     runs = 0
     for backwards in (False, True):
         found = read_emitted(program.source, program.c_name, params, backwards=backwards)
-        for sizes in small_sizes(scop):
+        for sizes in (*small_sizes(scop), *crossing_sizes(scop, program.source)):
             _compare(scop, found, sizes, names, backwards=backwards, reordered=reordered)
             runs += 1
     return runs
@@ -150,6 +181,36 @@ def small_sizes(scop: Scop) -> Iterator[dict[str, int]]:
         seen.add(values)
         if _elements(scop, sizes) <= _MOST_ELEMENTS:
             yield sizes
+
+
+def crossing_sizes(scop: Scop, text: str) -> list[dict[str, int]]:
+    """Sizes of which one crosses the borders of two blocks of the C, the others as they were.
+
+    A window that a test leaves in a wrong state is only seen in the block after.
+    """
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for block in sorted(_block_lengths(text)):
+        for name in scop.params:
+            for narrow in _NARROW:
+                sizes = {p: 3 * block + 2 if p == name else narrow for p in scop.params}
+                if not fix_param_values(scop.context, sizes).is_empty():
+                    found.setdefault(tuple(sizes.values()), sizes)
+                    break
+    result: list[dict[str, int]] = []
+    left = _MOST_CROSSING
+    for sizes in found.values():
+        left -= _elements(scop, sizes)
+        if left >= 0:
+            result.append(sizes)
+    return result
+
+
+def _block_lengths(text: str) -> set[int]:
+    """Numbers above 1 in the C's loops and tests, and those that it takes remainders of."""
+    lines = [line for line in text.splitlines() if line.lstrip().startswith(("for ", "if "))]
+    numbers = re.findall(r"(?<![\w.])\d+(?![\w.])", "\n".join(lines))
+    numbers += re.findall(r"% (\d+)", text)
+    return {int(number) for number in numbers if int(number) > 1}
 
 
 def _elements(scop: Scop, sizes: Mapping[str, int]) -> int:

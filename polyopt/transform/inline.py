@@ -6,7 +6,8 @@ just before C.
 rewrite: ``bx[i] = f(a[i]); out[i] = bx[i] + bx[i+1];`` -> ``out[i] = f(a[i]) + f(a[i+1]);``
 
 *Requires* that every read gets its value from one statement. *Fails when* what the producer
-reads is overwritten before the consumer runs (the proof), or when the array is live-out.
+reads is overwritten before the consumer runs (the proof), when the array is live-out, or when a
+statement would have too many operands (``growth.py``).
 *Does not handle* reductions: their value takes several instances.
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import LiveOutError, NotFusableError
 from polyopt.ir.block import Block
 from polyopt.transform.find import copies_of
+from polyopt.transform.growth import check_inlined
 from polyopt.transform.tree import without
 
 if TYPE_CHECKING:
@@ -47,5 +49,6 @@ def inline(program: Program, producer: str) -> Program:
         stores=tuple(s for s in program.stores if s.array != array),
         inlined=program.inlined | {array},
     )
+    check_inlined(program, result, array)
     _ = result.loads  # every read has one source statement, or this raises
     return result

@@ -6,11 +6,9 @@ prints as the loop nest it stands for, and remembers the moves that made it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from inspect import signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
@@ -41,17 +39,19 @@ from polyopt.transform import stream as _stream
 from polyopt.transform import tile as _tile
 from polyopt.transform import two_pass as _two_pass
 from polyopt.transform.find import find_loop, fusion_loop, loops_around
+from polyopt.transform.growth import check_depth
 from polyopt.transform.hints import merge_hint, not_permutable, suggestion
 from polyopt.transform.initial import initial_program, source_program
 from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.questions import Questions
+from polyopt.transform.saved import read_moves, write_moves
 from polyopt.transform.show import show_plan, show_script
 from polyopt.transform.source import source_shown
-from polyopt.transform.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from polyopt.codegen.program import CProgram
     from polyopt.runtime.kernel import Kernel
@@ -378,26 +378,15 @@ class Plan(Questions):
 
         Raises ``InvalidOptionError`` where the file cannot be written.
         """
-        moves = [{"move": m.name, "args": m.args, "options": dict(m.options)} for m in self.moves]
-        document = {"format": 1, "scop": self.scop.name, "moves": moves}
-        try:
-            write_whole(Path(path), json.dumps(document, indent=2) + "\n")
-        except OSError as error:
-            message = f"{path} cannot be written: {error.strerror}"
-            raise InvalidOptionError(message) from None
+        write_moves(path, self.scop.name, self.moves)
 
     @classmethod
     def load(cls, path: str | Path, scop: Scop) -> Plan:
-        """The plan of a file, checked move by move. Raises ``InvalidOptionError`` on bad files."""
-        try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-            moves = [(m["move"], m["args"], m["options"]) for m in document["moves"]]
-        except OSError as error:
-            message = f"{path} cannot be read: {error.strerror}"
-            raise InvalidOptionError(message) from None
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"{path} is not a saved plan: {error}"
-            raise InvalidOptionError(message) from None
+        """The plan of a file, checked move by move.
+
+        Raises ``InvalidOptionError`` on files that hold none, or one of another format.
+        """
+        moves = read_moves(path)
         plan = replace(cls(scop), checked=False)
         for name, args, options in moves:
             plan = plan.replay(name, args, options)
@@ -486,6 +475,7 @@ class Plan(Questions):
         kept = tuple((k, v) for k, v in options.items() if v is not None)
         with budget(DEFAULT_BUDGET, f"the move {name}"):
             program = change(self.program)
+            check_depth(program)
         plan = replace(
             self, program=program, moves=(*self.moves, Move(name, tuple(args), kept)), remarks=()
         )

@@ -37,8 +37,10 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.copies import check_copies
+from polyopt.transform.growth import check_buffers
 from polyopt.transform.parallel import Obligation, check_marks
 from polyopt.transform.show import describe
+from polyopt.transform.stream import check_streamed
 from polyopt.transform.unrolled import check_unrolled
 
 if TYPE_CHECKING:
@@ -126,10 +128,12 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
     """
     with budget(operations, "the proof"):
         check_unrolled(program)
+        check_streamed(program.scop, program.streamed)
         check_copies(program)
         check_operands(program, original)
         if structure(program) not in original.shown:
             check_room(program)
+            check_buffers(program)
             flow = program_flow(program)
             check_windows(program, flow)
             check_flow(program, flow, expected_flow(program, original))

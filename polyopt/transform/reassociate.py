@@ -11,7 +11,7 @@ same (``codegen/partials.py``).
 *Requires* floating sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once.
 Results are then those of the source up to the order of these operations: the proof says which.
 *Does not handle* minima and maxima (their order is seen at NaN), and in vector loops sums whose
-element moves with the loop.
+element moves with the loop, or with one inside it: lanes would need a row of sums each.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.expr import Binary, Load, loads, same_expr
 from polyopt.transform.find import moves_target
+from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -87,9 +88,15 @@ def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:
         if copy is None or copy.statement.name not in program.reassociated:
             continue
         known = accumulation(copy.statement)
-        if known is not None and (loop.mark == "parallel" or not moves_target(program, name, loop)):
+        if known is not None and (loop.mark == "parallel" or _has_one(program, name, loop)):
             found[name] = known[0]
     return found if loop.mark == "vector" else _untouched(program, loop, found)
+
+
+def _has_one(program: Program, copy: str, loop: PlanLoop) -> bool:
+    """Whether a copy updates one element all along a loop; per iteration of unrolled ones in it."""
+    inner = (n for n in loops_of(loop.body) if n.mark != "unroll" and copy in n.values)
+    return not any(moves_target(program, copy, n) for n in (loop, *inner))
 
 
 def _untouched(program: Program, loop: PlanLoop, found: Mapping[str, str]) -> dict[str, str]:

@@ -23,23 +23,28 @@ from typing import TYPE_CHECKING
 from polyopt.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from polyopt.ir.scop import Scop
     from polyopt.transform.program import Program
 
 
-def stream(program: Program, arrays: Iterable[str], past: int) -> Program:
+def stream(program: Program, arrays: Sequence[str], past: int) -> Program:
     """The program with results stored past caches of ``past`` bytes."""
-    can = streamable(program.scop)
+    check_streamed(program.scop, arrays)
+    if past < 0:
+        raise InvalidOptionError(f"stream: past={past} is no number of bytes")
+    return replace(program, streamed={**program.streamed, **dict.fromkeys(arrays, past)})
+
+
+def check_streamed(scop: Scop, arrays: Iterable[str]) -> None:
+    """Raise ``InvalidOptionError`` unless arrays are results that the program only writes."""
+    can = streamable(scop)
     for array in arrays:
         if array not in can:
             message = f"stream: {array!r} is no result that the program only writes"
             hint = f"there are: {', '.join(can)}" if can else "it has none"
             raise InvalidOptionError(message, hint=hint)
-    if past < 0:
-        raise InvalidOptionError(f"stream: past={past} is no number of bytes")
-    return replace(program, streamed={**program.streamed, **dict.fromkeys(arrays, past)})
 
 
 def streamable(scop: Scop) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotPermutableError
 from polyopt.isl import Map, Set, dim_type
+from polyopt.transform.growth import check_written
 from polyopt.transform.tree import copies_in, loops_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ MOST_COPIES = 4096
 
 
 def check_unrolled(program: Program) -> None:
-    """Raise ``NotPermutableError`` unless all unrolled loops can be written out."""
+    """Raise ``NotPermutableError`` unless all unrolled loops can be written out, ``TooLargeError``
+    where they are too much together."""
     trips: dict[str, int] = {}
     for loop in loops_of(program.tree):
         if loop.mark == "unroll":
@@ -35,6 +37,7 @@ def check_unrolled(program: Program) -> None:
                 message = f"{loop.name} unrolled would make {product} copies of {place.copy}"
                 hint = f"unroll by a factor; {MOST_COPIES} copies are the most"
                 raise NotPermutableError(message, hint=hint)
+    check_written(program, trips)
 
 
 def _trips(program: Program, loop: PlanLoop) -> int:

@@ -292,7 +292,7 @@ def _arguments(change: Callable[[tuple[str, ...]], tuple[str, ...]]):
 
 
 def _two_exchanged(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    return (arguments[1], arguments[0], *arguments[2:])
+    return (*arguments[1::-1], *arguments[2:])
 
 
 def _parameters_exchanged(function: Function) -> Iterator[Function]:

@@ -112,6 +112,8 @@ def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:
         if any(loop.mark == "registers" for loop in loops_of(program.tree)):
             return  # these trees are made of more than the plan's copies, with names isl cannot read
         yield from kind.make(generating.materialize(readable(program)))
+    elif kind.layer == "text":
+        yield from kind.make(emit(program).source)
     else:
         yield from kind.make(generating.generate(program, program.scop.name))
 
@@ -163,6 +165,10 @@ def _code(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
     return _read_back(subject, replace(program, source=print_c(mutant)), folder)
 
 
+def _text(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
+    return _read_back(subject, replace(emit(subject.plan.program), source=mutant), folder)
+
+
 def _read_back(subject: Subject, program: CProgram, folder: Path) -> tuple[str, str]:
     try:
         check_code(subject.plan.scop, program, operations=OPERATIONS)
@@ -212,4 +218,4 @@ def _patched(where: Any, name: str, value: Any):
         setattr(where, name, before)
 
 
-_JUDGES = {"plan": _plan, "storage": _plan, "tree": _tree, "code": _code}
+_JUDGES = {"plan": _plan, "storage": _plan, "tree": _tree, "code": _code, "text": _text}

@@ -179,6 +179,22 @@ def _marked(mark: str, width: int):
     return make
 
 
+def _whole_vectors(program: Program) -> Iterator[Program]:
+    """Lanes that come from whole vectors, also where lanes may not run together."""
+    for loop in loops_of(program.tree):
+        tree = replace_loop(
+            program.tree, loop.name, lambda n: (replace(n, mark="vector", width=0, lanes=4),)
+        )
+        yield replace(program, tree=tree)
+
+
+def _streamed(program: Program) -> Iterator[Program]:
+    """An array stored past the caches, also where it is read again."""
+    for array in program.scop.arrays:
+        if array.rank:
+            yield replace(program, streamed={**program.streamed, array.name: 0})
+
+
 def _flow_moved(program: Program) -> Iterator[Program]:
     """Inlined operands are instances one further on."""
     if not program.inlined or program.flow is None:
@@ -371,6 +387,8 @@ KINDS = (
     Kind("plan", "a parallel mark", _marked("parallel", 0)),
     Kind("plan", "a vector mark", _marked("vector", 0)),
     Kind("plan", "a vector mark of 4", _marked("vector", 4)),
+    Kind("plan", "whole vectors", _whole_vectors),
+    Kind("plan", "an array stored past the caches", _streamed),
     Kind("plan", "inlined neighbours", _flow_moved),
     Kind("storage", "an extent one less", _smaller),
     Kind("storage", "a buffer that starts later", _later),

@@ -64,6 +64,14 @@ void columns(int M, int N, const float A[M][N], float s[N])
             s[j] += 2 * A[i][j];
 }
 """
+LINES = """
+void lines(int M, int N, const float A[M][N], const float x[N], float y[M])
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++)
+            y[i] += A[i][j] * x[j];
+}
+"""
 LAG = """
 void lag(int N, float a[N])
 {
@@ -85,6 +93,33 @@ void window(int H, int W, const unsigned short img[H][W], unsigned short out[H][
     for (int y = 1; y < H; y++)
         for (int x = 1; x < W; x++)
             out[y][x] = img[y - 1][x - 1] + 2 * img[y - 1][x] + 3 * img[y][x - 1] + 6 * img[y][x];
+}
+"""
+ROWS = """
+void rows(int H, int W, const float img[H + 2][W], float out[2][H][W])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++) {
+            out[0][y][x] = img[y][x] + img[y + 1][x] + img[y + 2][x];
+            out[1][y][x] = 3 * img[y + 2][x];
+        }
+}
+"""
+NEAR = """
+void near(int H, int W, const float a[H][W], float b[H][W])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 1; x < W - 2; x++)
+            b[y][x] = a[y][x - 1] + 2 * a[y][x] - 3 * a[y][x + 2];
+}
+"""
+PIXELS = """
+void pixels(int H, int W, const unsigned char in[H][W][3], unsigned char out[H][W][3])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            for (int c = 0; c < 3; c++)
+                out[y][x][c] = x >= 1 ? in[y][x - 1][c] : 0;
 }
 """
 TURNED = """
@@ -147,6 +182,10 @@ def _shared_sums(plan: po.Plan) -> po.Plan:
     return plan.reassociate("s").split("s.i", 4).parallelize("s.i_tile").vectorize("s.j", 4)
 
 
+def _sums_in_lanes(plan: po.Plan) -> po.Plan:
+    return plan.reassociate("y").vectorize("y.j")
+
+
 def _few_lanes(plan: po.Plan) -> po.Plan:
     return plan.vectorize("a.i", 4)
 
@@ -168,6 +207,18 @@ def _transposed(plan: po.Plan) -> po.Plan:
     return plan.parallelize("b.y").vectorize("b.x")
 
 
+def _streamed(plan: po.Plan) -> po.Plan:
+    return plan.vectorize("out_0.x").parallelize("out_0.y", shares=1).stream("out", past=0)
+
+
+def _whole(plan: po.Plan) -> po.Plan:
+    return plan.vectorize("b.x", lanes=4).parallelize("b.y")
+
+
+def _single(plan: po.Plan) -> po.Plan:
+    return plan.unroll("out.c").vectorize("out.x")
+
+
 _IMAGE = ({"H": 3, "W": 3}, {"H": 9, "W": 10}, {"H": 12, "W": 19})
 SUBJECTS = (
     Subject("fused tiles", BLUR, _tiled, _IMAGE),
@@ -178,10 +229,21 @@ SUBJECTS = (
         "packed registers", GEMM, _packed, ({"M": 1, "N": 2, "K": 1}, {"M": 5, "N": 7, "K": 8})
     ),
     Subject("shared sums", COLUMNS, _shared_sums, ({"M": 1, "N": 2}, {"M": 9, "N": 7})),
+    Subject("sums in lanes", LINES, _sums_in_lanes, ({"M": 1, "N": 2}, {"M": 4, "N": 37})),
     Subject("few lanes", LAG, _few_lanes, ({"N": 5}, {"N": 23})),
     Subject("diamonds", HEAT, _diamonds, ({"T": 2, "N": 3}, {"T": 7, "N": 14})),
     Subject("two passes", WINDOW, _separable, _IMAGE),
     Subject("computed twice", BLUR, _twice, _IMAGE),
+    Subject(
+        "past the caches",
+        ROWS,
+        _streamed,
+        ({"H": 1, "W": 2}, {"H": 5, "W": 64}, {"H": 9, "W": 131}),
+    ),
+    Subject(
+        "whole vectors", NEAR, _whole, ({"H": 3, "W": 4}, {"H": 4, "W": 37}, {"H": 7, "W": 50})
+    ),
+    Subject("single lanes", PIXELS, _single, ({"H": 2, "W": 3}, {"H": 3, "W": 90})),
     Subject("transposed", TURNED, _transposed, ({"H": 1, "W": 2}, {"H": 19, "W": 17})),
     Subject("borders apart", CLAMPED, _separate, ({"H": 1, "W": 1}, {"H": 5, "W": 11})),
 )

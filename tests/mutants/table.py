@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import code, programs, trees
+from . import code, programs, text, trees
 from .judge import judged
 from .subjects import SUBJECTS
 
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
     from .judge import Verdict
 
-KINDS = (*programs.KINDS, *trees.KINDS, *code.KINDS)
+KINDS = (*programs.KINDS, *trees.KINDS, *code.KINDS, *text.KINDS)
 OUTCOMES = ("disproved", "refused", "equivalent", "survived")
 _HEAD = """\
 # Mutants: wrong plans and wrong code, and what becomes of them
 
-Right plans are broken on purpose, one fault at a time, in four places: the plan, the storage that
-it uses, the schedule tree that isl makes loops of, and the loops before they are printed as C.
-Wrong plans and storage have to be refused by the proof; wrong trees and code by reading the C back
+Right plans are broken on purpose, one fault at a time, in five places: the plan, the storage that
+it uses, the schedule tree that isl makes loops of, the loops before they are printed as C, and the
+text that is printed.
+Wrong plans and storage have to be refused by the proof; wrong trees, code and text by reading the
+C back
 ([decision 15](adr/0014-c-is-read-back.md)). Written by `make mutations`.
 
 - *disproved*: refused, with a reason

@@ -2,118 +2,48 @@
 
 Goes on where the last run stopped, writes what fails, made small, to ``tests/property/corpus``,
 a journal of all runs to ``build/soak``, and, where asked, a page. The exit code is 1 after any
-failure.
+failure. Batches of programs run in processes of this machine, or on the workers of a dask cluster
+(``--cluster tcp://...``), which have to find these tests in the same place.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import re
-import signal
 import sys
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .cases import BATCH, build_of, make_case
-from .plans import Tally
+from .batches import HANGS_S, apart, batch
+from .cases import BATCH
 from .shrink import shrunk
 from .soak_page import page
-from .trial import Example, Failure, failures_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from .trial import Trial
+    from .batches import Outcome
+    from .trial import Failure
+
+    #: submits a batch, by its first seed and how many
+    Submit = Callable[[int, int], Future[Outcome]]
 
 CORPUS = Path(__file__).with_name("corpus")
-#: a compiled batch that takes more processor time than this does not end: it takes a second
-_HANGS_S = 120.0
-#: a program and its plan that take more processor time than this are a failure: most take 0.1 s
-_SLOW_S = 90.0
 #: workers start anew after so many batches: isl keeps what it once needed
 _BATCHES_PER_PROCESS = 12
+#: how long a cluster may take to answer, and how often a batch's worker may be lost
+_ANSWERS_S, _REVIVALS = 10, 3
 #: failures of one kind beyond this many are counted, and not made small
 _MOST_SHRUNK = 5
-
-
-class TooSlow(Exception):  # noqa: N818 (it is polyopt that is)
-    """A program and its plan took more processor time than any should."""
-
-
-@dataclass
-class Outcome:
-    """What a batch of seeds gave."""
-
-    programs: int = 0
-    plans: int = 0
-    #: of processor time: a soak gives way to all else, so the clock says nothing
-    seconds: float = 0.0
-    kinds: Counter[str] = field(default_factory=Counter[str])
-    tally: Tally = field(default_factory=Tally)
-    failures: list[tuple[int, Failure]] = field(default_factory=list[tuple[int, Failure]])
-    slowest: tuple[float, int] = (0.0, 0)
-
-
-def batch(first: int, count: int) -> Outcome:
-    """Make, compile and compare the programs of some seeds."""
-    outcome = Outcome(programs=count)
-    started = _spent()
-    build = build_of(first)
-    trials: list[tuple[int, Trial]] = []
-    gc.disable()  # a batch is short, and what it makes is many small values that stay
-    for seed in range(first, first + count):
-        before = time.process_time()
-        try:
-            with _limited(_SLOW_S):
-                case = make_case(seed, outcome.tally)
-        except TooSlow:
-            failure = Failure("slow", f"more than {_SLOW_S:g} s", Example("", {}, ()))
-            outcome.failures.append((seed, failure))
-            continue
-        trials.append((seed, case.trial))
-        outcome.kinds.update(case.kinds)
-        outcome.slowest = max(outcome.slowest, (time.process_time() - before, seed))
-    outcome.kinds[f"build: {build}"] += len(trials)
-    outcome.plans = sum(len(t.subject.functions) for _, t in trials)
-    outcome.kinds["runs"] = sum(len(t.subject.runs) for _, t in trials)
-    seeds = {trial.example.text: seed for seed, trial in trials}
-    found = failures_of([t for _, t in trials], build=build, timeout_s=_HANGS_S)
-    outcome.failures += [(seeds[failure.example.text], failure) for failure in found]
-    del trials
-    gc.enable()
-    gc.collect()
-    outcome.seconds = _spent() - started
-    return outcome
-
-
-def _spent() -> float:
-    """Processor time of this process, compilers and compiled functions included, in seconds."""
-    return sum(os.times()[:4])
-
-
-@contextmanager
-def _limited(seconds: float) -> Generator[None]:
-    """Stop what takes more processor time, at the next chance that Python gets."""
-
-    def stop(_signal: int, _frame: object) -> None:
-        raise TooSlow
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 # -- the runs, and where they stand ---------------------------------------------------------------
@@ -199,7 +129,7 @@ def _kept(seed: int, failure: Failure) -> str:
     """The name of the file that keeps a failure, made small; none where there is no text."""
     if not failure.example.text:
         return ""
-    small = shrunk(failure, timeout_s=_HANGS_S)
+    small = shrunk(failure, timeout_s=HANGS_S)
     CORPUS.mkdir(exist_ok=True)
     words = re.findall(
         r"[a-z]+", small.example.calls[-1].name if small.example.calls else "unfused"
@@ -209,18 +139,39 @@ def _kept(seed: int, failure: Failure) -> str:
     return path.name
 
 
-def soak(run: Soak, programs: int, deadline: float, jobs: int) -> None:
+@contextmanager
+def workers(jobs: int, cluster: str | None) -> Generator[tuple[Submit, int]]:
+    """What runs batches, and how many at once: processes of this machine, or a dask cluster.
+
+    A worker of a cluster that is lost loses nothing: its batches run again.
+    """
+    if cluster is None:
+        with ProcessPoolExecutor(
+            jobs, mp_context=get_context("spawn"), max_tasks_per_child=_BATCHES_PER_PROCESS
+        ) as pool:
+            yield partial(pool.submit, batch), jobs
+        return
+    from distributed import Client
+
+    try:
+        client: Any = Client(cluster, timeout=_ANSWERS_S)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"no cluster answers at {cluster}: {error}".splitlines()[0]) from None
+    with client:
+        there = client.get_executor(pure=False, retries=_REVIVALS)
+        yield partial(there.submit, apart), sum(client.nthreads().values()) or jobs
+
+
+def soak(run: Soak, programs: int, deadline: float, jobs: int, cluster: str | None = None) -> None:
     """Run batches until there are enough programs or it is late."""
     target = run.next_seed + programs
-    with ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), max_tasks_per_child=_BATCHES_PER_PROCESS
-    ) as pool:
-        for _ in _outcomes(run, pool, range(run.next_seed, target), deadline, jobs):
+    with workers(jobs, cluster) as (submit, window):
+        for _ in _outcomes(run, submit, range(run.next_seed, target), deadline, window):
             run.save()
 
 
 def _outcomes(
-    run: Soak, pool: ProcessPoolExecutor, seeds: range, deadline: float, jobs: int
+    run: Soak, submit: Submit, seeds: range, deadline: float, jobs: int
 ) -> Iterator[Outcome]:
     """Batches as they end; ``run.next_seed`` is the first that is not done yet."""
     ahead = seeds.start
@@ -230,7 +181,7 @@ def _outcomes(
         while len(running) < jobs and ahead < seeds.stop and time.monotonic() < deadline:
             # batches keep their place, so that a seed's compiler is always the same
             count = min(BATCH - ahead % BATCH, seeds.stop - ahead)
-            running[pool.submit(batch, ahead, count)] = ahead
+            running[submit(ahead, count)] = ahead
             ahead += count
         if not running:
             return
@@ -251,6 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--hours", type=float, default=None)
     parser.add_argument("--seed", type=int, default=None, help="start here, and not where it was")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--cluster", metavar="ADDRESS", help="run batches on a dask cluster")
     parser.add_argument("--folder", type=Path, default=Path("build/soak"))
     parser.add_argument("--page", type=Path, default=None, help="write all runs' numbers there")
     given = parser.parse_args(arguments)
@@ -258,7 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = Soak.resume(given.folder, given.seed)
     hours = float("inf") if given.hours is None else given.hours
     try:
-        soak(run, given.programs, time.monotonic() + hours * 3600, max(1, given.jobs))
+        deadline = time.monotonic() + hours * 3600
+        soak(run, given.programs, deadline, max(1, given.jobs), given.cluster)
     except KeyboardInterrupt:
         print("stopped; the next run goes on from here", file=sys.stderr)  # noqa: T201
     run.save()

@@ -14,11 +14,12 @@ from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
 from polyopt.transform.prove import program_flow
 
-from .cases import build_of, make_case
+from .batches import batch
+from .cases import BATCH, build_of, make_case
 from .compile import Subject, differences
 from .plans import Tally
 from .programs import random_program
-from .soak import BATCH, Soak, batch
+from .soak import Soak
 from .soak_page import page
 from .stages import stages_text
 from .trial import Example, failures_of

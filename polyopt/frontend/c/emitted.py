@@ -30,9 +30,17 @@ from polyopt.frontend.c.extrema import in_conjunctions
 from polyopt.frontend.c.known import is_known, plain_call
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
-from polyopt.frontend.c.manners import odd_counter, odd_pragma, odd_status, odd_storage
+from polyopt.frontend.c.manners import (
+    odd_counter,
+    odd_failure,
+    odd_pragma,
+    odd_storage,
+    odd_sums,
+    odd_threads,
+)
 from polyopt.frontend.c.nodes import binary, constant, floored, integer, put
 from polyopt.frontend.c.parse import parse
+from polyopt.frontend.c.pastcache import unsettled
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
 from polyopt.frontend.c.sharing import in_turn, shared, turned
@@ -132,7 +140,10 @@ class _Reader:
     def kernel(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
         """The kernel without its threads, and with its allocations as arrays."""
         self.shapes = _parameters(function)
-        body = self._compound(function.body)
+        kept, self.released = self._ending(function)
+        whole = c_ast.Compound(kept, function.body.coord)
+        self._settled(whole)
+        body = self._compound(whole)
         for names, what in ((self.tested, "tested"), (self.released, "released")):
             if sorted(names) != sorted(self.allocated):
                 odd = ", ".join(sorted({*names} ^ {*self.allocated})) or "a buffer"
@@ -140,6 +151,17 @@ class _Reader:
         changed = copy.copy(function)
         changed.body = body
         return self._without_pointers(changed)
+
+    def _ending(self, function: c_ast.FuncDef) -> tuple[list[c_ast.Node], list[str]]:
+        """A kernel's statements before its end, which are releases and a success, and what it
+        releases: after these nothing runs, and nothing ends before."""
+        *items, last = function.body.block_items or [function.decl]
+        if not isinstance(last, c_ast.Return) or _text(last) != "return 0;":
+            raise self._refuse(last, "a kernel does not end with its success")
+        released: list[str] = []
+        while items and isinstance(items[-1], c_ast.FuncCall) and _called(items[-1]) == "free":
+            released += _names(items.pop().args)
+        return items, released
 
     def task(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
         """A task's body in plain C."""
@@ -197,29 +219,26 @@ class _Reader:
             case c_ast.Assignment():
                 return self._assign(node)
             case c_ast.FuncCall() if _called(node) == "free":
-                self.released += _names(node.args)
-                return []
+                raise self._refuse(node, "a buffer is released before the end")
             case c_ast.FuncCall() if _called(node) in self.tasks:
                 return self._call(node)
             case c_ast.FuncCall() if is_known(_called(node)):
                 return self._known(node)
             case c_ast.Return():
-                self._mannered(node, odd_status(node))
-                return [] if isinstance(node.expr, c_ast.Constant) else [node]
+                raise self._refuse(node, "emitted C does not end before its end")
             case _:
                 return [self._plain(node)]
 
     def _if(self, node: c_ast.If) -> list[c_ast.Node]:
         body = node.iftrue.block_items or [] if isinstance(node.iftrue, c_ast.Compound) else []
         if any(isinstance(item, c_ast.Return) for item in body):
-            freed = [n for item in body if isinstance(item, c_ast.FuncCall) for n in _names(item)]
-            if sorted(n for n in freed if n != "free") != sorted(self.allocated):
-                raise self._refuse(node, "not all buffers are released where one is missing")
+            self._mannered(node, odd_failure(node, self.allocated))
             self.tested |= set(_names(node.cond))
             return []
         if len(body) == 1 and isinstance(body[0], c_ast.Assignment):
             target = body[0].lvalue
             if isinstance(target, c_ast.ID) and target.name == "threads":
+                self._mannered(node, odd_threads(body[0]))
                 return []
         changed = copy.copy(node)
         changed.cond = self._plain(node.cond)
@@ -231,8 +250,16 @@ class _Reader:
         if odd:
             raise self._refuse(node, f"emitted C has no {odd}")
 
+    def _settled(self, body: c_ast.Node) -> None:
+        """What a thread stores past the caches it waits for, before others may read it."""
+        if name := unsettled(body, self.tasks):
+            raise self._refuse(body, f"nothing waits for {name} here")
+
     def _for(self, node: c_ast.For, pragma: str) -> c_ast.Node:
         self._mannered(node, odd_counter(node))
+        self._mannered(node, odd_sums(node, pragma))
+        if pragma.startswith("omp parallel"):
+            self._settled(node.stmt)
         # a loop that is turned round has one start and one end
         changed = copy.copy(node) if self.backwards else in_conjunctions(node, self._is_extremum)
         changed.init, changed.cond = self._plain(changed.init), self._plain(changed.cond)

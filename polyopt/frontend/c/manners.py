@@ -4,11 +4,18 @@ A clause, a storage class or a counter's type that is read over would let code p
 something else: threads share a ``static`` buffer, ``omp parallel`` alone runs a loop in each.
 """
 
+# The parser's trees have no types.
+# pyright: basic, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from pycparser import c_ast
+from pycparser import c_ast, c_generator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PRAGMAS = (
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, [^;{}]*\)"),
@@ -16,7 +23,7 @@ _PRAGMAS = (
     # each iteration adds its part in the order of all
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
     re.compile(r"omp ordered"),
-    re.compile(r"omp simd( safelen\(\d+\))?( reduction\((\+|\*|min|max) : \w+\))*"),
+    re.compile(r"omp simd( safelen\(\d+\))?( reduction\([+*] : \w+\))*"),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
 #: clauses that a chunk's size must not hide
@@ -40,10 +47,46 @@ def odd_counter(loop: c_ast.For) -> str:
     return "" if kinds == [["int64_t"]] else "counter that is no int64_t"
 
 
-def odd_status(node: c_ast.Return) -> str:
-    """What is wrong with a kernel's end: it succeeds."""
-    fails = isinstance(node.expr, c_ast.Constant) and node.expr.value != "0"
-    return "end that tells of a failure" if fails else ""
+def odd_sums(loop: c_ast.For, pragma: str) -> str:
+    """What is wrong with sums of which each lane has its own: a loop does nothing with them but to
+    add to them, or to multiply, as the lanes are joined."""
+    for operation, name in re.findall(r"reduction\((.) : (\w+)\)", pragma):
+        updates = [node for node in _all(loop.stmt) if _is_update(node, name, operation)]
+        uses = sum(isinstance(node, c_ast.ID) and node.name == name for node in _all(loop))
+        if uses != 2 * len(updates):
+            return f"such use of {name} among lanes that are joined by {operation}"
+    return ""
+
+
+def _is_update(node: c_ast.Node, name: str, operation: str) -> bool:
+    """Whether a node is ``name = name + value``, or its like."""
+    if not isinstance(node, c_ast.Assignment) or _text(node.lvalue) != name or node.op != "=":
+        return False
+    value = node.rvalue
+    if not isinstance(value, c_ast.BinaryOp):
+        return False
+    left, right = _text(value.left) == name, _text(value.right) == name
+    if value.op == "-":
+        return operation == "+" and left
+    return value.op == operation and (left or right)
+
+
+def odd_failure(node: c_ast.If, allocated: list[str]) -> str:
+    """What is wrong with a test that ends a kernel: it is for memory that is not there, releases
+    what there is, and tells of it."""
+    missing = " || ".join(f"!{name}" for name in allocated)
+    *releases, end = node.iftrue.block_items
+    released = [_text(item) for item in releases]
+    plain = not node.iffalse and _text(end) == "return 1;"
+    tested = _text(node.cond).replace("(", "").replace(")", "")
+    if plain and tested == missing and released == [f"free({n})" for n in allocated]:
+        return ""
+    return "such end before its end"
+
+
+def odd_threads(node: c_ast.Assignment) -> str:
+    """What is wrong with another number of threads: there is one where there is little work."""
+    return "" if _text(node) == "threads = 1" else "number of threads but 1 and the caller's"
 
 
 def odd_storage(decl: c_ast.Decl) -> str:
@@ -51,6 +94,16 @@ def odd_storage(decl: c_ast.Decl) -> str:
     if not decl.storage or (decl.storage == ["static"] and "const" in _qualities(decl)):
         return ""
     return f"{' '.join(decl.storage)} {decl.name}"
+
+
+def _all(node: c_ast.Node) -> Iterator[c_ast.Node]:
+    yield node
+    for _, child in node.children():
+        yield from _all(child)
+
+
+def _text(node: c_ast.Node) -> str:
+    return c_generator.CGenerator().visit(node)
 
 
 def _qualities(node: c_ast.Node) -> list[str]:

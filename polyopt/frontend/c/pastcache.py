@@ -20,7 +20,7 @@ from pycparser import c_ast, c_generator
 from polyopt.frontend.c.nodes import binary, constant, integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
 PAST_CACHES = re.compile(r"(streamed|settled|fetched)_[uif]\d+")
 #: what these do where the compiler is none that is known, as the parser's printer writes it
@@ -77,6 +77,28 @@ def plain_store(
     init = c_ast.DeclList([integer(index, constant(0))])
     condition = binary("<", c_ast.ID(index), count)
     return [c_ast.For(init, condition, c_ast.UnaryOp("p++", c_ast.ID(index)), body, call.coord)]
+
+
+def unsettled(node: c_ast.Node, tasks: Mapping[str, c_ast.FuncDef]) -> str:
+    """What stores past the caches in a block of code that does not end with waiting for it."""
+    stored = [name for name in _calls(node, tasks) if name.startswith("streamed_")]
+    last = node
+    while isinstance(last, c_ast.Compound) and last.block_items:
+        last = last.block_items[-1]
+        if isinstance(last, c_ast.FuncCall) and last.name.name in tasks:
+            last = tasks[last.name.name].body
+    is_settled = isinstance(last, c_ast.FuncCall) and last.name.name.startswith("settled_")
+    return stored[0] if stored and not is_settled else ""
+
+
+def _calls(node: c_ast.Node, tasks: Mapping[str, c_ast.FuncDef]) -> Iterator[str]:
+    """The names of the functions that are called, by tasks as well."""
+    if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID):
+        yield node.name.name
+        if node.name.name in tasks:
+            yield from _calls(tasks[node.name.name].body, tasks)
+    for _, child in node.children():
+        yield from _calls(child, tasks)
 
 
 def _is_element(node: c_ast.Node | None) -> bool:

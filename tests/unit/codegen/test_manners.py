@@ -49,10 +49,82 @@ def made():
         ("for (int64_t x = ", "for (int8_t x = "),
         ("for (int64_t y_tile = ", "for (uint32_t y_tile = "),
         ("return 0;", "return 1;"),
+        ("return 0;", "out[0][0] = 0;\n    return 0;\n    free(out);"),
+        ("    (void)threads;", "    return 0;"),
+        ("    (void)threads;", "    if (N > 100) {\n        return 0;\n    }"),
+        ("threads = 1;", "threads = 0;"),
+        ("a < b ? a : b", "a < b ? b : a"),
     ],
 )
 def test_what_is_not_emitted_is_refused(made, before, after):
     scop, program = made
+    assert before in program.source
+    check_code(scop, program)
+    changed = replace(program, source=program.source.replace(before, after, 1))
+    with pytest.raises(PolyoptError):
+        check_code(scop, changed)
+
+
+SUMS = """
+void f(int M, int N, const float A[M][N], const float x[N], float y[M])
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++)
+            y[i] += A[i][j] * x[j];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("reduction(+", "reduction(*"),
+        ("reduction(+", "reduction(min"),
+        ("y_sum + A[i][j]", "y_sum * A[i][j]"),
+        ("y_sum + A[i][j]", "x[j] - y_sum * A[i][j]"),
+        ("x[j];", "x[j] + y_sum;"),
+    ],
+)
+def test_lanes_only_add_to_their_sums(before, after):
+    scop = po.parse_c(SUMS)
+    program = po.Plan(scop).reassociate("y").vectorize("y.j").emit()
+    assert before in program.source
+    check_code(scop, program)
+    changed = replace(program, source=program.source.replace(before, after, 1))
+    with pytest.raises(PolyoptError):
+        check_code(scop, changed)
+
+
+BUFFERS = """
+void f(int N, const float a[N], float out[N])
+{
+    float t[N];
+    float u[N];
+    for (int i = 0; i < N; i++)
+        t[i] = 2 * a[i];
+    for (int i = 0; i < N; i++)
+        u[i] = t[N - 1 - i];
+    for (int i = 0; i < N; i++)
+        out[i] = u[N - 1 - i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if (!t || !u)", "if (!t && !u)"),
+        ("if (!t || !u)", "if (!t)"),
+        ("free(t); free(u);\n        return 1;", "free(t);\n        return 1;"),
+        ("free(t); free(u);\n        return 1;", "free(t); free(u);\n        return 0;"),
+        ("    free(t);\n    free(u);\n    return 0;", "    free(t);\n    return 0;"),
+        ("(bytes + 63) / 64 * 64", "bytes / 2"),
+        ("    for (int64_t i = 0;", "    free(t);\n    for (int64_t i = 0;"),
+    ],
+)
+def test_memory_comes_and_goes_once(before, after):
+    scop = po.parse_c(BUFFERS)
+    program = po.Plan(scop).emit()
     assert before in program.source
     check_code(scop, program)
     changed = replace(program, source=program.source.replace(before, after, 1))

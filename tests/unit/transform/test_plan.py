@@ -166,6 +166,26 @@ def test_files_that_are_no_plans(text, tmp_path):
         po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 100_000 + "]" * 100_000, "too deep"),
+        ('{"format": 1, "moves": [], "moves": []}', "'moves' is said twice"),
+        ('{"format": 1, "moves": {}}', "no list of moves"),
+        ('{"format": 1, "moves": [7]}', "move 1 has no move"),
+        ('{"format": 1, "moves": [{"move": [], "args": [], "options": {}}]}', "move 1 has no move"),
+        ('{"format": 1, "moves": [{"move": "tile", "args": []}]}', "move 1 has no options"),
+        ('{"format": 2, "moves": []}', "a plan of format 2"),
+        ('{"format": true, "moves": []}', "a plan of format True"),
+        ('{"moves": []}', "a plan of format 'none'"),
+    ],
+)
+def test_files_say_what_is_wrong_with_them(text, said, tmp_path):
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(InvalidOptionError, match=said):
+        po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
+
+
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InvalidOptionError, match="none"):
         po.Plan.load(tmp_path / "none.json", po.parse_c(BLUR))
