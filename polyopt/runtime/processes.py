@@ -10,12 +10,15 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event, Lock, Thread, local
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
 _MINE = local()
+#: seconds until an interrupt is heard
+_WAIT_S = 0.1
 
 
 def run_group(
@@ -33,7 +36,7 @@ def run_group(
         if helpers_ is not None:
             helpers_.add(group)
         group.start()
-        if not group.ended.wait(timeout_s):
+        if not _is_set(group.ended, timeout_s):
             raise subprocess.TimeoutExpired(command, timeout_s)
     finally:
         group.stop()
@@ -44,6 +47,18 @@ def run_group(
     if group.done is None:
         raise KeyboardInterrupt
     return group.done
+
+
+def _is_set(event: Event, timeout_s: float) -> bool:
+    """Whether an event comes within the limit.
+
+    An interrupt just before a wait is heard when the wait ends: it is made of short ones.
+    """
+    limit = monotonic() + timeout_s
+    while not event.wait(min(_WAIT_S, max(0.0, limit - monotonic()))):
+        if monotonic() >= limit:
+            return False
+    return True
 
 
 @contextmanager

@@ -23,10 +23,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pycparser import c_ast, c_generator
+from pycparser import c_ast
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.c.extrema import in_conjunctions
+from polyopt.frontend.c.extrema import in_conjunctions, means
 from polyopt.frontend.c.known import is_known, plain_call
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
@@ -38,12 +38,21 @@ from polyopt.frontend.c.manners import (
     odd_sums,
     odd_threads,
 )
-from polyopt.frontend.c.nodes import binary, constant, floored, integer, put
+from polyopt.frontend.c.nodes import (
+    binary,
+    called,
+    constant,
+    floored,
+    integer,
+    put,
+    text_of,
+)
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.pastcache import unsettled
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
 from polyopt.frontend.c.sharing import in_turn, shared, turned
+from polyopt.frontend.c.usage import nodes
 from polyopt.frontend.c.vectors import (
     ELEMENT,
     NEAR,
@@ -61,12 +70,6 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
 
 _HELPER = re.compile(r"(min|max|floordiv)_([uif]\d+)")
-#: what helpers return, as the parser's printer writes it
-_MEANINGS = {
-    "min": "(a < b) ? (a) : (b)",
-    "max": "(a > b) ? (a) : (b)",
-    "floordiv": "(a / b) - (((a % b) != 0) & ((a < 0) != (b < 0)))",
-}
 _THREAD = "omp_get_thread_num"
 #: element type, and the text of every extent
 Shape = tuple[str, tuple[str, ...]]
@@ -156,10 +159,10 @@ class _Reader:
         """A kernel's statements before its end, which are releases and a success, and what it
         releases: after these nothing runs, and nothing ends before."""
         *items, last = function.body.block_items or [function.decl]
-        if not isinstance(last, c_ast.Return) or _text(last) != "return 0;":
+        if not isinstance(last, c_ast.Return) or text_of(last) != "return 0;":
             raise self._refuse(last, "a kernel does not end with its success")
         released: list[str] = []
-        while items and isinstance(items[-1], c_ast.FuncCall) and _called(items[-1]) == "free":
+        while items and isinstance(items[-1], c_ast.FuncCall) and called(items[-1]) == "free":
             released += _names(items.pop().args)
         return items, released
 
@@ -218,11 +221,11 @@ class _Reader:
                 return self._decl(node)
             case c_ast.Assignment():
                 return self._assign(node)
-            case c_ast.FuncCall() if _called(node) == "free":
+            case c_ast.FuncCall() if called(node) == "free":
                 raise self._refuse(node, "a buffer is released before the end")
-            case c_ast.FuncCall() if _called(node) in self.tasks:
+            case c_ast.FuncCall() if called(node) in self.tasks:
                 return self._call(node)
-            case c_ast.FuncCall() if is_known(_called(node)):
+            case c_ast.FuncCall() if is_known(called(node)):
                 return self._known(node)
             case c_ast.Return():
                 raise self._refuse(node, "emitted C does not end before its end")
@@ -278,7 +281,7 @@ class _Reader:
     def _decl(self, node: c_ast.Decl) -> list[c_ast.Node]:
         init = node.init
         self._mannered(node, odd_storage(node))
-        if isinstance(init, c_ast.FuncCall) and _called(init) == "buffer":
+        if isinstance(init, c_ast.FuncCall) and called(init) == "buffer":
             return self._allocation(node, init)
         if isinstance(init, c_ast.ArrayRef) and _is_thread(init.subscript):
             return [self._private(node, init.name.name)]
@@ -301,7 +304,7 @@ class _Reader:
         if not isinstance(whole, c_ast.ArrayDecl) or _shape(inner) != _shape(whole.type):
             raise self._refuse(node, f"{node.name} is allocated as another type than its own")
         self.allocated.append(node.name)
-        if _text(whole.dim) == "threads":
+        if text_of(whole.dim) == "threads":
             self.pools[node.name] = whole.type
             return []
         return [self._array(node.name, whole, node)]
@@ -328,7 +331,7 @@ class _Reader:
 
     def _call(self, call: c_ast.FuncCall) -> list[c_ast.Node]:
         """A task's call, checked: arrays keep their shapes, and none is passed twice."""
-        task = self.tasks[_called(call)]
+        task = self.tasks[called(call)]
         formals = task.decl.type.args.params
         actuals = call.args.exprs
         wanted = _parameters(task)
@@ -342,7 +345,7 @@ class _Reader:
                 passed.append(c_ast.ID(name, call.coord))
             else:
                 passed.append(actual)
-            given[formal.name] = _text(passed[-1])
+            given[formal.name] = text_of(passed[-1])
         arrays = [given[name] for name in wanted]
         if len(set(arrays)) < len(arrays):
             raise self._refuse(call, f"{task.decl.name} gets one array twice")
@@ -358,7 +361,7 @@ class _Reader:
     def _known(self, call: c_ast.FuncCall) -> list[c_ast.Node]:
         shapes = {name: extents for name, (_, extents) in self.shapes.items()}
         try:
-            return plain_call(call, self.helpers[_called(call)], shapes, self._fresh)
+            return plain_call(call, self.helpers[called(call)], shapes, self._fresh)
         except ValueError as error:
             raise self._refuse(call, str(error)) from None
 
@@ -418,7 +421,7 @@ class _Reader:
             if not lane:
                 raise self._refuse(node, "a vector where a number is needed")
             return c_ast.ArrayRef(node, c_ast.ID(lane), node.coord)
-        if isinstance(node, c_ast.FuncCall) and (helper := _HELPER.fullmatch(_called(node))):
+        if isinstance(node, c_ast.FuncCall) and (helper := _HELPER.fullmatch(called(node))):
             values = [self._plain(a, lane) for a in node.args.exprs]
             return self._helped(helper[1], helper[2], values, node)
         if isinstance(node, c_ast.UnaryOp) and node.op == "*":
@@ -434,8 +437,8 @@ class _Reader:
         self, operation: str, type_: str, values: list[c_ast.Node], node: c_ast.FuncCall
     ) -> c_ast.Node:
         """A helper's call in the terms that the frontend has for it, once its text is checked."""
-        helper = self.helpers.get(_called(node))
-        if helper is None or not _means(helper, operation):
+        helper = self.helpers.get(called(node))
+        if helper is None or not means(helper, operation):
             return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         if operation == "floordiv":
             return floored(*values) if type_ == "i64" else node
@@ -448,33 +451,21 @@ class _Reader:
         return c_ast.FuncCall(c_ast.ID(extremum), c_ast.ExprList(values), node.coord)
 
     def _is_extremum(self, node: c_ast.Node, operation: str) -> bool:
-        if not isinstance(node, c_ast.FuncCall) or _called(node) != f"{operation}_i64":
+        if not isinstance(node, c_ast.FuncCall) or called(node) != f"{operation}_i64":
             return False
-        helper = self.helpers.get(_called(node))
-        return helper is not None and _means(helper, operation)
+        helper = self.helpers.get(called(node))
+        return helper is not None and means(helper, operation)
 
     def _fresh(self, stem: str) -> str:
         self.numbers += 1
         return f"{stem}__{self.numbers}"
 
 
-_TEXT = c_generator.CGenerator()
-
-
-def _means(helper: c_ast.FuncDef, operation: str) -> bool:
-    """Whether a helper's text is that of what it is called after."""
-    return _text(helper.body) == f"{{\n  return {_MEANINGS.get(operation)};\n}}\n"
-
-
-def _text(node: c_ast.Node | None) -> str:
-    return "" if node is None else _TEXT.visit(node)
-
-
 def _shape(kind: c_ast.Node) -> Shape:
     """The element and the extents of an array type; a number has none."""
     extents: list[str] = []
     while isinstance(kind, (c_ast.ArrayDecl, c_ast.PtrDecl)):
-        extents.append(_text(kind.dim) if isinstance(kind, c_ast.ArrayDecl) else "1")
+        extents.append(text_of(kind.dim) if isinstance(kind, c_ast.ArrayDecl) else "1")
         kind = kind.type
     return " ".join(kind.type.names), tuple(extents)
 
@@ -496,17 +487,9 @@ def _named(kind: c_ast.Node, name: str) -> c_ast.Node:
     return changed
 
 
-def _called(call: c_ast.FuncCall) -> str:
-    return call.name.name if isinstance(call.name, c_ast.ID) else ""
-
-
 def _names(node: c_ast.Node | None) -> list[str]:
-    if node is None:
-        return []
-    if isinstance(node, c_ast.ID):
-        return [node.name]
-    return [name for _, child in node.children() for name in _names(child)]
+    return [found.name for found in nodes(node) if isinstance(found, c_ast.ID)]
 
 
 def _is_thread(node: c_ast.Node) -> bool:
-    return isinstance(node, c_ast.FuncCall) and _called(node) == _THREAD
+    return isinstance(node, c_ast.FuncCall) and called(node) == _THREAD

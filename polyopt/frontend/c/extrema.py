@@ -18,13 +18,26 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.frontend.c.nodes import binary
+from polyopt.frontend.c.nodes import binary, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     #: Whether a node is a call of what gives the least, or the largest, of two integers.
     Is = Callable[[c_ast.Node, str], bool]
+
+
+#: what helpers return, as the parser's printer writes it
+_MEANINGS = {
+    "min": "(a < b) ? (a) : (b)",
+    "max": "(a > b) ? (a) : (b)",
+    "floordiv": "(a / b) - (((a % b) != 0) & ((a < 0) != (b < 0)))",
+}
+
+
+def means(helper: c_ast.FuncDef, operation: str) -> bool:
+    """Whether a helper's text is that of what it is called after."""
+    return text_of(helper.body) == f"{{\n  return {_MEANINGS.get(operation)};\n}}\n"
 
 
 def in_conjunctions(loop: c_ast.For, is_call: Is) -> c_ast.For:

@@ -10,12 +10,11 @@ something else: threads share a ``static`` buffer, ``omp parallel`` alone runs a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from pycparser import c_ast, c_generator
+from pycparser import c_ast
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from polyopt.frontend.c.nodes import text_of
+from polyopt.frontend.c.usage import nodes
 
 _PRAGMAS = (
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, [^;{}]*\)"),
@@ -51,8 +50,8 @@ def odd_sums(loop: c_ast.For, pragma: str) -> str:
     """What is wrong with sums of which each lane has its own: a loop does nothing with them but to
     add to them, or to multiply, as the lanes are joined."""
     for operation, name in re.findall(r"reduction\((.) : (\w+)\)", pragma):
-        updates = [node for node in _all(loop.stmt) if _is_update(node, name, operation)]
-        uses = sum(isinstance(node, c_ast.ID) and node.name == name for node in _all(loop))
+        updates = [node for node in nodes(loop.stmt) if _is_update(node, name, operation)]
+        uses = sum(isinstance(node, c_ast.ID) and node.name == name for node in nodes(loop))
         if uses != 2 * len(updates):
             return f"such use of {name} among lanes that are joined by {operation}"
     return ""
@@ -60,12 +59,12 @@ def odd_sums(loop: c_ast.For, pragma: str) -> str:
 
 def _is_update(node: c_ast.Node, name: str, operation: str) -> bool:
     """Whether a node is ``name = name + value``, or its like."""
-    if not isinstance(node, c_ast.Assignment) or _text(node.lvalue) != name or node.op != "=":
+    if not isinstance(node, c_ast.Assignment) or text_of(node.lvalue) != name or node.op != "=":
         return False
     value = node.rvalue
     if not isinstance(value, c_ast.BinaryOp):
         return False
-    left, right = _text(value.left) == name, _text(value.right) == name
+    left, right = text_of(value.left) == name, text_of(value.right) == name
     if value.op == "-":
         return operation == "+" and left
     return value.op == operation and (left or right)
@@ -76,9 +75,9 @@ def odd_failure(node: c_ast.If, allocated: list[str]) -> str:
     what there is, and tells of it."""
     missing = " || ".join(f"!{name}" for name in allocated)
     *releases, end = node.iftrue.block_items
-    released = [_text(item) for item in releases]
-    plain = not node.iffalse and _text(end) == "return 1;"
-    tested = _text(node.cond).replace("(", "").replace(")", "")
+    released = [text_of(item) for item in releases]
+    plain = not node.iffalse and text_of(end) == "return 1;"
+    tested = text_of(node.cond).replace("(", "").replace(")", "")
     if plain and tested == missing and released == [f"free({n})" for n in allocated]:
         return ""
     return "such end before its end"
@@ -86,7 +85,7 @@ def odd_failure(node: c_ast.If, allocated: list[str]) -> str:
 
 def odd_threads(node: c_ast.Assignment) -> str:
     """What is wrong with another number of threads: there is one where there is little work."""
-    return "" if _text(node) == "threads = 1" else "number of threads but 1 and the caller's"
+    return "" if text_of(node) == "threads = 1" else "number of threads but 1 and the caller's"
 
 
 def odd_storage(decl: c_ast.Decl) -> str:
@@ -94,16 +93,6 @@ def odd_storage(decl: c_ast.Decl) -> str:
     if not decl.storage or (decl.storage == ["static"] and "const" in _qualities(decl)):
         return ""
     return f"{' '.join(decl.storage)} {decl.name}"
-
-
-def _all(node: c_ast.Node) -> Iterator[c_ast.Node]:
-    yield node
-    for _, child in node.children():
-        yield from _all(child)
-
-
-def _text(node: c_ast.Node) -> str:
-    return c_generator.CGenerator().visit(node)
 
 
 def _qualities(node: c_ast.Node) -> list[str]:

@@ -8,7 +8,19 @@ from __future__ import annotations
 import copy
 import re
 
-from pycparser import c_ast
+from pycparser import c_ast, c_generator
+
+_TEXT = c_generator.CGenerator()
+
+
+def text_of(node: c_ast.Node | None) -> str:
+    """C as the parser's printer writes it; "" of nothing."""
+    return "" if node is None else _TEXT.visit(node)
+
+
+def called(call: c_ast.FuncCall) -> str:
+    """The name of the function that a call names; "" where it names none."""
+    return call.name.name if isinstance(call.name, c_ast.ID) else ""
 
 
 def binary(sign: str, left: c_ast.Node, right: c_ast.Node) -> c_ast.BinaryOp:

@@ -15,9 +15,9 @@ import copy
 import re
 from typing import TYPE_CHECKING
 
-from pycparser import c_ast, c_generator
+from pycparser import c_ast
 
-from polyopt.frontend.c.nodes import binary, constant, integer
+from polyopt.frontend.c.nodes import binary, constant, integer, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,7 +44,6 @@ _MEANINGS = {
 }
 """,
 }
-_TEXT = c_generator.CGenerator()
 
 
 def plain_store(
@@ -57,7 +56,7 @@ def plain_store(
     name = call.name.name
     kind = name.partition("_")[0]
     # how much is fetched means nothing
-    body = re.sub(r"k < \d+\b", "k < COUNT", _TEXT.visit(helper.body))
+    body = re.sub(r"k < \d+\b", "k < COUNT", text_of(helper.body))
     body = re.sub(r"sizeof\(\w+\)", "sizeof(TYPE)", body)
     if body.strip() != _MEANINGS[kind].strip():
         msg = f"{name} is not what it is known as"

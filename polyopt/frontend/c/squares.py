@@ -15,9 +15,9 @@ import copy
 import re
 from typing import TYPE_CHECKING
 
-from pycparser import c_ast, c_generator
+from pycparser import c_ast
 
-from polyopt.frontend.c.nodes import binary, constant, integer
+from polyopt.frontend.c.nodes import binary, constant, integer, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +38,6 @@ _MEANING = """{
 """
 #: ``2 * sizeof(a[0][0]) / sizeof(float)`` without blanks and parentheses
 _ROW = re.compile(r"(?:(\d+)\*)?sizeof(\w+?)((?:\[0\])+)/sizeoffloat")
-_TEXT = c_generator.CGenerator()
 
 
 def square_of(
@@ -51,7 +50,7 @@ def square_of(
 
     Raises ``ValueError`` with the rule of generated code that is broken.
     """
-    if _TEXT.visit(helper.body) != _MEANING:
+    if text_of(helper.body) != _MEANING:
         msg = f"{TRANSPOSED} is not what it is known as"
         raise ValueError(msg)
     source, step, target, to_step, rows, columns = call.args.exprs
@@ -81,7 +80,7 @@ def _level(
     """Which subscript of ``&a[i][j]`` moves by a step of so many elements, and how far."""
     subscripts = _subscripts(first.expr)
     name = subscripts[0].name.name
-    text = re.sub(r"[()\s]", "", _TEXT.visit(step))
+    text = re.sub(r"[()\s]", "", text_of(step))
     found = _ROW.fullmatch(text)
     level, factor = None, 1
     if found is not None and found[2] == name:

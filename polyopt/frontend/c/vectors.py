@@ -19,9 +19,9 @@ import copy
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from pycparser import CParser, c_ast, c_generator
+from pycparser import CParser, c_ast
 
-from polyopt.frontend.c.nodes import binary, constant, put, renamed
+from polyopt.frontend.c.nodes import binary, constant, put, renamed, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,6 @@ NEAR = re.compile(r"(before|behind|ahead)(\d*)_((f32|f64)x(\d+))")
 _BYTES = {"f32": 4, "f64": 8}
 #: a row that is shorter than so many vectors runs as it is
 _LEAST_VECTORS = 4
-_TEXT = c_generator.CGenerator()
 
 
 def lanes_of(kind: c_ast.Node) -> int:
@@ -77,12 +76,12 @@ def one_loop(node: c_ast.If, helpers: Mapping[str, c_ast.FuncDef]) -> c_ast.For:
     if not isinstance(loop, c_ast.For) or len(parts) != 5 or not isinstance(parts[3], c_ast.For):
         _break("a row has other parts than a start, vectors and an end")
     wanted = _expected(loop, kind, parts)
-    if _text(node.cond) != wanted["cond"]:
+    if text_of(node.cond) != wanted["cond"]:
         _break("rows are short by another rule")
-    if _text(node.iffalse) != wanted["parts"]:
+    if text_of(node.iffalse) != wanted["parts"]:
         _break("a row is cut elsewhere than where a line begins and vectors end")
     body = _each(parts[3].stmt, kind, helpers)
-    if _text(body) != _text(loop.stmt):
+    if text_of(body) != text_of(loop.stmt):
         _break("vectors of a row hold other values than its elements")
     check_helper(helpers, f"ahead_{kind}")
     return loop
@@ -90,16 +89,16 @@ def one_loop(node: c_ast.If, helpers: Mapping[str, c_ast.FuncDef]) -> c_ast.For:
 
 def _expected(loop: c_ast.For, kind: str, parts: list[c_ast.Node]) -> dict[str, str]:
     """The test and the parts of a loop's form in vectors, as the parser's printer writes them."""
-    x, start = loop.init.decls[0].name, _text(loop.init.decls[0].init)
+    x, start = loop.init.decls[0].name, text_of(loop.init.decls[0].init)
     test = loop.cond
-    if not isinstance(test, c_ast.BinaryOp) or test.op != "<" or _text(loop.next) != f"{x}++":
+    if not isinstance(test, c_ast.BinaryOp) or test.op != "<" or text_of(loop.next) != f"{x}++":
         _break("a row is not walked element by element")
-    lanes, end = int(kind.partition("x")[2]), _text(test.right)
+    lanes, end = int(kind.partition("x")[2]), text_of(test.right)
     line, past = (getattr(part, "name", "") for part in parts[:2])
     first = str(int(start) + lanes - 1) if start.isdigit() else f"{start} + {lanes - 1}"
     stores = [n for n in loop.stmt.block_items if isinstance(n, c_ast.Assignment)]
-    target = _text(renamed(stores[0].lvalue, x, "FIRST")).replace("FIRST", first)
-    body, middle = _text(loop.stmt), _text(parts[3].stmt)
+    target = text_of(renamed(stores[0].lvalue, x, "FIRST")).replace("FIRST", first)
+    body, middle = text_of(loop.stmt), text_of(parts[3].stmt)
     text = f"""void f(void) {{
         if ({end} - {start} < {_LEAST_VECTORS * lanes}) {{ }} else {{
             const int64_t {line} = {first} + ahead_{kind}(&{target});
@@ -111,7 +110,7 @@ def _expected(loop: c_ast.For, kind: str, parts: list[c_ast.Node]) -> dict[str, 
     }}"""
     types = f"typedef long int64_t; typedef float {kind}; typedef float {kind}_at;"
     found = CParser().parse(types + text).ext[-1].body.block_items[0]
-    return {"cond": _text(found.cond), "parts": _text(found.iffalse)}
+    return {"cond": text_of(found.cond), "parts": text_of(found.iffalse)}
 
 
 def _each(node: c_ast.Node, kind: str, helpers: Mapping[str, c_ast.FuncDef]) -> c_ast.Node:
@@ -177,12 +176,8 @@ def check_helper(helpers: Mapping[str, c_ast.FuncDef], name: str) -> None:
             _break(f"{name} reaches beyond two vectors")
     types = "typedef long int64_t; typedef long uintptr_t;"
     types += f"typedef float {vector}; typedef float {vector}_at;"
-    if helper is None or _text(helper) != _text(CParser().parse(types + text).ext[-1]):
+    if helper is None or text_of(helper) != text_of(CParser().parse(types + text).ext[-1]):
         _break(f"{name} is not what it is known as")
-
-
-def _text(node: c_ast.Node) -> str:
-    return _TEXT.visit(node)
 
 
 def _break(message: str) -> NoReturn:
