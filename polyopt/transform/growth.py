@@ -99,6 +99,7 @@ def operands(program: Program) -> dict[str, int]:
 
     def of(name: str) -> int:
         if name not in known:
+            known[name] = 1  # where what is inlined reads itself, which no plan may
             known[name] = sum(of_array(access.array) for access in statements[name].reads)
         return known[name]
 
