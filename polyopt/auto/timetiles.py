@@ -8,6 +8,11 @@ Where time and the first grid loop have faces that lean both ways, the blocks ar
 a row start together, and threads share them. Elsewhere they are parallelograms; those on a
 diagonal of time and the first grid loop do not depend on each other and are shared.
 
+Where values go round the grid (periodic boundaries) or are read in mirror order, its loops are cut
+in the middle first: isl folds the halves onto each other, and what was as far apart as the grid is
+long lies side by side. (U. Bondhugula et al., "Tiling and optimizing time-iterated computations on
+periodic domains", 2014.)
+
     for row of diamonds:        for wavefront:
       for diamond:  shared        for block of steps:  shared
         for step:                   for step:
@@ -25,11 +30,20 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
+from polyopt.analysis.dependences import dependences
 from polyopt.auto.nests import refusal
 from polyopt.auto.traffic import array_bytes
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
-from polyopt.isl import dim_type
+from polyopt.isl import (
+    Map,
+    affine_constant,
+    dim_type,
+    maps_of,
+    sets_of,
+    union_all,
+    value_text,
+)
 from polyopt.transform.remark import Remark
 from polyopt.transform.reschedule import bands
 from polyopt.transform.tree import PlanLoop
@@ -75,9 +89,14 @@ def time_tiles(
     if not _sweeps(plan.scop):
         return None
     try:
-        found = _stencil(plan, sizes)
+        found, folded = _stencil(plan, sizes), None
+        if found is None:
+            folded = _folded(plan, sizes)
     except PolyoptError as error:
         return plan, (refusal("reschedule", "all loops", error),)
+    start, cuts = plan, tuple[Remark, ...]()
+    if folded is not None:
+        plan, found, cuts = folded
     if found is None:
         return None
     remarks: list[Remark] = []
@@ -99,8 +118,8 @@ def time_tiles(
         each = zip(found.loops, blocks, strict=True)
         numbers |= {loop.iterator: float(size) for loop, size in each if size}
         name = found.loops[0].name
-        return done, (*remarks, Remark("applied", move, name, shape.reason, numbers=numbers))
-    return plan, tuple(remarks)
+        return done, (*cuts, *remarks, Remark("applied", move, name, shape.reason, numbers=numbers))
+    return start, tuple(remarks)
 
 
 def _sweeps(scop: Scop) -> bool:
@@ -125,7 +144,7 @@ def _moves(index: object, dim: int) -> bool:
 
 
 def _stencil(plan: Plan, sizes: Mapping[str, int]) -> _Stencil | None:
-    found = bands(plan.scop, "smart")
+    found = bands(plan.program, "smart")
     chain: list[PlanLoop] = []
     level = found.tree
     while len(level) == 1 and isinstance(level[0], PlanLoop):
@@ -146,6 +165,61 @@ def _stencil(plan: Plan, sizes: Mapping[str, int]) -> _Stencil | None:
         _length(plan.program, deepest.name, position, sizes) for position in range(len(chain))
     )
     return _Stencil(tuple(chain), slopes, lengths)
+
+
+def _folded(
+    plan: Plan, sizes: Mapping[str, int]
+) -> tuple[Plan, _Stencil, tuple[Remark, ...]] | None:
+    """The plan with grid loops in halves where that makes one band of them; ``None`` elsewhere."""
+    made, names = plan, list[str]()
+    for loop, at in _middles(plan):
+        try:
+            made = made.cut(loop, at=at)
+        except PolyoptError:
+            return None
+        names.append(loop)
+    found = _stencil(made, sizes) if names else None
+    if found is None:
+        return None
+    reason = "folded in the middle, all loops are permutable: no dependence goes round the grid"
+    return made, found, (Remark("applied", "cut", ", ".join(names), reason),)
+
+
+def _middles(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The loops along which dependences are as long as the sizes say, with their middles; inner
+    ones first, which outer ones then cut as well."""
+    for dim in sorted(_long(plan.scop), reverse=True):
+        loops = [p.loops[dim] for p in plan.program.places.values() if dim < len(p.loops)]
+        for loop in {loop.name: loop for loop in loops}.values():
+            values = union_all(
+                Map.from_pw_aff(loop.values[name]).intersect_domain(
+                    plan.program.copies[name].domain
+                )
+                for name in loop.copies
+            ).range()
+            (line,) = sets_of(values)
+            ends = line.dim_min(0).add(line.dim_max(0))
+            middle = ends.add(affine_constant(ends.get_domain_space(), 1)).scale_down_val(2).floor()
+            middle = middle.gist(line.params()).coalesce()
+            if middle.n_piece() == 1:
+                yield loop.name, value_text(middle)
+
+
+def _long(scop: Scop) -> set[int]:
+    """The dimensions along which some dependence is as long as the sizes say."""
+    found: set[int] = set()
+    for one in maps_of(dependences(scop).flow):
+        first, last = (one.dim(kind) for kind in (dim_type.in_, dim_type.out))
+        if first != last:
+            continue
+        steps = one.set_tuple_name(dim_type.in_, "").set_tuple_name(dim_type.out, "").deltas()
+        for dim in range(1, first):
+            line = steps.project_out(dim_type.set, dim + 1, first - dim - 1)
+            line = line.project_out(dim_type.set, 0, dim)
+            ends = (line.dim_min(0), line.dim_max(0)) if not line.is_empty() else ()
+            if any(end.involves_dims(dim_type.param, 0, end.dim(dim_type.param)) for end in ends):
+                found.add(dim)
+    return found
 
 
 def _coefficient(value: PwAff, dim: int) -> int:

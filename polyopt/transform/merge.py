@@ -72,10 +72,11 @@ def _join(one: PlanLoop, other: PlanLoop, depth: int) -> PlanLoop:
 
 def distribute(program: Program, loop: str, space: str) -> Program:
     """The program with a loop split in two: statements before those of ``space``, then these
-    and the ones after them."""
+    and the ones after them. A copy of that name counts alone, where the loop has it."""
     node = find_loop(program, loop)
-    later = _from(node, set(copies_of(program, space)))
-    earlier = set(_names(node)) - later
+    inside = _names(node)
+    later = _from(node, {space} if space in inside else set(copies_of(program, space)))
+    earlier = set(inside) - later
     if not later or not earlier:
         message = f"{loop} has nothing to distribute at {space}"
         raise NotFusableError(message)

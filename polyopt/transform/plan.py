@@ -186,7 +186,7 @@ class Plan(Questions):
 
         ``fusion`` says where statements share loops: ``min`` nowhere, ``smart`` where none of
         them loses a permutable loop, ``hybrid`` where isl finds them near, ``max`` wherever it is
-        legal. Has to come first. Raises ``NotDecidedError`` on a spent budget.
+        legal. Only cuts may come before it. Raises ``NotDecidedError`` on a spent budget.
         """
         return self._move(
             "reschedule",

@@ -7,8 +7,9 @@ affine per loop, with loops of several statements shared where ``fusion`` says.
 rewrite: ``for (t) { for (i) B[i] = f(A); for (i) A[i] = f(B); }`` ->
 ``for (t) for (p = 2*t + i; ...) { B[p - 2*t] = ...; A[p - 2*t - 1] = ...; }``
 
-*Requires* a plan without other moves. *Fails when* isl finds no schedule within the budget.
-Locals of loops become arrays with an element for each iteration.
+*Requires* a plan without other moves, but cuts: parts of a statement are scheduled one by one, so
+that a cut may unlock a permutable band (index-set splitting). *Fails when* isl finds no schedule
+within the budget. Locals of loops become arrays with an element for each iteration.
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ from polyopt.isl import (
     schedule_node_type,
     sets_of,
     tuple_name,
+    union_all,
 )
 from polyopt.transform.initial import source_program
-from polyopt.transform.tree import PlanLoop, Tree, prefix_map, source_copy
+from polyopt.transform.tree import PlanLoop, Tree, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
-    from polyopt.ir.scop import Scop
     from polyopt.isl import Map, Schedule, UnionMap
     from polyopt.transform.program import Program
+    from polyopt.transform.tree import Copy
 
     #: the loops around a node
     _Path = tuple[PlanLoop, ...]
@@ -72,25 +74,41 @@ class Bands:
 def reschedule(program: Program, fusion: str) -> Program:
     """The program in the order of isl's scheduler."""
     if any(copy.outer for copy in program.copies.values()) or program.inlined:
-        message = "reschedule() makes all loops anew: it has to be the first move of a plan"
+        message = "reschedule() makes all loops anew: only cuts may come before it in a plan"
         raise NotPermutableError(message)
-    start = source_program(program.scop)
-    return replace(start, flow=program.flow, tree=bands(program.scop, fusion).tree)
+    start = replace(source_program(program.scop), flow=program.flow, copies=program.copies)
+    return replace(start, tree=bands(program, fusion).tree)
 
 
-def bands(scop: Scop, fusion: str) -> Bands:
-    """The schedule that isl finds for a program. Raises ``NotDecidedError`` on a spent budget."""
+def bands(program: Program, fusion: str) -> Bands:
+    """The schedule that isl finds for a program's copies, each of which is a part of its statement.
+
+    Raises ``NotDecidedError`` on a spent budget.
+    """
+    scop = program.scop
     if fusion not in FUSIONS:
         message = f"reschedule: no heuristic is called {fusion!r}"
         raise InvalidOptionError(message, hint="there are: " + ", ".join(FUSIONS))
     deps = dependences(scop)
     order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()
-    domain = scop.domain.intersect_params(scop.context)
+    flow, domain = deps.flow, scop.domain.intersect_params(scop.context)
+    if any(copy.name != copy.statement.name for copy in program.copies.values()):
+        parts = _parts(program)
+        order, flow = (deps.apply_domain(parts).apply_range(parts) for deps in (order, flow))
+        domain = parts.range()
     with budget(SCHEDULER_BUDGET, f"isl's schedule of {scop.name}"), _told(FUSIONS[fusion]):
         constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
-        constraints = constraints.set_coincidence(order).set_proximity(deps.flow)
+        constraints = constraints.set_coincidence(order).set_proximity(flow)
         schedule = constraints.compute_schedule()
-    return _Reader(scop, order).read(schedule)
+    return _Reader(program.copies, order).read(schedule, tuple(program.places))
+
+
+def _parts(program: Program) -> UnionMap:
+    """``{ S[i] -> C[i] }``: each instance and the copy that it is of."""
+    return union_all(
+        copy.to_instance.as_map().intersect_domain(copy.domain).reverse()
+        for copy in program.copies.values()
+    )
 
 
 @contextmanager
@@ -110,15 +128,14 @@ def _told(options: dict[str, int]) -> Generator[None]:
 class _Reader:
     """Turns isl's tree into loops with names."""
 
-    scop: Scop
-    #: { S[i] -> T[j] }: what has to stay in order
+    copies: Mapping[str, Copy]
+    #: { C[i] -> D[j] }: what has to stay in order
     order: UnionMap
     taken: set[str] = field(default_factory=set[str])
     permutable: list[tuple[str, ...]] = field(default_factory=list["tuple[str, ...]"])
     coincident: set[str] = field(default_factory=set[str])
 
-    def read(self, schedule: Schedule) -> Bands:
-        names = tuple(s.name for s in self.scop.statements)
+    def read(self, schedule: Schedule, names: tuple[str, ...]) -> Bands:
         root = schedule.get_root()
         tree = self._children(root, names, ())
         return Bands(tree, tuple(self.permutable), frozenset(self.coincident))
@@ -159,10 +176,7 @@ class _Reader:
     def _sorted(self, names: tuple[str, ...], path: _Path) -> tuple[str, ...] | None:
         """An order that agrees with all dependences between iterations of the same loops;
         ``None`` where these go round in circles."""
-        outer = {
-            name: prefix_map(source_copy(self.scop.statement(name), self.scop.context), path)
-            for name in names
-        }
+        outer = {name: prefix_map(self.copies[name], path) for name in names}
         before = {
             other: {
                 one
@@ -184,7 +198,7 @@ class _Reader:
         return tuple(result)
 
     def _ordered(self, one: str, other: str) -> Map:
-        spaces = [self.scop.statement(name).space for name in (one, other)]
+        spaces = [self.copies[name].domain.get_space() for name in (one, other)]
         return self.order.extract_map(spaces[0].map_from_domain_and_range(spaces[1]))
 
     def _band(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
@@ -214,13 +228,13 @@ class _Reader:
         """``array.iterator``: the iterator that no loop around moves with yet."""
         scored: dict[str, int] = {}
         for statement, value in values.items():
-            source = self.scop.statement(statement)
+            source = self.copies[statement].statement
             for dim in sorted(_dims(value)):
                 new = dim not in used[statement]
                 name = source.iterators[dim]
                 scored[name] = scored.get(name, 0) + (len(values) + 1 if new else 1)
         iterator = max(scored, key=scored.__getitem__)
-        array = self.scop.statement(list(values)[-1]).array
+        array = self.copies[list(values)[-1]].statement.array
         name, number = f"{array}.{iterator}", 1
         while name in self.taken:
             number += 1
