@@ -193,7 +193,7 @@ class _Search:
     def _in_time(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         """Tiles over steps in time, where there are some."""
         numbers = self.model.sizes
-        found, remarks = time_tiles(plan, self.model.target, numbers) or (plan, ())
+        found, remarks = time_tiles(plan, self.model.target, numbers)
         if found is plan:
             return plan, remarks
         found, said = arrange(found, self._is_legal)

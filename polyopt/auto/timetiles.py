@@ -38,6 +38,7 @@ from polyopt.ir.expr import Affine, loads
 from polyopt.isl import (
     Map,
     affine_constant,
+    budget,
     dim_type,
     maps_of,
     sets_of,
@@ -49,7 +50,7 @@ from polyopt.transform.reschedule import bands
 from polyopt.transform.tree import PlanLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
@@ -68,6 +69,10 @@ COLUMNS = (0, 512, 128)
 LEAST_ROWS = (16, 8)
 #: steps and cells of a block of a line
 LINE = (32, 2048)
+#: statements that isl is asked to fold: with more it may take minutes
+MOST_PARTS = 8
+#: isl operations for the halves of a grid: a torus of two dimensions needs 2 million
+_FOLDING = 5_000_000
 #: the share of the second cache that a parallelogram may fill
 SHARE = 3 / 4
 
@@ -84,21 +89,19 @@ class _Stencil:
 
 def time_tiles(
     plan: Plan, target: Target, sizes: Mapping[str, int]
-) -> tuple[Plan, tuple[Remark, ...]] | None:
-    """The plan in blocks of several steps; ``None`` where the program does not sweep."""
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan in blocks of several steps; as it was where the program does not sweep."""
     if not _sweeps(plan.scop):
-        return None
+        return plan, ()
     try:
-        found, folded = _stencil(plan, sizes), None
-        if found is None:
-            folded = _folded(plan, sizes)
+        found = _stencil(plan, sizes)
     except PolyoptError as error:
         return plan, (refusal("reschedule", "all loops", error),)
     start, cuts = plan, tuple[Remark, ...]()
-    if folded is not None:
-        plan, found, cuts = folded
     if found is None:
-        return None
+        plan, found, cuts = _folded(plan, sizes)
+    if found is None:
+        return start, cuts
     remarks: list[Remark] = []
     for move, shape in _SHAPES.items():
         if move == "diamond" and len(found.loops) == 2:
@@ -169,26 +172,36 @@ def _stencil(plan: Plan, sizes: Mapping[str, int]) -> _Stencil | None:
 
 def _folded(
     plan: Plan, sizes: Mapping[str, int]
-) -> tuple[Plan, _Stencil, tuple[Remark, ...]] | None:
-    """The plan with grid loops in halves where that makes one band of them; ``None`` elsewhere."""
-    made, names = plan, list[str]()
-    for loop, at in _middles(plan):
-        try:
-            made = made.cut(loop, at=at)
-        except PolyoptError:
-            return None
-        names.append(loop)
-    found = _stencil(made, sizes) if names else None
+) -> tuple[Plan, _Stencil | None, tuple[Remark, ...]]:
+    """The plan with grid loops in halves, where that makes one band of them."""
+    made, names, found = plan, list[str](), None
+    long = _long(plan.scop)
+    parts = len(plan.scop.statements) << len(long)
+    if long and parts > MOST_PARTS:
+        reason = f"folded in the middle it would have more than {MOST_PARTS} statements"
+        remark = Remark("refused", "cut", "all loops", reason, numbers={"statements": float(parts)})
+        return plan, None, (remark,)
+    try:
+        with budget(_FOLDING, "how the grid's halves may be folded"):
+            for loop, at in _middles(plan, long):
+                made = made.cut(loop, at=at)
+                names.append(loop)
+            found = _stencil(made, sizes) if names else None
+    except PolyoptError as error:
+        return plan, None, (refusal("cut", ", ".join(names), error),)
+    if not names:
+        return plan, None, ()
     if found is None:
-        return None
+        reason = "folded in the middle, not all loops would be permutable either"
+        return plan, None, (Remark("refused", "cut", ", ".join(names), reason),)
     reason = "folded in the middle, all loops are permutable: no dependence goes round the grid"
     return made, found, (Remark("applied", "cut", ", ".join(names), reason),)
 
 
-def _middles(plan: Plan) -> Iterator[tuple[str, str]]:
-    """The loops along which dependences are as long as the sizes say, with their middles; inner
-    ones first, which outer ones then cut as well."""
-    for dim in sorted(_long(plan.scop), reverse=True):
+def _middles(plan: Plan, long: Collection[int]) -> Iterator[tuple[str, str]]:
+    """The loops along some dimensions, with their middles; inner ones first, which outer ones then
+    cut as well."""
+    for dim in sorted(long, reverse=True):
         loops = [p.loops[dim] for p in plan.program.places.values() if dim < len(p.loops)]
         for loop in {loop.name: loop for loop in loops}.values():
             values = union_all(
@@ -216,8 +229,7 @@ def _long(scop: Scop) -> set[int]:
         for dim in range(1, first):
             line = steps.project_out(dim_type.set, dim + 1, first - dim - 1)
             line = line.project_out(dim_type.set, 0, dim)
-            ends = (line.dim_min(0), line.dim_max(0)) if not line.is_empty() else ()
-            if any(end.involves_dims(dim_type.param, 0, end.dim(dim_type.param)) for end in ends):
+            if not line.project_out_all_params().is_bounded():
                 found.add(dim)
     return found
 

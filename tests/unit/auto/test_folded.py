@@ -115,6 +115,8 @@ def test_what_goes_round_the_grid_runs_in_blocks_of_steps(text, step, sizes, mov
 def test_where_no_fold_helps_loops_stay_whole() -> None:
     plan = planned(SHARED, T=200, N=100_000)
     assert not cut_remarks(plan)
+    (refused,) = [r for r in plan.remarks if r.move == "cut" and r.kind == "refused"]
+    assert "not all loops would be permutable" in refused.reason
     assert "cut" not in {m.name for m in plan.moves}
 
 
