@@ -94,13 +94,16 @@ def _spent() -> float:
 
 @contextmanager
 def _limited(seconds: float) -> Generator[None]:
-    """Stop what takes more processor time, at the next chance that Python gets."""
+    """Stop what takes more processor time, at the next chance that Python gets.
+
+    It is told again each second: isl's callbacks swallow what is raised in them.
+    """
 
     def stop(_signal: int, _frame: object) -> None:
         raise TooSlow
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)
     try:
         yield
     finally:
