@@ -17,7 +17,7 @@ from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import is_proven
-from polyopt.auto.nests import checked, refusal
+from polyopt.auto.nests import is_free, refusal
 from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
@@ -143,10 +143,14 @@ def _apart(plan: Plan) -> Plan:
             plan = _distributed(plan, loop, loop.copies[1:])
     for loop in reversed(list(loops_of(plan.program.tree))):
         parts = [copies_in(child)[0] for child in loop.body[1:]]
-        if parts and all(isinstance(c, PlanLoop) for c in loop.body) and not _is_free(plan, loop):
+        if (
+            parts
+            and all(isinstance(c, PlanLoop) for c in loop.body)
+            and not is_free(plan, loop.name)
+        ):
             apart = _distributed(plan, loop, parts)
             heads = [_loop_of(apart, head, loop) for head in (loop.copies[0], *parts)]
-            if any(_is_free(apart, head) for head in heads):
+            if any(is_free(apart, head.name) for head in heads):
                 plan = apart
     return plan
 
@@ -166,15 +170,6 @@ def _loop_of(plan: Plan, name: str, loop: PlanLoop) -> PlanLoop:
     """The loop around a copy that is what is left of another one, or a part of it."""
     value = loop.values[name]
     return next(n for n in plan.program.places[name].loops if n.values[name] is value)
-
-
-def _is_free(plan: Plan, loop: PlanLoop) -> bool:
-    """Whether the iterations of a loop are independent."""
-    try:
-        checked(plan.parallelize(loop.name), loop.name)
-    except PolyoptError:
-        return False
-    return True
 
 
 def weigh(plan: Plan, model: Model) -> Weight:

@@ -60,6 +60,15 @@ def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Rema
     return plan, tuple(remarks)
 
 
+def is_free(plan: Plan, loop: str) -> bool:
+    """Whether the iterations of a loop are independent."""
+    try:
+        checked(plan.parallelize(loop), loop)
+    except PolyoptError:
+        return False
+    return True
+
+
 def checked(plan: Plan, loop: str) -> Plan:
     """A plan in which a loop got a mark. Raises ``PolyoptError`` where a dependence forbids it."""
     check_loop(plan.program, find_loop(plan.program, loop))

@@ -16,7 +16,7 @@ from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
-from polyopt.auto.nests import checked
+from polyopt.auto.nests import is_free
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.isl import (
@@ -27,7 +27,6 @@ from polyopt.isl import (
     budget,
     value_text,
 )
-from polyopt.transform.find import find_loop
 from polyopt.transform.parallel import carried
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
@@ -74,7 +73,7 @@ def splits(
 def _outermost(plan: Plan, nodes: Tree, sizes: Mapping[str, int]) -> Iterator[PlanLoop]:
     """The loops outside of any that threads may share, and long enough."""
     for node in nodes:
-        if not isinstance(node, PlanLoop) or node.mark or _is_free(plan, node.name):
+        if not isinstance(node, PlanLoop) or node.mark or is_free(plan, node.name):
             continue
         names = copies_in(node)
         blocks = any(isinstance(plan.program.copies[n].statement.value, Block) for n in names)
@@ -146,7 +145,7 @@ def _cut(plan: Plan, loop: str, points: Sequence[PwAff]) -> Plan | None:
             continue
         known = {n.name for n in loops_of(plan.program.tree)}
         parts = [n.name for n in _siblings(made, loop) if n.name not in known or n.name == loop]
-        if all(_is_free(made, part) for part in parts):
+        if all(is_free(made, part) for part in parts):
             return made
     return None
 
@@ -161,12 +160,3 @@ def _siblings(plan: Plan, loop: str) -> list[PlanLoop]:
         return [found for n in here for found in among(n.body)]
 
     return among(plan.program.tree)
-
-
-def _is_free(plan: Plan, loop: str) -> bool:
-    """Whether the iterations of a loop are independent."""
-    try:
-        checked(plan.parallelize(find_loop(plan.program, loop).name), loop)
-    except PolyoptError:
-        return False
-    return True
