@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InternalError
@@ -74,6 +75,17 @@ def union_all(maps: Iterable[UnionMap | Map]) -> UnionMap:
         odd = parts[-1:] if len(parts) % 2 else []
         parts = [one.union(other) for one, other in pairs] + odd
     return parts[0].coalesce() if parts else empty_map()
+
+
+def irredundant(value: Set) -> Set:
+    """The same set without pieces that lie in the others: ``coalesce`` compares them by pairs."""
+    pieces = [Set.from_basic_set(piece) for piece in value.get_basic_sets()]
+    kept = pieces
+    for piece in pieces:
+        others = [one for one in kept if one is not piece]
+        if others and piece.is_subset(reduce(Set.union, others)):
+            kept = others
+    return reduce(Set.union, kept, Set.empty(value.get_space()))
 
 
 def same_set(one: Set | UnionSet, other: Set | UnionSet) -> bool:

@@ -28,6 +28,7 @@ from polyopt.isl import (
     constant_value,
     dim_type,
     instance_of,
+    irredundant,
 )
 from polyopt.transform.find import copies_of, path_to
 from polyopt.transform.locals import (
@@ -178,7 +179,10 @@ def footprint(program: Program, reads: Sequence[Touch], depth: int, array: str) 
 
 def _boxed(program: Program, array: str, footprint: Map) -> Map:
     simple = _simple(footprint, program.scop.context)
-    return simple.intersect_range(program.elements[array]).intersect_domain(footprint.domain())
+    # isl cannot tell whether two "exists" are the same one: each intersection of such a set with
+    # itself doubles its pieces, and its integer divisions can be compared
+    where = irredundant(footprint.domain().compute_divs().coalesce())
+    return simple.intersect_range(program.elements[array]).intersect_domain(where)
 
 
 def _simple(footprint: Map, context: Set) -> Map:

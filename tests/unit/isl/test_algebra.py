@@ -12,6 +12,7 @@ from polyopt.isl import (
     empty_map,
     fix_param_values,
     instance_of,
+    irredundant,
     maps_of,
     params_of,
     parse_map,
@@ -107,3 +108,22 @@ def test_parameters_are_fixed_where_they_occur():
     domain = parse_set("[N] -> { S[i] : 0 <= i < N }")
     fixed = fix_param_values(domain, {"N": 3, "absent": 5})
     assert same_set(fixed, parse_set("[N] -> { S[i] : N = 3 and 0 <= i < 3 }"))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "left"),
+    [
+        # the last lies in both others together, and in neither of them
+        (("0 <= i <= 5", "8 <= i <= 12", "3 <= i <= 10 and (i <= 5 or i >= 8)"), 2),
+        (("0 <= i <= 5", "i = 9"), 2),
+        (("i = 3",), 1),
+        (("1 = 0",), 0),
+    ],
+)
+def test_pieces_that_others_cover_go(pieces, left):
+    whole = parse_set("{ S[i] : 1 = 0 }")
+    for piece in pieces:
+        whole = whole.union(parse_set(f"{{ S[i] : {piece} }}"))
+    found = irredundant(whole)
+    assert found.n_basic_set() == left
+    assert same_set(found, whole)

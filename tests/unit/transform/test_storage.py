@@ -285,6 +285,23 @@ def test_pack_of_what_inlined_operands_read():
     assert "    scratch img[6][6]" in lines(made)
 
 
+def test_a_pack_in_tiles_of_another_step_than_the_loop_s_stays_small():
+    # which tiles have an iteration is a question of divisions: where they are left unknown, each
+    # intersection of the answer with itself doubles its pieces
+    text = """
+    void strided(int N, const float a[N + 5], float o[N + 5])
+    {
+        for (int ii = 0; ii < N + 5; ii += 3)
+            for (int i = ii; i < ii + 3 && i < N + 5; i++)
+                o[i] = a[i] - a[N + 4 - i];
+    }
+    """
+    made = right(plan(text).tile("o", ii=5).pack("a", at="o.ii_tile"))
+    pack = next(copy for copy in made.program.copies.values() if copy.fills)
+    twice = pack.domain.intersect(pack.domain).intersect(pack.domain)
+    assert twice.n_basic_set() <= pack.domain.n_basic_set() <= 2
+
+
 def test_pack_of_what_the_loop_itself_changes():
     text = """
     void wave(int N, float a[N + 1])
