@@ -1,8 +1,8 @@
 """Random programs and plans for hours: ``python -m tests.property.soak --programs N --hours H``.
 
 Goes on where the last run stopped, writes what fails, made small, to ``tests/property/corpus``,
-a journal of all runs to ``build/soak``, and, where asked, a page. The exit code is 1 after any
-failure. Batches of programs run in processes of this machine, or on the workers of a dask cluster
+a journal of all runs to ``build/soak``, and, where asked, a page with its numbers beside it, from
+which another machine goes on. The exit code is 1 after any failure. Batches of programs run in processes of this machine, or on the workers of a dask cluster
 (``--cluster tcp://...``), which have to find these tests in the same place.
 """
 
@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -60,6 +61,7 @@ class Soak:
 
     folder: Path
     next_seed: int
+    first_seed: int = 0
     programs: int = 0
     failures: int = 0
     totals: dict[str, float] = field(
@@ -70,17 +72,21 @@ class Soak:
     )
     examples: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     slowest: tuple[float, int] = (0.0, 0)
+    #: which code runs: numbers of several versions may be in one journal
+    code: str = "unknown"
 
     @classmethod
-    def resume(cls, folder: Path, seed: int | None) -> Soak:
-        """The runs as they were left, or new ones; ``seed`` starts new ones there."""
-        state = folder / "state.json"
-        if seed is not None or not state.exists():
-            return cls(folder, seed or 0)
+    def resume(cls, folder: Path, seed: int | None, page: Path | None = None) -> Soak:
+        """The runs as they were left, here or by who wrote the page; ``seed`` starts new ones."""
+        states = [_state(folder), *([_beside(page)] if page else [])]
+        state = next((path for path in states if path.exists()), None)
+        if seed is not None or state is None:
+            return cls(folder, seed or 0, seed or 0)
         left = json.loads(state.read_text(encoding="utf-8"))
         return cls(
             folder,
             left["next_seed"],
+            left["first_seed"],
             totals=left["totals"],
             counts={name: Counter(left["counts"][name]) for name in _COUNTED},
             examples=left["examples"],
@@ -93,7 +99,7 @@ class Soak:
         self.totals["programs"] += outcome.programs
         self.totals["plans"] += outcome.plans
         self.totals["hours"] += outcome.seconds / 3600
-        self.counts["kinds"].update(outcome.kinds)
+        self.counts["kinds"].update({**outcome.kinds, f"code: {self.code}": outcome.programs})
         self.counts["accepted"].update(outcome.tally.accepted)
         self.counts["refused"].update(outcome.tally.refused)
         self.slowest = max(self.slowest, outcome.slowest)
@@ -109,6 +115,7 @@ class Soak:
     def summary(self) -> dict[str, Any]:
         """The runs in numbers."""
         return {
+            "first_seed": self.first_seed,
             "next_seed": self.next_seed,
             "totals": self.totals,
             "counts": {name: dict(self.counts[name].most_common()) for name in _COUNTED},
@@ -119,10 +126,24 @@ class Soak:
     def save(self) -> None:
         """Write where the runs stand."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / "state.json"
+        path = _state(self.folder)
         new = path.with_suffix(".new")  # replaced at once: a run may be stopped at any moment
-        new.write_text(json.dumps(self.summary(), indent=2) + "\n", encoding="utf-8")
+        new.write_text(self.text, encoding="utf-8")
         new.replace(path)
+
+    @property
+    def text(self) -> str:
+        """The summary as it is kept."""
+        return json.dumps(self.summary(), indent=2) + "\n"
+
+
+def _state(folder: Path) -> Path:
+    return folder / "state.json"
+
+
+def _beside(page: Path) -> Path:
+    """Where the numbers of a page are kept with it."""
+    return page.with_suffix(".json")
 
 
 def _kept(seed: int, failure: Failure) -> str:
@@ -195,6 +216,16 @@ def _outcomes(
             yield outcome
 
 
+def _commit() -> str:
+    """The commit whose code runs, with a plus where files differ from it."""
+    words = ["git", "describe", "--always", "--exclude=*", "--abbrev=8", "--dirty=+"]
+    try:
+        done = subprocess.run(words, cwd=CORPUS.parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; the exit code says whether anything failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.property.soak", description=__doc__)
@@ -207,7 +238,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=None, help="write all runs' numbers there")
     given = parser.parse_args(arguments)
     os.environ.setdefault("POLYOPT_CC_TIMEOUT", "3600")  # a soak gives way to all else
-    run = Soak.resume(given.folder, given.seed)
+    run = Soak.resume(given.folder, given.seed, given.page)
+    run.code = _commit()
     hours = float("inf") if given.hours is None else given.hours
     try:
         deadline = time.monotonic() + hours * 3600
@@ -217,7 +249,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.save()
     if given.page:
         given.page.write_text(page(run.summary()), encoding="utf-8")
-    print(json.dumps(run.summary(), indent=2))  # noqa: T201
+        _beside(given.page).write_text(run.text, encoding="utf-8")
+    print(run.text)  # noqa: T201
     return 1 if run.failures else 0
 
 

@@ -15,13 +15,15 @@ What `make soak` has run so far, written by `make soak REPORT=docs/soak.md`. Eac
 random one in some form, with one plan, one compiler, and up to three sizes on one thread and on
 two. What it computes is said by its own C, compiled apart without optimisation, or by NumPy for
 stages; a difference in one bit, an access outside an array, a crash, a loop without end, an
-internal error, or a message that is not in the user's words is a failure.
+internal error, or a message that is not in the user's words is a failure. The numbers lie beside
+this page, and the next run with this `REPORT` goes on from them.
 """
 _TITLES = {
     "form": ("Programs", "form"),
     "changed": ("The same in other words, compared with what it was before", "change"),
     "plan": ("Plans", "made by"),
     "build": ("Compilers", "build"),
+    "code": ("Versions of polyopt", "commit"),
 }
 
 
@@ -40,7 +42,7 @@ def page(state: Mapping[str, Any]) -> str:
         ("moves refused", f"{sum(counts['refused'].values()):,}"),
         ("failures", f"{sum(counts['failed'].values()):,}"),
         ("processor time of the slowest, in seconds", f"{state['slowest'][0]:.1f}"),
-        ("seeds", f"0 to {state['next_seed'] - 1:,}"),
+        ("seeds", f"{state['first_seed']:,} to {state['next_seed'] - 1:,}"),
     ]
     parts = [_HEAD, _table(("", "count"), rows), *_kinds(counts["kinds"]), _moves(counts)]
     return "\n".join([*parts, _failures(state["examples"])])

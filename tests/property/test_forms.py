@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +28,7 @@ from .stages import stages_text
 from .trial import Example, failures_of
 from .variants import CHANGES, variant
 
+ROOT = Path(__file__).parents[2]
 SEEDS = range(200, 212)
 
 
@@ -102,6 +106,20 @@ def test_a_batch_is_counted_goes_on_and_makes_a_page(tmp_path):
     assert "| programs | 8 |" in text
     assert f"| `{build_of(4 * BATCH)}` | 8 |" in text
     assert "## Failures\n\nNone." in text
+
+
+def test_a_run_goes_on_from_a_page_on_another_machine(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    report = tmp_path / "soak.md"
+    words = ["--programs", "2", "--jobs", "1", "--seed", "7", "--page", str(report)]
+    command = [sys.executable, "-m", "tests.property.soak", *words, "--folder", str(here)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    again = Soak.resume(there, None, report)
+    assert (again.first_seed, again.next_seed, again.totals["programs"]) == (7, 9, 2)
+    assert again.summary() == Soak.resume(here, None).summary()
+    assert "| seeds | 7 to 8 |" in report.read_text()
+    assert sum(n for kind, n in again.counts["kinds"].items() if kind.startswith("code: ")) == 2
+    assert Soak.resume(there, 0, report).totals["programs"] == 0
 
 
 def test_a_failure_keeps_its_form_and_build(tmp_path):
