@@ -85,10 +85,13 @@ $(STAMP):
 	  pwd > .venv/.place; \
 	fi; \
 	rm -f .venv/.made-*; \
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'; \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile -e '.[dev]'; \
 	touch $@
 
-test: lint tests
+# Types are checked beside the tests: the one takes a core for half a minute, and the others come
+# from as many processes as there are cores.
+test: ruff imports
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going types tests
 
 lint: ruff types imports
 
@@ -106,9 +109,8 @@ imports: $(STAMP)
 	@echo "== import layers"
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-# Each prerequisite of `test` runs in its order, also under make -j. Tests of one group run in one
-# process, and share what they make.
-tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
+# Tests of one group, or else of one file, run in one process and share what they make.
+tests: $(STAMP)
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from polyopt.analysis.points import parameter_value
-from tests.oracle.kernels import KERNELS, load_kernel
+from tests.oracle.kernels import KERNELS
 
 #: kernels beyond that size, by name: telling by their arrays reads all kernels while tests are
 #: collected; ``test_references`` has each kernel's arrays say whether it belongs here
