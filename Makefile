@@ -28,7 +28,7 @@ AFFINE_FUSIONS := 2mm,gemver,covariance
 .PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
 .PHONY: docs gallery bench compile-time sweep peers peers-affine peers-nn soak fuzz mutations faults
 .PHONY: wheel clean .venv
-.PHONY: test-cluster test-oldest test-newest reproducible sbom
+.PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
 all: test
 
@@ -39,6 +39,7 @@ help:
 	@echo "make test-remarks  every loop and pair of every kernel has a remark"
 	@echo "make test-cluster  harris on a file by a cluster that loses a worker; SIDE=1200;"
 	@echo "                tuning and random programs there give what they give here"
+	@echo "make throughput  box by box beside one call, on the same arrays; fails below 0.85"
 	@echo "make test-oldest, test-newest  with the oldest and the newest of what we depend on"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
@@ -85,10 +86,13 @@ $(STAMP):
 	  pwd > .venv/.place; \
 	fi; \
 	rm -f .venv/.made-*; \
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'; \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile -e '.[dev]'; \
 	touch $@
 
-test: lint tests
+# Types are checked beside the tests: the one takes a core for half a minute, and the others come
+# from as many processes as there are cores.
+test: ruff imports
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going types tests
 
 lint: ruff types imports
 
@@ -106,9 +110,8 @@ imports: $(STAMP)
 	@echo "== import layers"
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-# Each prerequisite of `test` runs in its order, also under make -j. Tests of one group run in one
-# process, and share what they make.
-tests: $(STAMP) $(if $(filter test all,$(or $(MAKECMDGOALS),all)),lint)
+# Tests of one group, or else of one file, run in one process and share what they make.
+tests: $(STAMP)
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
@@ -147,6 +150,9 @@ test-cluster: $(STAMP)
 	@$(BIN)/python -m tests.cluster.check --side $(SIDE)
 	@echo "== tuning and random programs by a cluster"
 	@$(BIN)/python -m tests.cluster.work
+
+throughput: $(STAMP)
+	@$(BIN)/python -m tests.cluster.speed
 
 # The ends of the ranges in pyproject.toml, each in an environment of its own.
 ENDS := tests/unit/isl tests/unit/ir tests/unit/analysis tests/unit/transform tests/unit/frontend \

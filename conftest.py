@@ -1,23 +1,18 @@
-"""What holds for every test: fixed examples, verified stages, patient threads, a kernel cache of
-its own."""
+"""What holds for every test: fixed examples, patient threads, a kernel cache of its own, and one
+process for tests that share what they make."""
 
 from __future__ import annotations
 
 import gc
 import os
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
-
-if TYPE_CHECKING:
-    import pytest
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("POLYOPT_HYPOTHESIS", "fixed"))
-
-os.environ.setdefault("POLYOPT_CHECK", "1")
 
 # workers share the cores: threads that wait for the others sleep instead of spinning on them
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -33,3 +28,31 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = TemporaryDirectory(prefix="polyopt-test-")
         os.environ["POLYOPT_CACHE"] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+#: folders whose tests share nothing and take long: any process may have any of them
+_APART = ("tests/faults/", "tests/mutants/", "tests/property/")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let tests of one file run in one process, where they do not say otherwise."""
+    if not config.getoption("loadgroup", default=False):
+        return
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        if not (file.startswith(_APART) or item.get_closest_marker("xdist_group")):
+            item.add_marker(pytest.mark.xdist_group(file))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """See that pytest-xdist knows the groups: without them all is right, and made in each process.
+
+    Raises ``pytest.UsageError``.
+    """
+    if not session.config.getoption("loadgroup", default=False):
+        return
+    for item in session.items:
+        if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+            message = "pytest-xdist does not group tests with this pytest: see pyproject.toml"
+            raise pytest.UsageError(message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.target import core_count, cpu_id
@@ -12,6 +13,7 @@ from polyopt.runtime.load import is_library
 from polyopt.runtime.toolchain import find_toolchain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from polyopt.codegen.program import CProgram
@@ -31,10 +33,17 @@ class Built:
     flags: tuple[str, ...]
     uses_openmp: bool
     target: Target
-    reference: CProgram | None
+    #: the reference program, or what makes it: few kernels are asked for theirs
+    given_reference: CProgram | Callable[[], CProgram] | None
     contract: bool
     cache: KernelCache
     remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def reference(self) -> CProgram | None:
+        """The same function unscheduled, made when it is first asked for."""
+        given = self.given_reference
+        return given() if callable(given) else given
 
     @property
     def default_threads(self) -> int:
@@ -46,7 +55,7 @@ def build_library(
     program: CProgram,
     target: Target,
     *,
-    reference: CProgram | None = None,
+    reference: CProgram | Callable[[], CProgram] | None = None,
     cc: str | None = None,
     openmp: bool | None = None,
     contract: bool = True,
@@ -74,7 +83,9 @@ def build_like(built: Built, program: CProgram) -> Built:
     """Another program, compiled with the same compiler, target and options."""
     flags = built.toolchain.flags((*built.target.flags, *program.flags), contract=built.contract)
     found = _stored(program, built.toolchain, flags, built.cache)
-    return replace(built, library=found, flags=flags, uses_openmp=False, reference=None, remarks=())
+    return replace(
+        built, library=found, flags=flags, uses_openmp=False, given_reference=None, remarks=()
+    )
 
 
 def _stored(

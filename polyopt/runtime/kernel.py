@@ -26,7 +26,7 @@ from polyopt.runtime.load import load_function
 from polyopt.runtime.sizes import SizeSolver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from polyopt.codegen.program import Argument, CProgram
@@ -469,7 +469,7 @@ def compile_kernel(
     program: CProgram,
     context: Set,
     *,
-    reference: CProgram | None = None,
+    reference: CProgram | Callable[[], CProgram] | None = None,
     target_name: str | Target = "native",
     cc: str | None = None,
     openmp: bool | None = None,
@@ -479,8 +479,8 @@ def compile_kernel(
     """Compile a C program, or take it from the cache, and make it callable.
 
     ``context`` is what its sizes have to satisfy; ``reference`` is the program that ``verify``
-    and ``export`` compare with; ``contract`` lets ``a * b + c`` round once; ``openmp=None``
-    uses it where the compiler has it. Raises ``CompilerMissingError``,
+    and ``export`` compare with, or what makes it; ``contract`` lets ``a * b + c`` round once;
+    ``openmp=None`` uses it where the compiler has it. Raises ``CompilerMissingError``,
     ``CompilerFailedError``, ``CacheError`` or ``InvalidOptionError``.
     """
     chosen = target(target_name)

@@ -436,14 +436,12 @@ class Plan(Questions):
         directory that keeps compiled kernels. Raises ``CompilerMissingError``,
         ``CompilerFailedError``, ``CacheError``, and what ``prove`` raises.
         """
-        from polyopt.codegen.emit import emit
         from polyopt.runtime.kernel import compile_kernel
 
-        reference = emit(initial_program(self.source), name=f"{self.scop.name}_reference")
         kernel = compile_kernel(
             self.emit(),
             self.scop.context,
-            reference=reference,
+            reference=self._unscheduled,
             target_name=target,
             cc=cc,
             openmp=openmp,
@@ -454,6 +452,12 @@ class Plan(Questions):
         return kernel
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _unscheduled(self) -> CProgram:
+        """The source in its own order, as C: what a kernel is compared with."""
+        from polyopt.codegen.emit import emit
+
+        return emit(initial_program(self.source), name=f"{self.scop.name}_reference")
 
     def _anew(self, name: str, args: tuple[str, ...], change: Callable[[Scop], Scop]) -> Plan:
         """A plan of the program with arrays added."""

@@ -64,9 +64,13 @@ def test_what_stands_outside_stays_byte_for_byte(path):
 def test_output_is_that_of_the_input(path, compiler, tmp_path):
     expected = output(compiler, path.read_text(), tmp_path)
     assert expected.count("\n") > 50
-    for options in ({}, {"tile": False}, {"parallel": False}, {"threads": 2}):
-        text = rewritten(path, **options).text
-        assert output(compiler, text, tmp_path) == expected, options
+    assert output(compiler, rewritten(path).text, tmp_path) == expected
+    # one run for options that give the same text, and at the level that makes most of what C allows
+    texts = {
+        rewritten(path, **options).text: options
+        for options in ({}, {"tile": False}, {"parallel": False}, {"threads": 2})
+    }
+    for text, options in texts.items():
         assert output(compiler, text, tmp_path, "-Wall", "-O2") == expected, options
 
 

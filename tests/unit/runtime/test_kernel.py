@@ -177,6 +177,20 @@ def test_verify_finds_a_difference(blur_kernel) -> None:
     assert kernel.verify() > 0
 
 
+def test_a_reference_is_made_once_and_when_it_is_asked_for() -> None:
+    made = []
+
+    def reference():
+        made.append("reference")
+        return blur()
+
+    kernel = compile_kernel(blur(), BLUR.context, reference=reference)
+    assert np.array_equal(kernel(image(5, 6)), kernel(image(5, 6)))
+    assert made == []
+    assert kernel.verify() == kernel.verify() == 0
+    assert made == ["reference"]
+
+
 def test_source_and_repr(blur_kernel) -> None:
     assert "restrict" in blur_kernel.source
     assert "blur3(in)" in repr(blur_kernel)
