@@ -30,8 +30,7 @@ class Counted:
 
 
 def counted(loop: c_ast.For, name: str | None) -> Counted | None:
-    """What the test of a loop over ``name`` looks at, and how it steps; ``None`` where it does not.
-    """
+    """What a loop's test looks at and how it steps ``name``; ``None`` where it does not step."""
     if loop.next is not None or name is None:
         return None
     match loop.cond:
