@@ -7,9 +7,10 @@ affine per loop, with loops of several statements shared where ``fusion`` says.
 rewrite: ``for (t) { for (i) B[i] = f(A); for (i) A[i] = f(B); }`` ->
 ``for (t) for (p = 2*t + i; ...) { B[p - 2*t] = ...; A[p - 2*t - 1] = ...; }``
 
-*Requires* a plan without other moves, but cuts: parts of a statement are scheduled one by one, so
-that a cut may unlock a permutable band (index-set splitting). *Fails when* isl finds no schedule
-within the budget. Locals of loops become arrays with an element for each iteration.
+*Requires* a plan without moves that it would undo: of those that change loops, cuts alone may come
+before it. Parts of a statement are scheduled one by one, so that a cut may unlock a permutable band
+(index-set splitting). *Fails when* isl finds no schedule within the budget. Locals of loops become
+arrays with an element for each iteration.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.initial import source_program
+from polyopt.transform.moves import SOURCE_MOVES
 from polyopt.transform.tree import PlanLoop, Tree, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
 
     from polyopt.isl import Map, Schedule, UnionMap
+    from polyopt.transform.moves import Move
     from polyopt.transform.program import Program
     from polyopt.transform.tree import Copy
 
@@ -57,6 +60,8 @@ FUSIONS = {
     "max": {"whole_component": 1},
     "hybrid": {},
 }
+#: moves that it keeps: parts of statements, and what does not depend on loops
+_KEPT = SOURCE_MOVES | {"cut", "reassociate", "stream"}
 _OPTIONS = ("serialize_sccs", "maximize_band_depth", "whole_component")
 
 
@@ -73,11 +78,27 @@ class Bands:
 
 def reschedule(program: Program, fusion: str) -> Program:
     """The program in the order of isl's scheduler."""
-    if any(copy.outer for copy in program.copies.values()) or program.inlined:
-        message = "reschedule() makes all loops anew: only cuts may come before it in a plan"
-        raise NotPermutableError(message)
-    start = replace(source_program(program.scop), flow=program.flow, copies=program.copies)
+    start = replace(
+        source_program(program.scop),
+        flow=program.flow,
+        copies=program.copies,
+        reassociated=program.reassociated,
+        streamed=program.streamed,
+    )
     return replace(start, tree=bands(program, fusion).tree)
+
+
+def check_first(moves: Sequence[Move]) -> None:
+    """Refuse to reschedule after moves that would be undone.
+
+    Raises ``NotPermutableError``.
+    """
+    undone = next((move for move in moves if move.name not in _KEPT), None)
+    if undone is None:
+        return
+    message = f"reschedule() makes all loops anew, and would undo {undone}"
+    hint = "reschedule first: only cuts may come before it, and what changes no loops"
+    raise NotPermutableError(message, hint=hint)
 
 
 def bands(program: Program, fusion: str) -> Bands:
