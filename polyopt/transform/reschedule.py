@@ -25,6 +25,7 @@ from polyopt.isl import (
     PwAff,
     ScheduleConstraints,
     ScheduleNode,
+    Set,
     UnionSet,
     budget,
     context,
@@ -62,6 +63,8 @@ FUSIONS = {
 }
 #: moves that it keeps: parts of statements, and what does not depend on loops
 _KEPT = SOURCE_MOVES | {"cut", "reassociate", "stream"}
+#: iterations of a loop of constant length whose bounds the scheduler is not told of
+_LONG = 16
 _OPTIONS = ("serialize_sccs", "maximize_band_depth", "whole_component")
 
 
@@ -117,11 +120,41 @@ def bands(program: Program, fusion: str) -> Bands:
         parts = _parts(program)
         order, flow = (deps.apply_domain(parts).apply_range(parts) for deps in (order, flow))
         domain = parts.range()
+    known = _constant_bounds(domain)
+    if not known.is_equal(known.universe()):
+        order, flow = (deps.gist_domain(known).gist_range(known) for deps in (order, flow))
     with budget(SCHEDULER_BUDGET, f"isl's schedule of {scop.name}"), _told(FUSIONS[fusion]):
         constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
         constraints = constraints.set_coincidence(order).set_proximity(flow)
         schedule = constraints.compute_schedule()
     return _Reader(program.copies, order).read(schedule, tuple(program.places))
+
+
+def _constant_bounds(domain: UnionSet) -> UnionSet:
+    """The domain's sets bounded by nothing but the constants of their long dimensions.
+
+    Dependences without those bounds hold between more instances, of which a schedule keeps the
+    order too. With them the numbers of isl's scheduler grow by their products, without an end in
+    sight for a stencil of three dimensions, and no count of operations shows it.
+    """
+    result = domain.universe()
+    for part in sets_of(domain):
+        for position in range(part.dim(dim_type.set)):
+            if not (part.dim_has_any_lower_bound(dim_type.set, position)
+                    and part.dim_has_any_upper_bound(dim_type.set, position)):  # fmt: skip
+                continue
+            low, high = part.dim_min_val(position), part.dim_max_val(position)
+            if low.is_int() and high.is_int() and high.sub(low).to_python() >= _LONG:
+                box = Set.universe(part.get_space())
+                box = box.lower_bound_val(dim_type.set, position, low)
+                box = box.upper_bound_val(dim_type.set, position, high)
+                result = result.intersect(_others(result, part).union(box.to_union_set()))
+    return result
+
+
+def _others(domain: UnionSet, part: Set) -> UnionSet:
+    """The sets of other statements."""
+    return domain.subtract(Set.universe(part.get_space()).to_union_set())
 
 
 def _parts(program: Program) -> UnionMap:

@@ -9,7 +9,12 @@ from dataclasses import replace
 import pytest
 
 from polyopt.auto import auto
-from polyopt.errors import IllegalScheduleError, NotDecidedError, StorageTooSmallError, UnknownNameError
+from polyopt.errors import (
+    IllegalScheduleError,
+    NotDecidedError,
+    StorageTooSmallError,
+    UnknownNameError,
+)
 from polyopt.explain import Explanation, bill, explain
 from polyopt.explain.explanation import number_text
 from polyopt.library import kernel_names, load_kernel, load_scop
