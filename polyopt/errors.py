@@ -231,7 +231,7 @@ class NotFusableError(IllegalScheduleError):
 
 
 class NotDecidedError(UserError):
-    """An analysis ran into its budget: neither legal nor illegal is shown, or points not counted."""
+    """An analysis ran into its budget: nothing is shown either way, or points are not counted."""
 
     code = "not-decided"
 
