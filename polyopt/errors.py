@@ -231,7 +231,7 @@ class NotFusableError(IllegalScheduleError):
 
 
 class NotDecidedError(UserError):
-    """The analysis ran into its budget of isl operations: neither legal nor illegal is shown."""
+    """An analysis ran into its budget: nothing is shown either way, or points are not counted."""
 
     code = "not-decided"
 

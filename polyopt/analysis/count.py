@@ -4,6 +4,9 @@ A set becomes disjoint systems of linear constraints, whose integer divisions ar
 a system, dimensions that no constraint links are counted apart and multiplied. Of linked ones the
 small are enumerated, all values at once, and the last is counted in closed form: between its
 bounds, once per residue where divisions depend on it.
+
+What is enumerated has a limit, the same on every machine: beyond it there is no exact number, and
+``about`` takes evenly spaced values in place of all.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.analysis.linear import Linear, System, system_ranges, systems
+from polyopt.errors import NotDecidedError
 from polyopt.isl import Set, params_of, sets_of
 
 if TYPE_CHECKING:
@@ -29,6 +33,10 @@ if TYPE_CHECKING:
 
 #: Rows that are looked at together; more are taken in chunks.
 _CHUNK = 1 << 20
+#: Rows that are looked at for one exact number, all chunks and dimensions together.
+MOST_ROWS = 1 << 24
+#: Rows of each dimension that an estimate looks at, where one value has no more.
+_SAMPLE = 1 << 20
 #: Beyond this, machine integers might wrap and Python's are used.
 _WIDE = 1 << 61
 #: Of more linked dimensions than this, only the shortest are tried as the first to enumerate.
@@ -38,21 +46,54 @@ _FEW = 6
 def count(domain: Set | UnionSet, sizes: Mapping[str, int]) -> int:
     """The number of elements for the given parameter values.
 
-    ``sizes`` has to name every parameter that the set depends on. Raises ``InternalError`` for an
-    infinite set or a parameter without a value.
+    ``sizes`` has to name every parameter that the set depends on. Raises ``NotDecidedError`` where
+    more than ``MOST_ROWS`` rows would have to be looked at, ``InternalError`` for an infinite set
+    or a parameter without a value.
     """
-    if not isinstance(domain, Set):
-        return sum(count(part, sizes) for part in sets_of(domain))
-    names = params_of(domain.get_space())
-    return _count(domain, tuple(sizes.get(name) for name in names))
+    found = _in_all(domain, sizes)
+    if found is not None:
+        return found
+    message = f"not counted: more than {MOST_ROWS:,} values would have to be looked at"
+    raise NotDecidedError(message, hint="ask for smaller sizes, or for larger tiles")
+
+
+def about(domain: Set | UnionSet, sizes: Mapping[str, int]) -> int:
+    """The number of elements where ``count`` gives one, else an estimate from evenly spaced ones.
+
+    Raises ``InternalError`` as ``count`` does.
+    """
+    found = _in_all(domain, sizes)
+    return _in_all(domain, sizes, sampled=True) or 0 if found is None else found
+
+
+def _in_all(
+    domain: Set | UnionSet, sizes: Mapping[str, int], *, sampled: bool = False
+) -> int | None:
+    """The number of elements; ``None`` where it takes too long."""
+    parts = [domain] if isinstance(domain, Set) else sets_of(domain)
+    total = 0
+    for part in parts:
+        names = params_of(part.get_space())
+        found = _count(part, tuple(sizes.get(name) for name in names), sampled=sampled)
+        if found is None:
+            return None
+        total += found
+    return total
+
+
+class _TooManyError(Exception):
+    """More rows than may be looked at."""
 
 
 @lru_cache(maxsize=8192)
-def _count(domain: Set, values: tuple[int | None, ...]) -> int:
-    return sum(_count_system(system, values) for system in systems(domain))
+def _count(domain: Set, values: tuple[int | None, ...], *, sampled: bool) -> int | None:
+    try:
+        return sum(_count_system(system, values, sampled=sampled) for system in systems(domain))
+    except _TooManyError:
+        return None
 
 
-def _count_system(parametric: System, values: tuple[int | None, ...]) -> int:
+def _count_system(parametric: System, values: tuple[int | None, ...], *, sampled: bool) -> int:
     system = _without_determined(parametric.at(values))
     for constraint in system.constraints:
         value = constraint.constant
@@ -61,7 +102,7 @@ def _count_system(parametric: System, values: tuple[int | None, ...]) -> int:
     ranges = system_ranges(system, values)
     if ranges is None:
         return 0
-    counter = _Counter(system, ranges)
+    counter = _Counter(system, ranges, sampled=sampled)
     return int(counter.rows(system.free, {}, 1)[0])
 
 
@@ -101,8 +142,11 @@ def _determined(system: System, equation: Linear, variable: int, value: Linear) 
 class _Counter:
     """Counts a system's points by rows: values of enumerated dimensions, columns of numbers."""
 
-    def __init__(self, system: System, ranges: Mapping[int, tuple[int, int]]) -> None:
-        self.system, self.ranges = system, ranges
+    def __init__(
+        self, system: System, ranges: Mapping[int, tuple[int, int]], *, sampled: bool
+    ) -> None:
+        self.system, self.ranges, self.sampled = system, ranges, sampled
+        self.left = MOST_ROWS
         self.deps = {c: system.dims_of(c) for c in system.constraints if c.terms}
         self.works: dict[frozenset[int], int] = {}
         volume = 1
@@ -137,9 +181,13 @@ class _Counter:
             period = self._period(dim)
             low, high = self.ranges[dim]
             if period <= max(1, high - low + 1):
+                if self.sampled and number > 1 and number * period > _SAMPLE:
+                    return self._of_some(dims, known, number, max(1, _SAMPLE // period))
                 return self._closed(dim, period, known, number)
         dim = self._cheapest(dims, frozenset(known))
         width = self.ranges[dim][1] - self.ranges[dim][0] + 1
+        if self.sampled and number > 1 and number * width > _SAMPLE:
+            return self._of_some(dims, known, number, max(1, _SAMPLE // width))
         step = max(1, _CHUNK // width)
         parts = [
             self._enumerated(dim, dims, {d: c[at : at + step] for d, c in known.items()},
@@ -147,6 +195,21 @@ class _Counter:
             for at in range(0, number, step)
         ]  # fmt: skip
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def _of_some(
+        self, dims: frozenset[int], known: Mapping[int, Column], number: int, some: int
+    ) -> Column:
+        """An estimate per row: what the nearest of about ``some`` evenly spaced rows has."""
+        step = -(-number // some) | 1  # odd: tiles and strides are mostly even
+        nearest = np.minimum(np.arange(0, number, step) + step // 2, number - 1)
+        found = self._component(dims, {d: c[nearest] for d, c in known.items()}, len(nearest))
+        return np.repeat(found, step)[:number]
+
+    def _look_at(self, rows: int) -> None:
+        """Raise ``_TooManyError`` where an exact number takes more rows than are left."""
+        self.left -= rows
+        if self.left < 0 and not self.sampled:
+            raise _TooManyError
 
     def _cheapest(self, dims: frozenset[int], known: frozenset[int]) -> int:
         """The dimension to enumerate first: it leaves the least work."""
@@ -177,6 +240,7 @@ class _Counter:
         widths = np.maximum(high - low + 1, 0)
         ends = np.cumsum(widths)
         total = int(ends[-1]) if number else 0
+        self._look_at(total)
         owner = np.repeat(np.arange(number), widths)
         values = np.arange(total) - np.repeat(ends - widths - low, widths)
         longer = {d: column[owner] for d, column in known.items()}
@@ -259,6 +323,7 @@ class _Counter:
         residue = np.tile(np.arange(period), number)
         wide = {d: np.repeat(column, period) for d, column in known.items()}
         size = number * period
+        self._look_at(size)
         first, ok = {**wide, dim: residue}, np.ones(size, np.bool_)
         # x = period * q + residue, q between
         low = -((residue - self.ranges[dim][0]) // period)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.auto.bounded import take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
@@ -180,7 +180,7 @@ def weigh(plan: Plan, model: Model) -> Weight:
     far = {a.name for a in arrays if array_bytes(a, model.sizes) > target.l2_bytes}
     for name, place in program.places.items():
         copy = program.copies[name]
-        each = count(copy.domain, model.sizes) * max(1.0, work(copy.statement.value))
+        each = about(copy.domain, model.sizes) * max(1.0, work(copy.statement.value))
         lanes: float = 1.0
         if _marked(place, "vector"):
             lanes = target.lanes(copy.statement.value.type.bytes)

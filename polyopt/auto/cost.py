@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about, count
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.traffic import Traffic, array_bytes
 from polyopt.codegen.target import target as find_target
@@ -21,7 +21,7 @@ from polyopt.transform.initial import source_program
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr
@@ -422,12 +422,23 @@ def _parallel(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
     return result
 
 
-def trips(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
-    """Iterations of a loop per entry, on average over the last copy inside it."""
+def trips(
+    program: Program,
+    loop: PlanLoop,
+    sizes: Mapping[str, int],
+    number: Callable[[Set, Mapping[str, int]], int] = about,
+) -> float:
+    """Iterations of a loop per entry, on average over the last copy inside it.
+
+    ``number`` says how points are counted: ``count`` exactly, or not at all.
+    """
     name = copies_in(loop)[-1]
     path = program.places[name].loops
     level = next(k for k, around in enumerate(path) if around.name == loop.name)
     copy = program.copies[name]
-    inner = count(prefix_map(copy, path[: level + 1]).range(), sizes)
-    outer = count(prefix_map(copy, path[:level]).range(), sizes) if level else 1
+    runs = prefix_map(copy, path[: level + 1])
+    # instances with times of their own are as many, and simpler to count, than the times
+    whole = level + 1 == len(path) and runs.is_injective()
+    inner = number(copy.domain if whole else runs.range(), sizes)
+    outer = number(prefix_map(copy, path[:level]).range(), sizes) if level else 1
     return inner / max(1, outer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.cost import cost, instances_of, rolled, trips
 from polyopt.transform.tree import PlanLoop, loops_of, prefix_map
@@ -73,7 +73,7 @@ def _starts(program: Program, sizes: Mapping[str, int]) -> int:
         loops = rolled(place)
         if loops and loops[-1].mark == "vector":
             outer = prefix_map(program.copies[place.copy], loops[:-1]).range()
-            total += count(outer, sizes)
+            total += about(outer, sizes)
     return total
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.analysis.footprint import bounding_box
 from polyopt.analysis.linear import links
 from polyopt.auto.cost import evaluated, operations, rolled
@@ -405,4 +405,4 @@ def _at(pairs: Set, values: list[int], sizes: Mapping[str, int]) -> int:
     """How many of ``{ [t, j] }`` there are at one t."""
     for level, value in enumerate(values):
         pairs = pairs.fix_val(dim_type.set, level, Val.int_from_si(context(), value))
-    return count(pairs, sizes)
+    return about(pairs, sizes)

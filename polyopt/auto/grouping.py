@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.isl import PwAff, Val, constant_value, context, dim_type
@@ -441,7 +441,7 @@ def _iterations(probe: _Probe, sizes: Mapping[str, int]) -> float:
 def _trips(probe: _Probe, loop: PlanLoop) -> float:
     copy = copies_in(loop)[-1]
     value = loop.values[copy].intersect_domain(probe.plan.program.copies[copy].domain)
-    return float(max(count(value.as_map().range(), probe.model.sizes), 1))
+    return float(max(about(value.as_map().range(), probe.model.sizes), 1))
 
 
 def _number(extent: PwAff, sizes: Mapping[str, int]) -> float:

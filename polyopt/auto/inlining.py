@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.auto.channels import channels
 from polyopt.auto.contractions import step
 from polyopt.auto.sizes import assumed_sizes
@@ -216,7 +216,7 @@ class Reading:
         share it where these run ``together``."""
         operands = [operand for taps in hosts.values() for operand in taps]
         events = sum(
-            count(
+            about(
                 _once_per_channel(self.scop.statement(name), operand)
                 if together
                 else operand.domain(),
@@ -228,7 +228,7 @@ class Reading:
         elements = operands[0].range()
         for operand in operands[1:]:
             elements = elements.union(operand.range())
-        return events / max(count(elements.coalesce(), self.sizes), 1)
+        return events / max(about(elements.coalesce(), self.sizes), 1)
 
 
 def _once_per_channel(host: Statement, operand: Map) -> Set:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked
 from polyopt.auto.traffic import array_bytes
@@ -69,7 +69,7 @@ def _updates(program: Program, loop: PlanLoop, model: Model) -> float:
     for name in loop.copies:
         copy = program.copies[name]
         around = prefix_map(copy, program.places[name].loops[:level]).range()
-        total += count(copy.domain, model.sizes) / max(1, count(around, model.sizes))
+        total += about(copy.domain, model.sizes) / max(1, about(around, model.sizes))
     return total
 
 

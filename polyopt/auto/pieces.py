@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.auto.cost import trips
 from polyopt.auto.grouping import in_blocks
 from polyopt.codegen.program import constant_bytes
@@ -62,7 +62,7 @@ def _in_pieces(plan: Plan, array: str, model: Model) -> tuple[Plan, str, int] | 
     roots = {program.places[name].loops[0].name for name in readers if program.places[name].loops}
     if len(roots) != 1 or len(writers) != 1 or program.copies[writers[0]].outer:
         return None
-    wanted = count(program.copies[writers[0]].domain, sizes)
+    wanted = about(program.copies[writers[0]].domain, sizes)
     host = next((n for n in readers if not program.copies[n].outer), None) or _host(program, roots)
     best: tuple[Plan, str, int] | None = None
     for loop in _shared_loops(program, readers):
@@ -106,7 +106,7 @@ def _shared_loops(program: Program, readers: list[str]) -> Iterator[PlanLoop]:
 def _instances(program: Program, array: str, sizes: Mapping[str, int]) -> float:
     copies = [c for n, c in program.copies.items() if c.statement.array == array
               and n in program.places]  # fmt: skip
-    return sum(count(copy.domain, sizes) for copy in copies)
+    return sum(about(copy.domain, sizes) for copy in copies)
 
 
 def _piece(program: Program, array: str) -> int | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.analysis.points import affine_values, holds
 from polyopt.auto.inlining import STORE, WORTH, is_candidate
 from polyopt.auto.work import weight
@@ -364,14 +364,14 @@ def _stage(
     domain = fix_param_values(statement.domain, sizes)
     lows = [domain.dim_min_val(d).to_python() for d in range(len(statement.iterators))]
     highs = [domain.dim_max_val(d).to_python() for d in range(len(statement.iterators))]
-    rows, instances = highs[row] - lows[row] + 1, count(statement.domain, sizes)
+    rows, instances = highs[row] - lows[row] + 1, about(statement.domain, sizes)
     middle = tuple((low + high) // 2 // 8 * 8 for low, high in zip(lows, highs, strict=True))
     if not known:
         return _Stage(statement, middle, row, 1.0, 1.0)
     first = known[0]
     of_root = fix_param_values(first.statement.domain, sizes)
     extent = of_root.dim_max_val(first.row).sub(of_root.dim_min_val(first.row)).to_python() + 1
-    share = instances / max(count(first.statement.domain, sizes), 1)
+    share = instances / max(about(first.statement.domain, sizes), 1)
     return _Stage(statement, middle, row, rows / extent, share)
 
 

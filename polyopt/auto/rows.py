@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.again import FAR, is_cheap
 from polyopt.auto.cost import instances_of, trips
@@ -309,7 +309,7 @@ def _join(
         return refused(error.diagnostic.message, error.code)
     made = [c for name, c in larger.program.copies.items() if name not in plan.program.copies]
     runs = sum(instances_of(c, model.sizes) for c in made)
-    once = sum(count(s.domain, model.sizes) for s in scop.statements if s.array == producer)
+    once = sum(about(s.domain, model.sizes) for s in scop.statements if s.array == producer)
     each = sum(work(s.value) for s in scop.statements if s.array == producer)
     stays = any(name in larger.program.copies for name in copies_of(plan.program, producer))
     numbers["recompute"] = round(runs / max(once, 1) + stays, 3)
@@ -348,7 +348,7 @@ def _in_all(strips: _Strips, model: Model) -> float:
     copy = copies_of(program, strips.root)[-1]
     path = program.places[copy].loops
     level = next(k for k, loop in enumerate(path) if loop.name == strips.at)
-    return count(prefix_map(program.copies[copy], path[: level + 1]).range(), model.sizes)
+    return about(prefix_map(program.copies[copy], path[: level + 1]).range(), model.sizes)
 
 
 def _strips_of(strips: _Strips, model: Model) -> float:

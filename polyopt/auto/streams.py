@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.traffic import argument_bytes, array_bytes, bytes_an_operation
 from polyopt.codegen.pastcache import LINE
@@ -56,7 +56,7 @@ def _unfit(plan: Plan, array: Array, model: Model, whole: int) -> str:
         return "its rows do not start with cache lines"
     writes = [s for s in plan.scop.statements if s.array == array.name]
     elements = array_bytes(array, sizes) // array.type.bytes
-    if sum(count(s.domain, sizes) for s in writes) > elements:
+    if sum(about(s.domain, sizes) for s in writes) > elements:
         return "its elements are stored more than once"
     hosts = copies_of(program, array.name)
     around = (path_to(program, path[-1].name) for h in hosts if (path := program.places[h].loops))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.auto.contractions import step
 from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, constant_trips, refusal
@@ -149,13 +149,13 @@ def _share(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
         return inf
     for name in loop.copies:
         copy, path = program.copies[name], program.places[name].loops
-        entries = count(prefix_map(copy, path[:level]).range(), sizes)
+        entries = about(prefix_map(copy, path[:level]).range(), sizes)
         each = max(1.0, work(copy.statement.value))
         vector = next((around for around in path if around.mark == "vector"), None)
         if vector is not None:
             each /= VECTOR // copy.statement.value.type.bytes
             each += LOAD * _strided(copy.statement, vector.values[name])
-        total += count(copy.domain, sizes) * each / max(1, entries)
+        total += about(copy.domain, sizes) * each / max(1, entries)
     return total
 
 

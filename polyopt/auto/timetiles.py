@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.analysis.dependences import dependences
 from polyopt.auto.nests import refusal
 from polyopt.auto.traffic import array_bytes
@@ -244,7 +244,7 @@ def _length(program: Program, name: str, position: int, sizes: Mapping[str, int]
     domain = program.copies[name].domain
     after = domain.dim(dim_type.set) - position - 1
     line = domain.project_out(dim_type.set, position + 1, after)
-    return float(count(line.project_out(dim_type.set, 0, position), sizes))
+    return float(about(line.project_out(dim_type.set, 0, position), sizes))
 
 
 def _bytes_each(scop: Scop, found: _Stencil, sizes: Mapping[str, int]) -> float:

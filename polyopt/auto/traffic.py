@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.analysis.linear import bounds_of, links, ranges
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.work import work
@@ -46,7 +46,7 @@ def argument_bytes(scop: Scop, sizes: Mapping[str, int]) -> int:
 def bytes_an_operation(scop: Scop, sizes: Mapping[str, int], vector_bytes: int) -> float:
     """How much of these there is for each vector operation, in stages that run once."""
     lanes = {s.name: vector_bytes / s.value.type.bytes for s in scop.statements}
-    each = (count(s.domain, sizes) * work(s.value) / lanes[s.name] for s in scop.statements)
+    each = (about(s.domain, sizes) * work(s.value) / lanes[s.name] for s in scop.statements)
     return argument_bytes(scop, sizes) / max(1.0, sum(each))
 
 

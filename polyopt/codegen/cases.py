@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.codegen.borders import first_values
 from polyopt.codegen.hosted import hosted
 from polyopt.ir.expr import Inside, walk
@@ -63,7 +63,7 @@ def _usual(program: Program, test: Set, everything: Set) -> Set:
     """The outcome of a test that holds at more times, as the set of these."""
     sizes = dict.fromkeys(program.scop.params, SAMPLE)
     other = everything.subtract(test)
-    return other if count(other, sizes) > count(test, sizes) else test
+    return other if about(other, sizes) > about(test, sizes) else test
 
 
 def _tests(program: Program, planned: Program, name: str, depth: int) -> list[Set]:

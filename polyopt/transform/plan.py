@@ -186,8 +186,10 @@ class Plan(Questions):
 
         ``fusion`` says where statements share loops: ``min`` nowhere, ``smart`` where none of
         them loses a permutable loop, ``hybrid`` where isl finds them near, ``max`` wherever it is
-        legal. Only cuts may come before it. Raises ``NotDecidedError`` on a spent budget.
+        legal. Only cuts may come before it. Raises ``NotDecidedError`` on a spent budget,
+        ``NotPermutableError`` after moves that it would undo.
         """
+        _reschedule.check_first(self.moves)
         return self._move(
             "reschedule",
             (),

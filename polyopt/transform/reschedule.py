@@ -7,9 +7,10 @@ affine per loop, with loops of several statements shared where ``fusion`` says.
 rewrite: ``for (t) { for (i) B[i] = f(A); for (i) A[i] = f(B); }`` ->
 ``for (t) for (p = 2*t + i; ...) { B[p - 2*t] = ...; A[p - 2*t - 1] = ...; }``
 
-*Requires* a plan without other moves, but cuts: parts of a statement are scheduled one by one, so
-that a cut may unlock a permutable band (index-set splitting). *Fails when* isl finds no schedule
-within the budget. Locals of loops become arrays with an element for each iteration.
+*Requires* a plan without moves that it would undo: of those that change loops, cuts alone may come
+before it. Parts of a statement are scheduled one by one, so that a cut may unlock a permutable band
+(index-set splitting). *Fails when* isl finds no schedule within the budget. Locals of loops become
+arrays with an element for each iteration.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from polyopt.isl import (
     PwAff,
     ScheduleConstraints,
     ScheduleNode,
+    Set,
     UnionSet,
     budget,
     context,
@@ -34,12 +36,14 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.initial import source_program
+from polyopt.transform.moves import SOURCE_MOVES
 from polyopt.transform.tree import PlanLoop, Tree, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
 
     from polyopt.isl import Map, Schedule, UnionMap
+    from polyopt.transform.moves import Move
     from polyopt.transform.program import Program
     from polyopt.transform.tree import Copy
 
@@ -57,6 +61,10 @@ FUSIONS = {
     "max": {"whole_component": 1},
     "hybrid": {},
 }
+#: moves that it keeps: parts of statements, and what does not depend on loops
+_KEPT = SOURCE_MOVES | {"cut", "reassociate", "stream"}
+#: iterations of a loop of constant length whose bounds the scheduler is not told of
+_LONG = 16
 _OPTIONS = ("serialize_sccs", "maximize_band_depth", "whole_component")
 
 
@@ -73,11 +81,27 @@ class Bands:
 
 def reschedule(program: Program, fusion: str) -> Program:
     """The program in the order of isl's scheduler."""
-    if any(copy.outer for copy in program.copies.values()) or program.inlined:
-        message = "reschedule() makes all loops anew: only cuts may come before it in a plan"
-        raise NotPermutableError(message)
-    start = replace(source_program(program.scop), flow=program.flow, copies=program.copies)
+    start = replace(
+        source_program(program.scop),
+        flow=program.flow,
+        copies=program.copies,
+        reassociated=program.reassociated,
+        streamed=program.streamed,
+    )
     return replace(start, tree=bands(program, fusion).tree)
+
+
+def check_first(moves: Sequence[Move]) -> None:
+    """Refuse to reschedule after moves that would be undone.
+
+    Raises ``NotPermutableError``.
+    """
+    undone = next((move for move in moves if move.name not in _KEPT), None)
+    if undone is None:
+        return
+    message = f"reschedule() makes all loops anew, and would undo {undone}"
+    hint = "reschedule first: only cuts may come before it, and what changes no loops"
+    raise NotPermutableError(message, hint=hint)
 
 
 def bands(program: Program, fusion: str) -> Bands:
@@ -96,11 +120,41 @@ def bands(program: Program, fusion: str) -> Bands:
         parts = _parts(program)
         order, flow = (deps.apply_domain(parts).apply_range(parts) for deps in (order, flow))
         domain = parts.range()
+    known = _constant_bounds(domain)
+    if not known.is_equal(known.universe()):
+        order, flow = (deps.gist_domain(known).gist_range(known) for deps in (order, flow))
     with budget(SCHEDULER_BUDGET, f"isl's schedule of {scop.name}"), _told(FUSIONS[fusion]):
         constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
         constraints = constraints.set_coincidence(order).set_proximity(flow)
         schedule = constraints.compute_schedule()
     return _Reader(program.copies, order).read(schedule, tuple(program.places))
+
+
+def _constant_bounds(domain: UnionSet) -> UnionSet:
+    """The domain's sets bounded by nothing but the constants of their long dimensions.
+
+    Dependences without those bounds hold between more instances, of which a schedule keeps the
+    order too. With them the numbers of isl's scheduler grow by their products, without an end in
+    sight for a stencil of three dimensions, and no count of operations shows it.
+    """
+    result = domain.universe()
+    for part in sets_of(domain):
+        for position in range(part.dim(dim_type.set)):
+            if not (part.dim_has_any_lower_bound(dim_type.set, position)
+                    and part.dim_has_any_upper_bound(dim_type.set, position)):  # fmt: skip
+                continue
+            low, high = part.dim_min_val(position), part.dim_max_val(position)
+            if low.is_int() and high.is_int() and high.sub(low).to_python() >= _LONG:
+                box = Set.universe(part.get_space())
+                box = box.lower_bound_val(dim_type.set, position, low)
+                box = box.upper_bound_val(dim_type.set, position, high)
+                result = result.intersect(_others(result, part).union(box.to_union_set()))
+    return result
+
+
+def _others(domain: UnionSet, part: Set) -> UnionSet:
+    """The sets of other statements."""
+    return domain.subtract(Set.universe(part.get_space()).to_union_set())
 
 
 def _parts(program: Program) -> UnionMap:

@@ -64,6 +64,16 @@ NON_AFFINE = [
     ("for (int i = 0; i < n; i += m) x[i] = 0;", "m", "step of this loop is not a constant"),
     ("for (int i = 0; i < n; i--) x[i] = 0;", "i < n", "does not end"),
     ("for (int i = n; i != 0 - 2; i -= 3) x[i] = 0;", "i != 0 - 2", "does not end"),
+    ("for (int i = n; i-- > idx[0];) x[i] = 0;", "idx[0]", "'idx' is data"),
+    ("for (int i = n; i++ > 0;) x[0] = 0;", "i++ > 0", "does not end"),
+    ("for (int i = n - m; i--;) x[0] = 0;", "i--", "does not end"),
+    ("for (unsigned i = n; --i >= 0;) x[i] = 0;", "i >= 0", "never goes below zero"),
+    (
+        LOOP + "for (unsigned j = i; --j > 0;) x[j] = 0;",
+        "i",
+        "first step of this loop may go below",
+    ),
+    ("for (signed char c = 1; ++c < 300;) x[0] = 0;", "c < 300", "cannot hold 299"),
     ("int k = 0; " + LOOP + "{ x[k] = 0; k++; }", "k", "computed by the program"),
     ("float t[idx[0]]; t[0] = 1; x[0] = t[0];", "idx[0]", "extent of 't'"),
 ]
@@ -103,12 +113,20 @@ UNSUPPORTED = [
     ("for (int i = 0;; i++) x[i] = 0;", "for (int i = 0;; i++) x[i] = 0", "no end", "for (int"),
     ("for (int i = 1; i < n; i *= 2) x[i] = 0;", "i *= 2", "by a constant", "i += c"),
     ("for (int i = 1; i < n; i += 0) x[i] = 0;", "0", "step is 0", "another"),
+    ("for (int i = n; i-- > 0 && i < m;) x[i] = 0;", "i--", "one comparison", "into the body"),
+    ("for (int i = n; i-- > i / 2;) x[i] = 0;", "i--", "one comparison", "into the body"),
+    ("int k = 0; for (int i = 0; k++ < n;) x[k] = 0;", "k++", "one comparison", "into the body"),
+    ("for (int i = n; i-- > 0; i--) x[i] = 0;", "i--", "-- within", "statement of its own"),
+    ("for (int i = n; i-- > 0;) x[i--] = 0;", "i--", "-- within", "statement of its own"),
+    ("int i; for (i = n; i-- > 0;) x[i] = 0; x[0] = i;", "i", "outside its loop", "bound"),
     ("for (int i = 0, j = 0; i < n; i++) x[i] = 0;", None, "one iterator", "for (int"),
     (LOOP + "for (i = 0; i < n; i++) x[i] = 0;", "i", "a loop around", "own iterator"),
     ("for (float t = 0; t < n; t++) x[0] = 1;", "float t=0", "not an integer", "for (int"),
     ("x[0] = 1; if (n > 3) return; x[1] = 2;", "return", "return before the end", "if"),
     ("x[0] = 1.0L;", "1.0L", "literal", "float or double"),
     ('x[0] = "a";', '"a"', "literal", "float or double"),
+    (LOOP + "{ volatile float t = x[i]; x[i] = t; }", "float", "volatile or atomic", "plain"),
+    (LOOP + "{ _Atomic int k[2]; k[0] = i; x[i] = k[0]; }", "int", "volatile or atomic", "plain"),
     ("float w[n] = {1, 2}; x[0] = w[0];", None, "initialiser of 'w'", "loop"),
 ]
 
@@ -133,6 +151,7 @@ MISMATCHES = [
     (LOOP + "x[i] = ~x[i];", "~x[i]", "complement is not defined on f32"),
     (LOOP + "x[i] = x[x[i]];", "x[i]", "integer, not f32"),
     (LOOP + "x[i] = idx[i] / 0;", "idx[i] / 0", "division by zero"),
+    ("for (int i = 0; i < 2147483647 + 1; i++) x[0] = 0;", "2147483647 + 1", "overflows: int32_t"),
     ("x[0] = sqrtf(1, 2);", "sqrtf(1, 2)", "sqrt takes 1 argument(s), not 2"),
     ("x[0] = fmaxf(1);", "fmaxf(1)", "fmaxf takes 2 arguments, not 1"),
     ("float w[2] = {1, 2, 3}; x[0] = w[0];", "{1, 2, 3}", "shape of the array"),
@@ -145,6 +164,18 @@ def test_type_mismatches(text: str, under: str, message: str) -> None:
     error = declined(body(text), TypeMismatchError)
     assert under in marked(error) or marked(error) in under
     assert message in error.diagnostic.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void f(int n, volatile float x[n]) { for (int i = 0; i < n; i++) x[i] = 0; }",
+        "void f(int n, float *volatile x) { for (int i = 0; i < n; i++) x[i] = 0; }",
+        "typedef volatile float v; void f(int n, v x[n]) { for (int i = 0; i < n; i++) x[i] = 0; }",
+    ],
+)
+def test_volatile_arguments(text: str) -> None:
+    assert "volatile or atomic" in declined(text, UnsupportedError).diagnostic.message
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,9 @@ WRONG = [
     (region("  for (int i = 1; i < 9; i++)\n    p[i]->x = p[i - 1]->x;\n", "struct s **p", "struct s { double x; };\n"), "in.c:5:5", "pointers that may be equal", ""),
     (region("#define K 5\n  a[K] = 1;\n"), "in.c:3:1", "directive stands in a region", "before #pragma scop"),
     (region(LOOP, "int n, _Atomic double *a"), "in.c:4:5", "volatile or atomic", "plain variable"),
+    (region(LOOP, "int n, real *a", "typedef volatile double real;\n"), "in.c:1:18", "volatile or atomic", "plain variable"),
+    (region("  for (int i = 0; i < n; i++)\n    log_it(a[i]);\n", before="void log_it(double);\n"), "in.c:5:5", "a call for its effect", ""),
+    (region("  for (int i = 0; i < 65536 * 65536; i++)\n    a[0] += 1;\n"), "in.c:3:23", "this overflows: int32_t", "wider type"),
     (b"\x7fELF\x02\x01\x00#pragma scop\n#pragma endscop\n", "", "in.c is not text", "C file"),
 ]  # fmt: skip
 

@@ -59,6 +59,7 @@ class Types:
         extents: list[c_ast.Node | None] = []
         const = False
         while True:
+            self._refuse_volatile(node)
             match node:
                 case c_ast.ArrayDecl() if len(extents) < MAX_RANK:
                     extents.append(node.dim)
@@ -101,6 +102,13 @@ class Types:
                 UnsupportedError, node, msg, hint="give enumerators plain integers of 32 bits"
             )
         return U32 if min(known) >= 0 else I32
+
+    def _refuse_volatile(self, node: c_ast.Node) -> None:
+        if not {"volatile", "_Atomic"} & {*(getattr(node, "quals", None) or ())}:
+            return
+        msg = "a volatile or atomic variable is not taken: every access has to stay where it is"
+        hint = "copy it into a plain variable before the loops"
+        raise self._locator.error(UnsupportedError, node, msg, hint=hint)
 
     def _pointers(self, node: c_ast.Node) -> Exception:
         msg = "an array of pointers is not taken"

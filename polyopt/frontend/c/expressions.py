@@ -259,7 +259,13 @@ class Lowering:
             raise self.program.locator.error(
                 TypeMismatchError, node, "division by zero", hint="the divisor is always 0"
             )
-        return self.operate(op, left, right)
+        result = self.operate(op, left, right)
+        if whole and self.assuming and _overflows(op, left, right, result.type):
+            msg = f"this overflows: {result.type.c_name} does not hold it"
+            raise self.program.locator.error(
+                TypeMismatchError, node, msg, hint="give one operand a wider type, such as 1L"
+            )
+        return result
 
     def _unary(self, node: c_ast.UnaryOp) -> Expr:
         if node.op == "!":
@@ -409,3 +415,12 @@ def subscript_value(lowering: Lowering, node: c_ast.Node) -> Expr:
 def set_of(cond: Expr) -> Set | None:
     """The set of an affine condition, ``None`` for one on data."""
     return cond.where if isinstance(cond, Inside) else None
+
+
+def _overflows(op: str, left: Expr, right: Expr, type_: ScalarType) -> bool:
+    """Whether C leaves a sum or product of constants undefined."""
+    if type_.kind != "int" or not (isinstance(left, Const) and isinstance(right, Const)):
+        return False
+    exact = {"add": int.__add__, "sub": int.__sub__, "mul": int.__mul__}.get(op)
+    low, high = type_.range
+    return exact is not None and not low <= exact(int(left.value), int(right.value)) <= high

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.counted import counted
 from polyopt.frontend.c.nodes import binary, constant, renamed
 from polyopt.frontend.c.usage import iterator_of, names_in, nodes, usage_of
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: by relation and step: what is added to the bound
-_ENDS = {("<", 1): 0, ("<=", 1): 1, (">", -1): 0, (">=", -1): -1}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ENDS = {("<", 1): 0, ("<=", 1): 1, (">", -1): 0, (">=", -1): -1, ("!=", 1): 0, ("!=", -1): 0}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 #: what bounds may be made of, so that they can be worked out once more
 _PLAIN = (
     c_ast.ID, c_ast.Constant, c_ast.BinaryOp, c_ast.UnaryOp, c_ast.Cast, c_ast.Typename,
@@ -77,13 +78,16 @@ def _is_left(loop: c_ast.For, name: str) -> bool:
 
 def _final(loop: c_ast.For, decl: c_ast.Decl, changed: set[str]) -> c_ast.Node | None:
     """The value of a loop's variable after it."""
-    cond, start = loop.cond, loop.init
+    cond, start, step = loop.cond, loop.init, _step(loop)
+    test = counted(loop, decl.name)
+    if test is not None:
+        cond, step = test.cond, test.step
     if not isinstance(cond, c_ast.BinaryOp) or not isinstance(start, c_ast.Assignment):
         return None
     sides = {_name(cond.left): (cond.op, cond.right)}
     sides.setdefault(_name(cond.right), (_MIRRORED.get(cond.op, ""), cond.left))
     relation, bound = sides.get(decl.name, ("", cond))
-    more = _ENDS.get((relation, _step(loop)))
+    more = _ENDS.get((relation, step))
     if (
         more is None
         or start.op != "="
@@ -91,14 +95,21 @@ def _final(loop: c_ast.For, decl: c_ast.Decl, changed: set[str]) -> c_ast.Node |
     ):
         return None
     type_ = c_ast.Typename(None, [], None, decl.type, decl.coord)
-    first = c_ast.Cast(type_, start.rvalue, start.coord)
+    first: c_ast.Node = c_ast.Cast(type_, start.rvalue, start.coord)
+    if test is not None and test.stepped:
+        first = c_ast.Cast(type_, _plus(first, step), start.coord)
     entered = copy.copy(cond)
     if _name(cond.left) == decl.name:
         entered.left = first
     else:
         entered.right = first
-    last = bound if not more else binary("+" if more > 0 else "-", bound, constant(1))
-    return c_ast.TernaryOp(entered, last, first, loop.coord)
+    value = c_ast.TernaryOp(entered, _plus(bound, more), first, loop.coord)
+    # the test that fails steps, too
+    return value if test is None or test.stepped else _plus(value, step)
+
+
+def _plus(value: c_ast.Node, more: int) -> c_ast.Node:
+    return binary("+" if more > 0 else "-", value, constant(1)) if more else value
 
 
 def _is_fixed(node: c_ast.Node, changed: set[str]) -> bool:

@@ -116,7 +116,11 @@ class _Region:
         )
         #: names of the surroundings that the region uses, in the order of their declarations
         names = names_in(self.body) | {n for c in self.conditions for n in names_in(c)}
-        self.used = [name for name in self.visible if name in names - self.sunk]
+        self.used = [
+            name
+            for name, decl in self.visible.items()
+            if name in names - self.sunk and not isinstance(decl.type, c_ast.FuncDecl)
+        ]
         self.kinds = {name: self._kind(name) for name in self.used}
 
     # -- the code as it is lowered -----------------------------------------------------------

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import NonAffineError, UnsupportedError
+from polyopt.frontend.c.affine import fits
+from polyopt.frontend.c.counted import counted, stray_step
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.scope import Env, IteratorVar, Pending, Place, Program, Variable
 from polyopt.isl import Map, PwAff, Set, Val, constant_value, context, dim_type
@@ -37,7 +39,11 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
     """
     name, type_, start_node = _start(program, node, env)
     start = Lowering(program, env, place).affine(start_node, "the start of this loop")
-    step = _step(program, node, name, env, place)
+    test = counted(node, name)
+    step = _step(program, node, name, env, place) if test is None else test.step
+    cond = node.cond if test is None else test.cond
+    if test is not None and test.stepped:
+        start = _stepped(program, start, step, type_, place, start_node)
     scope = env.inner()
     unique = program.fresh(name)
     scope.declare(name, IteratorVar(unique, type_, place.depth))
@@ -45,15 +51,17 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
     grid = _grid(inner, start.add_dims(dim_type.in_, 1), step)
     at_grid = replace(inner, domain=inner.domain.intersect(grid))
     lowering = Lowering(program, scope, at_grid, assuming=True)
-    holds = _condition(lowering, node)
+    holds = _condition(lowering, node, cond)
     domain = at_grid.domain.intersect(holds)
-    if node.cond is not None and not _monotone(node.cond, name, step):
+    if cond is not None and not _monotone(cond, name, step):
         domain = _until_first_failure(at_grid.domain, domain, step)
         domain = domain.intersect_params(program.context)
         _check_end(program, node, domain, step)
     domain = domain.coalesce()
     _check_range(program, node, type_, domain)
     _check_unsigned(program, node, type_, domain, step)
+    if test is not None and not test.stepped:
+        domain = _moved(domain, step)
     return Header(unique, step, replace(inner, domain=domain), scope)
 
 
@@ -102,6 +110,11 @@ def _step(program: Program, node: c_ast.For, name: str, env: Env, place: Place) 
             amount, sign = _added(node.next.rvalue, name)
         case _:
             pass
+    stray = stray_step(node) if node.next is None else None
+    if stray is not None:
+        msg = "a test that steps is taken as one comparison of the loop's own iterator alone"
+        hint = f"write {name}-- > c or ++{name} < c, and other conditions into the body"
+        raise program.locator.error(UnsupportedError, stray, msg, hint=hint)
     if amount is None:
         msg = f"this loop has to step {name!r} by a constant"
         raise program.locator.error(
@@ -140,13 +153,36 @@ def _grid(place: Place, start: PwAff, step: int) -> Set:
     return grid
 
 
-def _condition(lowering: Lowering, node: c_ast.For) -> Set:
+def _stepped(
+    program: Program, start: PwAff, step: int, type_: ScalarType, place: Place, node: c_ast.Node
+) -> PwAff:
+    """The first value that a test sees which steps before it looks.
+
+    Raises ``NonAffineError`` where that may be below zero and the iterator has no sign.
+    """
+    first = start.add_constant_val(Val.int_from_si(context(), step))
+    if type_.kind != "uint" or fits(first, type_, program.known(place), program.assume):
+        return first
+    msg = "the first step of this loop may go below zero, where its unsigned iterator wraps"
+    hint = "declare the iterator as a signed integer, or test with > before the step: i-- > 0"
+    raise program.locator.error(NonAffineError, node, msg, hint=hint)
+
+
+def _moved(domain: Set, step: int) -> Set:
+    """``{ [.., i + step] }`` of ``{ [.., i] }``: what a body sees that runs after the step."""
+    last = domain.dim(dim_type.set) - 1
+    identity = domain.get_space().identity_multi_pw_aff_on_domain()
+    moved = identity.get_at(last).add_constant_val(Val.int_from_si(context(), step))
+    return domain.apply(identity.set_at(last, moved).as_map())
+
+
+def _condition(lowering: Lowering, node: c_ast.For, test: c_ast.Node | None) -> Set:
     """Where the loop's condition holds."""
-    if node.cond is None:
+    if test is None:
         raise lowering.program.locator.error(
             UnsupportedError, node, "this loop has no end", hint=_HINT
         )
-    cond = lowering.condition(node.cond)
+    cond = lowering.condition(test)
     found = set_of(cond)
     if found is not None:
         return found
@@ -155,7 +191,7 @@ def _condition(lowering: Lowering, node: c_ast.For) -> Set:
     if isinstance(cond, Const):
         space = lowering.place.space
         return Set.universe(space) if cond.value else Set.empty(space)
-    raise blame_condition(lowering, node.cond, "the bound of this loop")
+    raise blame_condition(lowering, test, "the bound of this loop")
 
 
 def blame_condition(lowering: Lowering, node: c_ast.Node, what: str) -> Exception:
@@ -218,7 +254,10 @@ def _order(where: Set, *, up: bool) -> Map:
 
 
 def _check_end(program: Program, node: c_ast.For, domain: Set, step: int) -> None:
-    """Refuse a loop that, for some sizes, has iterations beyond every limit."""
+    """Refuse a loop that, for some sizes, has iterations beyond every limit.
+
+    In a part of a file it is a condition on the sizes, which is tested before the part runs.
+    """
     last = domain.dim(dim_type.set) - 1
     known = domain.intersect_params(program.context)
     runs = known.project_out(dim_type.set, last, 1)
@@ -226,6 +265,10 @@ def _check_end(program: Program, node: c_ast.For, domain: Set, step: int) -> Non
     beyond = known.apply(_order(known, up=step < 0))
     limited = runs.add_dims(dim_type.set, 1).subtract(beyond).project_out(dim_type.set, last, 1)
     if runs.is_subset(limited):
+        return
+    ends = program.context.subtract(runs.subtract(limited).params())
+    if program.inbounds and not ends.is_empty():
+        program.assume(ends)
         return
     msg = "this loop does not end for all sizes"
     hint = "bound it with < going up and > going down; != and unsigned >= 0 do not end it"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.counted import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -87,6 +89,8 @@ def iterator_of(loop: c_ast.For) -> str | None:
 def _header_writes(loop: c_ast.For) -> Iterator[c_ast.Node]:
     for part in (loop.init, loop.next):
         yield from nodes(part)
+    if counted(loop, iterator_of(loop)) is not None:
+        yield from nodes(loop.cond)
 
 
 def _target(node: c_ast.Node) -> str | None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyopt.analysis.count import count
-from polyopt.errors import InternalError
+from polyopt.analysis.count import MOST_ROWS, about, count
+from polyopt.errors import InternalError, NotDecidedError
 from polyopt.isl import fix_param_values, parse_set, parse_union_set
 
 DIMS = ("i", "j", "k", "l")
@@ -79,7 +79,7 @@ def test_skewed_time_steps() -> None:
 
 def test_strides_do_not_enumerate() -> None:
     domain = parse_set("[N] -> { S[i, j] : 0 <= i, j < N and i mod 7 = 3 and (i + j) mod 2 = 0 }")
-    n = 10**7
+    n = 5 * 10**6
     rows = {r: len(range((3 if r else 10), n, 14)) for r in (0, 1)}
     even = (n + 1) // 2
     assert count(domain, {"N": n}) == rows[0] * even + rows[1] * (n - even)
@@ -106,3 +106,24 @@ def test_infinite_sets_and_missing_sizes_are_refused() -> None:
         count(parse_set("{ S[i] : i >= 0 }"), {})
     with pytest.raises(InternalError, match="no value"):
         count(parse_set("[N] -> { S[i] : 0 <= i < N }"), {})
+
+
+#: a cube cut by a plane whose divisions tie all dimensions: two of them have to be enumerated
+TIED = parse_set(
+    "[N] -> { S[i, j, k] : 0 <= i, j, k < N and (i + 2 j + 3 k) mod 7 <= 3 and 2 i <= j + k + N }"
+)
+
+
+def test_an_exact_number_has_a_limit() -> None:
+    small, large = {"N": 300}, {"N": 5000}
+    assert about(TIED, small) == count(TIED, small)
+    assert large["N"] ** 2 > MOST_ROWS
+    with pytest.raises(NotDecidedError, match=r"not counted: more than [\d,]+ values") as found:
+        count(TIED, large)
+    assert "smaller sizes" in found.value.diagnostic.hint
+
+
+@pytest.mark.parametrize("n", [3000, 5000])
+def test_an_estimate_is_near_the_number(n: int) -> None:
+    share = count(TIED, {"N": 700}) / 700**3
+    assert about(TIED, {"N": n}) / n**3 == pytest.approx(share, rel=0.01)

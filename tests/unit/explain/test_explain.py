@@ -9,7 +9,12 @@ from dataclasses import replace
 import pytest
 
 from polyopt.auto import auto
-from polyopt.errors import IllegalScheduleError, StorageTooSmallError, UnknownNameError
+from polyopt.errors import (
+    IllegalScheduleError,
+    NotDecidedError,
+    StorageTooSmallError,
+    UnknownNameError,
+)
 from polyopt.explain import Explanation, bill, explain
 from polyopt.explain.explanation import number_text
 from polyopt.library import kernel_names, load_kernel, load_scop
@@ -154,6 +159,18 @@ def test_loops_say_how_they_run(fused: Plan) -> None:
     assert inner.numbers["width"] == 16
     (below,) = found.where(subject="out.x_tile").loops
     assert below.reason == "threads share a loop around it already: out.y_tile"
+
+
+def test_iterations_that_are_not_counted_are_estimated(
+    fused: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_counted(domain: object, sizes: object) -> int:
+        raise NotDecidedError("not counted: more than 5 values", hint="ask for smaller sizes")
+
+    monkeypatch.setattr("polyopt.explain.loops.count", not_counted)
+    (tile,) = explain(fused, SIZES).where(subject="out.y_tile").rows
+    assert tile.numbers["iterations"] == 16
+    assert tile.reason.endswith("; its iterations are estimated: not counted: more than 5 values")
 
 
 def test_a_carried_dependence_is_shown_by_two_instances() -> None:

@@ -59,6 +59,19 @@ PROGRAMS = {
             "for (int i = 0; i != n; i++) a[i] += 4;"
         ),
     ),
+    "tests that step": (
+        "int a[n][m]",
+        (
+            "unsigned k = m; unsigned long q = n;\n"
+            "for (int i = n; i-- > 0;) for (int j = -1; ++j < m;) a[i][j] = 100 * i + j;\n"
+            "for (int i = n; --i > 1;) for (int j = 0; j++ < m - 1;) a[i][j] += a[i - 1][j - 1];\n"
+            "for (int i = n; 2 <= i--;) a[i][0] *= 3;\n"
+            "for (unsigned j = k; j--;) a[0][j] -= j;\n"
+            "for (unsigned long i = q; --i != 0;) a[i][1] = -i;\n"
+            "for (int i = 3; i-- > 3;) a[i][2] = 7;\n"
+            "for (int i = 0; i++ != n - 1;) { if (i == m) continue; a[i][3] = i; }"
+        ),
+    ),
     "bounds by ternaries and macros": (
         "int a[n][m]",
         (

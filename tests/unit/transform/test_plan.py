@@ -13,6 +13,7 @@ from polyopt.errors import (
     IllegalScheduleError,
     InvalidOptionError,
     NotDecidedError,
+    NotPermutableError,
     OutOfBoundsError,
     UninitializedError,
     UnknownNameError,
@@ -70,6 +71,27 @@ def expert(start):
         .parallelize("out.y_tile")
         .vectorize("out.x", 8)
     )
+
+
+KEPT = ("cut", "two_pass", "duplicate", "reassociate", "stream")
+
+
+@pytest.mark.parametrize("name", sorted(EACH.keys() - {*KEPT}))
+def test_what_reschedule_would_undo_comes_after_it(name):
+    text, move = EACH[name]
+    made = move(plan(text))
+    with pytest.raises(NotPermutableError, match=f"would undo .{name}") as found:
+        made.reschedule()
+    assert "reschedule first" in found.value.diagnostic.hint
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_reschedule_keeps_what_changes_no_loops(name):
+    text, move = EACH[name]
+    before = move(plan(text)).program
+    after = move(plan(text)).reschedule().program
+    assert after.copies.keys() == before.copies.keys()
+    assert (after.reassociated, after.streamed) == (before.reassociated, before.streamed)
 
 
 def test_every_move_is_tried_here():
