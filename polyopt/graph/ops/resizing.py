@@ -168,7 +168,7 @@ class _Filter:
         return po.select(t <= 1.0, near, po.select(t < 2.0, far, 0.0))
 
 
-def _filtering(  # noqa: PLR0913
+def _filtering(
     x: Tensor, d: int, line: tuple[int, int, int], shares: _Filter, wanted: int, make: Maker
 ) -> Mixed:
     """The weighted sum of all neighbours along one axis; their weights are a table."""
