@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 from polyopt.graph.onnx.context import as_ints, converts
@@ -161,6 +161,8 @@ def _resize(node: OnnxNode) -> None:
     axes = [_axis(node, a, len(shape)) for a in node.get("axes", range(len(shape)))]
     sizes, ratios = list(shape), [1.0] * len(shape)
     if factors:
+        if not all(0 < factor < inf for factor in factors):
+            raise node.wrong(f"scales are greater than 0 and finite, not {factors}")
         for axis, factor in zip(axes, factors, strict=True):
             sizes[axis], ratios[axis] = int(shape[axis] * factor + 1e-9), factor
     elif wanted is not None:
