@@ -162,14 +162,15 @@ class NetworkExplanation:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        """The groups, then the remarks; pairs that say the same stand once, with their number."""
+        """The groups, then the remarks; of pairs that say the same the first has it in full."""
         counted: dict[str, list[PairRemark]] = {}
         for row in self.rows:
             text = str(row).replace(row.producer, "{p}").replace(row.consumer, "{c}")
             counted.setdefault(text, []).append(row)
         parts = [self.groups_text()]
         for rows in counted.values():
-            more = f"\n       (the same for {len(rows) - 1} more)" if len(rows) > 1 else ""
+            others = ", ".join(f"{row.producer} -> {row.consumer}" for row in rows[1:])
+            more = f"\n{_wrapped(f'the same: {others}', ' ' * 7)}" if others else ""
             parts.append(f"{rows[0]}{more}")
         return "\n\n".join(parts)
 

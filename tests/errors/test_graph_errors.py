@@ -288,6 +288,12 @@ def run(tmp_path, monkeypatch):
         (["emit", "m.onnx", "-o", "c"], "m leaves N open: its memory is planned for a number"),
         (["explain", "m.onnx", "-s", "N=x"], "an open dimension is given as NAME=NUMBER"),
         (["explain", "m.onnx", "-s", "N=2", "--level", "most"], "no fusion level 'most'"),
+        (["explain", "m.onnx", "-s", "N=2", "--exclude", "fc"], "no node and no operator 'fc'"),
+        (["profile", "m.onnx", "-s", "N=2", "--include", "fc"], "no node and no operator 'fc'"),
+        (
+            ["explain", "blur", "--exclude", "relu"],
+            "--exclude, --most-scratch and --graphs are for",
+        ),
         (["explain", "m.onnx", "q", "-s", "N=2"], "m.onnx has no node 'q'"),
         (["explain", "m.onnx", "-s", "N=2", "--graphs", "m.onnx"], "m.onnx cannot be made"),
         (["profile", "m.onnx", "-s", "N=2", "--runs", "0"], "runs=0"),
@@ -314,6 +320,18 @@ def test_a_network_is_explained_and_profiled(run, tmp_path):
     times = json.loads(run("profile", "m.onnx", "-s", "N=2", "--json", "--trace", "t").stdout)
     assert times["rows"][0]["operators"] == "relu + neg"
     assert "traceEvents" in (tmp_path / "t").read_text()
+
+
+def test_the_policy_is_given_on_the_command_line(run):
+    apart = run("explain", "m.onnx", "-s", "N=2", "--exclude", "neg")
+    assert "m: 2 nodes in 2 kernels" in apart.stdout
+    assert "y is excluded by the policy" in apart.stdout
+    times = run("profile", "m.onnx", "-s", "N=2", "--json", "--exclude", "y", "--runs", "1")
+    assert [row["operators"] for row in json.loads(times.stdout)["rows"]] == ["relu", "neg"]
+    none = run("explain", "m.onnx", "-s", "N=2", "--most-scratch", "0")
+    assert "m: 2 nodes in 1 kernels" in none.stdout  # they need none
+    joined = run("explain", "m.onnx", "-s", "N=2", "--level", "off", "--include", "neg")
+    assert "m: 2 nodes in 1 kernels" in joined.stdout
 
 
 def test_options_of_programs_do_not_go_with_networks(run):

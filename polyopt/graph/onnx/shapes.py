@@ -11,6 +11,7 @@ from polyopt.graph.ops.resizing import COORDINATES, MODES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from polyopt.graph.ir import Attribute
     from polyopt.graph.onnx.context import OnnxNode
 
 
@@ -180,13 +181,13 @@ def _resize(node: OnnxNode) -> None:
     coordinates = str(node.get("coordinate_transformation_mode", usual))
     _only(node, "coordinate_transformation_mode", coordinates, set(COORDINATES))
     rounding = str(node.get("nearest_mode", "round_prefer_floor" if later else "floor"))
-    shares = {} if mode == "nearest" else {
+    shares: dict[str, Attribute] = {} if mode == "nearest" else {
         "cubic_coeff": float(node.get("cubic_coeff_a", -0.75)),
         "antialias": int(node.get("antialias", 0)),
         "exclude_outside": int(node.get("exclude_outside", 0)),
     }  # fmt: skip
     node.define("resize", node.inputs[:1], shape=tuple(sizes), scales=tuple(ratios), mode=mode,
-                coordinates=coordinates, rounding=rounding, **shares)  # fmt: skip
+                coordinates=coordinates, rounding=rounding, output=0, **shares)  # fmt: skip
 
 
 def _only(node: OnnxNode, name: str, value: str, known: set[str]) -> None:

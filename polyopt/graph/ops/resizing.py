@@ -24,6 +24,8 @@ MODES = ("nearest", "linear", "cubic")
 COORDINATES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners",
 )  # fmt: skip
+#: terms of a sum that a statement writes out; more are a loop
+_MOST_WRITTEN_OUT = 16
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -185,17 +187,25 @@ def _filtering(
         place = (a * i + b) // c + first + k
         return po.select((place >= 0) & (place < x.shape[d]), found, 0.0)
 
-    table = make.stage((wanted, count), weight, part=f"weights{d}")
+    def total(i: Term) -> Term:
+        return po.sum(lambda k: raw[i, k], over={"k": count})  # type: ignore[misc]
+
+    def share(i: Term, k: Term) -> Term:
+        return raw[i, k] / totals[i]
+
+    table = raw = make.stage((wanted, count), weight, part=f"weights{d}")
     if shares.antialias or shares.exclude_outside:  # else they sum up to 1
-        raw = table
-        totals = make.stage(
-            (wanted,), lambda i: po.sum(lambda k: raw[i, k], over={"k": count}), part=f"totals{d}"
-        )
-        table = make.stage((wanted, count), lambda i, k: raw[i, k] / totals[i], part=f"shares{d}")
+        totals = make.stage((wanted,), total, part=f"totals{d}")
+        table = make.stage((wanted, count), share, part=f"shares{d}")
 
     def mixed(*i: Term) -> Term:
         low = (a * i[d] + b) // c + first
-        terms = [read[(*i[:d], low + k, *i[d + 1 :])] * table[i[d], k] for k in range(count)]
-        return sum(terms[1:], terms[0])
+
+        def term(k: Term | int) -> Term:
+            return read[(*i[:d], low + k, *i[d + 1 :])] * table[i[d], k]
+
+        if count > _MOST_WRITTEN_OUT:
+            return po.sum(term, over={"k": count})
+        return sum(map(term, range(1, count)), term(0))
 
     return mixed

@@ -67,6 +67,11 @@ def test_filters_and_what_lies_outside(mode, antialias, exclude_outside):
     )  # fmt: skip
 
 
+def test_a_filter_of_many_elements_is_a_loop():
+    shape = (1, 1, 90, 3)
+    agrees(resizing(sizes=(1, 1, 4, 3), shape=shape, mode="cubic", antialias=1), shape)
+
+
 def test_a_filter_along_channels():
     agrees(resizing((1.0, 1.5, 1.0, 1.0), mode="cubic"))
 
