@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 
 import numpy as np
@@ -170,6 +171,18 @@ def test_exported_modules_agree_with_pytorch(name):
     found = compile_model(from_torch(net, (x,)))(x.numpy())
     several = isinstance(expected, tuple)
     close(found if several else (found,), expected if several else (expected,))
+
+
+@pytest.mark.parametrize("name", ["stem", "inverted", "residual", "mobilenet", "unet"])
+def test_modules_that_pytorch_writes_as_onnx_agree(name):
+    """Both importers, on what PyTorch itself makes of a module."""
+    make, shape = NETS[name]
+    net, x, file = make().eval(), torch.randn(shape), io.BytesIO()
+    torch.onnx.export(net, (x,), file, dynamo=False)
+    with torch.no_grad():
+        expected = net(x)
+    found = compile_model(file.getvalue())(x.numpy())
+    close((found, compile_model(from_torch(net, (x,)))(x.numpy())), (expected, expected))
 
 
 @pytest.mark.parametrize("name", ["stem", "inverted", "mobilenet", "unet"])
