@@ -338,5 +338,5 @@ def test_pairs_that_say_the_same_are_all_named(net):
     n.add("two", "relu", "one")
     n.add("three", "relu", "two")
     text = str(explain_network(n.graph("three"), Fusion("off")))
-    assert text.count("reads by pointwise") == 1
+    assert text.count("instances; reads by pointwise") == 1
     assert text.endswith("the same: two -> three")
