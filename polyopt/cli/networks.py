@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,22 +18,78 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from polyopt.cli.program import PlanChoice
-    from polyopt.graph import Graph, NetworkExplanation
+    from polyopt.graph import Fusion, Graph, NetworkExplanation
 
 
-def network_options(command: Callable[..., object]) -> Callable[..., object]:
-    """``--level`` and ``--graphs``, given together to ``shown_as``."""
+@dataclass(frozen=True)
+class FusionChoice:
+    """What the command line says of fusing."""
+
+    level: str = "windows"
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    most_scratch: int | None = None
+
+    def fusion(self) -> Fusion:
+        """The policy. Raises ``InvalidOptionError``."""
+        from polyopt.graph import Fusion
+
+        return Fusion(self.level, self.include, self.exclude, most_scratch_bytes=self.most_scratch)
+
+
+def fusion_options(command: Callable[..., object]) -> Callable[..., object]:
+    """``--level``, ``--include``, ``--exclude`` and ``--most-scratch``, given as ``policy``."""
 
     @click.option(
         "--level", default="windows", metavar="LEVEL",
         help="Networks: what may be fused (off, marked, pointwise, windows, all).",
     )  # fmt: skip
+    @click.option(
+        "--include", multiple=True, metavar="NODE",
+        help="Networks: a node or operator that may join whatever it reads.",
+    )  # fmt: skip
+    @click.option(
+        "--exclude", multiple=True, metavar="NODE",
+        help="Networks: a node or operator that stays in a kernel of its own.",
+    )  # fmt: skip
+    @click.option(
+        "--most-scratch", type=click.IntRange(min=0), metavar="BYTES",
+        help="Networks: what a kernel may take beside its tensors, per thread.",
+    )  # fmt: skip
+    @wraps(command)
+    def with_policy(
+        *args: object,
+        level: str,
+        include: tuple[str, ...],
+        exclude: tuple[str, ...],
+        most_scratch: int | None,
+        **named: object,
+    ) -> object:
+        policy = FusionChoice(level, include, exclude, most_scratch)
+        return command(*args, policy=policy, **named)
+
+    return with_policy
+
+
+def network_options(command: Callable[..., object]) -> Callable[..., object]:
+    """The fusion policy and ``--graphs``, given together to ``shown_as``."""
+
+    @fusion_options
     @click.option("--graphs", metavar="FOLDER", help="Networks: write graphs before and after.")
     @wraps(command)
-    def with_both(*args: object, level: str, graphs: str | None, **named: object) -> object:
-        return command(*args, shown_as=(level, graphs), **named)
+    def with_both(
+        *args: object, policy: FusionChoice, graphs: str | None, **named: object
+    ) -> object:
+        return command(*args, shown_as=(policy, graphs), **named)
 
     return with_both
+
+
+def refuse_fusion(shown_as: tuple[FusionChoice, str | None]) -> None:
+    """Raises ``InvalidOptionError`` where what is for networks is asked of a single program."""
+    if shown_as != (FusionChoice(), None):
+        msg = "--level, --include, --exclude, --most-scratch and --graphs are for networks"
+        raise InvalidOptionError(msg, hint="a network is an ONNX file")
 
 
 def is_network(program: str) -> bool:
@@ -65,18 +122,19 @@ def explain_model(
     subject: str | None,
     choice: PlanChoice,
     sizes: Sequence[str],
-    shown_as: tuple[str, str | None],
+    shown_as: tuple[FusionChoice, str | None],
     *,
     as_json: bool,
 ) -> None:
-    """What ``explain`` does for a network; ``shown_as`` is the level and a folder for graphs.
+    """What ``explain`` does for a network; ``shown_as`` is the policy and a folder for graphs.
 
     Raises ``InvalidOptionError`` for options that are about single programs.
     """
-    from polyopt.graph import Fusion, explain_network
+    from polyopt.graph import explain_network
     from polyopt.graph.kernels import Options
 
-    level, graphs = shown_as
+    policy, graphs = shown_as
+    fusion = policy.fusion()
     _refuse_plans(choice)
     graph = load_network(program, sizes)
     if subject is not None and subject not in graph.makers:
@@ -84,7 +142,7 @@ def explain_model(
         msg = f"{program} has no node {subject!r}"
         raise InvalidOptionError(msg, hint=f"there are: {listed}, ...")
     with progress(f"kernels of {graph.name}"):
-        found = explain_network(graph, Fusion(level), options=Options(choice.target))
+        found = explain_network(graph, fusion, options=Options(choice.target))
     if graphs is not None:
         _write_graphs(found, Path(graphs))
     shown = found if subject is None else found.about(subject)
@@ -162,8 +220,7 @@ def _refuse_plans(choice: PlanChoice) -> None:
 @click.command()
 @click.argument("model")
 @size_option
-@click.option("--level", default="windows", show_default=True, metavar="LEVEL",
-              help="What may be fused: off, pointwise, windows or all.")  # fmt: skip
+@fusion_options
 @click.option("--threads", type=one_thread_count, help="Threads; all cores by default.")
 @click.option("--runs", default=10, show_default=True, help="Calls that are timed.")
 @click.option("--limits", is_flag=True, help="Measure the machine's limits, and compare.")
@@ -172,7 +229,7 @@ def _refuse_plans(choice: PlanChoice) -> None:
 def profile(
     model: str,
     sizes: tuple[str, ...],
-    level: str,
+    policy: FusionChoice,
     threads: int | None,
     runs: int,
     trace: str | None,
@@ -184,9 +241,10 @@ def profile(
     from polyopt.bench.machine import machine
     from polyopt.graph import compile_model
 
+    fusion = policy.fusion()
     graph = load_network(model, sizes)
     with progress(f"kernels of {graph.name}"):
-        found = compile_model(graph, passes=(), fusion=level)
+        found = compile_model(graph, passes=(), fusion=fusion)
         limit = machine().limit_ms if limits else None
         result = found.profile(threads=threads, runs=runs, limit_ms=limit)
     if trace is not None:

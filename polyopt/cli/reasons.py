@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polyopt.cli.networks import explain_model, is_network, network_options
+from polyopt.cli.networks import explain_model, is_network, network_options, refuse_fusion
 from polyopt.cli.options import json_option, plan_options, program_argument, size_option
 from polyopt.cli.output import print_json, text, wrapped
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.auto.cost import Cost
+    from polyopt.cli.networks import FusionChoice
     from polyopt.cli.program import PlanChoice
     from polyopt.transform.plan import Plan
 
@@ -83,7 +84,7 @@ def explain(
     place: str | None,
     choice: PlanChoice,
     sizes: tuple[str, ...],
-    shown_as: tuple[str, str | None],
+    shown_as: tuple[FusionChoice, str | None],
     *,
     table_of: bool,
     as_json: bool,
@@ -98,6 +99,7 @@ def explain(
             raise InvalidOptionError(msg, hint="name a node: its remarks say what else was weighed")
         explain_model(program, subject, choice, sizes, shown_as, as_json=as_json)
         return
+    refuse_fusion(shown_as)
     from polyopt.auto.bill import table
     from polyopt.explain import bill
     from polyopt.explain import explain as reasons

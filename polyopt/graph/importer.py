@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from polyopt.errors import UnsupportedError
+import numpy as np
+
+from polyopt.errors import GraphError, UnsupportedError
 from polyopt.graph.infer import typed
 from polyopt.graph.ir import Node, Value, value_of
 
@@ -37,7 +39,13 @@ class Importer:
         return self.aliases.get(name, name)
 
     def add(self, node: Node) -> None:
-        """One more node, its operands checked. Raises what its operator's rule raises."""
+        """One more node, its operands checked.
+
+        Raises what its operator's rule raises, and ``GraphError`` for a constant with NaN in it.
+        """
+        for name in node.operands:
+            if (array := self.known.get(name)) is not None:
+                _need_numbers(name, array)
         self.values[node.name] = typed(node, self.values)
         self.nodes.append(node)
 
@@ -49,3 +57,10 @@ class Importer:
             raise UnsupportedError(f"{name!r} has elements of type {array.dtype}",
                                    span=span) from None  # fmt: skip
         self.known[name] = array
+
+
+def _need_numbers(name: str, array: Array) -> None:
+    """Raises ``GraphError`` for an array with NaN in it: whatever it meets would be NaN too."""
+    if array.dtype.kind == "f" and (found := np.isnan(array)).any():
+        first = np.argwhere(found)[0].tolist()
+        raise GraphError(f"its constant {name!r} holds NaN, first at {first}")

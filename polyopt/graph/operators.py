@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import isnan
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.errors import GraphError, InvalidOptionError
@@ -146,6 +147,9 @@ class Operator:
         if unknown is not None:
             listed = ", ".join(known) or "none"
             raise GraphError(f"{self.name} has no attribute {unknown!r}; it has: {listed}")
+        nan = next((k for k, v in attributes.items() if isinstance(v, float) and isnan(v)), None)
+        if nan is not None:
+            raise GraphError(f"the attribute {nan!r} of {self.name} is NaN")
         needed = [p.name for p in parameters
                   if p.kind == p.KEYWORD_ONLY and p.default is p.empty]  # fmt: skip
         missing = next((name for name in needed if name not in attributes), None)

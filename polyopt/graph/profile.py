@@ -104,7 +104,7 @@ class Profile:
             events.append({
                 "name": row.operators, "ph": "X", "pid": 0, "tid": 0, "ts": start,
                 "dur": row.ms * 1e3, "args": {"nodes": list(row.nodes), "result": row.result,
-                "gflops": row.gflops, "gbs": row.gbs},
+                "gflops": row.gflops, "gbs": row.gbs, "fraction": row.fraction},
             })  # fmt: skip
             start += row.ms * 1e3
         where = Path(path)

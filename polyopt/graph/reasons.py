@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
@@ -162,14 +163,14 @@ class NetworkExplanation:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        """The groups, then the remarks; pairs that say the same stand once, with their number."""
-        counted: dict[str, list[PairRemark]] = {}
+        """The groups, then the remarks; of pairs that say the same the first has it in full."""
+        counted: dict[PairRemark, list[PairRemark]] = {}
         for row in self.rows:
-            text = str(row).replace(row.producer, "{p}").replace(row.consumer, "{c}")
-            counted.setdefault(text, []).append(row)
+            counted.setdefault(_nameless(row), []).append(row)
         parts = [self.groups_text()]
         for rows in counted.values():
-            more = f"\n       (the same for {len(rows) - 1} more)" if len(rows) > 1 else ""
+            others = ", ".join(f"{row.producer} -> {row.consumer}" for row in rows[1:])
+            more = f"\n{_wrapped(f'the same: {others}', ' ' * 7)}" if others else ""
             parts.append(f"{rows[0]}{more}")
         return "\n\n".join(parts)
 
@@ -177,6 +178,20 @@ class NetworkExplanation:
         from polyopt.graph.notebook import explanation_html
 
         return explanation_html(self)
+
+
+def _nameless(row: PairRemark) -> PairRemark:
+    """What a remark says of any pair."""
+
+    def said(text: str) -> str:
+        for name, stands in ((row.producer, "{p}"), (row.consumer, "{c}")):
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", stands, text)
+        return text
+
+    return replace(
+        row, producer="", consumer="", reason=said(row.reason), where=said(row.where),
+        in_place=said(row.in_place), counterfactual=said(row.counterfactual),
+    )  # fmt: skip
 
 
 def _kernel_line(group: Group) -> str:

@@ -126,6 +126,29 @@ REFUSED = {
     "no nodes": (
         model([], outputs=("x",)), GraphError, "m is no ONNX model, or a damaged one", "None",
     ),
+    "weights with NaN in them": (
+        model([node("Conv", "x w", name="first")],
+              weights=[("w", np.full((4, 3, 3, 3), np.nan, np.float32))]),
+        GraphError, r"Conv 'first': its constant 'w' holds NaN, first at \[0, 0, 0, 0\]", "m:1:1",
+    ),
+    "an option that is NaN": (
+        model([node("LeakyRelu", "x", name="leaky", alpha=float("nan"))]), GraphError,
+        "LeakyRelu 'leaky': the attribute 'alpha' of leaky_relu is NaN", "m:1:1",
+    ),
+    "a scale that is NaN": (
+        model([helper.make_node("Resize", ["x", "", "s"], ["y"], "larger")],
+              weights=[("s", np.array([1, 1, np.nan, 1], np.float32))]), GraphError,
+        "Resize 'larger': scales are greater than 0 and finite", "m:1:1",
+    ),
+    "a scale without end": (
+        model([helper.make_node("Resize", ["x", "", "s"], ["y"])],
+              weights=[("s", np.array([1, 1, np.inf, 1], np.float32))]), GraphError,
+        "Resize: scales are greater than 0 and finite", "m:1:1",
+    ),
+    "more elements than a computer has": (
+        model([node("Pad", "x p")], weights=[("p", np.array([0] * 7 + [1 << 45]))]), GraphError,
+        r"Pad: y would have the shape \[1, 3, 8, 35184372088840\]", "m:1:1",
+    ),
     "half an element": (
         model([node("Reshape", "x s")], weights=[("s", np.array([7, -1], np.int64))]), GraphError,
         "192 elements do not fill the shape", "m:1:1",
@@ -140,6 +163,31 @@ def test_a_mistake_in_a_model_is_named(mistake):
         load_onnx(given)
     assert str(caught.value.diagnostic.span).startswith(place)
     assert "onnx." not in str(caught.value.diagnostic.message)
+
+
+def test_terabytes_that_a_few_bytes_ask_for_are_not_computed(monkeypatch):
+    """What constants are folded into is not made where it would be too large to keep."""
+    given = model(
+        [node("ConstantOfShape", "s", "c"), node("ReduceMax", "c", "r"), node("Add", "x r")],
+        weights=[("s", np.array([1 << 40]))],
+    )
+    made = []
+    monkeypatch.setattr(onnx.reference, "ReferenceEvaluator", made.append)
+    with pytest.raises(UnsupportedError, match="the operator ConstantOfShape is not taken"):
+        load_onnx(given)
+    assert made == []
+
+
+def test_functions_that_call_themselves_are_refused():
+    own = helper.make_opsetid("own", 1)
+    inner = [helper.make_node("F", ["a"], ["b"], domain="own")]
+    function = helper.make_function("own", "F", ["a"], ["b"], inner, [own])
+    given = model([helper.make_node("F", ["x"], ["y"], domain="own")])
+    given.functions.append(function)
+    given.opset_import.append(own)
+    with pytest.raises(GraphError, match="the functions of m cannot be put in place") as caught:
+        load_onnx(given)
+    assert "recursive" in caught.value.diagnostic.notes[0]
 
 
 def test_an_unknown_operator_comes_with_those_that_are_taken():
@@ -240,6 +288,12 @@ def run(tmp_path, monkeypatch):
         (["emit", "m.onnx", "-o", "c"], "m leaves N open: its memory is planned for a number"),
         (["explain", "m.onnx", "-s", "N=x"], "an open dimension is given as NAME=NUMBER"),
         (["explain", "m.onnx", "-s", "N=2", "--level", "most"], "no fusion level 'most'"),
+        (["explain", "m.onnx", "-s", "N=2", "--exclude", "fc"], "no node and no operator 'fc'"),
+        (["profile", "m.onnx", "-s", "N=2", "--include", "fc"], "no node and no operator 'fc'"),
+        (
+            ["explain", "blur", "--exclude", "relu"],
+            "--exclude, --most-scratch and --graphs are for",
+        ),
         (["explain", "m.onnx", "q", "-s", "N=2"], "m.onnx has no node 'q'"),
         (["explain", "m.onnx", "-s", "N=2", "--graphs", "m.onnx"], "m.onnx cannot be made"),
         (["profile", "m.onnx", "-s", "N=2", "--runs", "0"], "runs=0"),
@@ -266,6 +320,18 @@ def test_a_network_is_explained_and_profiled(run, tmp_path):
     times = json.loads(run("profile", "m.onnx", "-s", "N=2", "--json", "--trace", "t").stdout)
     assert times["rows"][0]["operators"] == "relu + neg"
     assert "traceEvents" in (tmp_path / "t").read_text()
+
+
+def test_the_policy_is_given_on_the_command_line(run):
+    apart = run("explain", "m.onnx", "-s", "N=2", "--exclude", "neg")
+    assert "m: 2 nodes in 2 kernels" in apart.stdout
+    assert "y is excluded by the policy" in apart.stdout
+    times = run("profile", "m.onnx", "-s", "N=2", "--json", "--exclude", "y", "--runs", "1")
+    assert [row["operators"] for row in json.loads(times.stdout)["rows"]] == ["relu", "neg"]
+    none = run("explain", "m.onnx", "-s", "N=2", "--most-scratch", "0")
+    assert "m: 2 nodes in 1 kernels" in none.stdout  # they need none
+    joined = run("explain", "m.onnx", "-s", "N=2", "--level", "off", "--include", "neg")
+    assert "m: 2 nodes in 1 kernels" in joined.stdout
 
 
 def test_options_of_programs_do_not_go_with_networks(run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 
 import numpy as np
@@ -172,6 +173,18 @@ def test_exported_modules_agree_with_pytorch(name):
     close(found if several else (found,), expected if several else (expected,))
 
 
+@pytest.mark.parametrize("name", ["stem", "inverted", "residual", "mobilenet", "unet"])
+def test_modules_that_pytorch_writes_as_onnx_agree(name):
+    """Both importers, on what PyTorch itself makes of a module."""
+    make, shape = NETS[name]
+    net, x, file = make().eval(), torch.randn(shape), io.BytesIO()
+    torch.onnx.export(net, (x,), file, dynamo=False)
+    with torch.no_grad():
+        expected = net(x)
+    found = compile_model(file.getvalue())(x.numpy())
+    close((found, compile_model(from_torch(net, (x,)))(x.numpy())), (expected, expected))
+
+
 @pytest.mark.parametrize("name", ["stem", "inverted", "mobilenet", "unet"])
 def test_one_model_for_any_number_of_images(name):
     make, shape = NETS[name]
@@ -205,6 +218,29 @@ def test_torch_compile_runs_on_polyopt(name, caplog):
     assert caplog.records == []
     several = isinstance(expected, tuple)
     close(found if several else (found,), expected if several else (expected,))
+
+
+@pytest.mark.parametrize(
+    ("rank", "options"),
+    [
+        (1, {"mode": "nearest", "scale_factor": 1.65}),
+        (3, {"mode": "nearest", "size": (3, 9, 4)}),
+        (2, {"mode": "nearest-exact", "scale_factor": (0.65, 1.65)}),
+        (1, {"mode": "linear", "size": 4, "align_corners": True}),
+        (3, {"mode": "trilinear", "scale_factor": 1.5, "align_corners": False}),
+        (2, {"mode": "bicubic", "scale_factor": (0.6, 1.7), "align_corners": False}),
+        (2, {"mode": "bicubic", "size": (3, 15), "align_corners": True}),
+        (2, {"mode": "bicubic", "size": (3, 15), "antialias": True}),
+        (2, {"mode": "bilinear", "size": (2, 5), "antialias": True}),
+    ],
+)
+def test_interpolations(rank, options):
+    class Resized(nn.Module):
+        def forward(self, x):
+            return functional.interpolate(x, **options)
+
+    x = torch.randn(1, 2, *(7, 10, 5)[:rank])
+    close((compile_model(from_torch(Resized(), (x,)))(x.numpy()),), (Resized()(x),))
 
 
 def test_batch_norm_is_folded_in_both_ways():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from polyopt.graph.fx.call import Call
+    from polyopt.graph.ir import Attribute
 
 
 def _spread(given: int | Sequence[int], rank: int) -> tuple[int, ...]:
@@ -143,7 +145,27 @@ def _softmax(call: Call) -> None:
     call.define(op, [call.tensor("self")], axis=axis)
 
 
-@converts("upsample_nearest2d", "upsample_bilinear2d")
+#: ATen's name without its rank -> attributes of ``resize``
+_UPSAMPLES: dict[str, dict[str, Attribute]] = {
+    "upsample_nearest": {"mode": "nearest", "coordinates": "asymmetric", "rounding": "floor"},
+    "_upsample_nearest_exact": {"mode": "nearest", "rounding": "round_prefer_ceil"},
+    "upsample_linear": {"mode": "linear"},
+    "upsample_bilinear": {"mode": "linear"},
+    "upsample_trilinear": {"mode": "linear"},
+    "upsample_bicubic": {"mode": "cubic"},
+    "_upsample_bilinear_aa": {"mode": "linear", "antialias": 1, "exclude_outside": 1},
+    "_upsample_bicubic_aa": {
+        "mode": "cubic", "cubic_coeff": -0.5, "antialias": 1, "exclude_outside": 1,
+    },
+}  # fmt: skip
+
+
+@converts(
+    *(f"{name}{rank}d" for name in ("upsample_nearest", "_upsample_nearest_exact")
+      for rank in (1, 2, 3)),
+    "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d",
+    "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa",
+)  # fmt: skip
 def _upsample(call: Call) -> None:
     given = call.value("input").shape
     factors, wanted = call.arguments.get("scale_factors"), call.arguments.get("output_size")
@@ -154,11 +176,8 @@ def _upsample(call: Call) -> None:
         assert wanted is not None
         spatial = [int(n) for n in wanted]
         scales = [s / n for s, n in zip(spatial, given[2:], strict=True)]
-    shape, ratios = (*given[:2], *spatial), (1.0, 1.0, *scales)
-    if call.op == "upsample_nearest2d":
-        call.define("resize", [call.tensor("input")], shape=shape, scales=ratios, mode="nearest",
-                    coordinates="asymmetric", rounding="floor")  # fmt: skip
-        return
-    coordinates = "align_corners" if call["align_corners"] else "half_pixel"
-    call.define("resize", [call.tensor("input")], shape=shape, scales=ratios, mode="linear",
-                coordinates=coordinates)  # fmt: skip
+    options = dict(_UPSAMPLES[re.sub(r"[123]d", "", call.op)])
+    if call.arguments.get("align_corners"):
+        options["coordinates"] = "align_corners"
+    call.define("resize", [call.tensor("input")], shape=(*given[:2], *spatial),
+                scales=(1.0, 1.0, *scales), **options)  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from polyopt.errors import GraphError, MissingExtraError, PolyoptError, Unsuppor
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir import Graph, Value, value_of
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
+from polyopt.graph.onnx.folding import fold
 from polyopt.graph.open import left_open
 from polyopt.graph.verify import verify
 from polyopt.source import Source, Span
@@ -23,14 +24,9 @@ from polyopt.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.graph.ir import Array
 
 #: the first opset whose operators are taken
 OLDEST_OPSET = 7
-#: nodes whose results are never constants, though their inputs may be
-_RANDOM = ("Random", "Bernoulli", "Multinomial")
-#: elements of an array that is computed while reading
-_MOST_FOLDED = 1 << 26
 
 
 def load_onnx(
@@ -55,7 +51,7 @@ def load_onnx(
     _check_names(proto, name)
     opset = _opset(onnx, proto, name)
     if proto.functions:
-        proto = onnx.inliner.inline_local_functions(proto)
+        proto = _inlined(onnx, proto, name)
     given = dict(sizes or {})
     free = _left_open(proto, given, usual or {}, name)
     if not free:
@@ -85,7 +81,10 @@ def onnx_operators() -> tuple[str, ...]:
 
 def _onnx() -> Any:  # noqa: ANN401
     try:
-        parts = [import_module(f"onnx{name}") for name in ("", ".inliner", ".reference")]
+        parts = [
+            import_module(f"onnx{name}")
+            for name in ("", ".inliner", ".reference", ".shape_inference")
+        ]
     except ImportError:
         hint = "pip install 'polyopt[nn]'"
         raise MissingExtraError("reading ONNX needs onnx", hint=hint) from None
@@ -138,6 +137,16 @@ def _opset(onnx: Any, proto: Any, name: str) -> int:  # noqa: ANN401
             hint="onnx.version_converter.convert_version makes another",
         )
     return int(found[0])
+
+
+def _inlined(onnx: Any, proto: Any, name: str) -> Any:  # noqa: ANN401
+    """The model with the bodies of its own functions in place. Raises ``GraphError``."""
+    try:
+        return onnx.inliner.inline_local_functions(proto)
+    except Exception as error:  # noqa: BLE001  (bindings raise what C++ raises: cycles, bad bodies)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise GraphError(f"the functions of {name} cannot be put in place",
+                         notes=[reason]) from None  # fmt: skip
 
 
 def _line(node: Any) -> str:  # noqa: ANN401
@@ -271,7 +280,7 @@ def _convert(
     opset: int,
     span: Span,
 ) -> None:
-    if _fold(onnx, importer, node, opset, span):
+    if fold(onnx, importer, node, opset, span):
         return
     known = onnx_operators()
     if node.op_type not in known or node.domain not in {"", "ai.onnx"}:
@@ -304,40 +313,6 @@ def _check_node(onnx: Any, proto: Any, node: Any, span: Span) -> None:  # noqa: 
 
 def _decoded(value: object) -> object:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
-
-
-def _fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bool:  # noqa: ANN401
-    """Compute a node from what is known; whether that could be done."""
-    if node.op_type == "Shape":
-        shape = importer.values[importer.resolve(node.input[0])].shape
-        bounds = {a.name: a.i for a in node.attribute}
-        wanted = shape[bounds.get("start", 0) : bounds.get("end", len(shape))]
-        importer.constant(node.output[0], np.array(wanted, np.int64), span)
-        return True
-    names = [importer.resolve(name) for name in node.input]
-    if node.op_type.startswith(_RANDOM) or any(n and n not in importer.known for n in names):
-        return False
-    if any(a.type in {a.GRAPH, a.GRAPHS} for a in node.attribute):
-        return False
-    alone = onnx.helper.make_opsetid(node.domain, opset)
-    try:
-        graph = onnx.helper.make_graph(
-            [node], "one",
-            [onnx.helper.make_value_info(n, onnx.TypeProto()) for n in node.input if n],
-            [onnx.helper.make_value_info(n, onnx.TypeProto()) for n in node.output if n],
-        )  # fmt: skip
-        model = onnx.helper.make_model(graph, opset_imports=[alone])
-        fed = {n: importer.known[importer.resolve(n)] for n in node.input if n}
-        results = onnx.reference.ReferenceEvaluator(model).run(None, fed)
-    except Exception:  # noqa: BLE001  (the converter finds out what is wrong with it)
-        return False
-    outputs = [name for name in node.output if name]
-    arrays = [np.ascontiguousarray(cast("Array", r)) for r in results]
-    if any(a.dtype == object or a.size > _MOST_FOLDED for a in arrays):
-        return False
-    for name, array in zip(outputs, arrays, strict=True):
-        importer.constant(name, array, span)
-    return True
 
 
 # -- outputs ------------------------------------------------------------------------------------

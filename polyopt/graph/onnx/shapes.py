@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 from polyopt.graph.onnx.context import as_ints, converts
+from polyopt.graph.ops.resizing import COORDINATES, MODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from polyopt.graph.ir import Attribute
     from polyopt.graph.onnx.context import OnnxNode
 
 
@@ -152,10 +154,7 @@ def _split(node: OnnxNode) -> None:
 def _resize(node: OnnxNode) -> None:
     shape = node.value(0).shape
     mode = str(node.get("mode", "nearest"))
-    _only(node, "mode", mode, {"nearest", "linear"})
-    for name in ("antialias", "exclude_outside"):
-        if node.get(name, 0):
-            raise node.unsupported(f"{name} is not taken")
+    _only(node, "mode", mode, set(MODES))
     later = node.op == "Resize" and node.opset >= 11
     scales = node.array(2 if later else 1) if "scales" not in node.attributes else None
     factors = list(node.get("scales", [])) if scales is None else [float(s) for s in scales.ravel()]
@@ -163,6 +162,8 @@ def _resize(node: OnnxNode) -> None:
     axes = [_axis(node, a, len(shape)) for a in node.get("axes", range(len(shape)))]
     sizes, ratios = list(shape), [1.0] * len(shape)
     if factors:
+        if not all(0 < factor < inf for factor in factors):
+            raise node.wrong(f"scales are greater than 0 and finite, not {factors}")
         for axis, factor in zip(axes, factors, strict=True):
             sizes[axis], ratios[axis] = int(shape[axis] * factor + 1e-9), factor
     elif wanted is not None:
@@ -178,11 +179,15 @@ def _resize(node: OnnxNode) -> None:
         raise node.wrong("it has neither scales nor sizes")
     usual = "half_pixel" if later else "asymmetric"
     coordinates = str(node.get("coordinate_transformation_mode", usual))
-    _only(node, "coordinate_transformation_mode", coordinates,
-          {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"})  # fmt: skip
+    _only(node, "coordinate_transformation_mode", coordinates, set(COORDINATES))
     rounding = str(node.get("nearest_mode", "round_prefer_floor" if later else "floor"))
+    shares: dict[str, Attribute] = {} if mode == "nearest" else {
+        "cubic_coeff": float(node.get("cubic_coeff_a", -0.75)),
+        "antialias": int(node.get("antialias", 0)),
+        "exclude_outside": int(node.get("exclude_outside", 0)),
+    }  # fmt: skip
     node.define("resize", node.inputs[:1], shape=tuple(sizes), scales=tuple(ratios), mode=mode,
-                coordinates=coordinates, rounding=rounding)  # fmt: skip
+                coordinates=coordinates, rounding=rounding, output=0, **shares)  # fmt: skip
 
 
 def _only(node: OnnxNode, name: str, value: str, known: set[str]) -> None:

@@ -77,7 +77,7 @@ def elu(make: Maker, x: Tensor, *, alpha: float = 1.0) -> Tensor:
 @operator("hard_sigmoid", result=_float_like_first)
 def hard_sigmoid(make: Maker, x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
     """``alpha * x + beta``, cut to 0 to 1."""
-    return make.stage(x.shape, lambda *i: po.min(po.max(alpha * x[i] + beta, 0.0), 1.0))
+    return make.stage(x.shape, lambda *i: po.min(1.0, po.max(0.0, alpha * x[i] + beta)))
 
 
 @operator("gelu", result=_float_like_first)
@@ -146,11 +146,22 @@ def _slope(x: Term, slope: Term, _make: Maker) -> Term:
     return po.select(x < 0.0, slope * x, x)
 
 
+def _or_nan(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Maker], Any]:
+    """A minimum or maximum that is NaN where one of both is, as NumPy's: C's is the last one."""
+
+    def found(a: Term, b: Term, make: Maker) -> Term:
+        result = function(a, b)
+        is_number = a == a  # noqa: PLR0124  (NaN is not)
+        return po.select(is_number, result, a) if make.dtype.is_float else result
+
+    return found
+
+
 _binary("add", lambda a, b, _: a + b, _binary_rule)
 _binary("sub", lambda a, b, _: a - b, _binary_rule)
 _binary("mul", lambda a, b, _: a * b, _binary_rule)
 _binary("div", _quotient, _binary_rule)
-_binary("minimum", lambda a, b, _: po.min(a, b), _binary_rule)
-_binary("maximum", lambda a, b, _: po.max(a, b), _binary_rule)
+_binary("minimum", _or_nan(po.min), _binary_rule)
+_binary("maximum", _or_nan(po.max), _binary_rule)
 _binary("power", lambda a, b, _: po.pow(a, b), _binary_rule)
 _binary("prelu", _slope, _binary_rule)

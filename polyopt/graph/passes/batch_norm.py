@@ -74,9 +74,13 @@ class _AsScaleAndShift(Mutator):
 
 
 def _affine(statistics: list[Array], epsilon: float) -> tuple[Array, Array]:
-    """``factor`` and ``summand`` with ``batch_norm(x) = x * factor + summand``, in f64."""
+    """``factor`` and ``summand`` with ``batch_norm(x) = x * factor + summand``, in f64.
+
+    A variance below zero gives NaN, as it does where the network computes it.
+    """
     scale, shift, mean, variance = (a.astype(np.float64) for a in statistics)
-    factor = scale / np.sqrt(variance + epsilon)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factor = scale / np.sqrt(variance + epsilon)
     return factor, shift - mean * factor
 
 

@@ -44,6 +44,33 @@ def test_every_level_computes_the_same(stem, level):
 
 
 @pytest.mark.parametrize(
+    ("op", "options"),
+    [
+        ("relu", {}), ("leaky_relu", {"alpha": 0.1}), ("clip", {"low": 0.0, "high": 6.0}),
+        ("hardswish", {}), ("hard_sigmoid", {}), ("sigmoid", {}), ("softplus", {}), ("gelu", {}),
+        ("maximum", {}), ("minimum", {}), ("prelu", {}), ("softmax", {"axis": 1}),
+        ("reduce_mean", {"axes": (2, 3), "keepdims": 1}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("swapped", [False, True])
+def test_nan_stays_where_it_is(net, op, options, swapped):
+    """No activation makes a number of it: a wrong input shows in the result."""
+    n = net(1, 3, 5, 7)
+    binary = op in {"maximum", "minimum", "prelu"}
+    operands = ["x", n.const("k", 3, 1, 1)] if binary else ["x"]
+    if swapped and op in {"maximum", "minimum"}:
+        operands.reverse()
+    n.add("y", op, *operands, **options)
+    graph = n.graph("y")
+    x = np.random.default_rng(0).standard_normal((1, 3, 5, 7)).astype(np.float32)
+    reached = {"softmax": np.s_[0, :, 2, 3], "reduce_mean": np.s_[0, 1]}.get(op, np.s_[0, 1, 2, 3])
+    x[0, 1, 2, 3] = np.nan
+    found = compile_graph(graph)(x)
+    assert np.isnan(found[reached]).all()
+    assert np.isnan(found).sum() == found[reached].size
+
+
+@pytest.mark.parametrize(
     ("size", "kernel", "stride", "pads", "dilation"),
     [(40, 3, 2, (1, 1), 1), (37, 3, 2, (0, 1), 1), (35, 5, 3, (2, 2), 1), (36, 3, 2, (2, 2), 2)],
 )
@@ -175,6 +202,9 @@ def test_a_profile_names_every_kernel_with_its_work(stem, tmp_path):
     assert document["threads"] == 1
     trace = json.loads(found.chrome_trace(tmp_path / "t.json").read_text())
     assert [event["name"] for event in trace["traceEvents"]] == [r.operators for r in found]
+    for event, row in zip(trace["traceEvents"], document["rows"], strict=True):
+        told = {name: row[name] for name in ("gflops", "gbs", "fraction")}
+        assert event["args"].items() >= told.items()
 
 
 def test_a_profile_needs_runs_and_a_place_for_its_trace(stem, tmp_path):

@@ -330,3 +330,13 @@ def test_explanations_show_groups_and_their_difference(stem):
     assert len(found.about("p")) == 1
     assert found.as_dict()["groups"][0]["outputs"] == ["p"]
     assert {r["consumer"] for r in found.as_dict()["remarks"]} == {"r", "p"}
+
+
+def test_pairs_that_say_the_same_are_all_named(net):
+    n = net(1, 4, 6, 6)
+    n.add("one", "relu", "x")
+    n.add("two", "relu", "one")
+    n.add("three", "relu", "two")
+    text = str(explain_network(n.graph("three"), Fusion("off")))
+    assert text.count("instances; reads by pointwise") == 1
+    assert text.endswith("the same: two -> three")

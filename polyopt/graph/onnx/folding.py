@@ -1,0 +1,89 @@
+"""Computing while reading: what depends on constants and shapes alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.graph.importer import Importer
+    from polyopt.graph.ir import Array
+    from polyopt.source import Span
+
+#: nodes whose results are never constants, though their inputs may be
+_RANDOM = ("Random", "Bernoulli", "Multinomial")
+#: elements of an array that is computed while reading
+_MOST_FOLDED = 1 << 26
+#: elements of an operand that may say how large a result is, such as a shape or repeats
+_MOST_SAID = 64
+
+
+def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bool:  # noqa: ANN401
+    """Compute a node from what is known; whether that could be done."""
+    if node.op_type == "Shape":
+        shape = importer.values[importer.resolve(node.input[0])].shape
+        bounds = {a.name: a.i for a in node.attribute}
+        wanted = shape[bounds.get("start", 0) : bounds.get("end", len(shape))]
+        importer.constant(node.output[0], np.array(wanted, np.int64), span)
+        return True
+    names = [importer.resolve(name) for name in node.input]
+    if node.op_type.startswith(_RANDOM) or any(n and n not in importer.known for n in names):
+        return False
+    if any(a.type in {a.GRAPH, a.GRAPHS} for a in node.attribute):
+        return False
+    fed = {n: importer.known[importer.resolve(n)] for n in node.input if n}
+    try:
+        if not _is_small(onnx, node, fed, opset):
+            return False
+        types = {n: onnx.TypeProto() for n in fed}
+        evaluator = onnx.reference.ReferenceEvaluator(_alone(onnx, node, types, {}, opset))
+        results = evaluator.run(None, fed)
+    except Exception:  # noqa: BLE001  (the converter finds out what is wrong with it)
+        return False
+    outputs = [name for name in node.output if name]
+    arrays = [np.ascontiguousarray(cast("Array", r)) for r in results]
+    if any(a.dtype == object or a.size > _MOST_FOLDED for a in arrays):
+        return False
+    for name, array in zip(outputs, arrays, strict=True):
+        importer.constant(name, array, span)
+    return True
+
+
+def _is_small(onnx: Any, node: Any, fed: Mapping[str, Array], opset: int) -> bool:  # noqa: ANN401
+    """Whether results fit into ``_MOST_FOLDED`` elements, by ONNX's own inference.
+
+    A file of a few bytes may ask for terabytes: that has to be known before they are made.
+    """
+    types = {
+        name: onnx.helper.make_tensor_type_proto(
+            onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+        )
+        for name, array in fed.items()
+    }
+    said = {name: array for name, array in fed.items() if array.size <= _MOST_SAID}
+    model = _alone(onnx, node, types, said, opset)
+    found = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    shapes = [entry.type.tensor_type.shape for entry in found.graph.output]
+    sizes = [np.prod([float(d.dim_value) for d in shape.dim]) for shape in shapes]
+    return all(size <= _MOST_FOLDED for size in sizes)
+
+
+def _alone(
+    onnx: Any,  # noqa: ANN401
+    node: Any,  # noqa: ANN401
+    types: Mapping[str, Any],
+    constants: Mapping[str, Array],
+    opset: int,
+) -> Any:  # noqa: ANN401
+    """A model of one node."""
+    graph = onnx.helper.make_graph(
+        [node], "one",
+        [onnx.helper.make_value_info(name, kind) for name, kind in types.items()],
+        [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in node.output if name],
+        [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )  # fmt: skip
+    domain = onnx.helper.make_opsetid(node.domain, opset)
+    return onnx.helper.make_model(graph, opset_imports=[domain])
