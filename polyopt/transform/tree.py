@@ -47,7 +47,7 @@ class Copy:
         default_factory=dict[tuple[object, ...], "tuple[Any, Any]"], init=False, repr=False
     )
 
-    @property
+    @cached_property
     def to_instance(self) -> PwMultiAff:
         """``{ C[t, i] -> S[i] }``."""
         count = len(self.statement.iterators)
