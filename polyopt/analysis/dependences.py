@@ -176,10 +176,14 @@ def _flow_info(sink: UnionMap, time: UnionMap) -> UnionAccessInfo:
 
 
 def _timed(scop: Scop, reads: UnionMap, writes: UnionMap) -> UnionMap:
-    """``{ S[i] -> [time, 1]; [S[i] -> ref[]] -> [time, 0] }``: an instance reads, then writes."""
-    schedule = scop.schedule
-    written = schedule.intersect_domain(writes.domain())
-    tags = reads.domain().unwrap().domain_map()
+    """``{ S[i] -> [time, 1]; [S[i] -> ref[]] -> [time, 0] }``: an instance reads, then writes.
+
+    For all ``i``, whether the instance exists or not: accesses in pieces, such as clamped ones,
+    have nine, and the time of each is the same.
+    """
+    schedule = scop.schedule.gist_domain(scop.domain)
+    written = schedule.intersect_domain(writes.domain().universe())
+    tags = reads.domain().universe().unwrap().domain_map()
     if tags.is_empty():
         return _ending(written, 1)
     read = compose(tags, schedule, why="time of reads")

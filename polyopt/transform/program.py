@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.isl import dim_type, union_all
+from polyopt.isl import dim_type, union_as_is
 from polyopt.transform.storage import (
     Scratch,
     Store,
@@ -101,10 +101,13 @@ class Program:
         return {name: known_prefix(self.copies[name], place) for name, place in self.places.items()}
 
     def time(self, touch: Touch) -> Map:
-        """``{ R[d, x] -> time }`` of an access."""
+        """``{ R[d, x] -> time }`` of an access, whether it happens or not.
+
+        One piece: clamped accesses have nine, and each would be compared with each.
+        """
         copy, place = self.copies[touch.host], self.places[touch.host]
         micro = -touch.level if self._has_operands else None
-        return touch.at_host.apply_range(time_map(copy, place, self.clock, micro))
+        return touch.to_host.apply_range(time_map(copy, place, self.clock, micro))
 
     @cached_property
     def loads(self) -> tuple[tuple[str, Access], ...]:
@@ -239,7 +242,7 @@ class Program:
             one, split = self._together(touches)
             merged.append(one)
             back.append(split)
-        return tuple(merged), union_all(back)
+        return tuple(merged), union_as_is(back)
 
     def _together(self, touches: Sequence[Touch]) -> tuple[Touch, UnionMap]:
         """Reads of one copy and array as one, on the plan's storage, and the map back to each."""

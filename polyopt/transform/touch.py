@@ -7,18 +7,19 @@ copy alone is therefore remembered with the copy, not with the program.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from polyopt.errors import NotFusableError
-from polyopt.isl import dim_type, maps_of, tuple_name, union_all
+from polyopt.isl import Set, dim_type, maps_of, tuple_name, union_as_is
 from polyopt.transform.tree import Copy, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.ir.scop import Access, Scop, Statement
-    from polyopt.isl import Map, PwAff, Set, UnionMap
+    from polyopt.isl import Map, PwAff, UnionMap
     from polyopt.transform.storage import Scratch
     from polyopt.transform.tree import Place
 
@@ -48,6 +49,18 @@ class Touch:
     scratch: Scratch | None = None
     #: { R[d, x] -> cell }; an element that its scratch has no room for is missing here
     cells: Map = field(default=None)  # type: ignore[assignment]
+
+    @cached_property
+    def accessed(self) -> Map:
+        """``{ H[d] -> A[x] }``: the elements by the instance in the tree that accesses them."""
+        return self.at_host.reverse().apply_range(self.element)
+
+    @property
+    def to_host(self) -> Map:
+        """``{ R[d, x] -> H[d] }`` for all ``d`` and ``x``, whether the access happens or not."""
+        space = self.at_host.get_space()
+        host = Set.universe(space.range())
+        return _dims(Set.universe(space.domain()), 0, host)
 
 
 _Key = TypeVar("_Key")
@@ -198,13 +211,13 @@ def together(
     name = f"{touches[0].copy}:{touches[0].access.array}"
     if touches[0].scratch is not None:  # other reads of the array may go elsewhere
         name += f"@{touches[0].scratch.name}"
-    each = [touch.element.domain() for touch in touches]
+    each = [touch.element.domain().coalesce() for touch in touches]
     parts = [events.set_tuple_name(name) for events in each]
     events = parts[0]
     for part in parts[1:]:
         events = events.union(part)
     events = events.coalesce()
-    split = union_all(
+    split = union_as_is(
         part.identity().set_tuple_id(dim_type.out, own.get_tuple_id())
         for part, own in zip(parts, each, strict=True)
     )
