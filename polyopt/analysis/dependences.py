@@ -160,7 +160,7 @@ def reads_within(scop: Scop) -> UnionMap:
     if all(read.exact for s in scop.statements for read in s.reads):
         return scop.reads
     elements = union_all(
-        part.intersect_range(scop.array(tuple_name(part, dim_type.out)).elements(scop.params))
+        part.intersect_range(scop.elements[tuple_name(part, dim_type.out)])
         for part in maps_of(scop.reads)
     )
     return elements.intersect_params(scop.context)

@@ -15,7 +15,6 @@ from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
 from polyopt.isl import constant_value
-from polyopt.transform.program import Program
 from polyopt.transform.storage import quotient
 from polyopt.transform.touch import known_prefix
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Access
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, PwMultiAff
+    from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
     from polyopt.transform.tree import Copy
 

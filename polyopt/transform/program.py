@@ -20,7 +20,6 @@ from polyopt.transform.storage import (
 )
 from polyopt.transform.touch import (
     Touch,
-    elements_of,
     fits_of,
     instances_of,
     known_prefix,
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Access, Scop
     from polyopt.isl import Map, Set, UnionMap
     from polyopt.transform.touch import Load as _Load
-    from polyopt.transform.tree import Copy, Place, Tree
+    from polyopt.transform.tree import Copy, Place, PlanLoop, Tree
 
 
 def _alike(reads: Iterable[Touch]) -> Iterable[list[Touch]]:
@@ -90,10 +89,10 @@ class Program:
         """Whether copies compute operands in place, which read before their hosts do."""
         return bool(self.inlined)
 
-    @cached_property
+    @property
     def elements(self) -> Mapping[str, Set]:
         """``{ A[x] }`` per array."""
-        return elements_of(self.scop)
+        return self.scop.elements
 
     @cached_property
     def prefixes(self) -> Mapping[str, Map]:
@@ -201,7 +200,7 @@ class Program:
             *(self._write(n) for n in writers if self.store(n, array, reading=False) is store),
             *self.reads_of(array, readers, store.refs),
         )
-        depth = self._depths.get(store.at, 0)
+        depth = len(self.paths.get(store.at, ()))
         key = (store, depth, *map(id, touched))
         known = fits_of(self.scop)
         if key not in known:
@@ -212,11 +211,11 @@ class Program:
         return known[key][1]
 
     @cached_property
-    def _depths(self) -> Mapping[str, int]:
-        """Number of loops from the root down to each loop around a copy."""
+    def paths(self) -> Mapping[str, tuple[PlanLoop, ...]]:
+        """The loops from the root down to each loop around a copy, including it."""
         return {
-            loop.name: depth
-            for place in self.places.values()
+            loop.name: place.loops[:depth]
+            for place in reversed(self.places.values())
             for depth, loop in enumerate(place.loops, 1)
         }
 

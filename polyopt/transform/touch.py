@@ -90,7 +90,6 @@ class _Known:
 
 
 _KNOWN: WeakKeyDictionary[Copy, _Known] = WeakKeyDictionary()
-_ELEMENTS: WeakKeyDictionary[Scop, Mapping[str, Set]] = WeakKeyDictionary()
 _SOURCES: WeakKeyDictionary[Scop, tuple[UnionMap, Mapping[str, list[Map]]]] = WeakKeyDictionary()
 
 
@@ -147,13 +146,6 @@ def _known(copy: Copy) -> _Known:
     return found
 
 
-def elements_of(scop: Scop) -> Mapping[str, Set]:
-    """``{ A[x] }`` per array of a program."""
-    if scop not in _ELEMENTS:
-        _ELEMENTS[scop] = {a.name: a.elements(scop.params) for a in scop.arrays}
-    return _ELEMENTS[scop]
-
-
 def known_prefix(copy: Copy, place: Place) -> Map:
     """``{ C[d] -> [t] }``: the values of all loops around a copy."""
     values = tuple(loop.values[copy.name] for loop in place.loops)
@@ -192,7 +184,7 @@ def _touch(scop: Scop, copy: Copy, host: Copy, prefix: Map, level: int, access: 
     accessed = accessed.intersect_domain(copy.domain)
     events = accessed.wrap().flatten().set_tuple_name(f"{copy.name}:{access.ref}")
     whose = _dims(events, 0, copy.domain)
-    element = _dims(events, copy.domain.dim(dim_type.set), elements_of(scop)[access.array])
+    element = _dims(events, copy.domain.dim(dim_type.set), scop.elements[access.array])
     at_host = _dims(events, 0, host.domain)
     source = whose.apply_range(copy.to_instance.as_map())
     to_source = source.range_product(element.set_tuple_name(dim_type.out, access.ref))
@@ -221,7 +213,7 @@ def together(
         part.identity().set_tuple_id(dim_type.out, own.get_tuple_id())
         for part, own in zip(parts, each, strict=True)
     )
-    elements = elements_of(scop)[touches[0].access.array]
+    elements = scop.elements[touches[0].access.array]
     first = events.dim(dim_type.set) - elements.dim(dim_type.set)
     at_host = _dims(events, 0, host.domain)
     element = _dims(events, first, elements)
