@@ -14,6 +14,7 @@ from polyopt.transform.storage import (
     Scratch,
     Store,
     cells,
+    check_inside,
     fit,
     project_tail,
     store_for,
@@ -266,9 +267,10 @@ class Program:
         known = stored_of(self.scop)
         key = (id(touch), id(scratch))
         if key not in known:
+            if scratch is not None:
+                check_inside(touch.prefix, scratch.depth)
             elements = self.elements[touch.access.array]
-            place = cells(touch.prefix, touch.element, scratch, elements)
-            known[key] = (touch, scratch, replace(touch, scratch=scratch, cells=place))
+            known[key] = (touch, scratch, replace(touch, scratch=scratch, elements=elements))
         return known[key][2]
 
     @cached_property

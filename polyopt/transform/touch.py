@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from polyopt.errors import NotFusableError
 from polyopt.isl import Set, dim_type, maps_of, tuple_name, union_as_is
+from polyopt.transform.storage import cells
 from polyopt.transform.tree import Copy, prefix_map
 
 if TYPE_CHECKING:
@@ -47,8 +48,13 @@ class Touch:
     #: the copy that does it: the host, or an operand that is computed in it
     copy: str
     scratch: Scratch | None = None
-    #: { R[d, x] -> cell }; an element that its scratch has no room for is missing here
-    cells: Map = field(default=None)  # type: ignore[assignment]
+    #: { A[x] } of the array; of an access on the plan's storage
+    elements: Set = field(default=None)  # type: ignore[assignment]
+
+    @cached_property
+    def cells(self) -> Map:
+        """``{ R[d, x] -> cell }``; an element that its scratch has no room for is missing here."""
+        return cells(self.prefix, self.element, self.scratch, self.elements)
 
     @cached_property
     def accessed(self) -> Map:
