@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import PlanLoop
 
     Instance = tuple[int, ...]
+    #: a value's number in a loop body, or that of an affine expression, in a tuple of its own
+    Value = int | tuple[int]
     #: per subscript of a write: the iterator, and what is added to it
     Places = tuple[tuple[int, int], ...]
 
@@ -292,8 +294,8 @@ class _Body:
     weights: list[float] = field(default_factory=list[float])
     numbers: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
     #: element of an inlined array -> its value's number
-    elements: dict[tuple[str, Instance], object] = field(
-        default_factory=dict[tuple[str, "Instance"], object]
+    elements: dict[tuple[str, Instance], Value] = field(
+        default_factory=dict[tuple[str, "Instance"], "Value"]
     )
 
     @cached_property
@@ -301,7 +303,7 @@ class _Body:
         """The arrays whose elements are computed where they are read."""
         return self.inlined & self.group.producers.keys()
 
-    def add(self, node: _Node, at: Instance) -> object:
+    def add(self, node: _Node, at: Instance) -> Value:
         """What tells the value of an expression at an instance from others: a number, or the
         value of an affine expression in a tuple of its own."""
         expr, sizes = node.expr, self.group.sizes
@@ -323,7 +325,7 @@ class _Body:
             self.weights.append(node.weight)
         return self.numbers[key]
 
-    def _element(self, array: str, element: Instance) -> object:
+    def _element(self, array: str, element: Instance) -> Value:
         """The value of an element that is computed where it is read."""
         if (array, element) not in self.elements:
             producer, places = self.group.producers[array]

@@ -216,7 +216,7 @@ class Program:
         """The loops from the root down to each loop around a copy, including it."""
         return {
             loop.name: place.loops[:depth]
-            for place in reversed(self.places.values())
+            for place in reversed(list(self.places.values()))
             for depth, loop in enumerate(place.loops, 1)
         }
 
