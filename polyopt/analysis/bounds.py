@@ -146,7 +146,7 @@ def _violation(
 ) -> BoundsViolation | None:
     array = scop.array(access.array)
     relation = access.relation.intersect_params(scop.context)
-    outside = relation.subtract_range(array.elements(scop.params))
+    outside = relation.subtract_range(scop.elements[array.name])
     if outside.is_empty():
         return None
     found = _described(scop, statement, access, text, outside)

@@ -160,7 +160,7 @@ def reads_within(scop: Scop) -> UnionMap:
     if all(read.exact for s in scop.statements for read in s.reads):
         return scop.reads
     elements = union_all(
-        part.intersect_range(scop.array(tuple_name(part, dim_type.out)).elements(scop.params))
+        part.intersect_range(scop.elements[tuple_name(part, dim_type.out)])
         for part in maps_of(scop.reads)
     )
     return elements.intersect_params(scop.context)
@@ -176,10 +176,14 @@ def _flow_info(sink: UnionMap, time: UnionMap) -> UnionAccessInfo:
 
 
 def _timed(scop: Scop, reads: UnionMap, writes: UnionMap) -> UnionMap:
-    """``{ S[i] -> [time, 1]; [S[i] -> ref[]] -> [time, 0] }``: an instance reads, then writes."""
-    schedule = scop.schedule
-    written = schedule.intersect_domain(writes.domain())
-    tags = reads.domain().unwrap().domain_map()
+    """``{ S[i] -> [time, 1]; [S[i] -> ref[]] -> [time, 0] }``: an instance reads, then writes.
+
+    For all ``i``, whether the instance exists or not: accesses in pieces, such as clamped ones,
+    have nine, and the time of each is the same.
+    """
+    schedule = scop.schedule.gist_domain(scop.domain)
+    written = schedule.intersect_domain(writes.domain().universe())
+    tags = reads.domain().universe().unwrap().domain_map()
     if tags.is_empty():
         return _ending(written, 1)
     read = compose(tags, schedule, why="time of reads")

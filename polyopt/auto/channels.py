@@ -84,7 +84,7 @@ def _shares(program: Program, copy: str) -> bool:
     same = 0
     for touch in touches:
         #: { H[d] -> A[x] }
-        element = touch.at_host.reverse().apply_range(touch.element)
+        element = touch.accessed
         element = element.gist_domain(scheduled.domain)
         moves = element.involves_dims(dim_type.in_, scheduled.outer + k, 1)
         same += element.is_single_valued() and not moves

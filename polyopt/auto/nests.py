@@ -154,7 +154,7 @@ def _changes_rows(touch: Touch, wanted: int) -> bool | None:
     ``None``: it is the same element, or depends on data.
     """
     #: { H[d] -> A[x] }
-    host_to_element = touch.at_host.reverse().apply_range(touch.element)
+    host_to_element = touch.accessed
     rank = host_to_element.dim(dim_type.out)
     if rank == 0 or not host_to_element.is_single_valued():
         return None

@@ -336,7 +336,7 @@ def _host(program: Program, found: _Sum) -> Host | None:
     orders: set[tuple[int, ...] | None] = set()
     for touch in program.reads_of(array, [name]):
         #: { O[i] -> T[x] }
-        orders.add(_order(touch.at_host.reverse().apply_range(touch.element)))
+        orders.add(_order(touch.accessed))
     order = orders.pop() if len(orders) == 1 else None
     return Host(name, order) if order is not None else None
 

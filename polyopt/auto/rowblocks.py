@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import PlanLoop
 
     Instance = tuple[int, ...]
+    #: a value's number in a loop body, or that of an affine expression, in a tuple of its own
+    Value = int | tuple[int]
     #: per subscript of a write: the iterator, and what is added to it
     Places = tuple[tuple[int, int], ...]
 
@@ -147,10 +149,9 @@ class _Group:
     stages: tuple[_Stage, ...]
     #: arrays that are computed where they are read already
     inlined: frozenset[str]
-    #: form -> its value at the origin and by each dimension, where it is so simple
-    forms: dict[int, tuple[PwAff, tuple[int, ...] | None]] = field(
-        default_factory=dict[int, "tuple[PwAff, tuple[int, ...] | None]"]
-    )
+    #: id of an expression -> what all its instances have in common
+    nodes: dict[int, _Node] = field(default_factory=dict[int, "_Node"])
+    kinds: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
     reached: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     bodies: dict[tuple[str, int, frozenset[str]], tuple[int, float]] = field(
         default_factory=dict[tuple[str, int, frozenset[str]], tuple[int, float]]
@@ -240,25 +241,48 @@ class _Group:
             for row in range(rows):
                 instance = list(stage.instance)
                 instance[stage.row] += row
-                body.add(stage.statement, stage.statement.value, tuple(instance))
+                body.add(self.node(stage.statement.value), tuple(instance))
             self.bodies[key] = sum(w > 0 for w in body.weights), sum(body.weights)
         return self.bodies[key]
 
-    def value(self, form: PwAff, at: Instance) -> int:
+    def node(self, expr: Expr) -> _Node:
+        """What all instances of an expression have in common."""
+        if id(expr) not in self.nodes:
+            children = tuple(map(self.node, expr.children))
+            kind = (type(expr), expr.type, payload(expr))
+            number = self.kinds.setdefault(kind, len(self.kinds))
+            self.nodes[id(expr)] = _Node(expr, children, number, weight(expr))
+        return self.nodes[id(expr)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """An expression of a statement, whatever the instance."""
+
+    expr: Expr
+    children: tuple[_Node, ...]
+    #: what tells it from others over the same operands, by number
+    kind: int
+    weight: float
+    #: by the rank of the instances: the value of an affine expression at the origin, and by each
+    #: dimension that it moves with; nothing where it is not so simple
+    linear: dict[int, tuple[int, tuple[tuple[int, int], ...]] | None] = field(
+        default_factory=dict[int, "tuple[int, tuple[tuple[int, int], ...]] | None"]
+    )
+
+    def value(self, form: PwAff, at: Instance, sizes: Mapping[str, int]) -> int:
         """An affine expression at an instance."""
-        if id(form) not in self.forms:
-            self.forms[id(form)] = form, _linear(form, len(at), self.sizes)
-        linear = self.forms[id(form)][1]
+        if len(at) not in self.linear:
+            found = _linear(form, len(at), sizes)
+            moving = tuple((d, c) for d, c in enumerate(found[1:]) if c) if found else ()
+            self.linear[len(at)] = (found[0], moving) if found else None
+        linear = self.linear[len(at)]
         if linear is None:
-            return int(affine_values(form, np.array([at], np.int64), self.sizes)[0])
-        return linear[0] + sum(c * v for c, v in zip(linear[1:], at, strict=True))
-
-
-@dataclass(frozen=True)
-class _Subscript:
-    """The value of an affine expression."""
-
-    place: int
+            return int(affine_values(form, np.array([at], np.int64), sizes)[0])
+        result, moving = linear
+        for dimension, coefficient in moving:
+            result += coefficient * at[dimension]
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,38 +294,45 @@ class _Body:
     weights: list[float] = field(default_factory=list[float])
     numbers: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
     #: element of an inlined array -> its value's number
-    elements: dict[tuple[str, Instance], object] = field(
-        default_factory=dict[tuple[str, "Instance"], object]
+    elements: dict[tuple[str, Instance], Value] = field(
+        default_factory=dict[tuple[str, "Instance"], "Value"]
     )
 
-    def add(self, statement: Statement, expr: Expr, at: Instance) -> object:
-        """What tells the value of an expression at an instance from others."""
+    @cached_property
+    def computed(self) -> frozenset[str]:
+        """The arrays whose elements are computed where they are read."""
+        return self.inlined & self.group.producers.keys()
+
+    def add(self, node: _Node, at: Instance) -> Value:
+        """What tells the value of an expression at an instance from others: a number, or the
+        value of an affine expression in a tuple of its own."""
+        expr, sizes = node.expr, self.group.sizes
         if isinstance(expr, Affine):
-            return _Subscript(self.group.value(expr.form, at))
+            return (node.value(expr.form, at, sizes),)
         if isinstance(expr, Inside):
-            return bool(holds(expr.where, np.array([at], np.int64), self.group.sizes)[0])
+            return bool(holds(expr.where, np.array([at], np.int64), sizes)[0])
         if isinstance(expr, Select) and isinstance(expr.cond, Inside):
-            chosen = expr.then if self.add(statement, expr.cond, at) else expr.other
-            return self.add(statement, chosen, at)
-        children = tuple(self.add(statement, child, at) for child in expr.children)
-        if isinstance(expr, Load) and expr.array in self.inlined & self.group.producers.keys():
-            places = tuple(c.place for c in children if isinstance(c, _Subscript))
+            cond, then, other = node.children
+            return self.add(then if self.add(cond, at) else other, at)
+        children = tuple([self.add(child, at) for child in node.children])
+        if isinstance(expr, Load) and expr.array in self.computed:
+            places = tuple([c[0] for c in children if isinstance(c, tuple)])
             if len(places) == len(children):
                 return self._element(expr.array, places)
-        key = (type(expr), expr.type, payload(expr), *children)
+        key = (node.kind, children)
         if key not in self.numbers:
             self.numbers[key] = len(self.weights)
-            self.weights.append(weight(expr))
+            self.weights.append(node.weight)
         return self.numbers[key]
 
-    def _element(self, array: str, element: Instance) -> object:
+    def _element(self, array: str, element: Instance) -> Value:
         """The value of an element that is computed where it is read."""
         if (array, element) not in self.elements:
             producer, places = self.group.producers[array]
             point = [0] * len(places)
             for (position, offset), value in zip(places, element, strict=True):
                 point[position] = value - offset
-            found = self.add(producer, producer.value, tuple(point))
+            found = self.add(self.group.node(producer.value), tuple(point))
             self.elements[array, element] = found
         return self.elements[array, element]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from polyopt.analysis.count import about
 from polyopt.analysis.points import parameter_value
@@ -216,11 +217,21 @@ def moves_with(
         for touch in reads.get(host, []) if host in dims else []:
             array = program.scop.array(touch.access.array)
             if array.role == "temp" and array.name != copy.statement.array:
-                element = touch.at_host.reverse().apply_range(touch.element)
-                found = _united(_linked(element), dims[host])
+                found = _united(_links(touch), dims[host])
                 known = subscripts.setdefault(array.name, [frozenset()] * array.rank)
                 subscripts[array.name] = [a | b for a, b in zip(known, found, strict=True)]
     return {array: frozenset().union(*known) for array, known in subscripts.items()}
+
+
+#: per dimension of the element that an access touches: those of its host that it moves with
+_LINKS: WeakKeyDictionary[Touch, list[list[int]]] = WeakKeyDictionary()
+
+
+def _links(touch: Touch) -> list[list[int]]:
+    """``_linked`` of ``{ H[d] -> A[x] }``: every root asks it of the same accesses."""
+    if touch not in _LINKS:
+        _LINKS[touch] = _linked(touch.accessed)
+    return _LINKS[touch]
 
 
 def _linked(relation: Map) -> list[list[int]]:

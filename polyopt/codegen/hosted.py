@@ -6,8 +6,9 @@ Inlined operands are put in place of their loads; subscripts of buffers become
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from polyopt.ir.block import Block, Put, Repeat, When
 from polyopt.ir.build import binary, const
@@ -15,10 +16,10 @@ from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
 from polyopt.isl import constant_value
 from polyopt.transform.storage import quotient
-from polyopt.transform.tree import prefix_map
+from polyopt.transform.touch import known_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from polyopt.ir.block import Action
     from polyopt.ir.scop import Access
@@ -45,98 +46,132 @@ class Hosted:
         return self.value.type
 
 
+#: what the copies in a program's tree run, found so far: the steps of code generation all ask
+_KNOWN: WeakKeyDictionary[Program, dict[str, Hosted]] = WeakKeyDictionary()
+
+
 def hosted(program: Program, name: str) -> Hosted:
     """The assignment that a copy in the tree runs."""
-    copy = program.copies[name]
-    identity = _identity(copy)
+    known = _KNOWN.setdefault(program, {})
+    if name not in known:
+        known[name] = _hosted(program, name)
+    return known[name]
+
+
+def _hosted(program: Program, name: str) -> Hosted:
+    copy, host = program.copies[name], _Host(program, name)
     scratch = program.scratch(name, copy.statement.array, reading=False)
-    index = tuple(_pulled(e, identity, copy) for e in copy.statement.index)
     buffer = scratch.name if scratch else copy.statement.array
-    parts = _Parts()
-    value = _value(program, copy, name, identity, parts)
-    place = _stored(program, name, scratch or copy.statement.array, index)
-    return Hosted(buffer, place, value, tuple(parts.inlined))
+    identity = copy.domain.identity().as_pw_multi_aff()
+    value = _value(host, copy, identity)
+    through = copy.to_instance.pullback_pw_multi_aff(identity)
+    index = tuple(_pulled(e, through) for e in copy.statement.index)
+    place = host.stored(scratch or copy.statement.array, index)
+    return Hosted(buffer, place, value, tuple(host.inlined))
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
-    """What became of some parts of a value."""
+class _Host:
+    """A copy in the tree, and what became of some parts of its value."""
 
+    program: Program
+    name: str
     #: operands put in place of a load, and their arrays
     inlined: list[tuple[Expr, str]] = field(default_factory=list["tuple[Expr, str]"])
     #: by the id of a load: operations above it that its buffer's elements have done
     done: dict[int, int] = field(default_factory=dict[int, int])
+    #: { H[d] -> [o] } : where a buffer starts, per dimension that is not folded
+    offsets: dict[Scratch, tuple[PwAff | None, ...]] = field(
+        default_factory=dict["Scratch", "tuple[PwAff | None, ...]"]
+    )
+
+    def stored(self, scratch: Scratch | str, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Subscripts of a buffer, or of an array by its name: C's arrays start at 0, others may
+        not."""
+        program = self.program
+        array = program.scop.array(scratch if isinstance(scratch, str) else scratch.array)
+        space = program.copies[self.name].domain.get_space()
+        firsts = [low.insert_domain(space) for low in array.lower]
+        from_zero = tuple(map(_minus, index, firsts)) if firsts else index
+        if isinstance(scratch, str):
+            return from_zero
+        if scratch not in self.offsets:
+            self.offsets[scratch] = tuple(self._offsets(scratch, len(index)))
+        result: list[Expr] = []
+        for dimension, offset in enumerate(self.offsets[scratch]):
+            if offset is None:
+                result.append(_modulo(from_zero[dimension], scratch.fold(dimension)))
+            else:
+                result.append(_minus(index[dimension], offset, scratch.stride(dimension)))
+        return scratch.ordered(result)
+
+    def _offsets(self, scratch: Scratch, rank: int) -> Iterator[PwAff | None]:
+        place = self.program.places[self.name]
+        around = replace(place, loops=place.loops[: scratch.depth])
+        prefix = known_prefix(self.program.copies[self.name], around)
+        to_times = prefix.as_pw_multi_aff()
+        for dimension in range(rank):
+            folded = scratch.fold(dimension) > 0
+            offset = scratch.offsets[dimension]
+            yield None if folded else offset.pullback_pw_multi_aff(to_times)
 
 
-def _identity(copy: Copy) -> PwMultiAff:
-    return copy.domain.identity().as_pw_multi_aff()
-
-
-def _value(
-    program: Program,
-    copy: Copy,
-    host: str,
-    to_copy: PwMultiAff,
-    parts: _Parts,
-) -> Expr:
-    """The copy's value over its host; ``to_copy`` is ``{ H[d] -> C[d'] }``.
-
-    ``parts`` gets the operands put in place, and their arrays.
-    """
+def _value(host: _Host, copy: Copy, to_copy: PwMultiAff) -> Expr:
+    """The copy's value over its host; ``to_copy`` is ``{ H[d] -> C[d'] }``."""
+    through = copy.to_instance.pullback_pw_multi_aff(to_copy)
     references = iter(copy.statement.reads)
-    return _over(program, copy, host, to_copy, copy.statement.value, references, parts)
+
+    def over(expr: Expr) -> Expr:
+        if isinstance(expr, (Affine, Inside)):
+            return _pulled(expr, through)
+        if isinstance(expr, Block):
+            return _on_storage(host, copy, expr.with_children(tuple(map(over, expr.children))))
+        if not isinstance(expr, Load):
+            children = tuple(map(over, expr.children))
+            for child in children:
+                if host.done.get(id(child)):
+                    host.done[id(child)] -= 1
+                    return child  # the buffer holds this operation's result
+            return expr.with_children(children) if children else expr
+        return _loaded(host, copy, to_copy, expr, next(references), over)
+
+    return over(copy.statement.value)
 
 
-def _over(
-    program: Program,
+def _loaded(
+    host: _Host,
     copy: Copy,
-    host: str,
     to_copy: PwMultiAff,
-    expr: Expr,
-    references: Iterator[Access],
-    parts: _Parts,
+    load: Load,
+    access: Access,
+    over: Callable[[Expr], Expr],
 ) -> Expr:
-    def over(part: Expr) -> Expr:
-        return _over(program, copy, host, to_copy, part, references, parts)
-
-    if isinstance(expr, (Affine, Inside)):
-        return _pulled(expr, to_copy, copy)
-    if isinstance(expr, Block):
-        placed = expr.with_children(tuple(map(over, expr.children)))
-        return _on_storage(program, copy, host, placed)
-    if not isinstance(expr, Load):
-        children = tuple(map(over, expr.children))
-        for child in children:
-            if parts.done.get(id(child)):
-                parts.done[id(child)] -= 1
-                return child  # the buffer holds this operation's result
-        return expr.with_children(children) if children else expr
-    access = next(references)
-    index = tuple(map(over, expr.index))
-    operand = program.operand(copy, access)
+    """What a copy loads, from the plan's storage, or the operand in its place."""
+    index = tuple(map(over, load.index))
+    operand = host.program.operand(copy, access)
     if operand is not None:
         onward = _onto_operand(copy, operand)
-        value = _value(program, operand, host, onward.pullback_pw_multi_aff(to_copy), parts)
-        parts.inlined.append((value, expr.array))
+        value = _value(host, operand, onward.pullback_pw_multi_aff(to_copy))
+        host.inlined.append((value, load.array))
         return value
-    scratch = program.scratch(host, expr.array, ref=access.ref)
-    where = scratch.name if scratch else expr.array
-    found = Load(expr.type, where, _stored(program, host, scratch or expr.array, index), expr.span)
+    scratch = host.program.scratch(host.name, load.array, ref=access.ref)
+    where = scratch.name if scratch else load.array
+    found = Load(load.type, where, host.stored(scratch or load.array, index), load.span)
     if scratch is not None and scratch.above:
-        parts.done[id(found)] = scratch.above
+        host.done[id(found)] = scratch.above
     return found
 
 
-def _on_storage(program: Program, copy: Copy, host: str, block: Expr) -> Expr:
+def _on_storage(host: _Host, copy: Copy, block: Expr) -> Expr:
     """A block whose writes go to the storage of the array that it writes."""
     assert isinstance(block, Block)
     array = copy.statement.array
-    scratch = program.scratch(host, array, reading=False)
+    scratch = host.program.scratch(host.name, array, reading=False)
 
     def stored(action: Action) -> Action:
         match action:
             case Put():
-                index = _stored(program, host, scratch or array, action.index)
+                index = host.stored(scratch or array, action.index)
                 return Put(index, action.value)
             case When():
                 then, other = (tuple(map(stored, part)) for part in (action.then, action.other))
@@ -150,9 +185,8 @@ def _on_storage(program: Program, copy: Copy, host: str, block: Expr) -> Expr:
     return Block(block.type, tuple(map(stored, block.body)), block.old)
 
 
-def _pulled(expr: Expr, to_copy: PwMultiAff, copy: Copy) -> Expr:
-    """An affine leaf of the statement as one of the host."""
-    through = copy.to_instance.pullback_pw_multi_aff(to_copy)
+def _pulled(expr: Expr, through: PwMultiAff) -> Expr:
+    """An affine leaf of a statement as one of the host; ``through`` is ``{ H[d] -> S[i] }``."""
     if isinstance(expr, Affine):
         return Affine(expr.type, expr.form.pullback_pw_multi_aff(through))
     if isinstance(expr, Inside):
@@ -163,29 +197,6 @@ def _pulled(expr: Expr, to_copy: PwMultiAff, copy: Copy) -> Expr:
 def _onto_operand(copy: Copy, operand: Copy) -> PwMultiAff:
     """``{ C[d] -> O[d, j] }``: the one producer instance that a load of the copy evaluates."""
     return operand.by_reader(copy.domain).as_pw_multi_aff()
-
-
-def _stored(
-    program: Program, host: str, scratch: Scratch | str, index: tuple[Expr, ...]
-) -> tuple[Expr, ...]:
-    """Subscripts of a buffer, or of an array by its name: C's arrays start at 0, others may not."""
-    array = program.scop.array(scratch if isinstance(scratch, str) else scratch.array)
-    space = program.copies[host].domain.get_space()
-    firsts = [low.insert_domain(space) for low in array.lower]
-    from_zero = tuple(map(_minus, index, firsts)) if firsts else index
-    if isinstance(scratch, str):
-        return from_zero
-    prefix = prefix_map(program.copies[host], program.places[host].loops[: scratch.depth])
-    to_times = prefix.as_pw_multi_aff()
-    result: list[Expr] = []
-    for dimension, expr in enumerate(index):
-        fold = scratch.fold(dimension)
-        if fold:
-            result.append(_modulo(from_zero[dimension], fold))
-            continue
-        offset = scratch.offsets[dimension].pullback_pw_multi_aff(to_times)
-        result.append(_minus(expr, offset, scratch.stride(dimension)))
-    return scratch.ordered(result)
 
 
 def _modulo(expr: Expr, fold: int) -> Expr:

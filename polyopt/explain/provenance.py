@@ -182,7 +182,7 @@ def _writer(plan: Plan, array: str, index: tuple[int, ...], sizes: Mapping[str, 
     if len(index) != rank:
         message = f"{array} has {rank} dimensions, not {len(index)}"
         raise InvalidOptionError(message, hint=f'write why("{array}[{", ".join("0" * rank)}]")')
-    cell = scop.array(array).elements(scop.params).intersect_params(scop.context)
+    cell = scop.elements[array].intersect_params(scop.context)
     cell = fix_param_values(cell, sizes)
     for position, value in enumerate(index):
         cell = cell.fix_val(dim_type.set, position, Val.int_from_si(context(), value))

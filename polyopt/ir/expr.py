@@ -207,9 +207,11 @@ class Within(Expr):
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """All nodes, parents before children, left to right."""
-    yield expr
-    for child in expr.children:
-        yield from walk(child)
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.children)
 
 
 def loads(expr: Expr) -> list[Load]:

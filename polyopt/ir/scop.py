@@ -341,6 +341,11 @@ class Scop:
         return _named(self.statements, name, "statement")
 
     @cached_property
+    def elements(self) -> Mapping[str, Set]:
+        """``{ A[x] }`` per array."""
+        return {a.name: a.elements(self.params) for a in self.arrays}
+
+    @cached_property
     def domain(self) -> UnionSet:
         """``{ S[i]; T[j]; ... }`` under the context."""
         result = empty_set()
@@ -389,7 +394,7 @@ class Scop:
 
     def fills(self, array: str) -> bool:
         """Whether the program writes every element of an array, for all sizes of the context."""
-        elements = self.array(array).elements(self.params).intersect_params(self.context)
+        elements = self.elements[array].intersect_params(self.context)
         return elements.to_union_set().is_subset(self.writes.range())
 
     def with_statements(self, *statements: Statement) -> Scop:

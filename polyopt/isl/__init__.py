@@ -28,6 +28,7 @@ from polyopt.isl.algebra import (
     sets_of,
     tuple_name,
     union_all,
+    union_as_is,
 )
 from polyopt.isl.api import (
     Aff,
@@ -142,5 +143,6 @@ __all__ = [
     "stretches",
     "tuple_name",
     "union_all",
+    "union_as_is",
     "value_text",
 ]

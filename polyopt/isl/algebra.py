@@ -68,13 +68,19 @@ def empty_set() -> UnionSet:
 
 def union_all(maps: Iterable[UnionMap | Map]) -> UnionMap:
     """The union of any number of maps, coalesced."""
+    return union_as_is(maps).coalesce()
+
+
+def union_as_is(maps: Iterable[UnionMap | Map]) -> UnionMap:
+    """The union of any number of maps: where no two have a space in common, coalescing finds
+    nothing to join."""
     parts = [part.to_union_map() if isinstance(part, Map) else part for part in maps]
     # in pairs: each union copies what it is given, so one after the other is quadratic
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=False)
         odd = parts[-1:] if len(parts) % 2 else []
         parts = [one.union(other) for one, other in pairs] + odd
-    return parts[0].coalesce() if parts else empty_map()
+    return parts[0] if parts else empty_map()
 
 
 def irredundant(value: Set) -> Set:

@@ -67,7 +67,7 @@ def _later(program: Program, copy: Copy, loop: PlanLoop, depth: int) -> Set:
     place = program.places[copy.name]
     times = prefix_map(copy, place.loops[:depth])
     own = next(t for t in program.write_events if t.host == copy.name)
-    element = own.at_host.reverse().apply_range(own.element)
+    element = own.accessed
     busy: Map | None = None
     for touch in _others(program, copy, loop):
         here = project_tail(touch.prefix, depth).reverse().apply_range(touch.element)

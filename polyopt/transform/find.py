@@ -109,11 +109,7 @@ def fusion_loop(program: Program, into: str, at: str | None, storage: str) -> st
 
 def path_to(program: Program, loop: str) -> tuple[PlanLoop, ...]:
     """The loops from the root down to a loop, including it."""
-    for place in program.places.values():
-        for depth, around in enumerate(place.loops, 1):
-            if around.name == loop:
-                return place.loops[:depth]
-    return ()
+    return program.paths.get(loop, ())
 
 
 def fresh_loop_name(tree: Tree, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.isl import dim_type, maps_of, tuple_name
 from polyopt.transform.nest import statements_in
 from polyopt.transform.program import Program
 from polyopt.transform.storage import Store
@@ -11,6 +12,7 @@ from polyopt.transform.tree import Copy, PlanLoop, Tree, iterator_value, source_
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Loop, Scop
+    from polyopt.isl import UnionMap
 
 
 def initial_program(scop: Scop) -> Program:
@@ -80,3 +82,21 @@ def _local_stores(program: Program) -> tuple[Store, ...]:
 def _uses(program: Program, copy: str, array: str) -> bool:
     statement = program.copies[copy].statement
     return statement.array == array or any(a.array == array for a in statement.reads)
+
+
+def reads_unwritten(scop: Scop, no_source: UnionMap) -> bool:
+    """Whether a read finds what neither the caller gives nor a statement wrote, where
+    ``{ R[d, x] -> cell }`` are the reads of the source's flow that nothing wrote for.
+
+    That flow says nothing of arrays without a writer.
+    """
+    given = {a.name for a in scop.arrays if a.is_live_in}
+    written = {s.array for s in scop.statements}
+    if any(a.array not in given | written for s in scop.statements for a in s.reads):
+        return True
+    return any(
+        tuple_name(part, dim_type.out) not in given
+        and not tuple_name(part, dim_type.in_).startswith("end:")
+        and not part.is_empty()
+        for part in maps_of(no_source)
+    )

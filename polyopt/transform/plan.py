@@ -41,7 +41,7 @@ from polyopt.transform import two_pass as _two_pass
 from polyopt.transform.find import find_loop, fusion_loop, loops_around
 from polyopt.transform.growth import check_depth
 from polyopt.transform.hints import merge_hint, not_permutable, suggestion
-from polyopt.transform.initial import initial_program, source_program
+from polyopt.transform.initial import initial_program, reads_unwritten, source_program
 from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
 from polyopt.transform.questions import Questions
@@ -91,8 +91,9 @@ class Plan(Questions):
         if cast("Flow | None", self.original) is None:
             with budget(DEFAULT_BUDGET, f"the dependences of {self.scop.name}"):
                 check_bounds(self.scop)
-                check_initialized(self.scop, dependences(self.scop))
                 original = program_flow(source_program(self.scop))
+                if reads_unwritten(self.scop, original.no_source):
+                    check_initialized(self.scop, dependences(self.scop))
                 _ = original.seen  # within the budget
             object.__setattr__(self, "original", original)
         if cast("Program | None", self.program) is None:

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.isl import dim_type, union_all
+from polyopt.isl import dim_type, union_as_is
 from polyopt.transform.storage import (
     Scratch,
     Store,
     cells,
+    check_inside,
     fit,
     project_tail,
     store_for,
 )
 from polyopt.transform.touch import (
     Touch,
-    elements_of,
     fits_of,
     instances_of,
     known_prefix,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Access, Scop
     from polyopt.isl import Map, Set, UnionMap
     from polyopt.transform.touch import Load as _Load
-    from polyopt.transform.tree import Copy, Place, Tree
+    from polyopt.transform.tree import Copy, Place, PlanLoop, Tree
 
 
 def _alike(reads: Iterable[Touch]) -> Iterable[list[Touch]]:
@@ -90,10 +90,10 @@ class Program:
         """Whether copies compute operands in place, which read before their hosts do."""
         return bool(self.inlined)
 
-    @cached_property
+    @property
     def elements(self) -> Mapping[str, Set]:
         """``{ A[x] }`` per array."""
-        return elements_of(self.scop)
+        return self.scop.elements
 
     @cached_property
     def prefixes(self) -> Mapping[str, Map]:
@@ -101,10 +101,13 @@ class Program:
         return {name: known_prefix(self.copies[name], place) for name, place in self.places.items()}
 
     def time(self, touch: Touch) -> Map:
-        """``{ R[d, x] -> time }`` of an access."""
+        """``{ R[d, x] -> time }`` of an access, whether it happens or not.
+
+        One piece: clamped accesses have nine, and each would be compared with each.
+        """
         copy, place = self.copies[touch.host], self.places[touch.host]
         micro = -touch.level if self._has_operands else None
-        return touch.at_host.apply_range(time_map(copy, place, self.clock, micro))
+        return touch.to_host.apply_range(time_map(copy, place, self.clock, micro))
 
     @cached_property
     def loads(self) -> tuple[tuple[str, Access], ...]:
@@ -198,7 +201,7 @@ class Program:
             *(self._write(n) for n in writers if self.store(n, array, reading=False) is store),
             *self.reads_of(array, readers, store.refs),
         )
-        depth = self._depths.get(store.at, 0)
+        depth = len(self.paths.get(store.at, ()))
         key = (store, depth, *map(id, touched))
         known = fits_of(self.scop)
         if key not in known:
@@ -209,11 +212,11 @@ class Program:
         return known[key][1]
 
     @cached_property
-    def _depths(self) -> Mapping[str, int]:
-        """Number of loops from the root down to each loop around a copy."""
+    def paths(self) -> Mapping[str, tuple[PlanLoop, ...]]:
+        """The loops from the root down to each loop around a copy, including it."""
         return {
-            loop.name: depth
-            for place in self.places.values()
+            loop.name: place.loops[:depth]
+            for place in reversed(list(self.places.values()))
             for depth, loop in enumerate(place.loops, 1)
         }
 
@@ -239,7 +242,7 @@ class Program:
             one, split = self._together(touches)
             merged.append(one)
             back.append(split)
-        return tuple(merged), union_all(back)
+        return tuple(merged), union_as_is(back)
 
     def _together(self, touches: Sequence[Touch]) -> tuple[Touch, UnionMap]:
         """Reads of one copy and array as one, on the plan's storage, and the map back to each."""
@@ -264,9 +267,10 @@ class Program:
         known = stored_of(self.scop)
         key = (id(touch), id(scratch))
         if key not in known:
+            if scratch is not None:
+                check_inside(touch.prefix, scratch.depth)
             elements = self.elements[touch.access.array]
-            place = cells(touch.prefix, touch.element, scratch, elements)
-            known[key] = (touch, scratch, replace(touch, scratch=scratch, cells=place))
+            known[key] = (touch, scratch, replace(touch, scratch=scratch, elements=elements))
         return known[key][2]
 
     @cached_property

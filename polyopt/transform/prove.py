@@ -35,6 +35,7 @@ from polyopt.isl import (
     maps_of,
     tuple_name,
     union_all,
+    union_as_is,
 )
 from polyopt.transform.copies import check_copies
 from polyopt.transform.growth import check_buffers
@@ -165,7 +166,7 @@ def program_flow(program: Program) -> Flow:
     written = {tuple_name(w.cells, dim_type.out) for w in program.writes}
     # an array that nothing writes holds what the caller gave: its reads have no source
     together = tuple(t for t in together if t.scratch or t.access.array in written)
-    apart = union_all([apart, *(elements.identity() for elements in _final_events(program))])
+    apart = union_as_is([apart, *(elements.identity() for elements in _final_events(program))])
     reads = [(program.flat_cells(t), program.time(t)) for t in together]
     reads += _final_reads(program)
     sinks = union_all(r[0] for r in reads)
@@ -251,7 +252,7 @@ def _final_names(program: Program) -> list[Map]:
 
 def expected_flow(program: Program, original: Flow) -> UnionMap:
     """``{ P[j] -> R[d, x] }``: the source's flow, for each read event of the program."""
-    to_source = union_all([t.to_source for t in program.reads] + _final_names(program))
+    to_source = union_as_is([t.to_source for t in program.reads] + _final_names(program))
     return original.seen.apply_range(to_source.reverse()).coalesce()
 
 

@@ -306,7 +306,7 @@ def _role(scop: Scop, array: Array, outputs: tuple[str, ...]) -> str:
 
 def _to_element(scop: Scop, name: str, slab: Slab, parts: _Parts) -> Map:
     """``{ A[x'] -> A[x' + shift] }``."""
-    space = scop.array(name).elements(scop.params).get_space()
+    space = scop.elements[name].get_space()
     space = space.align_params(parts.context.get_space())
     shifted = [
         affine_var(space, k).add(shift.align_params(parts.context.get_space()).insert_domain(space))

@@ -56,7 +56,7 @@ def slabs_of(
     for statement in kept:
         for access in (*statement.reads, statement.write):
             found = access.relation.intersect_domain(parts[statement.name]).range()
-            elements = scop.array(access.array).elements(scop.params)
+            elements = scop.elements[access.array]
             found = found.intersect(elements)
             known = touched.get(access.array)
             touched[access.array] = found if known is None else known.union(found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakKeyDictionary
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.errors import IllegalScheduleError, NotFusableError
@@ -160,13 +161,17 @@ def store_for(
     return max(fitting, key=lambda s: around[s.at], default=None)
 
 
-def project_tail(prefix: Map, depth: int) -> Map:
-    """``{ R -> [t_1, ..., t_depth] }`` of ``{ R -> [t_1, ...] }``."""
-    extra = prefix.dim(dim_type.out) - depth
-    if extra < 0:
+def check_inside(prefix: Map, depth: int) -> None:
+    """Raise where accesses ``{ R -> [t_1, ...] }`` are not inside the loop of their buffer."""
+    if prefix.dim(dim_type.out) < depth:
         message = "a buffer is used outside of the loop that it belongs to"
         raise IllegalScheduleError(message, hint="store() keeps a buffer where all its users are")
-    return prefix.project_out(dim_type.out, depth, extra)
+
+
+def project_tail(prefix: Map, depth: int) -> Map:
+    """``{ R -> [t_1, ..., t_depth] }`` of ``{ R -> [t_1, ...] }``."""
+    check_inside(prefix, depth)
+    return prefix.project_out(dim_type.out, depth, prefix.dim(dim_type.out) - depth)
 
 
 def fit(store: Store, depth: int, parts: list[Map], scop: Scop, array: Set) -> Scratch:
@@ -205,6 +210,10 @@ def _chosen(store: Store, rank: int) -> list[int]:
     return [fold or extent for fold, extent in zip(folds, extents, strict=True)]
 
 
+#: layouts found so far, flat or not: a buffer is of one array
+_LAYOUTS: WeakKeyDictionary[Scratch, dict[bool, Map]] = WeakKeyDictionary()
+
+
 def cells(
     prefix: Map, accessed: Map, scratch: Scratch | None, array: Set, *, flat: bool = False
 ) -> Map:
@@ -214,5 +223,8 @@ def cells(
     """
     if scratch is None:
         return accessed
+    known = _LAYOUTS.setdefault(scratch, {})
+    if flat not in known:
+        known[flat] = layout(scratch, array, flat=flat)
     prefix = project_tail(prefix, scratch.depth)
-    return prefix.range_product(accessed).apply_range(layout(scratch, array, flat=flat))
+    return prefix.range_product(accessed).apply_range(known[flat])

@@ -7,18 +7,20 @@ copy alone is therefore remembered with the copy, not with the program.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from polyopt.errors import NotFusableError
-from polyopt.isl import dim_type, maps_of, tuple_name, union_all
+from polyopt.isl import Set, dim_type, maps_of, tuple_name, union_as_is
+from polyopt.transform.storage import cells
 from polyopt.transform.tree import Copy, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.ir.scop import Access, Scop, Statement
-    from polyopt.isl import Map, PwAff, Set, UnionMap
+    from polyopt.isl import Map, PwAff, UnionMap
     from polyopt.transform.storage import Scratch
     from polyopt.transform.tree import Place
 
@@ -46,8 +48,25 @@ class Touch:
     #: the copy that does it: the host, or an operand that is computed in it
     copy: str
     scratch: Scratch | None = None
-    #: { R[d, x] -> cell }; an element that its scratch has no room for is missing here
-    cells: Map = field(default=None)  # type: ignore[assignment]
+    #: { A[x] } of the array; of an access on the plan's storage
+    elements: Set = field(default=None)  # type: ignore[assignment]
+
+    @cached_property
+    def cells(self) -> Map:
+        """``{ R[d, x] -> cell }``; an element that its scratch has no room for is missing here."""
+        return cells(self.prefix, self.element, self.scratch, self.elements)
+
+    @cached_property
+    def accessed(self) -> Map:
+        """``{ H[d] -> A[x] }``: the elements by the instance in the tree that accesses them."""
+        return self.at_host.reverse().apply_range(self.element)
+
+    @property
+    def to_host(self) -> Map:
+        """``{ R[d, x] -> H[d] }`` for all ``d`` and ``x``, whether the access happens or not."""
+        space = self.at_host.get_space()
+        host = Set.universe(space.range())
+        return _dims(Set.universe(space.domain()), 0, host)
 
 
 _Key = TypeVar("_Key")
@@ -77,7 +96,6 @@ class _Known:
 
 
 _KNOWN: WeakKeyDictionary[Copy, _Known] = WeakKeyDictionary()
-_ELEMENTS: WeakKeyDictionary[Scop, Mapping[str, Set]] = WeakKeyDictionary()
 _SOURCES: WeakKeyDictionary[Scop, tuple[UnionMap, Mapping[str, list[Map]]]] = WeakKeyDictionary()
 
 
@@ -134,13 +152,6 @@ def _known(copy: Copy) -> _Known:
     return found
 
 
-def elements_of(scop: Scop) -> Mapping[str, Set]:
-    """``{ A[x] }`` per array of a program."""
-    if scop not in _ELEMENTS:
-        _ELEMENTS[scop] = {a.name: a.elements(scop.params) for a in scop.arrays}
-    return _ELEMENTS[scop]
-
-
 def known_prefix(copy: Copy, place: Place) -> Map:
     """``{ C[d] -> [t] }``: the values of all loops around a copy."""
     values = tuple(loop.values[copy.name] for loop in place.loops)
@@ -179,7 +190,7 @@ def _touch(scop: Scop, copy: Copy, host: Copy, prefix: Map, level: int, access: 
     accessed = accessed.intersect_domain(copy.domain)
     events = accessed.wrap().flatten().set_tuple_name(f"{copy.name}:{access.ref}")
     whose = _dims(events, 0, copy.domain)
-    element = _dims(events, copy.domain.dim(dim_type.set), elements_of(scop)[access.array])
+    element = _dims(events, copy.domain.dim(dim_type.set), scop.elements[access.array])
     at_host = _dims(events, 0, host.domain)
     source = whose.apply_range(copy.to_instance.as_map())
     to_source = source.range_product(element.set_tuple_name(dim_type.out, access.ref))
@@ -198,17 +209,17 @@ def together(
     name = f"{touches[0].copy}:{touches[0].access.array}"
     if touches[0].scratch is not None:  # other reads of the array may go elsewhere
         name += f"@{touches[0].scratch.name}"
-    each = [touch.element.domain() for touch in touches]
+    each = [touch.element.domain().coalesce() for touch in touches]
     parts = [events.set_tuple_name(name) for events in each]
     events = parts[0]
     for part in parts[1:]:
         events = events.union(part)
     events = events.coalesce()
-    split = union_all(
+    split = union_as_is(
         part.identity().set_tuple_id(dim_type.out, own.get_tuple_id())
         for part, own in zip(parts, each, strict=True)
     )
-    elements = elements_of(scop)[touches[0].access.array]
+    elements = scop.elements[touches[0].access.array]
     first = events.dim(dim_type.set) - elements.dim(dim_type.set)
     at_host = _dims(events, 0, host.domain)
     element = _dims(events, first, elements)

@@ -47,7 +47,7 @@ class Copy:
         default_factory=dict[tuple[object, ...], "tuple[Any, Any]"], init=False, repr=False
     )
 
-    @property
+    @cached_property
     def to_instance(self) -> PwMultiAff:
         """``{ C[t, i] -> S[i] }``."""
         count = len(self.statement.iterators)
@@ -240,7 +240,8 @@ def prefix_map(copy: Copy, loops: tuple[PlanLoop, ...]) -> Map:
 
 
 def time_map(copy: Copy, place: Place, clock: Sequence[bool], micro: int | None = None) -> Map:
-    """``{ C[d] -> [position, value, position, ..., micro] }``, padded to the length of the clock.
+    """``{ C[d] -> [position, value, position, ..., micro] }``, padded to the length of the clock,
+    for all ``d``.
 
     ``clock`` says for each level whether textual positions differ there (see ``clock_of``): a
     column that is the same for all tells no two events apart, and every column costs the proof.
@@ -260,7 +261,7 @@ def time_map(copy: Copy, place: Place, clock: Sequence[bool], micro: int | None 
     result = Map.from_pw_aff(parts[0])
     for part in parts[1:]:
         result = result.flat_range_product(Map.from_pw_aff(part))
-    return result.intersect_domain(copy.domain)
+    return result
 
 
 def clock_of(found: Collection[Place]) -> tuple[bool, ...]:

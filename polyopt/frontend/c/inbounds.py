@@ -40,7 +40,7 @@ def _leaving(scop: Scop) -> Iterator[tuple[Access, Map]]:
     for statement in scop.statements:
         for access in (statement.write, *statement.reads):
             if access.exact:
-                elements = scop.array(access.array).elements(scop.params)
+                elements = scop.elements[access.array]
                 relation = access.relation.intersect_params(scop.context)
                 yield access, relation.subtract_range(elements)
 
