@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-import mmap
 import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -12,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.runtime.arrays import NumPyArray, empty
+from polyopt.scale.pages import bring_in, release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from polyopt.runtime.kernel import Kernel
     from polyopt.scale.cut import Cut, Place
@@ -54,6 +52,8 @@ class Shipment:
     kernel: bytes
     slots: tuple[Slot, ...]
     scalars: Mapping[str, Any]
+    #: whether mapped files may stay in memory when a box is done: they fit as a whole
+    resident: bool = False
 
 
 def slots_of(cut: Cut) -> tuple[Slot, ...]:
@@ -114,6 +114,7 @@ def run_job(
         if slot.role in {"in", "out"} and can_view(slot, whole):
             addresses[slot.name] = _address(whole, place)
             _set_spans(sizes, slot, whole.shape)
+            bring_in(whole, place, write=slot.is_output)
             kept.append((whole, place))
             continue
         slab = empty(place.shape, np.dtype(slot.dtype))
@@ -136,7 +137,8 @@ def run_job(
             returned[slot.name] = slab[inner]
         else:
             opened(target)[job.box] = slab[inner]
-    release(kept)
+    if not shipment.resident:
+        release(kept)
     return returned
 
 
@@ -208,42 +210,3 @@ def _address(whole: NumPyArray, place: Place) -> int:
 
 def _set_spans(sizes: dict[str, int], slot: Slot, shape: Sequence[int]) -> None:
     sizes.update({n: extent for n, extent in zip(slot.spans, shape, strict=True) if n})
-
-
-#: with more runs of pages than this, those of a slab are not given back one by one
-_MOST_RUNS = 256
-
-
-def release(arrays: Sequence[tuple[NumPyArray, Place]]) -> None:
-    """Give back a slab's pages of mapped files: the system keeps them, this process does not."""
-    for array, place in arrays:
-        mapped: Any = getattr(array, "_mmap", None)
-        if mapped is None or not hasattr(mmap, "MADV_DONTNEED") or not _is_shared(array):
-            continue
-        base = np.frombuffer(mapped, np.uint8).ctypes.data
-        for start, stop in _runs(array, place):
-            low = (start - base) // mmap.PAGESIZE * mmap.PAGESIZE
-            high = min(stop - base, len(mapped))
-            if 0 <= low < high:
-                mapped.madvise(mmap.MADV_DONTNEED, low, high - low)
-
-
-def _runs(array: NumPyArray, place: Place) -> Iterator[tuple[int, int]]:
-    """Addresses from the first to the last element of a slab, one run per outer index."""
-    outer, _ = place.clipped(array.shape)
-    cut = [k for k, s in enumerate(outer) if (s.start, s.stop) != (0, array.shape[k])]
-    depth = cut[0] if cut else 0
-    ranges = [range(s.start, s.stop) for s in outer[:depth]]
-    if any(s.start >= s.stop for s in outer) or math.prod(map(len, ranges)) > _MOST_RUNS:
-        return
-    steps = array.strides
-    first = sum(s.start * step for s, step in zip(outer[depth:], steps[depth:], strict=True))
-    last = sum((s.stop - 1) * step for s, step in zip(outer[depth:], steps[depth:], strict=True))
-    for index in itertools.product(*ranges):
-        start = array.ctypes.data + sum(i * step for i, step in zip(index, steps, strict=False))
-        yield start + first, start + last + array.itemsize
-
-
-def _is_shared(array: NumPyArray) -> bool:
-    """Whether the mapping writes to the file; changes of a private one would be lost."""
-    return getattr(array, "mode", "") in {"r", "r+", "w+"}

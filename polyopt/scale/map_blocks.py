@@ -70,9 +70,11 @@ def map_blocks(
         )
     targets = _targets(compiled, out, whole, limit)
     here = executor == "threads"
+    # mapped files count once, however many boxes touch them; in other processes once for each
+    resident = here and _mapped_bytes({**given, **targets}) <= limit
     runs: list[_Run] = []
     for c in cuts(compiled):
-        shipment = shipment_of(c, scalars, here=here)
+        shipment = shipment_of(c, scalars, here=here, resident=resident)
         inside = blocks is None and here and _in_memory(shipment, given, targets)
         # one where OpenMP is not, or its threads did not come along in a fork
         threads = c.kernel.thread_count(count) if inside and c.kernel.built.uses_openmp else 1
@@ -86,13 +88,18 @@ def map_blocks(
     return results[0] if len(results) == 1 else results
 
 
+def _mapped_bytes(arrays: Mapping[str, Any]) -> int:
+    return sum(a.nbytes for a in arrays.values() if isinstance(a, np.memmap))
+
+
 def _in_memory(shipment: Shipment, sources: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
-    """Whether boxes read and write plain arrays in place: then nothing waits for a file, and the
-    kernel's own threads share a box with less ado than boxes share threads."""
+    """Whether boxes read and write arrays in place that stay in memory: then nothing waits for a
+    file, and the kernel's own threads share a box with less ado than boxes share threads."""
     arrays = {**sources, **targets}
+    kinds = (np.ndarray, np.memmap) if shipment.resident else (np.ndarray,)
     return all(
         slot.role != "inout"
-        and type(arrays.get(slot.name)) is np.ndarray
+        and type(arrays.get(slot.name)) in kinds
         and can_view(slot, arrays[slot.name])
         for slot in shipment.slots
     )

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from polyopt.scale.cut import Cut
 
 
-def shipment_of(cut: Cut, scalars: Mapping[str, Any], *, here: bool = False) -> Shipment:
+def shipment_of(
+    cut: Cut, scalars: Mapping[str, Any], *, here: bool = False, resident: bool = False
+) -> Shipment:
     """What a worker needs besides arrays: the kernel as bytes, unless it stays in this process."""
     data = b"" if here else pickle.dumps(cut.kernel)
     mine = {a.name: scalars[a.name] for a in cut.kernel.scalars}
-    return Shipment(hashlib.sha256(data).hexdigest(), data, slots_of(cut), mine)
+    return Shipment(hashlib.sha256(data).hexdigest(), data, slots_of(cut), mine, resident)
 
 
 def job_of(cut: Cut, whole: Mapping[str, int], box: tuple[slice, ...]) -> Job:

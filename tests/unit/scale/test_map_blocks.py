@@ -19,7 +19,10 @@ from polyopt.errors import (
     MissingExtraError,
     NotCutError,
 )
+from polyopt.scale import job
+from polyopt.scale.cut import Place
 from polyopt.scale.grid import box_shape, bytes_text, parse_bytes
+from polyopt.scale.pages import dense_runs
 
 GEMM = """
 void gemm(int N, int M, int K, const float A[restrict N][K], const float B[restrict K][M],
@@ -28,6 +31,13 @@ void gemm(int N, int M, int K, const float A[restrict N][K], const float B[restr
     for (int j = 0; j < M; j++)
       for (int k = 0; k < K; k++)
         C[i][j] = C[i][j] + A[i][k] * B[k][j];
+}
+"""
+DOUBLED = """
+void doubled(int N, int M, const float a[restrict N][M], float b[restrict N][M]) {
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j < M; j++)
+      b[i][j] = 2 * a[i][j];
 }
 """
 
@@ -260,3 +270,38 @@ def test_amounts_of_memory():
 def test_a_cut_says_what_it_reads(blur):
     text = str(po.cuts(blur)[0])
     assert "reads img[y_first .. y_first + (y_count + 4) - 1, x_first" in text
+
+
+# -- pages of mapped files ----------------------------------------------------------------------
+
+
+def mapped(folder, values):
+    """The values as a mapped file, and a mapped file for as many."""
+    np.save(folder / "given.npy", values)
+    out = np.lib.format.open_memmap(folder / "out.npy", "w+", values.dtype, values.shape)
+    return np.load(folder / "given.npy", mmap_mode="r"), out
+
+
+@pytest.mark.parametrize(("memory", "given_back"), [("1MiB", False), ("64KiB", True)])
+def test_files_that_fit_stay_in_memory(tmp_path, monkeypatch, memory, given_back):
+    kernel = po.auto(po.parse_c(DOUBLED)).compile()
+    given, out = mapped(tmp_path, np.arange(256.0 * 100).reshape(256, 100).astype("f4"))
+    calls = []
+    monkeypatch.setattr(job, "release", calls.append)
+    po.map_blocks(kernel, a=given, out=out, memory=memory)
+    assert np.array_equal(out, 2 * given)
+    assert bool(calls) == given_back
+
+
+def test_only_pages_of_the_box_itself_are_brought_in(tmp_path):
+    array, _ = mapped(tmp_path, np.zeros((64, 4096), "f4"))
+    row = 4096 * 4
+    begin = array.ctypes.data + 8 * row
+    assert dense_runs(array, Place((8, 0), (16, 4096))) == [(begin, begin + 16 * row)]
+    assert dense_runs(array, Place((8, 100), (1, 90))) == [(begin + 400, begin + 760)]
+    rows = dense_runs(array, Place((0, 8), (64, 100)))
+    assert [stop - start for start, stop in rows] == [400] * 64
+    planes, _ = mapped(tmp_path, np.zeros((4, 64, 256), "f4"))
+    # the columns between a plane's first and last are other boxes'
+    assert dense_runs(planes, Place((1, 0, 8), (2, 64, 100))) == []
+    assert len(dense_runs(planes, Place((1, 0, 0), (2, 64, 256)))) == 1
