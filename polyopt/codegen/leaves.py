@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.fronts import FRONT
 from polyopt.codegen.hosted import Hosted, hosted
 from polyopt.codegen.vectors import row_subscripts
+from polyopt.errors import TooLargeError
 from polyopt.ir.expr import Affine, Expr, Inside, walk
 from polyopt.isl import (
     AstBuild,
@@ -25,6 +26,7 @@ from polyopt.isl import (
     context,
     tuple_name,
 )
+from polyopt.transform.growth import MOST_NESTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,7 +67,38 @@ def isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, Leaf]) -> A
     with ast_options():
         # islpy hands back the callback's handle too: it has to outlive the generation
         build, _handle = AstBuild.from_context(program.scop.context).set_at_each_domain(each)
-        return build.node_from_schedule(schedule)
+        tree = build.node_from_schedule(schedule)
+    check_nesting(tree)
+    return tree
+
+
+def check_nesting(tree: AstNode) -> None:
+    """Raise ``TooLargeError`` where loops and conditions are too deep inside of each other.
+
+    Full tiles whose loops are unrolled give a chain of conditions, each in the last one's ``else``.
+    """
+    waiting = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > MOST_NESTED:
+            message = f"the C would have more than {MOST_NESTED} loops and conditions in each other"
+            raise TooLargeError(message, hint="unroll by a factor, or separate fewer loops")
+        waiting += [(inner, depth + deeper) for inner, deeper in _inside(node)]
+
+
+def _inside(node: AstNode) -> list[tuple[AstNode, int]]:
+    """The nodes of a node, and by how much they are nested deeper."""
+    kind = node.get_type()
+    if kind == ast_node_type["for_"]:
+        return [(node.for_get_body(), 1)]
+    if kind == ast_node_type.mark:
+        return [(node.mark_get_node(), 0)]
+    if kind == ast_node_type.block:
+        return [(child, 0) for child in children(node)]
+    if kind == ast_node_type["if_"]:
+        found = [(node.if_get_then_node(), 1)]
+        return found + ([(node.if_get_else_node(), 1)] if node.if_has_else_node() else [])
+    return []
 
 
 def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> Leaf:
@@ -73,16 +106,17 @@ def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> Leaf:
     assignment = assignments[tuple_name(schedule.domain())]
     to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }
     affine: dict[int, AstExpr] = {}
-    #: a block of rows has many of each
-    known: dict[PwAff | Set, AstExpr] = {}
+    #: a block of rows has many of each; isl fails to compare a value with a condition
+    known: dict[tuple[type, PwAff | Set], AstExpr] = {}
     for expr in (*assignment.index, assignment.value):
         for node in walk(expr):
             form = _form(node)
             if form is None:
                 continue
             # isl may bring the pieces of a key into another order: then it is not found again
-            found = known.get(form) or _in_loops(build, form, to_copy)
-            known[form] = affine[id(node)] = found
+            key = type(form), form
+            found = known.get(key) or _in_loops(build, form, to_copy)
+            known[key] = affine[id(node)] = found
     return Leaf(assignment, affine)
 
 

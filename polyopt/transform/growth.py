@@ -25,6 +25,8 @@ MOST_OPERANDS = 512
 MOST_WRITTEN = 1 << 17
 #: loops inside of each other: isl takes ever longer for each
 MOST_LOOPS = 64
+#: loops and conditions of the C inside of each other: clang takes 256 braces
+MOST_NESTED = 128
 #: bytes of a buffer whose extents no size decides: each thread has one
 MOST_BUFFERED = 1 << 30
 

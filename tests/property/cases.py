@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polyopt as po
 from polyopt.codegen.emit import emit
 from polyopt.codegen.target import TARGETS
-from polyopt.errors import NotDecidedError, PolyoptError
+from polyopt.errors import NotDecidedError, PolyoptError, TooLargeError
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
 
@@ -126,8 +126,9 @@ def _planned(
     except Defect as defect:
         found = _failed(example, defect.kind, defect.text, defect.moves)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is to be reported)
-        if where == "emit" and "moves" in kind and isinstance(error, NotDecidedError):
-            tally.refused["emit NotDecidedError"] += 1
+        budgets = (NotDecidedError, TooLargeError)
+        if where == "emit" and "moves" in kind and isinstance(error, budgets):
+            tally.refused[f"emit {type(error).__name__}"] += 1
             return None
         found = _failed(example, where, f"{type(error).__name__}: {error}", calls)
     trial.failures += found.failures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polyopt as po
 from polyopt.codegen.emit import emit
-from polyopt.errors import CompilerFailedError, PolyoptError
+from polyopt.errors import CompilerFailedError, PolyoptError, TooLargeError
 from polyopt.frontend.c import parse_c
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
@@ -225,11 +225,22 @@ def check(example: Example, *, seed: int = 0, timeout_s: float | None = None) ->
     trial = Trial(example, example.subject(scop, (unfused,), seed), {"example": ()})
     plan = _guarded(trial, lambda: _accepted(scop, example.calls), example.calls)
     if plan is not None:
-        function = _guarded(trial, lambda: plan.emit(name="planned"), example.calls)
+        function = _guarded(trial, lambda: _emitted(plan, example.calls), example.calls)
         _add(trial, function, example.calls)
     build = Build.of(example.build) if example.build else BUILD
     found = failures_of([trial], build=build, timeout_s=timeout_s)
     return found[0] if found else None
+
+
+def _emitted(plan: Plan, calls: Sequence[Call]) -> CProgram | None:
+    """The plan's C, or nothing where it would be too large, and is refused as it should be."""
+    from .plans import check_refusal
+
+    try:
+        return plan.emit(name="planned")
+    except TooLargeError as error:
+        check_refusal(error, calls)
+        return None
 
 
 def _add(trial: Trial, function: CProgram | None, calls: tuple[Call, ...]) -> None:

@@ -12,12 +12,14 @@ from polyopt.frontend.c.expressions import Lowering
 from polyopt.frontend.c.reasons import unsupported
 from polyopt.frontend.c.scope import Env, Pending, Place, Program, Substituted, Variable
 from polyopt.ir.expr import Affine, Const
-from polyopt.isl import Map, PwAff, affine_constant, constant_value, dim_type, params_space
+from polyopt.isl import Map, PwAff, Set, affine_constant, constant_value, dim_type, params_space
 
 if TYPE_CHECKING:
     from polyopt.ir.types import ScalarType
     from polyopt.source import Span
 
+#: from so many loops on, a local's copies are not counted exactly
+_EXACT = 4
 #: Most elements of a list initialiser: each is a statement.
 _MOST_ELEMENTS = 256
 #: what processors can address
@@ -196,7 +198,10 @@ class Declarer:
         self, name: str, type_: ScalarType, extents: tuple[PwAff, ...], span: Span
     ) -> Variable:
         """A local in memory, with one copy for each iteration of the loops around it."""
-        private = tuple(self._box(level) for level in range(self.place.depth))
+        private = self.program.boxes.get(self.place)
+        if private is None:
+            private = tuple(self._box(level) for level in range(self.place.depth))
+            self.program.boxes[self.place] = private
         unique = self.program.fresh(name)
         return self.program.add(Variable(unique, type_, extents, private=private, span=span))
 
@@ -206,10 +211,26 @@ class Declarer:
         if known.is_empty():
             zero = affine_constant(params_space(self.program.params), 0)
             return zero, zero
-        least, most = known.dim_min(level), known.dim_max(level)
+        line = _shadow(known, level)
+        least, most = line.dim_min(level), line.dim_max(level)
         least = plain(least)
         one = affine_constant(least.get_domain_space(), 1)
         return least, plain(most).sub(least).add(one)
+
+
+def _shadow(where: Set, level: int) -> Set:
+    """``{ [i] }`` that holds all values of one dimension, with plain bounds where there are some.
+
+    Exact ones of blocks of blocks tell apart what sizes leave over in each, and take isl minutes;
+    a local only needs a copy for each value that there may be.
+    """
+    if where.n_basic_set() == 1 and where.dim(dim_type.set) < _EXACT:
+        return where
+    after = where.dim(dim_type.set) - level - 1
+    hull = where.remove_divs().simple_hull().to_set()
+    line = hull.eliminate(dim_type.set, level + 1, after).eliminate(dim_type.set, 0, level)
+    bounded = line.dim_has_lower_bound(dim_type.set, level)
+    return line if bounded and line.dim_has_upper_bound(dim_type.set, level) else where
 
 
 def plain(form: PwAff) -> PwAff:

@@ -231,6 +231,10 @@ class Program:
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     records: list[Record] = field(default_factory=list[Record])
     taken: set[str] = field(default_factory=set[str])
+    #: least value and count of each iterator around a place: locals declared there share them
+    boxes: dict[Place, tuple[tuple[PwAff, PwAff], ...]] = field(
+        default_factory=dict["Place", "tuple[tuple[PwAff, PwAff], ...]"]
+    )
     #: whether subscripts that data decide on are known to stay in their arrays: only then is
     #: code taken that data control
     inbounds: bool = False
@@ -249,6 +253,7 @@ class Program:
         self.variables, self.records, self.taken, self.context, self.reasons = (
             dict(saved[0]), list(saved[1]), set(saved[2]), saved[3], list(saved[4])
         )  # fmt: skip
+        self.boxes = {}  # of sizes that are not known any more
 
     def __post_init__(self) -> None:
         self.context = Set.universe(params_space(self.params))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,11 @@ from polyopt.transform.growth import (
     MOST_WRITTEN,
     operands,
 )
+from tests.property.plans import replayed
+from tests.property.trial import Example
 from tests.unit.transform.programs import BLUR
+
+CORPUS = Path(__file__).parents[2] / "property" / "corpus"
 
 
 def powers(stages):
@@ -95,3 +100,11 @@ def test_a_file_cannot_nest_loops_without_end(tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps({"format": 1, "moves": moves}))
     with pytest.raises(TooLargeError, match=f"inside of {MOST_LOOPS} loops"):
         po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
+
+
+def test_conditions_inside_of_each_other_have_an_end():
+    # one tile of 256 unrolled, each iteration under a bound of its own: a chain of conditions
+    example = Example.load(CORPUS / "seed_9474_emit_unroll.c")
+    plan = replayed(example.scop, example.calls)
+    with pytest.raises(TooLargeError, match="more than 128 loops and conditions in each other"):
+        plan.emit()
