@@ -2,8 +2,9 @@
 
 Goes on where the last run stopped, writes what fails, made small, to ``tests/property/corpus``,
 a journal of all runs to ``build/soak``, and, where asked, a page with its numbers beside it, from
-which another machine goes on. The exit code is 1 after any failure. Batches of programs run in processes of this machine, or on the workers of a dask cluster
-(``--cluster tcp://...``), which have to find these tests in the same place.
+which another machine goes on. The exit code is 1 after any failure. Batches of programs run in
+processes of this machine, or on the workers of a dask cluster (``--cluster tcp://...``), which have
+to find these tests in the same place.
 """
 
 from __future__ import annotations
