@@ -92,6 +92,15 @@ class CProgram:
         """The function's C name."""
         return c_name(self.name)
 
+    @property
+    def may_contract(self) -> bool:
+        """Whether ``a * b + c`` may round once without being asked: not where integers come out.
+
+        Rounding once or twice moves a float in its last place, and an integer made of it by one,
+        or, through a table or another choice, by anything.
+        """
+        return not any(a.is_live_out and a.type.is_integer for a in self.arguments)
+
 
 def signature_of(scop: Scop) -> tuple[Argument, ...]:
     """The arguments in ABI order: the Scop's order, with sizes before the arrays that use them."""

@@ -58,7 +58,7 @@ def build_library(
     reference: CProgram | Callable[[], CProgram] | None = None,
     cc: str | None = None,
     openmp: bool | None = None,
-    contract: bool = True,
+    contract: bool | None = None,
     cache: Path | str | None = None,
 ) -> Built:
     """Compile, or find compiled, ``program`` for ``target``; see ``compile_kernel``."""
@@ -73,10 +73,11 @@ def build_library(
     if threaded and not toolchain.has_openmp:
         threaded = False
         remarks = (f"{toolchain} has no OpenMP: the kernel runs on one thread",)
-    flags = toolchain.flags((*target.flags, *program.flags), openmp=threaded, contract=contract)
+    once = program.may_contract if contract is None else contract
+    flags = toolchain.flags((*target.flags, *program.flags), openmp=threaded, contract=once)
     store = KernelCache(cache)
     found = _stored(program, toolchain, flags, store)
-    return Built(found, toolchain, flags, threaded, target, reference, contract, store, remarks)
+    return Built(found, toolchain, flags, threaded, target, reference, once, store, remarks)
 
 
 def build_like(built: Built, program: CProgram) -> Built:

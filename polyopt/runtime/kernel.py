@@ -473,15 +473,16 @@ def compile_kernel(
     target_name: str | Target = "native",
     cc: str | None = None,
     openmp: bool | None = None,
-    contract: bool = True,
+    contract: bool | None = None,
     cache: Path | str | None = None,
 ) -> Kernel:
     """Compile a C program, or take it from the cache, and make it callable.
 
     ``context`` is what its sizes have to satisfy; ``reference`` is the program that ``verify``
-    and ``export`` compare with, or what makes it; ``contract`` lets ``a * b + c`` round once;
-    ``openmp=None`` uses it where the compiler has it. Raises ``CompilerMissingError``,
-    ``CompilerFailedError``, ``CacheError`` or ``InvalidOptionError``.
+    and ``export`` compare with, or what makes it; ``contract`` lets ``a * b + c`` round once
+    (``None``: where only floats come out); ``openmp=None`` uses it where the compiler has it.
+    Raises ``CompilerMissingError``, ``CompilerFailedError``, ``CacheError`` or
+    ``InvalidOptionError``.
     """
     chosen = target(target_name)
     built = build_library(

@@ -430,13 +430,14 @@ class Plan(Questions):
         target: str = "native",
         cc: str | None = None,
         openmp: bool | None = None,
-        contract: bool = True,
+        contract: bool | None = None,
         cache: Path | str | None = None,
     ) -> Kernel:
         """The plan as a callable: NumPy arrays in, NumPy arrays out.
 
-        ``cc`` names the C compiler, ``contract`` lets ``a * b + c`` round once, ``cache`` is the
-        directory that keeps compiled kernels. Raises ``CompilerMissingError``,
+        ``cc`` names the C compiler, ``contract`` lets ``a * b + c`` round once (``None``: where
+        only floats come out, so that integers are the source's), ``cache`` is the directory that
+        keeps compiled kernels. Raises ``CompilerMissingError``,
         ``CompilerFailedError``, ``CacheError``, and what ``prove`` raises.
         """
         from polyopt.runtime.kernel import compile_kernel

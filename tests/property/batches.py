@@ -124,6 +124,16 @@ def apart(first: int, count: int) -> Outcome:
         return pickle.loads(file.read_bytes())
 
 
+def one_by_one(first: int, count: int) -> Generator[Outcome]:
+    """A batch whose process died, each program in its own: who dies there again is a finding."""
+    for seed in range(first, first + count):
+        try:
+            yield apart(seed, 1)
+        except RuntimeError as error:
+            crash = Failure("crash", str(error), Example("", {}, ()))
+            yield Outcome(programs=1, failures=[(seed, crash)])
+
+
 if __name__ == "__main__":
     from tests.property import batches  # as others know what is pickled
 

@@ -18,20 +18,21 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .batches import HANGS_S, apart, batch
+from .batches import HANGS_S, apart, batch, one_by_one
 from .cases import BATCH
 from .shrink import shrunk
 from .soak_page import page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from .batches import Outcome
     from .trial import Failure
@@ -161,6 +162,30 @@ def _kept(seed: int, failure: Failure) -> str:
     return path.name
 
 
+class _Processes:
+    """Processes of this machine; new ones where one has died, for it takes the others along."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._pool = self._new()
+
+    def _new(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self._jobs, mp_context=get_context("spawn"), max_tasks_per_child=_BATCHES_PER_PROCESS
+        )
+
+    def submit(self, first: int, count: int) -> Future[Outcome]:
+        try:
+            return self._pool.submit(batch, first, count)
+        except BrokenProcessPool:
+            self.close()
+            self._pool = self._new()
+            return self._pool.submit(batch, first, count)
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+
 @contextmanager
 def workers(jobs: int, cluster: str | None) -> Generator[tuple[Submit, int]]:
     """What runs batches, and how many at once: processes of this machine, or a dask cluster.
@@ -168,10 +193,8 @@ def workers(jobs: int, cluster: str | None) -> Generator[tuple[Submit, int]]:
     A worker of a cluster that is lost loses nothing: its batches run again.
     """
     if cluster is None:
-        with ProcessPoolExecutor(
-            jobs, mp_context=get_context("spawn"), max_tasks_per_child=_BATCHES_PER_PROCESS
-        ) as pool:
-            yield partial(pool.submit, batch), jobs
+        with closing(_Processes(jobs)) as pool:
+            yield pool.submit, jobs
         return
     from distributed import Client
 
@@ -188,33 +211,38 @@ def soak(run: Soak, programs: int, deadline: float, jobs: int, cluster: str | No
     """Run batches until there are enough programs or it is late."""
     target = run.next_seed + programs
     with workers(jobs, cluster) as (submit, window):
-        for _ in _outcomes(run, submit, range(run.next_seed, target), deadline, window):
-            run.save()
+        _run(run, submit, range(run.next_seed, target), deadline, window)
 
 
-def _outcomes(
-    run: Soak, submit: Submit, seeds: range, deadline: float, jobs: int
-) -> Iterator[Outcome]:
-    """Batches as they end; ``run.next_seed`` is the first that is not done yet."""
+def _run(run: Soak, submit: Submit, seeds: range, deadline: float, jobs: int) -> None:
+    """Count and keep batches as they end; ``run.next_seed`` is the first that is not done yet."""
     ahead = seeds.start
     done: dict[int, int] = {}
-    running: dict[Future[Outcome], int] = {}
+    running: dict[Future[Outcome], tuple[int, int]] = {}
     while True:
         while len(running) < jobs and ahead < seeds.stop and time.monotonic() < deadline:
             # batches keep their place, so that a seed's compiler is always the same
             count = min(BATCH - ahead % BATCH, seeds.stop - ahead)
-            running[submit(ahead, count)] = ahead
+            running[submit(ahead, count)] = ahead, count
             ahead += count
         if not running:
             return
         for future in wait(running, return_when=FIRST_COMPLETED).done:
-            first = running.pop(future)
-            outcome = future.result()
-            run.add(outcome)
-            done[first] = outcome.programs
+            first, count = running.pop(future)
+            for outcome in _outcomes(future, first, count):
+                run.add(outcome)
+            done[first] = count
             while run.next_seed in done:
                 run.next_seed += done.pop(run.next_seed)
-            yield outcome
+            run.save()
+
+
+def _outcomes(future: Future[Outcome], first: int, count: int) -> Iterable[Outcome]:
+    """What a batch gave; where its process died, for whatever reason, what its programs give."""
+    try:
+        return [future.result()]
+    except RuntimeError:  # what a broken pool raises is one
+        return one_by_one(first, count)
 
 
 def _commit() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -120,6 +121,40 @@ def test_a_run_goes_on_from_a_page_on_another_machine(tmp_path):
     assert "| seeds | 7 to 8 |" in report.read_text()
     assert sum(n for kind, n in again.counts["kinds"].items() if kind.startswith("code: ")) == 2
     assert Soak.resume(there, 0, report).totals["programs"] == 0
+
+
+def test_a_process_that_dies_is_a_finding_and_the_soak_goes_on(tmp_path):
+    """A module in the way of the tests' own makes every process end that tries seed 3."""
+    (tmp_path / "sitecustomize.py").write_text(_DIES)
+    words = ["--programs", "6", "--jobs", "2", "--seed", "0", "--folder", str(tmp_path / "soak")]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.property.soak", *words],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    left = Soak.resume(tmp_path / "soak", None)
+    assert left.totals["programs"] == left.next_seed == 6
+    assert dict(left.counts["failed"]) == {"crash": 1}
+    (found,) = left.examples
+    assert found["seed"] == 3
+    assert "ended with -9" in found["text"]
+
+
+_DIES = """
+import os, random, signal
+
+class Random(random.Random):
+    def __init__(self, seed=None):
+        if seed == "case 3":
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().__init__(seed)
+
+random.Random = Random
+"""
 
 
 def test_a_failure_keeps_its_form_and_build(tmp_path):

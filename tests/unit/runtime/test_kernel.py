@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 
 import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.errors import CompilerFailedError
 from polyopt.runtime.kernel import Kernel, compile_kernel
 from polyopt.runtime.timing import measure
@@ -196,9 +198,28 @@ def test_source_and_repr(blur_kernel) -> None:
     assert "blur3(in)" in repr(blur_kernel)
 
 
-def test_no_contraction_on_request() -> None:
-    kernel = compile_kernel(blur(), BLUR.context, contract=False)
-    assert "-ffp-contract=off" in kernel.built.flags
+STEP = """
+void step(int n, const float a[n], {type} out[n])
+{{
+    for (int i = 0; i < n; i++)
+        out[i] = a[i] * 3.7f + a[0];
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "flag"),
+    [
+        ("float", None, "fast"),
+        ("float", False, "off"),
+        ("short", None, "off"),
+        ("short", True, "fast"),
+    ],
+)
+def test_multiply_adds_round_once_where_floats_come_out_or_on_request(type_, given, flag) -> None:
+    kernel = po.Plan(po.parse_c(STEP.format(type=type_))).compile(contract=given)
+    assert f"-ffp-contract={flag}" in kernel.built.flags
+    assert f"-ffp-contract={flag}" in pickle.loads(pickle.dumps(kernel)).built.flags
 
 
 def test_vector_marks_count_without_threads() -> None:
