@@ -9,9 +9,11 @@ inlined before, and so do those of a few channels (``channels.py``).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about
+from polyopt.analysis.dependences import dependences
 from polyopt.auto.channels import channels
 from polyopt.auto.contractions import step
 from polyopt.auto.sizes import assumed_sizes
@@ -19,7 +21,7 @@ from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, Load, loads, walk
-from polyopt.isl import PwMultiAff, dim_type
+from polyopt.isl import PwMultiAff, dim_type, maps_of, tuple_name
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
@@ -150,7 +152,10 @@ def _is_gathered(statement: Statement, host: Statement, taps: list[Map]) -> bool
 
 
 def _moved(tap: Map, dim: int) -> int:
-    """By how many elements the contiguous dimension of what is read moves with a loop."""
+    """By how many elements the contiguous dimension of what is read moves with a loop; 0 where
+    data decide."""
+    if not tap.is_single_valued():
+        return 0
     places = PwMultiAff.from_map(tap).get_pw_aff(tap.dim(dim_type.out) - 1)
     moved = [aff.get_coefficient_val(dim_type.in_, dim) for _, aff in places.get_pieces()]
     return max((abs(v.to_python()) for v in moved if v.is_int()), default=0)
@@ -207,9 +212,20 @@ class Reading:
             elif access.array in self.inlined:
                 producer = next(s for s in self.scop.statements if s.array == access.array)
                 link = access.relation.apply_range(producer.write.relation.reverse())
+                if not link.is_single_valued():  # an element is written again and again
+                    link = self._sources[access.ref]
                 for onward in self._operands(producer, array):
                     _add(result, link.apply_range(onward))
         return result
+
+    @cached_property
+    def _sources(self) -> dict[str, Map]:
+        """Per read ``{ S[i] -> P[j] }``: whose value it is."""
+        found: dict[str, Map] = {}
+        for part in maps_of(dependences(self.scop).tagged_flow):  # { P[j] -> [S[i] -> ref[]] }
+            ref = tuple_name(part.range().unwrap(), dim_type.out)
+            found[ref] = part.range_factor_domain().reverse()
+        return found
 
     def evaluations(self, hosts: Mapping[str, list[Map]], *, together: bool) -> float:
         """How often each element that is read would be computed: once for all channels that
