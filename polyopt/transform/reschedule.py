@@ -65,6 +65,9 @@ FUSIONS = {
 _KEPT = SOURCE_MOVES | {"cut", "reassociate", "stream"}
 #: iterations of a loop of constant length whose bounds the scheduler is not told of
 _LONG = 16
+#: the largest coefficient of an iterator in a schedule: where there is no bound, isl's search for
+#: the least ones may find no end, and no count of operations shows it
+_LARGEST, _ANY = 1000, -1
 _OPTIONS = ("serialize_sccs", "maximize_band_depth", "whole_component")
 
 
@@ -167,8 +170,9 @@ def _parts(program: Program) -> UnionMap:
 
 @contextmanager
 def _told(options: dict[str, int]) -> Generator[None]:
-    """isl's scheduler with these options, and the others off."""
+    """isl's scheduler with these options, and the others off; no coefficient is beyond a bound."""
     ctx = context()
+    ctx.set_schedule_max_coefficient(_LARGEST)
     for name in _OPTIONS:
         getattr(ctx, f"set_schedule_{name}")(options.get(name, 0))
     try:
@@ -176,6 +180,7 @@ def _told(options: dict[str, int]) -> Generator[None]:
     finally:
         for name in _OPTIONS:
             getattr(ctx, f"set_schedule_{name}")(0)
+        ctx.set_schedule_max_coefficient(_ANY)
 
 
 @dataclass
