@@ -22,7 +22,7 @@ def flops_text(scop: Scop) -> str:
     terms: dict[tuple[str, ...], int] = {}
     for statement in scop.statements:
         operations = _operations(statement.value)
-        if operations == 0:
+        if operations == 0 or statement.domain.intersect_params(scop.context).is_empty():
             continue
         size = _size(scop, statement)
         if size is None:
