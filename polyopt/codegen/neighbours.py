@@ -7,16 +7,24 @@ rewrite: ``for (x = 1; x < n; x++) b[x] = a[x - 1] + a[x];`` ->
     } else {
         const int64_t x_line = 1 + 15 + ahead_f32x16(&b[1 + 15]);
         const int64_t x_past = x_line + (n - 15 - x_line) / 16 * 16;
-        for (x = 1; x < x_line; x++) b[x] = a[x - 1] + a[x];
+        { x = 1; E }
+        if (x_line > 1 + 16) { x = x_line - 16; E }
         for (x = x_line; x < x_past; x += 16)
             *(f32x16_at *)&b[x] = before1_f32x16(&a[x]) + *(f32x16_at *)&a[x];
-        for (x = x_past; x < n; x++) b[x] = a[x - 1] + a[x];
+        if (x_past < n - 16) { x = x_past; E }
+        { x = n - 16; E }
     }
+
+with ``*(f32x16_at *)&b[x] = *(f32x16_at *)&a[x - 1] + *(f32x16_at *)&a[x];`` for ``E``.
 
 Where a vector is as long as a cache line, each load of a neighbour lies across two lines and takes
 two accesses, and so does each store of a row that begins anywhere. From ``x_line`` on stores fill
 lines, and lanes of two whole vectors, of which the compiler keeps one for the next iteration, are
 put together instead. What is loaded more than is needed lies between what the loop loads anyway.
+
+Up to ``x_line`` and from ``x_past`` on lie fewer than two vectors' elements. One or two vectors are
+enough for them that overlap others, where the loop reads nothing that it writes: what runs twice
+then stores the same again. Elsewhere both ends run element by element.
 
 *Requires* a vector loop of independent iterations that only assigns sums and products of numbers
 of one type, ``float`` or ``double``, and loads neighbours in a row.
@@ -79,17 +87,16 @@ def _in_vectors(loop: For, types: Mapping[str, ScalarType], taken: set[str]) -> 
     if loop.mark != "vector" or not loop.lanes or loop.width or loop.step != 1 or loop.sums:
         return None
     assigns = plain(loop.body)
-    body = _vectors(assigns, loop, types) if assigns else None
-    if bound is None or not assigns or not body:
+    wide = _vectors(assigns, loop, types) if assigns else None
+    if bound is None or not assigns or wide is None:
         return None
-    target, type_ = assigns[0].target, assigns[0].type
-    assert isinstance(type_, ScalarType)
+    target = assigns[0].target
     past_last = bound[2] if bound[1] == "<" else moved(bound[2], 1)
     start, first = _named(f"{x}_start", loop.start, taken)
     end, last = _named(f"{x}_end", past_last, taken)
     whole = replace(loop, start=start, condition=f"{x} < {end}", lanes=0)
     short = If(f"{end} - {start} < {LEAST_VECTORS * loop.lanes}", Block((whole,)))
-    long = _parts(whole, body, Vector(type_, loop.lanes), target, taken)
+    long = _parts(whole, wide, target, taken)
     return Block((*first, *last, replace(short, other=long)), scoped=True)
 
 
@@ -105,26 +112,42 @@ def _constant(name: str, value: str) -> Assign:
     return Assign(name, value, type=I64, declares=True, constant=True)
 
 
-def _parts(
-    whole: For, body: tuple[Assign, ...], vector: Vector, target: str, taken: set[str]
-) -> Block:
-    """Up to the first cache line of what is stored, whole vectors, and what is left.
+@dataclass(frozen=True)
+class _Wide:
+    """What so many iterations at once assign."""
+
+    vector: Vector
+    #: where vectors of what is stored fill lines
+    middle: tuple[Assign, ...]
+    #: wherever vectors start; nothing where no iteration may run twice
+    ends: tuple[Assign, ...]
+
+
+def _parts(whole: For, wide: _Wide, target: str, taken: set[str]) -> Block:
+    """Up to the first cache line of what is stored, vectors that fill lines, and what is left.
 
     The first and the last part are too short for the marks of vector loops.
     """
-    x, start, lanes = whole.iterator, whole.start, vector.lanes
+    x, start, lanes = whole.iterator, whole.start, wide.vector.lanes
     end = whole.condition.partition(" < ")[2]
     line, past = (named(f"{x}_{name}", taken) for name in ("line", "past"))
     first = moved(start, lanes - 1)
-    ahead = f"ahead_{vector.c_name}(&{renamed(target, {x: first})})"
-    head = replace(whole, condition=f"{x} < {line}", mark="")
-    middle = For(x, line, f"{x} < {past}", lanes, Block(body))
-    tail = replace(whole, start=past, mark="")
+    ahead = f"ahead_{wide.vector.c_name}(&{renamed(target, {x: first})})"
     bounds = (
         _constant(line, f"{first} + {ahead}"),
         _constant(past, f"{line} + ({end} - {lanes - 1} - {line}) / {lanes} * {lanes}"),
     )
-    return Block((*bounds, head, middle, tail))
+    middle = For(x, line, f"{x} < {past}", lanes, Block(wide.middle))
+    if not wide.ends:
+        head = replace(whole, condition=f"{x} < {line}", mark="")
+        return Block((*bounds, head, middle, replace(whole, start=past, mark="")))
+    at_start, at_line, at_past, at_end = (
+        Block((_constant(x, place), *wide.ends), scoped=True)
+        for place in (start, f"{line} - {lanes}", past, moved(end, -lanes))
+    )
+    more = If(f"{line} > {moved(start, lanes)}", at_line)
+    rest = If(f"{past} < {moved(end, -lanes)}", at_past)
+    return Block((*bounds, at_start, more, middle, rest, at_end))
 
 
 @dataclass(frozen=True)
@@ -135,14 +158,13 @@ class _Row:
     offset: int
 
 
-def _vectors(
-    assigns: Sequence[Assign], loop: For, types: Mapping[str, ScalarType]
-) -> tuple[Assign, ...] | None:
+def _vectors(assigns: Sequence[Assign], loop: For, types: Mapping[str, ScalarType]) -> _Wide | None:
     """The assignments of so many iterations at once; ``None`` where one has no such form."""
     type_, x = assigns[0].type, loop.iterator
     aim = _row(assigns[0].target, x)
     if type_ not in {F32, F64} or aim is None:
         return None
+    assert isinstance(type_, ScalarType)
     if any(a.type != type_ or _row(a.target, x) is None for a in assigns):
         return None
     rows: dict[str, _Row | None] = {}
@@ -151,8 +173,21 @@ def _vectors(
         if types.get(buffer) != type_ or (rows[text] is None and x in names_in(text)):
             return None
     vector = Vector(type_, loop.lanes)
-    texts = _texts(rows, aim.offset, vector)
-    return _Wider(vector, texts, {t for t, row in rows.items() if row}).all(assigns)
+    near = {text for text, row in rows.items() if row}
+    middle = _Wider(vector, _texts(rows, aim.offset, vector), {*near}).all(assigns)
+    if not middle:
+        return None
+    anywhere = {text: vector.at(text) if text in near else text for text in rows}
+    ends = _Wider(vector, anywhere, near).all(assigns) if _may_repeat(assigns) else None
+    return _Wide(vector, middle, ends or ())
+
+
+def _may_repeat(assigns: Sequence[Assign]) -> bool:
+    """Whether an iteration that runs twice stores what it stored: nothing reads what one writes."""
+    written = {parts(a.target)[0] for a in assigns}
+    places = {name for a in assigns for s in parts(a.target)[1] for name in names_in(s)}
+    values = {name for a in assigns for value in a.values for name in names_in(value)}
+    return written.isdisjoint(places | values)
 
 
 def _row(text: str, iterator: str) -> _Row | None:

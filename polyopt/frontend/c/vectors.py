@@ -6,6 +6,9 @@ for (x = x_past; x < n; x++) S; }`` -> ``for (x = 1; x < n; x++) S;``
 
 where ``V`` is ``S`` with a vector in place of each element. Where rows begin in memory decides on
 ``x_line``, and no program can say that: whatever it is, the three loops run what the one does.
+
+In place of the first and the last loop there may be vectors that overlap others. Some iterations
+run twice then, and no statement may read what one of them writes.
 """
 
 # The parser's trees are copied and changed by the names of their parts, which have no types.
@@ -22,6 +25,7 @@ from typing import TYPE_CHECKING, NoReturn
 from pycparser import CParser, c_ast
 
 from polyopt.frontend.c.nodes import binary, constant, put, renamed, text_of
+from polyopt.frontend.c.usage import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,21 +77,55 @@ def one_loop(node: c_ast.If, helpers: Mapping[str, c_ast.FuncDef]) -> c_ast.For:
     if len(items) != 2 or not isinstance(items[0], c_ast.Pragma) or items[0].string != "omp simd":
         _break("a short row is no vector loop")
     loop, parts = items[1], node.iffalse.block_items
-    if not isinstance(loop, c_ast.For) or len(parts) != 5 or not isinstance(parts[3], c_ast.For):
+    middle = next((part.stmt for part in parts[3:] if isinstance(part, c_ast.For)), None)
+    if not isinstance(loop, c_ast.For) or middle is None:
         _break("a row has other parts than a start, vectors and an end")
-    wanted = _expected(loop, kind, parts)
+    # one vector that may start anywhere: all parts but the middle are compared with it below
+    end = parts[2] if isinstance(parts[2], c_ast.Compound) else None
+    wanted = _expected(loop, kind, parts, middle, end)
     if text_of(node.cond) != wanted["cond"]:
         _break("rows are short by another rule")
     if text_of(node.iffalse) != wanted["parts"]:
         _break("a row is cut elsewhere than where a line begins and vectors end")
-    body = _each(parts[3].stmt, kind, helpers)
-    if text_of(body) != text_of(loop.stmt):
+    values = [_each(middle, kind, helpers)]
+    if end is not None:
+        _check_repeats(loop.stmt)
+        # without helpers: they load more than a vector, and beyond the row at its ends
+        values.append(_each(c_ast.Compound(end.block_items[1:]), kind, {}))
+    if any(text_of(value) != text_of(loop.stmt) for value in values):
         _break("vectors of a row hold other values than its elements")
     check_helper(helpers, f"ahead_{kind}")
     return loop
 
 
-def _expected(loop: c_ast.For, kind: str, parts: list[c_ast.Node]) -> dict[str, str]:
+def _check_repeats(body: c_ast.Node) -> None:
+    """Raise ``ValueError`` unless iterations that run twice store what they stored."""
+    stores = [n for n in body.block_items if isinstance(n, c_ast.Assignment)]
+    others = [n for n in body.block_items if not isinstance(n, c_ast.Assignment)]
+    written = [_base(store.lvalue) for store in stores]
+    named = [n.name for n in nodes(body) if isinstance(n, c_ast.ID)]
+    if any(store.op != "=" for store in stores) or not all(
+        isinstance(n, c_ast.Decl) for n in others
+    ):
+        _break("what runs twice does more than assign")
+    if any(named.count(name) != written.count(name) for name in written):
+        _break("what runs twice reads what it writes")
+
+
+def _base(element: c_ast.Node) -> str:
+    """The name of an element's array; "" of anything else."""
+    while isinstance(element, c_ast.ArrayRef):
+        element = element.name
+    return element.name if isinstance(element, c_ast.ID) else ""
+
+
+def _expected(
+    loop: c_ast.For,
+    kind: str,
+    parts: list[c_ast.Node],
+    middle: c_ast.Node,
+    vector: c_ast.Compound | None,
+) -> dict[str, str]:
     """The test and the parts of a loop's form in vectors, as the parser's printer writes them."""
     x, start = loop.init.decls[0].name, text_of(loop.init.decls[0].init)
     test = loop.cond
@@ -95,17 +133,27 @@ def _expected(loop: c_ast.For, kind: str, parts: list[c_ast.Node]) -> dict[str, 
         _break("a row is not walked element by element")
     lanes, end = int(kind.partition("x")[2]), text_of(test.right)
     line, past = (getattr(part, "name", "") for part in parts[:2])
-    first = str(int(start) + lanes - 1) if start.isdigit() else f"{start} + {lanes - 1}"
+    first, body = _plus(start, lanes - 1), text_of(loop.stmt)
     stores = [n for n in loop.stmt.block_items if isinstance(n, c_ast.Assignment)]
     target = text_of(renamed(stores[0].lvalue, x, "FIRST")).replace("FIRST", first)
-    body, middle = text_of(loop.stmt), text_of(parts[3].stmt)
+    head = f"for (int64_t {x} = {start}; {x} < {line}; {x}++) {body}"
+    tail = f"for (int64_t {x} = {past}; {x} < {end}; {x}++) {body}"
+    if vector is not None:
+        inside = "".join(f"{text_of(n)};\n" for n in vector.block_items[1:])
+        latest = _plus(end, -lanes)
+        at_start, at_line, at_past, at_end = (
+            f"{{ const int64_t {x} = {place}; {inside} }}"
+            for place in (start, f"{line} - {lanes}", past, latest)
+        )
+        head = f"{at_start} if ({line} > {_plus(start, lanes)}) {at_line}"
+        tail = f"if ({past} < {latest}) {at_past} {at_end}"
     text = f"""void f(void) {{
         if ({end} - {start} < {_LEAST_VECTORS * lanes}) {{ }} else {{
             const int64_t {line} = {first} + ahead_{kind}(&{target});
             const int64_t {past} = {line} + ({end} - {lanes - 1} - {line}) / {lanes} * {lanes};
-            for (int64_t {x} = {start}; {x} < {line}; {x}++) {body}
-            for (int64_t {x} = {line}; {x} < {past}; {x} += {lanes}) {middle}
-            for (int64_t {x} = {past}; {x} < {end}; {x}++) {body}
+            {head}
+            for (int64_t {x} = {line}; {x} < {past}; {x} += {lanes}) {text_of(middle)}
+            {tail}
         }}
     }}"""
     types = f"typedef long int64_t; typedef float {kind}; typedef float {kind}_at;"
@@ -113,10 +161,17 @@ def _expected(loop: c_ast.For, kind: str, parts: list[c_ast.Node]) -> dict[str, 
     return {"cond": text_of(found.cond), "parts": text_of(found.iffalse)}
 
 
+def _plus(bound: str, by: int) -> str:
+    """A bound that is a name or a number, moved."""
+    return (
+        str(int(bound) + by) if bound.isdigit() else f"{bound} {'-' if by < 0 else '+'} {abs(by)}"
+    )
+
+
 def _each(node: c_ast.Node, kind: str, helpers: Mapping[str, c_ast.FuncDef]) -> c_ast.Node:
     """What vectors of a row hold, element by element."""
     found = vector_at(node)
-    if found is not None:
+    if found is not None and text_of(node.expr.to_type) == f"{kind}_at *":
         return found[0]
     if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID):
         near = NEAR.fullmatch(node.name.name)
