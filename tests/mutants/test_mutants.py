@@ -49,6 +49,9 @@ CHOSEN = {
     "stores that are not waited for": "past the caches",
     "pieces that start anywhere": "past the caches",
     "lanes in another order": "whole vectors",
+    "a first or last vector one later": "whole vectors",
+    "a second vector left out": "whole vectors",
+    "a last but one vector left out": "whole vectors",
 }
 
 

@@ -120,6 +120,9 @@ KINDS = tuple(
         ("lanes in another order", r"(__builtin_shufflevector\([^;]*?)(\d+), (\d+)", r"\1\3, \2"),
         ("vectors that start one later", r"(const int64_t \w+_line = )", r"\g<1>1 + "),
         ("vectors that end one later", r"(const int64_t \w+_past = )", r"\g<1>1 + "),
+        ("a first or last vector one later", r"(const int64_t [a-z] = )", r"\g<1>1 + "),
+        ("a second vector left out", r"if \(\w+_line > \d+\)", "if (0)"),
+        ("a last but one vector left out", r"if \(\w+_past < .*\)", "if (0)"),
         ("vectors in rows too short for them", r"if \((\w+ - \w+) < \d+\)", r"if (\1 < 0)"),
     )
 )

@@ -80,20 +80,20 @@ def one_loop(node: c_ast.If, helpers: Mapping[str, c_ast.FuncDef]) -> c_ast.For:
     middle = next((part.stmt for part in parts[3:] if isinstance(part, c_ast.For)), None)
     if not isinstance(loop, c_ast.For) or middle is None:
         _break("a row has other parts than a start, vectors and an end")
-    # one vector that may start anywhere: all parts but the middle are compared with it below
-    end = parts[2] if isinstance(parts[2], c_ast.Compound) else None
-    wanted = _expected(loop, kind, parts, middle, end)
-    if text_of(node.cond) != wanted["cond"]:
-        _break("rows are short by another rule")
-    if text_of(node.iffalse) != wanted["parts"]:
-        _break("a row is cut elsewhere than where a line begins and vectors end")
     values = [_each(middle, kind, helpers)]
+    # one vector that starts anywhere: all parts but the middle are compared with it below
+    end = parts[2] if isinstance(parts[2], c_ast.Compound) else None
     if end is not None:
         _check_repeats(loop.stmt)
         # without helpers: they load more than a vector, and beyond the row at its ends
         values.append(_each(c_ast.Compound(end.block_items[1:]), kind, {}))
     if any(text_of(value) != text_of(loop.stmt) for value in values):
         _break("vectors of a row hold other values than its elements")
+    wanted = _expected(loop, kind, parts, middle, end)
+    if text_of(node.cond) != wanted["cond"]:
+        _break("rows are short by another rule")
+    if text_of(node.iffalse) != wanted["parts"]:
+        _break("a row is cut elsewhere than where a line begins and vectors end")
     check_helper(helpers, f"ahead_{kind}")
     return loop
 

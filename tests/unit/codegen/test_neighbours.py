@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +16,9 @@ from polyopt.frontend.c.emitted import read_emitted
 from polyopt.library import load_kernel
 from tests.unit.codegen.test_cexpr import COMPILERS
 
+if TYPE_CHECKING:
+    from polyopt.codegen.program import CProgram
+
 ROW = """void row(int H, int N, const {type} a[restrict H][N], {type} out[restrict H][N])
 {{
 #pragma scop
@@ -24,6 +28,8 @@ ROW = """void row(int H, int N, const {type} a[restrict H][N], {type} out[restri
 #pragma endscop
 }}
 """
+#: reads what it writes: no iteration may run twice
+IN_PLACE = "0.5f * out[i][j] + a[i][j - 1] + a[i][j + 3]"
 VALUES = {
     "f32": ("float", "0.25f * (a[i][j - 1] - a[i][j + 3]) / (a[i][j] + 2.0f)", 16),
     "f64": ("double", "a[i][j - 2] * 0.5 - (a[i][j + 1] + a[i][0])", 8),
@@ -66,6 +72,36 @@ def test_every_length_and_place(kind, compiler):
             assert not raw[first + a.size :].any()
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("contract", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "value"), [("f32", ""), ("f64", ""), ("f32", IN_PLACE)], ids=["f32", "f64", "in place"]
+)
+def test_bits_are_those_of_elements(kind, value, contract, compiler):
+    plan = _row(kind, value)
+    options = {"cc": compiler, "contract": contract}
+    wide, plain = plan.compile(**options), po.Plan(plan.scop).compile(**options)
+    rng = np.random.default_rng(1)
+    for length in (69, 70, 101, 104, 131, 250):
+        a = (1 + rng.random((9, length))).astype({"f32": "f4", "f64": "f8"}[kind])
+        one, other = np.ones_like(a), np.ones_like(a)
+        wide(a, out=one)
+        plain(a, out=other)
+        np.testing.assert_array_equal(one, other)
+
+
+def _loops(source: str) -> int:
+    """The loops along a row: short ones are one, long ones three or one between vectors."""
+    return len(re.findall(r"for \(int64_t j = ", source))
+
+
+def test_ends_overlap_where_nothing_written_is_read():
+    assert _loops(_row("f32").compile().source) == 2
+    elements = _row("f32", IN_PLACE).compile().source
+    assert "before1_f32x16(" in elements
+    assert _loops(elements) == 4
+
+
 @pytest.mark.parametrize("kind", VALUES)
 def test_form(kind):
     source = _row(kind).compile().source
@@ -96,8 +132,9 @@ def test_other_loops_stay(value):
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_read_back_for_all_sizes(kind):
-    plan = _row(kind)
+@pytest.mark.parametrize("value", ["", IN_PLACE], ids=["two arrays", "in place"])
+def test_read_back_for_all_sizes(kind, value):
+    plan = _row(kind, value.replace("0.5f", "0.5") if kind == "f64" else value)
     assert plan.prove(code=True).obligations
     assert shown_for_all_sizes(plan.scop, emit(plan.program)) > 0
 
@@ -125,15 +162,78 @@ def test_diamonds_are_read_back_for_all_sizes():
         ("15, 16, 17,", "15, 16, 16,"),
         ("% 64 / sizeof", "% 32 / sizeof"),
         ("*(const f32x16_at *)(at - 16)", "*(const f32x16_at *)(at - 15)"),
-        ("for (int64_t j = j_past", "for (int64_t j = j_line"),
+        ("const int64_t j = 2;", "const int64_t j = 3;"),
+        ("const int64_t j = 2;", "const int64_t j = 1;"),
+        ("const int64_t j = j_line - 16;", "const int64_t j = j_line - 15;"),
+        ("const int64_t j = j_line - 16;", "const int64_t j = j_line - 17;"),
+        ("const int64_t j = j_past;", "const int64_t j = j_past + 1;"),
+        ("const int64_t j = j_end - 16;", "const int64_t j = j_end - 15;"),
+        ("const int64_t j = j_end - 16;", "const int64_t j = j_end - 17;"),
+        ("j_line > 18", "j_line > 19"),
+        ("j_line > 18", "j_line > 16"),
+        ("j_past < j_end - 16", "j_past < j_end - 17"),
+        ("const int64_t j = j_past;", "int32_t j = j_past;"),
+        ("(f32x16_at *)&a[i][j - 1]", "(f32x16_at *)&a[i][j - 2]"),
     ],
 )
 def test_other_code_is_refused(old, new):
     program = emit(_row("f32").program)
-    assert old in program.source
-    read_emitted(program.source, program.name, ("H", "N"))
+    _check_refused(program, program.source, old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("*(f32x16_at *)&a[i][j - 1]", "before1_f32x16(&a[i][j])"),  # a row's ends have no more
+        ("j] = 0.25f", "j] += 0.25f"),
+        ("a[i][j + 3]", "out[i][j + 3]"),
+        ("a[i][j]", "out[i][j]"),
+    ],
+)
+def test_other_ends_are_refused(old, new):
+    """Changed wherever it stands: parts that are one another's like are no right parts yet."""
+    program = emit(_row("f32").program)
+    _check_refused(program, program.source, old, new, -1)
+
+
+@pytest.mark.parametrize("other", ["f32x8", "f64x8"])
+def test_vectors_of_another_length_are_refused(other):
+    program = emit(_row("f32").program)
+    known = f"typedef float {other}_at __attribute__((vector_size(32), aligned(4)));\n"
+    known += f"typedef float {other} __attribute__((vector_size(32)));\n"
+    text = program.source.replace("typedef float f32x16", known + "typedef float f32x16", 1)
+    for count in (1, -1):
+        _check_refused(program, text, "(f32x16_at *)&a[i][j", f"({other}_at *)&a[i][j", count)
+
+
+def test_no_iteration_that_reads_what_it_writes_runs_twice():
+    """Right vectors with right ends, of a loop that may not have them."""
+    program = emit(_row("f32", "0.5f * a[i][j] + a[i][j - 1] + a[i][j + 3]").program)
+    text = re.sub(r"(0\.5f \* (?:\*\(f32x16_at \*\)&)?)a", r"\1out", program.source)
+    with pytest.raises(UnsupportedError, match="runs twice reads what it writes"):
+        read_emitted(text, program.name, ("H", "N"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("for (int64_t j = j_past", "for (int64_t j = j_line"),
+        ("for (int64_t j = j_past", "for (int64_t j = j_past - 1"),
+        ("j < j_line; j++", "j <= j_line; j++"),
+        ("j < j_line; j++", "j < j_line; j += 2"),
+    ],
+)
+def test_other_ends_by_elements_are_refused(old, new):
+    program = emit(_row("f32", IN_PLACE).program)
+    _check_refused(program, program.source, old, new, 1)
+
+
+def _check_refused(program: CProgram, text: str, old: str, new: str, count: int) -> None:
+    """What was written is read, and with so many changes (-1: all) it is not."""
+    assert old in text
+    read_emitted(text, program.name, ("H", "N"))
     with pytest.raises(UnsupportedError):
-        read_emitted(program.source.replace(old, new, 1), program.name, ("H", "N"))
+        read_emitted(text.replace(old, new, count), program.name, ("H", "N"))
 
 
 def test_options(tmp_path):
