@@ -139,7 +139,7 @@ def _expected(
     head = f"for (int64_t {x} = {start}; {x} < {line}; {x}++) {body}"
     tail = f"for (int64_t {x} = {past}; {x} < {end}; {x}++) {body}"
     if vector is not None:
-        inside = "".join(f"{text_of(n)};\n" for n in vector.block_items[1:])
+        inside = "".join(f"{text_of(n)};\n" for n in (vector.block_items or [])[1:])
         latest = _plus(end, -lanes)
         at_start, at_line, at_past, at_end = (
             f"{{ const int64_t {x} = {place}; {inside} }}"
