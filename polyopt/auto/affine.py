@@ -26,7 +26,7 @@ from polyopt.isl import dim_type
 from polyopt.transform.find import moves_target
 from polyopt.transform.plan import Plan
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of
+from polyopt.transform.tree import PlanLoop, copies_in, loops_of, same_tree
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
     from polyopt.transform.program import Program
-    from polyopt.transform.tree import Copy, Place
+    from polyopt.transform.tree import Copy, Place, Tree
 
 #: programs of more statements are pipelines, and stay as they are
 MOST_STATEMENTS = 16
@@ -102,13 +102,19 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
     if own.alone < 1 / 8:
         return plan
     best, least, remarks = plan, own.cost * LEAST_GAIN, list[Remark]()
+    orders: list[tuple[Tree, Plan, Weight]] = []
     for fusion in TRIED:
         try:
-            made = _finished(start.reschedule(fusion=fusion), model)
+            order = start.reschedule(fusion=fusion)
+            tree = order.program.tree
+            known = next((found for found in orders if same_tree(found[0], tree)), None)
+            # what one order becomes, another heuristic's same order becomes too
+            made = _finished(order, model) if known is None else known[1]
         except PolyoptError as error:
             remarks.append(refusal("reschedule", fusion, error))
             continue
-        weight = weigh(made, model)
+        weight = weigh(made, model) if known is None else known[2]
+        orders.append((tree, made, weight))
         numbers = {"serial operations": weight.serial, "in the source's order": own.serial}
         if weight.moved != own.moved:
             numbers |= {"stored bytes": weight.moved, "stored in the source's order": own.moved}

@@ -36,6 +36,7 @@ from polyopt.transform.tree import clock_of, places, time_map
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from polyopt.analysis.dependences import Dependences
     from polyopt.ir.scop import Access, Scop
     from polyopt.isl import Map, Set, UnionMap
     from polyopt.transform.touch import Load as _Load
@@ -74,6 +75,11 @@ class Program:
     def places(self) -> Mapping[str, Place]:
         """Where each copy stands in the tree."""
         return {place.copy: place for place in places(self.tree)}
+
+    @cached_property
+    def dependences(self) -> Dependences:
+        """Those of its source, made once for all orders that are asked for."""
+        return self.scop.dependences()
 
     @cached_property
     def clock(self) -> tuple[bool, ...]:

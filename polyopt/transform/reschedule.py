@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.dependences import dependences
 from polyopt.errors import InvalidOptionError, NotPermutableError
 from polyopt.isl import (
     PwAff,
@@ -116,7 +115,7 @@ def bands(program: Program, fusion: str) -> Bands:
     if fusion not in FUSIONS:
         message = f"reschedule: no heuristic is called {fusion!r}"
         raise InvalidOptionError(message, hint="there are: " + ", ".join(FUSIONS))
-    deps = dependences(scop)
+    deps = program.dependences
     order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()
     flow, domain = deps.flow, scop.domain.intersect_params(scop.context)
     if any(copy.name != copy.statement.name for copy in program.copies.values()):

@@ -130,6 +130,26 @@ def places(tree: Tree) -> Iterator[Place]:
                 yield Place(place.copy, (position, *place.positions), place.loops)
 
 
+def same_tree(one: Tree, other: Tree) -> bool:
+    """Whether two trees are the same loops around the same copies, as they are written."""
+    return len(one) == len(other) and all(map(_same_node, one, other))
+
+
+def _same_node(one: PlanLoop | str, other: PlanLoop | str) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    return (
+        _looks(one) == _looks(other)
+        and one.values.keys() == other.values.keys()
+        and all(one.values[c].plain_is_equal(v) for c, v in other.values.items())
+        and same_tree(one.body, other.body)
+    )
+
+
+def _looks(loop: PlanLoop) -> tuple[object, ...]:
+    return loop.name, loop.mark, loop.width, loop.separate, loop.lanes
+
+
 def copies_in(node: PlanLoop | str) -> tuple[str, ...]:
     """The copies below a node, in textual order."""
     return (node,) if isinstance(node, str) else node.copies
