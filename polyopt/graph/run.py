@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 def run_plainly(graph: Graph, inputs: Mapping[str, Array]) -> tuple[Array, ...]:
     """The outputs of a graph, computed without any schedule: what others are compared with."""
+    return plain_model(graph).run(inputs)
+
+
+def plain_model(graph: Graph) -> Model:
+    """A graph compiled without any schedule. While it is kept, equal nodes of others are known."""
     grouping = choose_groups(graph, Fusion("off"))
     options = Options(scheduled=False)
-    kernels = compile_groups(graph, grouping.groups, options)
-    return Model(graph, grouping, kernels, options).run(inputs)
+    return Model(graph, grouping, compile_groups(graph, grouping.groups, options), options)
 
 
 def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
-from polyopt.graph import Graph, Node, Value, attributes
+from polyopt.bench.networks import network
+from polyopt.graph import Graph, Node, Value, attributes, compile_model
 from polyopt.ir.types import F32
 
 
@@ -74,3 +77,26 @@ def stem(net):
     n.add("r", "relu", "b")
     n.pool("p", "r")
     return n.graph("p")
+
+
+@pytest.fixture(scope="session")
+def compiled_network():
+    """Networks by name and options, compiled once for the tests of the group ``networks``."""
+    return cache(lambda name, **options: compile_model(network(name, **options)))
+
+
+@pytest.fixture
+def one_layer(tmp_path):
+    """A file with a network of one layer."""
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    weights = np.random.default_rng(0).standard_normal((2, 3, 3, 3)).astype(np.float32)
+    nodes = [helper.make_node("Conv", ["input", "w"], ["c"], pads=[1, 1, 1, 1]),
+             helper.make_node("Relu", ["c"], ["y"])]  # fmt: skip
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, channels, 16, 16])
+            for name, channels in (("input", 3), ("y", 2))]  # fmt: skip
+    graph = helper.make_graph(
+        nodes, "net", ends[:1], ends[1:], [numpy_helper.from_array(weights, "w")]
+    )
+    save(helper.make_model(graph), tmp_path / "net.onnx")
+    return tmp_path / "net.onnx"

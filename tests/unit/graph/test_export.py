@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from polyopt.bench.networks import network
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
-from polyopt.graph import compile_graph, compile_model
+from polyopt.graph import compile_graph
 from polyopt.graph.ir import Graph, Node, Value
 from polyopt.graph.run import random_inputs
 from polyopt.ir.types import F32
+
+#: the network is one that ``test_model`` plans too
+pytestmark = pytest.mark.xdist_group("networks")
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
 
@@ -32,9 +34,9 @@ def run(directory, *args):
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory):
+def exported(tmp_path_factory, compiled_network):
     """A small MobileNet, as a model and as a directory that was made."""
-    model = compile_model(network("mobilenet", size=32, width=8, classes=10))
+    model = compiled_network("mobilenet", size=32, width=8, classes=10)
     out = model.export(tmp_path_factory.mktemp("net") / "out")
     make(out)
     return model, out
@@ -110,17 +112,14 @@ def test_the_library_is_called_from_anywhere(tmp_path):
     np.testing.assert_array_equal(flat, x)
 
 
-def test_from_the_shell(tmp_path):
-    import onnx
-
-    onnx.save(network("unet", size=8, width=2), tmp_path / "net.onnx")
-    arguments = ["emit", str(tmp_path / "net.onnx"), "-o", str(tmp_path / "out")]
+def test_from_the_shell(one_layer, tmp_path):
+    arguments = ["emit", str(one_layer), "-o", str(tmp_path / "out")]
     result = CliRunner().invoke(cli, [*arguments, "--json"])
     assert result.exit_code == 0, result.output
     assert {"main.c", "weights.bin", "check.bin"} < set(json.loads(result.stdout)["files"])
     make(tmp_path / "out")
     assert run(tmp_path / "out", "--runs", "1").returncode == 0
-    refused = CliRunner().invoke(cli, ["emit", str(tmp_path / "net.onnx")])
+    refused = CliRunner().invoke(cli, ["emit", str(one_layer)])
     assert refused.exit_code == 2
     assert "a network is written as a folder" in refused.stderr
 

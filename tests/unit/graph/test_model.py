@@ -13,6 +13,9 @@ from polyopt.graph import compile_graph, compile_model, forget, operator
 from polyopt.graph.memory import Lifetime, plan_memory
 from polyopt.graph.run import random_inputs, run_plainly
 
+#: networks are planned once: see ``compiled_network``
+pytestmark = pytest.mark.xdist_group("networks")
+
 SMALL = {
     "resnet50": {"size": 32, "width": 4, "classes": 10},
     "mobilenet": {"size": 32, "width": 8, "classes": 10},
@@ -21,12 +24,12 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_networks_agree_with_onnx(name):
+def test_networks_agree_with_onnx(name, compiled_network):
     model = network(name, **SMALL[name])
     size = SMALL[name]["size"]
     x = np.random.default_rng(3).standard_normal((1, 3, size, size)).astype(np.float32)
     (expected,) = ReferenceEvaluator(model).run(None, {"input": x})
-    compiled = compile_model(model)
+    compiled = compiled_network(name, **SMALL[name])
     for threads in (1, 2):
         found = compiled(x, threads=threads)
         assert np.abs(found - expected).max() <= 1e-3 * np.abs(expected).max()
@@ -91,9 +94,8 @@ def test_depthwise_convolutions_of_every_other_element(net, size, kernel, stride
     np.testing.assert_allclose(run_plainly(graph, given)[0], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_file_becomes_a_function(tmp_path):
-    onnx.save(network("unet", size=16, width=2), tmp_path / "net.onnx")
-    model = compile_model(tmp_path / "net.onnx")
+def test_a_file_becomes_a_function(one_layer):
+    model = compile_model(one_layer)
     assert model(np.zeros((1, 3, 16, 16), np.float32)).shape == (1, 2, 16, 16)
     assert "Model net(input: f32[1, 3, 16, 16])" in repr(model)
 
