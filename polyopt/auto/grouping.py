@@ -127,6 +127,9 @@ def _group_root(plan: Plan, model: Model, root: str, budget: Budget) -> tuple[Pl
     candidates = [p for p in producers_of(program, {root}) if _apart(program, p, around)]
     if not around or not candidates:
         return plan, []
+    if any(loop.mark == "unroll" for loop in around):  # a tile of them would be unrolled, too
+        reason = "rows of its reader are unrolled in blocks already"
+        return plan, [Remark("refused", "fuse", p, reason, root) for p in candidates]
     follow = _followed(program, candidates, around)
     if not follow:
         return plan, []

@@ -17,7 +17,8 @@ FOLDER = Path(__file__).parent / "sources"
 SOURCES = sorted(FOLDER.glob("*.c"))
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
 PLAIN = ("-std=gnu11", "-O1", "-ffp-contract=off", f"-I{FOLDER}")
-SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+#: without optimisation: no access is dropped before it is looked at
+SANITIZE = ("-g1", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 @cache

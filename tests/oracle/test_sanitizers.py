@@ -25,7 +25,7 @@ from tests.property.plans import random_plan
 from tests.property.programs import random_program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from polyopt.codegen.program import CProgram
@@ -93,19 +93,26 @@ def random_functions(seeds: range) -> tuple[Function, ...]:
     return tuple(result)
 
 
-# -- a program that calls a function on exact heap arrays ----------------------------------------
+# -- a program that calls functions on exact heap arrays ------------------------------------------
 
 
 def harness(function: Function) -> str:
-    """The function, and a ``main`` that runs it at each of its sizes on 1 and 2 threads."""
+    """The function, and one more that runs it at each of its sizes on 1 and 2 threads."""
     name = function.program.c_name
     runs = [_run(function, sizes, f"run{n}") for n, sizes in enumerate(function.sizes)]
     calls = "".join(
         f"    run{n}({threads});\n" for n in range(len(function.sizes)) for threads in (1, 2)
     )
     head = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
-    main = f'int main(void)\n{{\n{calls}    puts("{name} is clean");\n    return 0;\n}}\n'
-    return "\n".join([head, function.program.source, *runs, main])
+    checked = f'void {name}_checked(void)\n{{\n{calls}    puts("{name} is clean");\n}}\n'
+    return "\n".join([head, function.program.source, *runs, checked])
+
+
+def main_of(names: Iterable[str]) -> str:
+    """A ``main`` that runs functions by their harnesses, one after the other."""
+    heads = "".join(f"void {name}_checked(void);\n" for name in names)
+    calls = "".join(f"    {name}_checked();\n" for name in names)
+    return f"{heads}int main(void)\n{{\n{calls}    return 0;\n}}\n"
 
 
 def trusts_its_subscripts(scop: Scop) -> bool:
@@ -151,22 +158,36 @@ def known(compiler: str, flags: tuple[str, ...]) -> list[str]:
     return [f for f in flags if compiler != "clang" or f not in {*KEEP_ACCUMULATORS, *SPARE_STACK}]
 
 
-def compile_with(compiler: str, flags: tuple[str, ...], source: Path, output: Path) -> None:
-    libraries = [] if "-c" in flags else ["-lm"]
-    command = [compiler, *known(compiler, flags), str(source), "-o", str(output), *libraries]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def by_flags(functions: Iterable[Function]) -> Iterator[tuple[tuple[str, ...], list[Function]]]:
+    """Functions that take the same flags: one run of the compiler is for all of them."""
+    found: dict[tuple[str, ...], list[Function]] = {}
+    for function in functions:
+        found.setdefault(function.program.flags, []).append(function)
+    yield from found.items()
+
+
+def compiled(compiler: str, flags: tuple[str, ...], sources: Iterable[str], folder: Path) -> None:
+    command = [compiler, *known(compiler, flags), *sources]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr[:4000]
 
 
-def assert_clean(compiler: str, function: Function, folder: Path) -> None:
-    source, binary = folder / f"{function.program.c_name}.c", folder / function.program.c_name
-    source.write_text(harness(function))
-    flags = ("-std=gnu11", *SANITIZE, *function.program.flags)
-    compile_with(compiler, flags, source, binary)
+def assert_clean(compiler: str, functions: Iterable[Function], folder: Path) -> None:
+    """Files of their own, with their own flags, in one program."""
+    names: list[str] = []
+    for flags, same in by_flags(functions):
+        for function in same:
+            names.append(function.program.c_name)
+            (folder / f"{names[-1]}.c").write_text(harness(function))
+        sources = [f"{function.program.c_name}.c" for function in same]
+        compiled(compiler, ("-std=gnu11", *SANITIZE, *flags, "-c"), sources, folder)
+    (folder / "main.c").write_text(main_of(names))
+    objects = [f"{name}.o" for name in names]
+    compiled(compiler, (*SANITIZE, "-o", "checked"), ["main.c", *objects, "-lm"], folder)
     options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
-    done = run(binary, options)
+    done = run(folder / "checked", options)
     assert done.returncode == 0, done.stderr[:4000]
-    assert done.stdout == f"{function.program.c_name} is clean\n"
+    assert done.stdout == "".join(f"{name} is clean\n" for name in names)
 
 
 def run(binary: Path, options: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -179,14 +200,12 @@ def run(binary: Path, options: Mapping[str, str]) -> subprocess.CompletedProcess
 @pytest.mark.parametrize("compiler", SANITIZING)
 @pytest.mark.parametrize("name", grouped(KERNELS))
 def test_kernels_run_clean_under_sanitizers(name, compiler, tmp_path):
-    for function in kernel_functions(name):
-        assert_clean(compiler, function, tmp_path)
+    assert_clean(compiler, kernel_functions(name), tmp_path)
 
 
 @pytest.mark.parametrize("seeds", GROUPS, ids=lambda seeds: str(seeds.start))
 def test_random_plans_run_clean_under_sanitizers(seeds, tmp_path):
-    for function in random_functions(seeds):
-        assert_clean(COMPILERS[0], function, tmp_path)
+    assert_clean(COMPILERS[0], random_functions(seeds), tmp_path)
 
 
 @pytest.mark.parametrize("openmp", [(), ("-fopenmp",)], ids=["serial", "openmp"])
@@ -203,19 +222,15 @@ def test_random_plans_compile_without_warnings(seeds, compiler, tmp_path):
 
 
 def assert_no_warning(compiler, openmp, functions, folder):
-    """One run of the compiler for all functions that take the same flags."""
-    by_flags: dict[tuple[str, ...], list[str]] = {}
-    for function in functions:
-        source = folder / f"{function.program.c_name}.c"
-        source.write_text(function.program.source)
-        by_flags.setdefault(function.program.flags, []).append(str(source))
-    for own, sources in by_flags.items():
-        # without OpenMP it is the same code, less what the pragmas add to it: what optimisers
-        # warn of is seen with it
-        level = "-O2" if openmp else "-O0"
-        command = [compiler, *STRICT, *openmp, level, *known(compiler, own), "-c", *sources]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-        assert done.returncode == 0, done.stderr[:4000]
+    # without OpenMP it is the same code, less what the pragmas add to it: what optimisers warn of
+    # is seen with it. clang says the rest before it makes any code, gcc of missing returns after
+    plain = ("-fsyntax-only",) if compiler == "clang" else ("-O0", "-c")
+    how = ("-O2", "-c") if openmp else plain
+    for flags, same in by_flags(functions):
+        for function in same:
+            (folder / f"{function.program.c_name}.c").write_text(function.program.source)
+        sources = [f"{function.program.c_name}.c" for function in same]
+        compiled(compiler, (*STRICT, *openmp, *how, *flags), sources, folder)
 
 
 @pytest.mark.parametrize("compiler", SANITIZING)
@@ -240,4 +255,4 @@ def test_the_sanitizers_would_notice(compiler, old, new, message, tmp_path):
     wrong = replace(program, source=program.source.replace(old, new), flags=())
     function = Function(scop, wrong, ({"N": 4},))
     with pytest.raises(AssertionError, match=message):
-        assert_clean(compiler, function, tmp_path)
+        assert_clean(compiler, [function], tmp_path)

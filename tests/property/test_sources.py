@@ -14,7 +14,8 @@ from .sources import NESTS, random_file
 
 GROUPS = [range(start, start + 6) for start in range(0, 36, 6)]
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
-SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+#: without optimisation: no access is dropped before it is looked at
+SANITIZE = ("-g1", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def output(text, folder, compiler, *flags):
