@@ -110,10 +110,11 @@ imports: $(STAMP)
 	@echo "== import layers"
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-# Tests of one group, or else of one file, run in one process and share what they make.
+# Tests of one group, or else of one file, run in one process and share what they make. Those of
+# commands start many: wherever Python is told to keep no bytecode, each would compile all anew.
 tests: $(STAMP)
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
 # this version is built for the CPU on Linux.
