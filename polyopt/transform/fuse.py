@@ -58,6 +58,7 @@ from polyopt.transform.tree import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from polyopt.ir.scop import Access
     from polyopt.isl import PwAff, PwMultiAff
     from polyopt.transform.program import Program, Touch
 
@@ -216,18 +217,26 @@ def _has_divisions(footprint: Map) -> bool:
 def _instances(program: Program, name: str, needed: Map) -> Map:
     """``{ [t] -> P[j] }`` that write needed elements."""
     copy = program.copies[name]
-    writes = copy.statement.write.relation.intersect_domain(copy.domain)
+    writes = _at_copy(copy, copy.statement.write).intersect_domain(copy.domain)
     return needed.apply_range(writes.reverse()).coalesce()
+
+
+def _at_copy(copy: Copy, access: Access) -> Map:
+    """``{ C[j] -> A[x] }``: what a part of a statement has a name of its own for."""
+    if copy.name == copy.statement.name:
+        return access.relation
+    return access.relation.preimage_domain_pw_multi_aff(copy.to_instance)
 
 
 def _own_reads(program: Program, name: str, instances: Map) -> Map:
     """``{ [t] -> A[x] }`` that the producer's instances read of the array they write."""
-    statement = program.copies[name].statement
+    copy = program.copies[name]
+    statement = copy.statement
     element = program.elements[statement.array].get_space()
     result = Map.empty(instances.get_space().domain().map_from_domain_and_range(element))
     for access in statement.reads:
         if access.array == statement.array:
-            result = result.union(instances.apply_range(access.relation))
+            result = result.union(instances.apply_range(_at_copy(copy, access)))
     written = Set.empty(element)
     for writer in copies_of(program, statement.array):
         written = written.union(program.copies[writer].statement.write.relation.range())
@@ -248,7 +257,8 @@ def _graft(
         domain = part.wrap().flatten().set_tuple_name(new).coalesce()
         copies[new] = Copy(new, program.copies[name].statement, domain, depth)
         renamed[name] = new
-        lifts[name] = copies[new].to_instance
+        own = program.copies[name].domain.get_tuple_id()
+        lifts[name] = copies[new].to_instance.set_tuple_id(dim_type.out, own)
 
     def lift(copy: str, value: PwAff) -> PwAff:
         return value.pullback_pw_multi_aff(lifts[copy])

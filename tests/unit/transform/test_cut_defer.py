@@ -126,3 +126,28 @@ def test_what_sizes_do_not_give_is_no_place_for_a_cut(at):
 def test_a_cut_leaves_iterations_on_both_sides(at):
     with pytest.raises(NotFusableError, match="no iterations on both sides"):
         po.Plan(po.parse_c(PIVOT)).cut("a.i", at=at)
+
+
+APART = """
+void apart(int n, const float x[n + 2][n], float out[n][n])
+{
+    float t[n + 2][n];
+    for (int i = 0; i < n + 2; i++)
+        for (int j = 0; j < n; j++)
+            t[i][j] = x[i][j] * 2.0f;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            out[i][j] = t[i][j] + t[i + 2][j];
+}
+"""
+
+
+@pytest.mark.parametrize("storage", ["scratch", "sliding", "full"])
+def test_the_parts_of_a_producer_are_fused_together(storage, tmp_path):
+    cut = po.Plan(po.parse_c(APART)).cut("t.i", at="floor((n)/2)").tile("out", i=4)
+    plan = cut.fuse("t", into="out", at="out.i_tile", storage=storage)
+    assert sum("t: t[...]" in line for line in str(plan).splitlines()) == 2
+    kernel = plan.compile(cache=tmp_path)
+    for n in (1, 7, 13):
+        x = np.random.default_rng(n).random((n + 2, n)).astype(np.float32)
+        np.testing.assert_array_equal(kernel(x=x), 2 * x[:-2] + 2 * x[2:])
