@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import about
 from polyopt.analysis.dependences import dependences
 from polyopt.auto.nests import refusal
+from polyopt.auto.short_rows import short_rows
 from polyopt.auto.traffic import array_bytes
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
@@ -112,7 +113,9 @@ def time_tiles(
             remarks.append(Remark("refused", move, "all loops", reason))
             continue
         try:
-            done = _apart(_upright(shape.cut(plan, found, blocks), found, blocks), found)
+            done = _upright(shape.cut(plan, found, blocks), found, blocks)
+            done, pieces = _in_pieces(done, found, blocks, target)
+            done = _apart(done, found)
             done.prove()
         except PolyoptError as error:
             remarks.append(refusal(move, found.loops[0].name, error))
@@ -121,7 +124,8 @@ def time_tiles(
         each = zip(found.loops, blocks, strict=True)
         numbers |= {loop.iterator: float(size) for loop, size in each if size}
         name = found.loops[0].name
-        return done, (*cuts, *remarks, Remark("applied", move, name, shape.reason, numbers=numbers))
+        remarks.append(Remark("applied", move, name, shape.reason, numbers=numbers))
+        return done, (*cuts, *remarks, *pieces)
     return start, tuple(remarks)
 
 
@@ -345,6 +349,23 @@ def _upright(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
         if slope and not size:
             plan = plan.skew(loop.name, by=found.loops[0].name, factor=-slope)
     return plan
+
+
+def _in_pieces(
+    plan: Plan, found: _Stencil, blocks: tuple[int, ...], target: Target
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """Whole rows in pieces that the first cache keeps for the next row."""
+    if blocks[-1] or len(found.loops) < 3:
+        return plan, ()
+    rows = found.loops[-1].name
+    try:
+        done, size = short_rows(plan, tuple(_copies(found)), found.lengths[-1], target.l1_bytes)
+    except PolyoptError as error:
+        return plan, (refusal("tile", rows, error),)
+    if not size:
+        return plan, ()
+    reason = "the first cache keeps pieces of rows until the next row has read them"
+    return done, (Remark("applied", "tile", rows, reason, numbers={"columns": float(size)}),)
 
 
 def _copies(found: _Stencil) -> list[str]:

@@ -2,6 +2,10 @@
 
 isl counts its allocations as operations. It stops at a given number of them, and tells no one how
 many there were: that is found by asking whether they are below a bound.
+
+An interrupt may come at any step of Python, also at the first of an ``__exit__``, which then does
+nothing. Who entered a bound is kept with it, therefore: a bound whose function no longer runs was
+left that way, and whoever comes next to ``exclusive`` or to a bound takes it away.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import contextmanager
+from inspect import currentframe
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InternalError, InvalidOptionError, NotDecidedError, PolyoptError
@@ -16,6 +21,7 @@ from polyopt.isl.api import IslError, Set, Val, context
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from types import FrameType
     from typing import Self
 
 #: isl's context, and its count of operations, are for one thread at a time
@@ -28,6 +34,7 @@ os.register_at_fork(before=_ONE.acquire, after_in_parent=_ONE.release, after_in_
 def exclusive() -> Generator[None]:
     """Let no other thread use isl meanwhile; the same thread may ask again."""
     with _ONE:
+        _forget()
         yield
 
 
@@ -35,7 +42,7 @@ class Allowance:
     """isl operations that some work may take, also in several parts: ``with`` it each time.
 
     What budgets within take counts, and none of them extends it. Raises ``NotDecidedError`` where
-    it is spent, the same on every machine.
+    it is spent, the same on every machine. Not for generators: they are left while they wait.
     """
 
     def __init__(self, operations: int, what: str, *, whole: bool = True) -> None:
@@ -56,8 +63,12 @@ class Allowance:
     def __enter__(self) -> Self:
         """Count from here on."""
         _ONE.acquire()
+        _forget()
         _charge()
-        _bounds.append(self)
+        here = currentframe()
+        assert here is not None
+        assert here.f_back is not None
+        _bounds.append((self, here.f_back))
         _allow()
         return self
 
@@ -113,14 +124,32 @@ def stretches(operations: int, what: str) -> Allowance:
     return Allowance(operations, what, whole=False)
 
 
-#: what bounds the work that runs, the outermost first
-_bounds: list[Allowance] = []
+#: what bounds the work that runs, the outermost first, each with the function that entered it
+_bounds: list[tuple[Allowance, FrameType]] = []
+
+
+def _forget() -> None:
+    """Take away the bounds of functions that no longer run; the lock is this thread's."""
+    if not _bounds or _runs(_bounds[-1][1]):
+        return
+    while _bounds and not _runs(_bounds[-1][1]):
+        _bounds.pop()
+        _ONE.release()
+    _allow()
+
+
+def _runs(function: FrameType) -> bool:
+    frame = currentframe()
+    while frame is not None and frame is not function:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _active() -> list[Allowance]:
     """What bounds the work that runs: all budgets, and the stretches that no budget interrupts."""
-    last = next((i for i, b in reversed([*enumerate(_bounds)]) if b.whole), -1)
-    return [b for i, b in enumerate(_bounds) if b.whole or i > last]
+    bounds = [bound for bound, _ in _bounds]
+    last = next((i for i, b in reversed([*enumerate(bounds)]) if b.whole), -1)
+    return [b for i, b in enumerate(bounds) if b.whole or i > last]
 
 
 def _least() -> Allowance:

@@ -30,7 +30,7 @@ from polyopt.frontend.loops.scope import Scope
 from polyopt.frontend.loops.signature import Signature, read_signature
 from polyopt.frontend.loops.statements import Retype, Statements
 from polyopt.frontend.loops.text import FunctionText, function_text
-from polyopt.isl import Set, params_space
+from polyopt.isl import Set, exclusive, params_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +44,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@exclusive()
 def scop(function: Callable[..., object]) -> Scop:
     """The program that a Python loop function is; also a decorator.
 

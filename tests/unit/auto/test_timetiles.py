@@ -46,11 +46,12 @@ def applied(plan: po.Plan, move: str) -> dict[str, float]:
 
 def test_faces_both_ways_give_diamonds_that_threads_share() -> None:
     plan = planned(HEAT, LARGE, cores=2)
-    assert str(plan).splitlines()[:4] == [
+    assert str(plan).splitlines()[:5] == [
         "for a.t_tile:",
         "  for a.i_tile:  # parallel",
         "    for a.t:",
-        "      for a.i:",
+        "      for a.j_tile:",
+        "        for a.i:",
     ]
     assert str(plan).count("# vector") == 2
 
@@ -75,6 +76,36 @@ def test_rows_of_a_diamond_fill_the_cache_and_no_more() -> None:
     for l2 in (512 * 1024, 1024 * 1024, 2048 * 1024):
         numbers = applied(planned(HEAT, LARGE, cores=2, l2_bytes=l2), "diamond")
         assert l2 / 2 < numbers["bytes of a block"] <= l2
+
+
+def pieces(plan: po.Plan) -> list[float]:
+    return [r.numbers["columns"] for r in plan.remarks if (r.move, r.subject) == ("tile", "a.j")]
+
+
+def test_pieces_of_rows_fill_half_of_the_first_cache_and_no_more() -> None:
+    for l1 in (32 * 1024, 48 * 1024, 64 * 1024):
+        (columns,) = pieces(planned(HEAT, LARGE, cores=2, l1_bytes=l1))
+        rows = 3 + 2  # those of a that b needs, and of b: the one that it is, and the one before
+        assert l1 / 4 < columns * rows * 8 <= l1 / 2
+
+
+def test_rows_that_the_first_cache_holds_stay_whole() -> None:
+    assert not pieces(planned(HEAT, LARGE, cores=2, l1_bytes=256 * 1024))
+    assert not pieces(planned(HEAT, LARGE, cores=2, l1_bytes=8 * 1024))  # pieces would be too short
+    assert not pieces(planned(HEAT, {"T": 100, "N": 2000, "M": 300}, cores=2))
+
+
+@pytest.mark.parametrize("columns", [255, 256, 257, 600])
+def test_pieces_of_rows_compute_what_the_sweeps_do(columns: int) -> None:
+    plan = planned(HEAT, LARGE, cores=2, l1_bytes=24 * 1024)
+    assert pieces(plan) == [256]
+    rng = np.random.default_rng(columns)
+    a, b = (rng.standard_normal((67, columns)) for _ in range(2))
+    x, y = a.copy(), b.copy()
+    plan.compile(contract=False)(T=35, out={"a": a, "b": b}, threads=2)
+    po.Plan(plan.scop).compile(contract=False)(T=35, out={"a": x, "b": y})
+    assert np.array_equal(a, x)
+    assert np.array_equal(b, y)
 
 
 def test_more_threads_get_narrower_diamonds() -> None:

@@ -1,15 +1,20 @@
 """Parsing says what it was given; budgets stop, and leave the context as it was."""
 
+# ruff: noqa: F821, UP037  (extents are texts in subscripts of annotations)
 from __future__ import annotations
+
+import threading
 
 import pytest
 
+import polyopt as po
 from polyopt.errors import InternalError, NotDecidedError
 from polyopt.isl import (
     IslError,
     Val,
     budget,
     context,
+    exclusive,
     parse_map,
     parse_set,
     parse_union_map,
@@ -166,3 +171,57 @@ def test_a_text_that_isl_could_not_make_is_a_spent_budget():
         str(DOMAIN)
     with pytest.raises(TypeError, match="ours"), budget(10**9, "the text"):
         raise TypeError("ours")
+
+
+def _interrupted() -> None:
+    """As an interrupt leaves it that comes at the first step of ``__exit__``."""
+    budget(10**9, "outer").__enter__()
+    budget(2, "inner").__enter__()
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("enter", [exclusive, lambda: budget(10**9, "later")])
+def test_a_bound_that_an_interrupt_left_behind_is_taken_away(enter):
+    with budget(10**9, "around"):
+        with pytest.raises(KeyboardInterrupt):
+            _interrupted()
+        with pytest.raises(IslError, match="maximal"):
+            work()
+        with enter():
+            work()
+    taken_elsewhere = []
+    other = threading.Thread(target=lambda: taken_elsewhere.append(taken(work)))
+    other.start()
+    other.join(10)
+    assert taken_elsewhere, "the lock is still held"
+
+
+FILL = """
+void fill(int n, float a[n])
+{
+#pragma scop
+    for (int i = 0; i < n; i++)
+        a[i] = 1.0f;
+#pragma endscop
+}
+"""
+
+
+@po.scop
+def fill(n: int, a: po.f32["n"]):
+    for i in range(n):
+        a[i] = 1.0
+
+
+def in_stages():
+    image = po.input("image", po.f32, ["n"])
+    return po.pipeline(po.stage("a", ["n"], lambda i: 2 * image[i]))
+
+
+@pytest.mark.parametrize(
+    "source", [lambda: po.parse_c(FILL), lambda: po.scop(fill.reference), in_stages]
+)
+def test_after_an_interrupt_a_program_comes_in_as_before(source):
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted()
+    assert po.Plan(source()).prove()
