@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NotPermutableError, OrderViolatedError, PolyoptError
+from polyopt.isl import budget
 from polyopt.transform.prove import prove
 from polyopt.transform.skew import skew
 from polyopt.transform.tile import tile
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from polyopt.errors import Witness
+    from polyopt.isl import Allowance
     from polyopt.transform.program import Program
     from polyopt.transform.prove import Flow
     from polyopt.transform.tree import PlanLoop
 
+#: isl operations for a hint, all that it tries together: a tenth of what one proof may take
+BUDGET = 2_000_000
 #: factors of skewing that are tried for a hint
 _FACTORS = (1, 2, 3)
 #: how much more than asked for is tried as the shift of a merge
@@ -30,40 +34,49 @@ _BLOCK = 4
 def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow) -> str:
     """What would make the loops around the witness permutable, found by trying it."""
     loops = _loops(program, witnesses)
+    allowed = budget(BUDGET, "a hint")
     for outer, inner in pairwise(loops):
         for factor in _FACTORS:
-            if _permutable_after(program, outer, inner, factor, original):
+            if _permutable_after(program, outer, inner, factor, original, allowed):
                 amount = f", factor={factor}" if factor > 1 else ""
                 return (
                     f'skew("{inner.name}", by="{outer.name}"{amount}) first: '
                     "then these loops can be exchanged and tiled"
                 )
+    if allowed.spent:
+        return "whether skewing them helps was not decided; tile or parallelise others"
     return "these loops have to stay in their order; tile or parallelise others"
 
 
 def merge_hint(later: Callable[[int], Program], shift: int, original: Flow) -> str:
     """The least shift with which two nests could be merged, found by trying it."""
     shifts = range(shift + 1, shift + _SHIFTS + 1)
+    allowed = budget(BUDGET, "a hint")
 
     def is_legal(amount: int) -> bool:
-        return _refusal(later, amount, original) is None
+        return _refusal(later, amount, original, allowed) is None
 
     # the later the second nest runs, the fewer orders it breaks: where the last shift breaks one,
     # so do all. Windows are the other way round: they keep a value only so long
-    refusal = _refusal(later, shifts[-1], original)
+    refusal = _refusal(later, shifts[-1], original, allowed)
     amount: int | None = None
     if refusal is None:
         amount = shifts[bisect_left(shifts, True, hi=len(shifts) - 1, key=is_legal)]
     elif not isinstance(refusal, OrderViolatedError):
         amount = next(filter(is_legal, shifts[:-1]), None)
+    if amount is None and allowed.spent:
+        return "whether a shift helps was not decided: fuse the producer instead"
     if amount is None:
         return "no shift helps: fuse the producer instead, which recomputes rather than reorders"
     return f"shift={amount} runs the second nest late enough"
 
 
-def _refusal(later: Callable[[int], Program], amount: int, original: Flow) -> PolyoptError | None:
+def _refusal(
+    later: Callable[[int], Program], amount: int, original: Flow, allowed: Allowance
+) -> PolyoptError | None:
     try:
-        prove(later(amount), original)
+        with allowed:
+            prove(later(amount), original)
     except PolyoptError as error:
         return error
     return None
@@ -79,14 +92,20 @@ def _loops(program: Program, witnesses: tuple[Witness, ...]) -> tuple[PlanLoop, 
 
 
 def _permutable_after(
-    program: Program, outer: PlanLoop, inner: PlanLoop, factor: int, original: Flow
+    program: Program,
+    outer: PlanLoop,
+    inner: PlanLoop,
+    factor: int,
+    original: Flow,
+    allowed: Allowance,
 ) -> bool:
     if outer.owner != inner.owner:
         return False
     try:
-        skewed = skew(program, inner.name, outer.name, factor)
-        blocks = {outer.iterator: _BLOCK, inner.iterator: _BLOCK}
-        prove(tile(skewed, outer.owner, blocks), original)
+        with allowed:
+            skewed = skew(program, inner.name, outer.name, factor)
+            blocks = {outer.iterator: _BLOCK, inner.iterator: _BLOCK}
+            prove(tile(skewed, outer.owner, blocks), original)
     except PolyoptError:
         return False
     return True
