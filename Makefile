@@ -110,11 +110,10 @@ imports: $(STAMP)
 	@echo "== import layers"
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-# Tests of one group, or else of one file, run in one process and share what they make. Those of
-# commands start many: wherever Python is told to keep no bytecode, each would compile all anew.
+# Tests of one group, or else of one file, run in one process and share what they make.
 tests: $(STAMP)
 	@echo "== pytest"
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist loadgroup
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
 # this version is built for the CPU on Linux.
