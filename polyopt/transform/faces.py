@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.dependences import dependences
 from polyopt.errors import NotPermutableError, Witness
 from polyopt.isl import (
     Map,
@@ -148,7 +147,7 @@ def _shifts(
 
 def _edges(program: Program, time: PlanLoop, space: PlanLoop) -> list[_Edge]:
     """The dependences within one iteration of the loops around both."""
-    deps = dependences(program.scop)
+    deps = program.dependences
     order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()
     outer = path_to(program, time.name)[:-1]
     #: { S[i] -> [outer, time, space] }
