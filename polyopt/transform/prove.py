@@ -10,18 +10,15 @@ for the program with mapped storage, docs/adr/0004.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 from polyopt.errors import (
     CoverageError,
-    IllegalScheduleError,
-    LiveOutError,
     OrderViolatedError,
     StorageTooSmallError,
-    Witness,
 )
 from polyopt.isl import (
     Map,
@@ -31,7 +28,6 @@ from polyopt.isl import (
     affine_constant,
     budget,
     dim_type,
-    instance_of,
     maps_of,
     tuple_name,
     union_all,
@@ -40,7 +36,15 @@ from polyopt.isl import (
 from polyopt.transform.copies import check_copies
 from polyopt.transform.growth import check_buffers
 from polyopt.transform.parallel import Obligation, check_marks
-from polyopt.transform.show import describe
+from polyopt.transform.refusals import (
+    accesses,
+    extra_value,
+    missing_value,
+    no_room,
+    overwritten,
+    touch_of,
+    witness,
+)
 from polyopt.transform.stream import check_streamed
 from polyopt.transform.unrolled import check_unrolled
 
@@ -260,45 +264,33 @@ def check_flow(program: Program, flow: Flow, expected: UnionMap) -> None:
     """Every read event has the writer that the source gives it, and no other."""
     writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
     actual = flow.raw.apply_domain(writers)
-    for missing in maps_of(expected.subtract(actual)):
-        if not missing.is_empty():
-            raise _missing(program, flow, missing)
-    for extra in maps_of(actual.subtract(expected)):
-        if not extra.is_empty():
-            raise _extra(program, extra)
+    _check_none_missing(program, flow, expected.intersect_range(flow.no_source.domain()))
+    # what is quick to see comes first: the source's flow has few pieces, that of tiles many, and
+    # few from many takes longer to subtract with each of them
+    extra = _elsewhere(actual, expected)
+    if extra is not None:
+        needed = expected.intersect_range(extra.range().to_union_set())
+        _check_none_missing(program, flow, needed.subtract(actual))
+        raise extra_value(program, extra)
+    _check_none_missing(program, flow, expected.subtract(actual))
 
 
-def _extra(program: Program, extra: Map) -> OrderViolatedError:
-    """A read that sees what a statement wrote, where the source has another value."""
-    reader = tuple_name(extra, dim_type.out)
-    span = None if reader.startswith("end:") else _touch_of(program, reader).access.span
-    message = "a read would get a value that the original program writes after it, or elsewhere"
-    hint = "keep the writer after the read, or store the array in a buffer of its own"
-    witnesses = (_witness(program, extra, "flow"),)
-    return OrderViolatedError(message, witnesses=witnesses, span=span, hint=hint)
+def _elsewhere(actual: UnionMap, expected: UnionMap) -> Map | None:
+    """``{ P[j] -> R[d, x] }`` of some reads that get another value than the source gives them."""
+    for part in maps_of(actual):
+        right = expected.extract_map(part.get_space())
+        for piece in part.get_basic_maps():
+            extra = piece.to_map().subtract(right)
+            if not extra.is_empty():
+                return extra
+    return None
 
 
-def _missing(program: Program, flow: Flow, missing: Map) -> IllegalScheduleError:
-    """Why a read does not get its value: never written, overwritten, or written too late."""
-    witness = _witness(program, missing, "flow")
-    reader = tuple_name(missing, dim_type.out)
-    if reader.startswith("end:"):
-        message = f"the last value of {reader[4:]} would not be the original one"
-        hint = "the array's last writer has to stay the last, and to write to the array itself"
-        return LiveOutError(message, witnesses=(witness,), hint=hint)
-    touch = _touch_of(program, reader)
-    array = touch.access.array
-    wrong = flow.raw.intersect_range(missing.range().to_union_set())
-    span = touch.access.span
-    if touch.scratch is None:
-        message = f"a read of {array} would run before the write it needs, or after a later one"
-        hint = "shift() the reader, or fuse() the producer: it then computes what is needed again"
-        return OrderViolatedError(message, witnesses=(witness,), span=span, hint=hint)
-    if not wrong.is_empty():
-        return _overwritten(touch, touch.scratch, witness)
-    message = f"a read of {array} in {touch.scratch.name} has no producer instance before it"
-    hint = "fuse the producer at this loop or at an outer one, before its consumer"
-    return CoverageError(message, witnesses=(witness,), span=span, hint=hint)
+def _check_none_missing(program: Program, flow: Flow, missing: UnionMap) -> None:
+    """``missing`` is flow of the source, ``{ P[j] -> R[d, x] }``, that the plan has not."""
+    for part in maps_of(missing):
+        if not part.is_empty():
+            raise missing_value(program, flow.raw, part)
 
 
 def check_windows(program: Program, flow: Flow) -> None:
@@ -328,8 +320,8 @@ def check_windows(program: Program, flow: Flow) -> None:
         lost = after.apply_range(before).intersect(needed).apply_range(apart)
         writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
         for part in maps_of(lost.apply_domain(writers)):
-            touch = _touch_of(program, tuple_name(part, dim_type.out))
-            raise _overwritten(touch, scratch, _witness(program, part, "flow"))
+            touch = touch_of(program, tuple_name(part, dim_type.out))
+            raise overwritten(touch, scratch, witness(program, part, "flow"))
 
 
 def _moves_on(
@@ -388,12 +380,6 @@ def _through(
     return one.apply_range(other.reverse())
 
 
-def _overwritten(touch: Touch, scratch: Scratch, witness: Witness) -> StorageTooSmallError:
-    message = f"a value of {touch.access.array} is overwritten in {scratch.name} before it is read"
-    hint = "make the fold or the scratch larger, or place the buffer at an inner loop"
-    return StorageTooSmallError(message, witnesses=(witness,), span=touch.access.span, hint=hint)
-
-
 def check_operands(program: Program, original: Flow) -> None:
     """What is computed in place of an inlined read is the instance whose value it reads."""
     for copy, access, operand in program.inlined_reads:
@@ -418,10 +404,10 @@ def check_live_in(program: Program, flow: Flow) -> None:
         reader = tuple_name(part, dim_type.in_)
         if part.is_empty() or reader.startswith("end:"):
             continue
-        touch = _touch_of(program, reader)
+        touch = touch_of(program, reader)
         if touch.scratch is not None:
             message = f"{touch.access.array} is read from {touch.scratch.name}, which is not filled"
-            witnesses = _accesses(touch, part.domain())
+            witnesses = accesses(touch, part.domain())
             hint = "pack() fills a buffer with what the caller gave; store() and fuse() do not"
             raise CoverageError(message, witnesses=witnesses, span=touch.access.span, hint=hint)
 
@@ -433,7 +419,7 @@ def check_room(program: Program) -> None:
     for touch in (*program.writes, *program.reads):
         outside = _outside(program, touch)
         if outside is not None and touch.scratch is not None:
-            raise _no_room(program, touch, touch.scratch, outside)
+            raise no_room(program, touch, touch.scratch, outside)
 
 
 def _outside(program: Program, touch: Touch) -> Set | None:
@@ -446,52 +432,3 @@ def _outside(program: Program, touch: Touch) -> Set | None:
         return outside
     _WITH_ROOM.add(touch)
     return None
-
-
-def _no_room(
-    program: Program, touch: Touch, scratch: Scratch, outside: Set
-) -> StorageTooSmallError:
-    """The refusal of a scratch that accesses ``{ R[d, x] }`` leave."""
-    message = f"{scratch.name} is too small for the elements of {scratch.array} that a tile uses"
-    witnesses = _accesses(touch, outside)
-    stores = tuple(replace(s, extents=()) for s in program.stores)
-    enough = replace(program, stores=stores).scratches[program.scratches.index(scratch)]
-    hint = f"{describe(enough)} is enough: it is what store() takes without extents="
-    return StorageTooSmallError(message, witnesses=witnesses, span=touch.access.span, hint=hint)
-
-
-def _accesses(touch: Touch, events: Set) -> tuple[Witness, ...]:
-    """One of some events ``{ R[d, x] }`` in terms of the source: who accesses which element."""
-    pairs = touch.to_source.intersect_domain(events).range().unwrap()  # { S[i] -> ref[x] }
-    found = instance_of(pairs.wrap().flatten())
-    if found is None:
-        return ()
-    split = pairs.dim(dim_type.in_)
-    here = (tuple_name(pairs, dim_type.in_), found[1][:split])
-    cell = (touch.access.array, found[1][split:])
-    return (Witness("access", here, here, found[2], cell),)
-
-
-def _touch_of(program: Program, reader: str) -> Touch:
-    return next(t for t in program.reads if tuple_name(t.cells, dim_type.in_) == reader)
-
-
-def _witness(program: Program, pairs: Map, kind: str) -> Witness:
-    """One clashing pair of ``{ P[j] -> R[d, x] }`` in terms of the source's instances."""
-    reader = tuple_name(pairs, dim_type.out)
-    source = pairs.domain()
-    if reader.startswith("end:"):
-        flat = pairs
-        sink_name = reader[4:]
-    else:
-        to_source = _touch_of(program, reader).to_source.range_factor_domain()
-        flat = pairs.apply_range(to_source)
-        sink_name = tuple_name(flat, dim_type.out)
-    split = source.dim(dim_type.set)
-    found = instance_of(flat.wrap().flatten())
-    if found is None:
-        return Witness(kind, (tuple_name(source), ()), (sink_name, ()))
-    numbers, params = found[1], found[2]
-    return Witness(
-        kind, (tuple_name(source), numbers[:split]), (sink_name, numbers[split:]), params
-    )

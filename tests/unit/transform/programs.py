@@ -143,6 +143,24 @@ void diamond(int N, const float a[N + 4], float o[N])
 }
 """
 
+#: a matrix written by columns, and again in part by rows: its flow has many pieces
+PIECES = """
+void pieces(int N, const float x[2 * N + 2][N + 1], const float y[N + 1], float a0[N + 1][N + 1],
+            float a1[N + 1][N + 1])
+{
+    for (int j = 0; j < N + 1; j++)
+        for (int i = N; i >= 0; i--)
+            a0[i][j] = x[2 * i + 1][j];
+    for (int i = 0; i < N + 1; i++)
+        for (int j = 0; j < N + 1; j++)
+            if (j % 3 != 1)
+                a0[i][j] = j >= 1 ? y[j - 1] : 0.0f;
+    for (int i = 0; i < N + 1; i++)
+        for (int j = 0; j < N + 1; j++)
+            a1[i][j] = a0[i][j] * a0[N - i][N] + a0[i][j < 1 ? 0 : j - 1];
+}
+"""
+
 #: one, two, a prime, a tile and its neighbours
 VALUES = (1, 2, 3, 4, 5, 8, 11)
 

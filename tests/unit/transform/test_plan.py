@@ -14,6 +14,7 @@ from polyopt.errors import (
     InvalidOptionError,
     NotDecidedError,
     NotPermutableError,
+    OrderViolatedError,
     OutOfBoundsError,
     UninitializedError,
     UnknownNameError,
@@ -27,6 +28,7 @@ from tests.unit.transform.programs import (
     DIAMOND,
     JACOBI,
     LAG,
+    PIECES,
     TRIANGLE,
     WINDOW,
     plan,
@@ -262,6 +264,19 @@ def test_a_proof_that_its_budget_does_not_reach():
     with pytest.raises(NotDecidedError, match="not decided within"):
         made.prove(operations=100)
     assert made.prove()
+
+
+def test_a_wrong_order_of_many_pieces_is_disproved_within_the_budget():
+    start = plan(PIECES)
+    with pytest.raises(OrderViolatedError, match="a read of a0 would run before") as caught:
+        start.merge("a0.j", "a0_1.i")
+    (witness,) = caught.value.witnesses
+    # column by column, the first statement overwrites what the second has written row by row
+    (writer, (row, column)), reader = witness.source, witness.sink
+    assert writer == "a0_1"
+    assert row < column <= witness.params["N"]
+    assert column % 3 != 1
+    assert reader == ("a1", (row, column))
 
 
 def test_unchecked_moves_are_found_by_the_proof():
