@@ -35,6 +35,11 @@ class Diagnostic:
         return "\n".join(lines)
 
 
+def given(value: object) -> str:
+    """What a user gave, as messages say it: of ``None``, ``null`` in files, that it is nothing."""
+    return "nothing" if value is None else repr(value)
+
+
 class PolyoptError(Exception):
     """Base of every error polyopt raises; ``code`` names its page in the error index."""
 

@@ -137,10 +137,10 @@ class Operator:
 
         Raises ``GraphError`` for operands or attributes that do not fit.
         """
-        self._check(len(inputs), attributes)
+        self._check(inputs, attributes)
         return self.rule(*inputs, **attributes)
 
-    def _check(self, count: int, attributes: Mapping[str, Attribute]) -> None:
+    def _check(self, inputs: Sequence[Value | None], attributes: Mapping[str, Attribute]) -> None:
         parameters = list(inspect.signature(self.build).parameters.values())[1:]
         _, known = self.signature
         unknown = next((name for name in attributes if name not in known), None)
@@ -158,9 +158,13 @@ class Operator:
         places = [p for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
         least = sum(p.default is p.empty for p in places)
         most = None if any(p.kind == p.VAR_POSITIONAL for p in parameters) else len(places)
-        if count < least or (most is not None and count > most):
+        least = max(least, most is None)  # any number of operands are at least one
+        if len(inputs) < least or (most is not None and len(inputs) > most):
             takes = f"{least}" if most == least else f"{least} to {most or 'any number of'}"
-            raise GraphError(f"{self.name} takes {takes} operand(s), not {count}")
+            raise GraphError(f"{self.name} takes {takes} operand(s), not {len(inputs)}")
+        needed_inputs = inputs if most is None else inputs[:least]
+        if any(value is None for value in needed_inputs):
+            raise GraphError(f"{self.name} needs its operand {[*inputs].index(None)}")
 
 
 _OPERATORS: dict[str, Operator] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from polyopt.errors import UnknownNameError
+from polyopt.errors import UnknownNameError, given
 from polyopt.isl import dim_type
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
@@ -42,7 +42,7 @@ def find_loop(program: Program, name: str) -> PlanLoop:
 def check_name(what: str, name: object) -> None:
     """Raise ``UnknownNameError`` for what is no name at all."""
     if not isinstance(name, str):
-        message = f"a {what} is known by its name, not by {name!r}"
+        message = f"a {what} is known by its name, not by {given(name)}"
         raise UnknownNameError(message, hint='write names as texts: "out", "out.y"')
 
 

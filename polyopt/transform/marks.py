@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError, NotPermutableError
-from polyopt.transform.find import find_loop, path_to
+from polyopt.errors import InvalidOptionError, NotPermutableError, given
+from polyopt.transform.find import check_name, find_loop, path_to
 from polyopt.transform.interchange import reorder
 from polyopt.transform.split import check_size, split
 from polyopt.transform.tree import PlanLoop, loops_of, replace_loop
@@ -25,8 +25,9 @@ _LANES = (0, 2, 4, 8, 16)
 def parallelize(program: Program, loop: str, shares: int = 0) -> Program:
     """The program with the loop's iterations shared between threads; with ``shares=1`` each thread
     has the same in every call."""
-    if shares not in {0, 1}:
-        message = f"parallelize({loop!r}): shares is {shares!r}, not 0 or 1"
+    check_name("loop", loop)
+    if shares not in (0, 1):
+        message = f"parallelize({loop!r}): shares is {given(shares)}, not 0 or 1"
         raise InvalidOptionError(message)
     return _mark(program, loop, "parallel", shares)
 
@@ -44,7 +45,7 @@ def vectorize(program: Program, loop: str, width: int = 0, lanes: int = 0) -> Pr
         message = f"{loop} has a width: whole vectors are for iterations that are all independent"
         raise InvalidOptionError(message, hint="give lanes, or a width")
     if lanes not in _LANES:
-        message = f"there are no vectors of {lanes} lanes"
+        message = f"there are no vectors of {given(lanes)} lanes"
         raise InvalidOptionError(message, hint="2, 4, 8 or 16")
     if any(inner.mark != "unroll" for inner in loops_of(node.body)):
         message = f"{loop} is not an innermost loop: only these are vectorised"
@@ -58,16 +59,16 @@ def vectorize(program: Program, loop: str, width: int = 0, lanes: int = 0) -> Pr
 def unroll(program: Program, loop: str, factor: int = 0) -> Program:
     """The program with the loop unrolled ``factor`` times; 0: completely."""
     if factor:
-        check_size(factor, f"unroll({loop!r})")
         node = find_loop(program, loop)
+        check_size(factor, f"unroll({loop!r})")
         program = split(program, node.name, factor, suffix="_unrolled")
     return _mark(program, loop, "unroll", 0)
 
 
 def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
     """The program with ``factor`` iterations of a loop run together inside its inner loops."""
-    check_size(factor, f"unroll_and_jam({loop!r})")
     node = find_loop(program, loop)
+    check_size(factor, f"unroll_and_jam({loop!r})")
     inner = _nested(node)
     if not inner:
         message = f"{loop} holds no loop to jam into: unroll it instead"

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError, NotPermutableError
+from polyopt.errors import InvalidOptionError, NotPermutableError, given
 from polyopt.isl import (
     PwAff,
     ScheduleConstraints,
@@ -112,8 +112,8 @@ def bands(program: Program, fusion: str) -> Bands:
     Raises ``NotDecidedError`` on a spent budget.
     """
     scop = program.scop
-    if fusion not in FUSIONS:
-        message = f"reschedule: no heuristic is called {fusion!r}"
+    if not isinstance(fusion, str) or fusion not in FUSIONS:
+        message = f"reschedule: no heuristic is called {given(fusion)}"
         raise InvalidOptionError(message, hint="there are: " + ", ".join(FUSIONS))
     deps = program.dependences
     order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()

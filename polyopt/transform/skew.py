@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError, NotPermutableError
+from polyopt.errors import InvalidOptionError, NotPermutableError, given
 from polyopt.isl import Val, affine_constant, context
-from polyopt.transform.find import copies_of, find_loop, loop_of_space, path_to
+from polyopt.transform.find import check_name, copies_of, find_loop, loop_of_space, path_to
 from polyopt.transform.split import check_amount
 from polyopt.transform.tree import PlanLoop, Tree, copies_in, replace_loop
 
@@ -31,7 +31,7 @@ def skew(program: Program, loop: str, by: str, factor: int) -> Program:
         message = f"{by} does not enclose {loop}: a loop is skewed by one around it"
         raise NotPermutableError(message)
     if not isinstance(factor, int):
-        message = f"skew: the factor has to be a whole number, not {factor!r}"
+        message = f"skew: the factor has to be a whole number, not {given(factor)}"
         raise InvalidOptionError(message)
     check_amount(factor, "skew")
     scale = Val.int_from_si(context(), factor)
@@ -45,6 +45,7 @@ def skew(program: Program, loop: str, by: str, factor: int) -> Program:
 
 def shift(program: Program, space: str, amounts: Mapping[str, int]) -> Program:
     """The program with all iterations of a space later by ``amounts``, by iterator name."""
+    check_name("computation space", space)
     if not amounts:
         message = f"shift({space!r}): no loop was named"
         raise InvalidOptionError(message, hint='write shift("out", y=2)')
@@ -68,7 +69,7 @@ def shift_loop(program: Program, loop: str, amount: int) -> Program:
 def check_shift(amount: object, what: str) -> None:
     """Raise ``InvalidOptionError`` unless ``amount`` is a whole number, and no huge one."""
     if not isinstance(amount, int):
-        message = f"{what}: not a whole number: {amount!r}"
+        message = f"{what}: not a whole number: {given(amount)}"
         raise InvalidOptionError(message)
     check_amount(amount, what)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, given
 from polyopt.isl import Val, context
 from polyopt.transform.find import fresh_loop_name
 from polyopt.transform.tree import PlanLoop, Tree, replace_loop
@@ -41,7 +41,7 @@ def split(program: Program, loop: str, size: int, *, suffix: str = "_tile") -> P
 def check_size(size: object, what: str) -> None:
     """Raise ``InvalidOptionError`` unless ``size`` is a positive whole number, and no huge one."""
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        message = f"{what}: a size has to be a positive whole number, not {size!r}"
+        message = f"{what}: a size has to be a positive whole number, not {given(size)}"
         raise InvalidOptionError(message)
     check_amount(size, what)
 

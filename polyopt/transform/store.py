@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, given
 from polyopt.transform.find import check_name, find_loop, unknown
 from polyopt.transform.split import check_size
 from polyopt.transform.storage import Store
@@ -93,7 +93,7 @@ def _per_dimension(
     if not wanted:
         return old
     if not isinstance(wanted, dict):
-        message = f"store({array!r}): sizes come per dimension, as in {{0: 3}}, not {wanted!r}"
+        message = f"store({array!r}): sizes come per dimension, as in {{0: 3}}, not {given(wanted)}"
         raise InvalidOptionError(message)
     rank = program.scop.array(array).rank
     result = list(old or (0,) * rank)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
-from polyopt.transform.find import fresh_loop_name, loop_of_space
+from polyopt.transform.find import check_name, fresh_loop_name, loop_of_space
 from polyopt.transform.interchange import perfect_chain, rebuild
 from polyopt.transform.split import block, check_size
 from polyopt.transform.tree import PlanLoop
@@ -30,6 +30,7 @@ def tile(program: Program, space: str, sizes: Mapping[str, int]) -> Program:
     The block loops are called ``<loop>_tile`` and stand, in the nest's order, where the
     outermost of the tiled loops stood.
     """
+    check_name("computation space", space)
     if not sizes:
         message = f"tile({space!r}): no loop was named"
         raise InvalidOptionError(message, hint='write tile("out", y=64, x=512)')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polyopt as po
-from polyopt.ir.expr import Cast, Select
+from polyopt.ir.expr import Affine, Cast, Inside, Select
 
 TEXT = "void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i < 0 ? i + 1 : i; }"
 
@@ -17,14 +17,15 @@ def test_an_empty_value_and_an_empty_condition_are_not_taken_for_each_other():
     assert isinstance(cast, Cast)
     select = cast.operand
     assert isinstance(select, Select)
-    never = select.cond.where.intersect(statement.domain)
-    nowhere = select.then.form.intersect_domain(never)
+    condition, then = select.cond, select.then
+    assert isinstance(condition, Inside)
+    assert isinstance(then, Affine)
+    never = condition.where.intersect(statement.domain)
+    nowhere = then.form.intersect_domain(never)
     # isl fails to compare a value with a condition, which a dict does where both have one hash
     assert never.is_empty()
     assert hash(never) == hash(nowhere)
-    branch = replace(
-        select, cond=replace(select.cond, where=never), then=replace(select.then, form=nowhere)
-    )
+    branch = replace(select, cond=replace(condition, where=never), then=replace(then, form=nowhere))
     dead = replace(statement, value=replace(cast, operand=branch))
     source = po.Plan(scop.with_statements(dead)).emit(name="f").source
     assert "a[i] = (int32_t)i;" in source
