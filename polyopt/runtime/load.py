@@ -50,7 +50,7 @@ def load_function(library: Path, program: CProgram) -> Callable[..., int]:
     else:
         weakref.finalize(loaded, _close, loaded._handle).atexit = False  # noqa: SLF001 (all there is)
     try:
-        function = getattr(loaded, program.c_name)
+        function = loaded[program.c_name]  # as an attribute, __f__ would be Python's
     except AttributeError:
         msg = f"what the C compiler made has no function {program.c_name}"
         raise CompilerFailedError(msg, hint="see `polyopt doctor`") from None

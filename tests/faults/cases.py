@@ -157,6 +157,46 @@ def _read_only(folder: Path) -> str:
     return FINE
 
 
+def _cache_read_only(*, full: bool) -> Callable[[Path], str]:
+    """A cache that nothing can be added to: what it holds is used all the same."""
+
+    def run(folder: Path) -> str:
+        cache = folder / "cache"
+        assert not full or works(folder)
+        cache.mkdir(mode=0o700, exist_ok=True)
+        cache.chmod(0o500)
+        running = python(folder, "without_powers()\nprint(seen(folder))")
+        out, err = running.communicate()
+        cache.chmod(0o700)
+        return out.strip() or err.strip().splitlines()[-1]
+
+    return run
+
+
+def without_powers() -> None:
+    """Let permissions hold for this process though root runs it."""
+    import ctypes
+
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3 of what capset takes; this process
+    if ctypes.CDLL(None).capset(header, (ctypes.c_uint32 * 6)()):
+        raise OSError("capset failed")
+
+
+def _of_another(folder: Path) -> str:
+    cache = folder / "cache"
+    if os.geteuid():
+        cache.symlink_to("/")  # who is not root owns no other directory to give away
+    else:
+        cache.mkdir(mode=0o700)
+        os.chown(cache, 65534, -1)
+    told = seen(folder)
+    if cache.is_symlink():
+        cache.unlink()
+    else:
+        os.chown(cache, os.geteuid(), -1)
+    return told
+
+
 def _open_to(mode: int) -> Callable[[Path], str]:
     def run(folder: Path) -> str:
         (folder / "cache").mkdir(mode=0o700)
@@ -296,6 +336,55 @@ def _early(folder: Path) -> str:
     return f"they run: {running}" if running else "interrupted"
 
 
+def _command_as_compiler(folder: Path) -> str:
+    told = seen(folder, cc=f"cc; : > {folder}/ran;")
+    return "a command ran" if (folder / "ran").exists() else told
+
+
+def _code_as_name(folder: Path) -> str:
+    """What a kernel is called is in its C, in its directory and in its key."""
+    scop = po.parse_c("void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i; }")
+    evil = (
+        f'x(void) {{ }} __attribute__((constructor)) void r(void) {{ fopen("{folder}/ran", "w"); }}'
+    )
+    for name in (evil, "../../../ran", "*/ #include </etc/passwd> /*"):
+        program = po.Plan(scop).emit(name=name)
+        kernel = compile_kernel(program, scop.context, openmp=False, cache=folder / "cache")
+        assert kernel(a=np.zeros(3, np.float32)).tolist() == [0, 1, 2]
+    entries = {entry.path.parent for entry in KernelCache(folder / "cache").list()}
+    outside = (folder / "ran").exists() or entries != {folder / "cache"}
+    return "a name is more than a name" if outside else FINE
+
+
+def _model(weights: str | None) -> Callable[[Path], str]:
+    """A network whose weights are somewhere else, or one that is none."""
+
+    def run(folder: Path) -> str:
+        from onnx import TensorProto, helper
+
+        from polyopt.graph import load_onnx
+
+        (folder / "secret").write_bytes(bytes(16))
+        (folder / "models").mkdir()
+        path = folder / "models" / "net.onnx"
+        value = TensorProto(
+            name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL
+        )
+        value.external_data.add(key="location", value=weights or "")
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy"]
+        node = helper.make_node("Add", ["x", "w"], ["y"])
+        graph = helper.make_graph([node], "net", ends[:1], ends[1:], initializer=[value])
+        data = helper.make_model(graph).SerializeToString()
+        path.write_bytes(data if weights is not None else b"import os; os.abort()")
+        try:
+            load_onnx(path)
+        except PolyoptError as error:
+            return " ".join(str(error).replace(str(folder), "DIR").split())
+        return FINE
+
+    return run
+
+
 def _plan_file(document: object) -> Callable[[Path], str]:
     def run(folder: Path) -> str:
         scop = po.parse_c("void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i; }")
@@ -329,6 +418,30 @@ def _save_on_full_disk(folder: Path) -> str:
     if path.read_text() != "the old plan" or len(list(folder.iterdir())) != 1:
         return "the old plan is lost"
     return out.strip() or err
+
+
+def _interrupted_saves(folder: Path) -> str:
+    """Ctrl-C at many moments while plans are written: the file is whole, and alone."""
+    scop = po.parse_c("void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i; }")
+    plan = po.Plan(scop).tile("a", i=4)
+    plan.save(folder / "plan.json")
+    text = (
+        "import threading\n"
+        "scop = po.parse_c('void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i; }')\n"
+        "plan = po.Plan(scop).tile('a', i=4)\n"
+        "after = float(sys.argv[-1])\n"
+        "threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "while True: plan.save(folder / 'plan.json')\n"
+    )
+    for moment in range(12):
+        process = python(folder, f"sys.argv.append('{moment / 3000}')\n{text}")
+        _, err = process.communicate()
+        if "KeyboardInterrupt" not in err:
+            return f"not interrupted: {err}"
+        if po.Plan.load(folder / "plan.json", scop).script != plan.script:
+            return "another plan"
+    left = [p.name for p in folder.iterdir() if p.name != "plan.json"]
+    return f"left: {left}" if left else "interrupted"
 
 
 def _fork_after_threads(folder: Path) -> str:
@@ -374,6 +487,9 @@ CASES = (
     Case("no room on the disk", "could not be stored", _full_disk),
     Case("a file where the cache should be", "cannot be made", _no_cache),
     Case("a file system that cannot be written", "cannot be made", _read_only),
+    Case("a cache that cannot be written", "cannot be written", _cache_read_only(full=False)),
+    Case("a cache that cannot be written, and holds the kernel", FINE, _cache_read_only(full=True)),
+    Case("a cache of another user", "belongs to another user", _of_another),
     Case("a cache that everyone can write", "can be written by everyone", _open_to(0o777)),
     Case("a cache that its group can write", "can be written by its group", _open_to(0o770)),
     Case("a truncated library in the cache", FINE, _entry(_truncated)),
@@ -384,6 +500,12 @@ CASES = (
     Case("Ctrl-C while threads compile", "interrupted", _stopped(signal.SIGINT, _COMPILES_MANY)),
     Case("Ctrl-C around the compiler's start", "interrupted", _early),
     Case("the process is killed while the compiler runs", "killed", _stopped(signal.SIGKILL)),
+    Case("Ctrl-C while plans are saved", "interrupted", _interrupted_saves),
+    Case("a command in the compiler's name", "was not found", _command_as_compiler),
+    Case("code and paths in a kernel's name", FINE, _code_as_name),
+    Case("a model that is none", "is no ONNX model", _model(None)),
+    Case("a model whose weights are a file above it", "points outside", _model("../secret")),
+    Case("a model whose weights are a file of the system", "relative path", _model("/etc/passwd")),
     Case("a saved plan that is no JSON", "is not a saved plan", _plan_file("import os")),
     Case("a saved plan with a move that is none", "no move is called '__class__'",
          _plan_file({"format": 1, "moves": [{"move": "__class__", "args": [], "options": {}}]})),

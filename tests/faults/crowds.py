@@ -12,6 +12,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,6 +75,23 @@ def processes(folder: Path, count: int, programs: int) -> int:
     return len((folder / "log").read_text().splitlines())
 
 
+def calls(count: int, folder: Path) -> bool:
+    """So many threads call one kernel at once, each with arrays of its own."""
+    scop = po.parse_c(TEXT.replace("NUMBER", "3.0f"))
+    plan = po.Plan(scop).tile("out", i=8).fuse("mid", into="out").parallelize("out.i_tile")
+    kernel = plan.compile(cache=folder / "cache")
+    start = Barrier(count)
+
+    def run(number: int) -> bool:
+        a = np.arange(number, number + 5002, dtype=np.float32)
+        expected = 2 * a[:-2] + 3 * 2 * a[1:-1] + 2 * a[2:]
+        start.wait()
+        return all(np.array_equal(kernel(a, threads=1 + k % 2), expected) for k in range(50))
+
+    with ThreadPoolExecutor(count) as pool:
+        return all(pool.map(run, range(count)))
+
+
 @dataclass(frozen=True)
 class Used:
     """What this process holds: bytes in memory, Python objects, open files, mapped libraries."""
@@ -127,6 +145,9 @@ def crowds(count: int, of: int, row: int) -> Iterator[tuple[str, str, bool]]:
             runs = processes(Path(folder), of, programs)
             told = f"{of} processes of 2 threads compile and run {what}"
             yield told, _right(runs), runs == programs
+    with tempfile.TemporaryDirectory() as folder:
+        right = calls(count, Path(folder))
+        yield f"{count} threads call one kernel", "all results right" if right else "wrong", right
     with tempfile.TemporaryDirectory() as folder:
         early, late = in_a_row(compiled, Path(folder), row)
         flat = late.resident - early.resident < FLAT and _same(early, late)

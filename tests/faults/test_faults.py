@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .cases import CASES, works
-from .crowds import compiled, in_a_row, plan_and_run, processes, threads
+from .crowds import calls, compiled, in_a_row, plan_and_run, processes, threads
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -23,6 +23,10 @@ def test_threads_compile_each_program_once(tmp_path):
 
 def test_processes_compile_each_program_once(tmp_path):
     assert processes(tmp_path, 4, 3) == 3
+
+
+def test_threads_call_one_kernel_at_once(tmp_path):
+    assert calls(16, tmp_path)
 
 
 def test_kernels_that_are_gone_leave_nothing(tmp_path):

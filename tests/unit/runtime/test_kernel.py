@@ -129,6 +129,11 @@ def test_failed_allocation_is_a_memory_error() -> None:
         compile_kernel(failing, FILL.context)(1, 1, 1)
 
 
+def test_a_function_may_be_called_as_python_calls_its_own() -> None:
+    scop = po.parse_c("void __f__(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i; }")
+    assert po.Plan(scop).compile()(a=np.zeros(3, np.float32)).tolist() == [0, 1, 2]
+
+
 def test_benchmark_leaves_arguments_alone() -> None:
     kernel = compile_kernel(program(AXPY, AXPY_BODY), AXPY.context)
     x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
