@@ -19,7 +19,7 @@ import numpy as np
 
 from polyopt.bench.measure import Subject, alternate
 from polyopt.bench.networks import Network, resnet50
-from polyopt.bench.runner import Row
+from polyopt.bench.runner import Row, nobody
 from polyopt.bench.suites import NN
 from polyopt.bench.variants import OURS, UNFUSED
 from polyopt.errors import PolyoptError, UnknownNameError
@@ -138,15 +138,17 @@ def bench_network(
     peers: Sequence[Apart] = (),
     rounds: int | None = None,
     seconds: float = 1.0,
-    note: Callable[[str], object] | None = None,
+    note: Callable[[str], object] = nobody,
+    report: Callable[[str], object] = nobody,
 ) -> Iterator[Row]:
     """Rows of one subject, beside frameworks in processes of their own.
 
-    ``note`` is told which of them did not run it, and why.
+    ``note`` is told which of them did not run it, and why; ``report`` what comes now.
 
     Raises ``KeyError`` for a name that is none of ``SUBJECTS``, and what compiling a model raises.
     """
     proto = SUBJECTS[name]()
+    report("plans")
     ours, taken = _compiled_cold(proto)
     planning = seconds_of(step.kernel for step in ours.steps)["plan"]
     unfused = compile_model(proto, fusion="off")
@@ -158,17 +160,18 @@ def bench_network(
         UNFUSED: _Form(_own(unfused, x), agrees=True, moved_mb=_moved_mb(unfused)),
     }
     for peer in peers:
+        report(peer.peer)
         try:
             made = peer.make(proto.SerializeToString(), x, threads)
         except PolyoptError as error:
-            if note is not None:
-                note(f"{peer.peer} of {name}: {error}")
+            note(f"{peer.peer} of {name}: {error}")
             continue
         forms[peer.peer] = _Form(peer.subject, _agrees(made.result, expected), made.seconds)
     for count in threads:
         _prepare(ours, x, count)
         alone = _convolution_alone(ours)
         subjects = {v: f.subject(count) for v, f in forms.items()}
+        report(f"{len(subjects)} variants on {count} thread{'s' * (count > 1)}")
         samples = alternate(subjects, seconds=seconds, rounds=rounds)
         if alone is not None:
             forms[BLOCKED] = _Form(forms[OURS].subject, forms[OURS].agrees)

@@ -79,6 +79,10 @@ class Subjects:
     reassociate: bool = False
 
 
+def nobody(_said: str) -> None:
+    """Nobody is told."""
+
+
 def bench(
     what: Subjects,
     machine: Machine,
@@ -87,31 +91,35 @@ def bench(
     peers: tuple[str, ...] = (),
     rounds: int | None = None,
     seconds: float = 1.0,
-    note: Callable[[str], object] | None = None,
+    note: Callable[[str], object] = nobody,
+    report: Callable[[str], object] = nobody,
 ) -> Iterator[Row]:
     """Rows of one kernel, number of threads by number of threads.
 
-    ``note`` is told which forms of peers there are not, and why. Raises what planning, proving
-    and compiling raise, and what ``check_peers`` does.
+    ``note`` is told which forms of peers there are not, and why; ``report`` what comes now. Raises
+    what planning, proving and compiling raise, and what ``check_peers`` does.
     """
     check_peers(peers)
+    report("plans")
     variants = variants_of(
         what.scop, what.name, what.sizes, fusions=what.fusions, reassociate=what.reassociate
     )
     inputs = inputs_for(variants[0].kernel, what.sizes, library=what.library)
+    report("expected results")
     expected = expected_results(what, variants, inputs)
     forms = [_ours(v, what, inputs, expected) for v in variants]
     if peers:
+        report(", ".join(peers))
         request = Request(what.name, what.sizes, inputs, expected, tuple(threads), what.scop)
         offer = offers(peers, request)
-        if note is not None:
-            for said in offer.notes:
-                note(said)
+        for said in offer.notes:
+            note(said)
         forms += [_theirs(c, min(threads), expected) for c in offer.calls]
     work = least_work((what.scop, *(v.plan.scop for v in variants)), what.sizes)
     for count in threads:
         asked = [f for f in forms if f.threads is None or count in f.threads]
         subjects = {f.name: f.subject(count) for f in asked}
+        report(f"{len(subjects)} variants on {count} thread{'s' * (count > 1)}")
         samples = alternate(subjects, seconds=seconds, rounds=rounds)
         limit = machine.limit_ms(work.bytes, work.operations, count)
         yield from _rows(what, asked, count, samples, limit)

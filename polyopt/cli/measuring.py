@@ -19,11 +19,11 @@ from polyopt.cli.options import (
 )
 from polyopt.cli.output import milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
-from polyopt.cli.waiting import progress
+from polyopt.cli.waiting import progress, steps
 from polyopt.errors import InternalError, InvalidOptionError, MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from polyopt.bench.machine import Machine
     from polyopt.bench.runner import Row, Subjects
@@ -186,13 +186,12 @@ def _networks(
 
     rows: list[Row] = []
     subjects = matching(names)
-    with ExitStack() as processes, progress("networks") as told:
+    with ExitStack() as processes, steps("networks") as told:
         others = [processes.enter_context(Apart(peer)) for peer in peers]
         for number, name in enumerate(subjects):
-            told(number, len(subjects))
             rows += bench_network(
                 name, limits, threads=counts, peers=others, rounds=rounds, seconds=seconds,
-                note=note,
+                note=note, report=_step(told, number, len(subjects), name),
             )  # fmt: skip
     return rows
 
@@ -246,12 +245,12 @@ def _compile_times(subjects: list[Subjects], as_json: bool) -> None:  # noqa: FB
     """Print what compiling takes, for programs and for chains of more and more stages."""
     from polyopt.bench import compiling
 
-    with progress("compiling") as told:
+    with steps("programs") as told:
         compiling.plan_time("", compiling.chain(2), compiling.CHAIN_SIZES)  # loads what is lazy
         programs: list[compiling.CompileTime] = []
-        for number, s in enumerate(subjects, 1):
+        for number, s in enumerate(subjects):
+            told(number, len(subjects), s.name)
             programs.append(compiling.compile_time(s.name, s.scop, s.sizes))
-            told(number, len(subjects))
     with progress("chains"):
         chains = list(compiling.chain_times(compiling.CHAIN))
     if as_json:
@@ -321,17 +320,22 @@ def _measured(
     from polyopt.bench.runner import bench as measure
 
     rows: list[Row] = []
-    with progress("kernels") as told:
+    with steps("kernels") as told:
         for number, what in enumerate(subjects):
-            told(number, len(subjects))
-            with progress(what.name):
-                rows += measure(
-                    what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds,
-                    note=notes.append,
-                )  # fmt: skip
+            rows += measure(
+                what, limits, threads=counts, peers=peers, rounds=rounds, seconds=seconds,
+                note=notes.append, report=_step(told, number, len(subjects), what.name),
+            )  # fmt: skip
     for said in notes:
         click.echo(f"note: {said}", err=True)
     return rows
+
+
+def _step(
+    told: Callable[[int, int, str], None], done: int, total: int, name: str
+) -> Callable[[str], None]:
+    """What a subject's measurement calls with what it does now."""
+    return lambda now: told(done, total, f"{name}, {now}")
 
 
 def _about(limits: Machine) -> str:

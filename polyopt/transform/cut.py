@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotFusableError, NotPermutableError
 from polyopt.isl import dim_type, parse_value
-from polyopt.transform.find import find_loop, fresh_loop_name, path_to
+from polyopt.transform.find import check_name, find_loop, fresh_loop_name, path_to
 from polyopt.transform.tree import (
     Copy,
     PlanLoop,
@@ -47,6 +47,7 @@ def cut(program: Program, loop: str, at: str) -> Program:
     """The program with ``loop`` in three at the iteration that loop ``at`` is in, or in two at the
     value of ``at``, an affine expression of the sizes as isl writes it: ``floor((N)/2)``."""
     node = find_loop(program, loop)
+    check_name("place to cut at", at)
     path = path_to(program, node.name)
     around = next((n for n in path[:-1] if n.name == at), None)
     place = around or _value(program, node, at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import time
 
 import pytest
@@ -68,6 +69,52 @@ def test_nobody_sees_bars_where_there_is_no_terminal(screen):
         told(1, 1)
         time.sleep(0.05)
     assert written.getvalue() == ""
+
+
+def test_steps_say_on_the_bar_what_comes_now(screen, capsys):
+    written = screen()
+    with waiting.steps("kernels") as told:
+        told(2, 5, "blur, plans")
+        until(written, "kernels: blur, plans")
+        until(written, "2/5")
+    assert not waiting._shown
+    assert capsys.readouterr() == ("", "")
+
+
+def test_steps_are_lines_where_there_is_no_terminal(screen, capsys):
+    written = screen(terminal=False)
+    with waiting.steps("kernels") as told:
+        told(2, 5, "blur, plans")
+        told(2, 5, "blur, 3 variants on 1 thread")
+    out, err = capsys.readouterr()
+    assert (out, written.getvalue()) == ("", "")
+    assert err.splitlines() == [
+        "kernels 3 of 5, 0 s: blur, plans",
+        "kernels 3 of 5, 0 s: blur, 3 variants on 1 thread",
+    ]
+
+
+def test_there_are_no_lines_of_what_is_over_soon(screen, capsys):
+    screen(terminal=False, patience=60.0)
+    with waiting.steps("kernels") as told:
+        told(0, 5, "blur, plans")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_bench_says_on_stderr_what_it_measures(screen):
+    screen(terminal=False)
+    command = (
+        "bench blur conv2d --size H=9 --size W=34 --repeat 1 --seconds 0.01 --threads 1 --json"
+    )
+    result = CliRunner().invoke(cli, command.split())
+    assert result.exit_code == 0, result.output
+    assert {row["kernel"] for row in json.loads(result.stdout)["rows"]} == {"blur", "conv2d"}
+    seen = [(line.split(",")[0], line.rpartition(": ")[2]) for line in result.stderr.splitlines()]
+    assert seen == [
+        (f"kernels {number} of 2", f"{name}, {now}")
+        for number, name in ((1, "blur"), (2, "conv2d"))
+        for now in ("plans", "expected results", "3 variants on 1 thread")
+    ]
 
 
 def test_errors_take_the_bar_away(screen):
