@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box, box_map
-from polyopt.errors import InvalidOptionError, LiveOutError, NotFusableError, Witness
+from polyopt.errors import InvalidOptionError, LiveOutError, NotFusableError, Witness, given
 from polyopt.isl import (
     Map,
     Set,
@@ -95,7 +95,7 @@ def fuse(
     itself. ``keep`` keeps the original too (default: only while someone else needs it).
     """
     if storage not in STORAGES:
-        message = f"unknown storage {storage!r}"
+        message = f"unknown storage {given(storage)}"
         named = ", ".join((*STORAGES, "register", "inline"))
         raise InvalidOptionError(message, hint=f"one of {named}")
     node = path_to(program, loop)[-1]

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from polyopt.errors import InvalidOptionError, NotFusableError
+from polyopt.errors import InvalidOptionError, NotFusableError, given
 from polyopt.ir.build import load
 from polyopt.ir.expr import Binary, Const, Expr, Load, Unary, index_of, loads
 from polyopt.ir.scop import Statement
@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 
     from polyopt.isl import Map
     from polyopt.transform.program import Program
+
+
+def _is_order(order: object, rank: int) -> bool:
+    """Whether each dimension is there once; a file may hold anything."""
+    if not isinstance(order, (list, tuple)):
+        return False
+    listed = cast("list[object]", [*order])
+    return len(listed) == rank and all(d in listed for d in range(rank))
 
 
 def pack(
@@ -59,8 +67,8 @@ def pack(
     if not program.scop.array(array).rank:
         message = f"{array} is a scalar: there is nothing to pack"
         raise InvalidOptionError(message)
-    if order and sorted(order) != list(range(program.scop.array(array).rank)):
-        message = f"pack({array!r}): {tuple(order)} is no order of its dimensions"
+    if order and not _is_order(order, program.scop.array(array).rank):
+        message = f"pack({array!r}): {given(order)} is no order of its dimensions"
         raise InvalidOptionError(message, hint="name each dimension once, the first is 0")
     loop = find_loop(program, at)
     needed, readers = _needed(program, array, loop, read)

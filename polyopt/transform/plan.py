@@ -282,7 +282,7 @@ class Plan(Questions):
         array's dimensions as the buffer has them (``(1, 0)`` transposes), and ``scaled`` buffers
         what operations with constants and scalars make of the elements: ``alpha * A[i][k]``.
         """
-        order = None if order is None else tuple(order)
+        order = tuple(order) if isinstance(order, list) else order  # as a file has it
         options = {"at": at, "read": read, "order": order, "scaled": scaled}
 
         def change(program: Program) -> Program:

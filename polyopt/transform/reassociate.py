@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.expr import Binary, Load, loads, same_expr
-from polyopt.transform.find import moves_target
+from polyopt.transform.find import check_name, moves_target
 from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def reassociate(program: Program, names: Iterable[str]) -> Program:
     """The program with the operations of some statements free in their order."""
     known = {s.name: s for s in program.scop.statements}
     for name in names:
+        check_name("statement", name)
         if name not in known:
             message = f"no statement is called {name!r}"
             raise InvalidOptionError(message, hint=f"there are: {', '.join(known)}")

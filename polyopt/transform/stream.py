@@ -20,7 +20,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, given
+from polyopt.transform.find import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 
 def stream(program: Program, arrays: Sequence[str], past: int) -> Program:
     """The program with results stored past caches of ``past`` bytes."""
+    for array in arrays:
+        check_name("array", array)
     check_streamed(program.scop, arrays)
-    if past < 0:
-        raise InvalidOptionError(f"stream: past={past} is no number of bytes")
+    if not isinstance(past, int) or past < 0:
+        raise InvalidOptionError(f"stream: past={given(past)} is no number of bytes")
     return replace(program, streamed={**program.streamed, **dict.fromkeys(arrays, past)})
 
 

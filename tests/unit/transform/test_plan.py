@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import FrozenInstanceError, replace
 
@@ -18,6 +19,7 @@ from polyopt.errors import (
     OutOfBoundsError,
     UninitializedError,
     UnknownNameError,
+    UserError,
 )
 from polyopt.transform.moves import MOVES, SOURCE_MOVES
 from polyopt.transform.prove import program_flow
@@ -112,6 +114,34 @@ def test_a_move_leaves_the_plan_it_starts_from(move):
     assert made.source is start.scop
     anew = move in SOURCE_MOVES
     assert (made.scop is start.scop, made.original is start.original) == (not anew, not anew)
+
+
+#: what is no name, no number, or no such one
+STRANGE = (None, [], {}, 1.5, -1, 1 << 70, True, "", "nothing", ["out"], {"y": 1})
+
+
+@pytest.mark.parametrize("move", sorted(EACH))
+def test_strange_arguments_are_taken_or_refused_in_plain_words(move):
+    text, make = EACH[move]
+    start = replace(plan(text), checked=False)
+    (made,) = make(start).moves
+    options = dict(made.options)
+    defaults = [
+        name for name, p in inspect.signature(getattr(po.Plan, move)).parameters.items()
+        if p.default is not p.empty
+    ]  # fmt: skip
+    for value in STRANGE:
+        given = [
+            ((*made.args[:k], value, *made.args[k + 1 :]), options) for k in range(len(made.args))
+        ]
+        given += [(made.args, {**options, name: value}) for name in {*options, *defaults}]
+        for args, named in given:
+            said = ""
+            try:
+                start.replay(move, args, named)
+            except UserError as error:
+                said = str(error)
+            assert "None" not in said
 
 
 @pytest.mark.parametrize("move", sorted(EACH))
