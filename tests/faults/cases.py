@@ -511,7 +511,7 @@ CASES = (
          _plan_file({"format": 1, "moves": [{"move": "__class__", "args": [], "options": {}}]})),
     Case("a saved plan that would write a file", "no move is called 'save'",
          _plan_file({"format": 1, "moves": [{"move": "save", "args": ["x"], "options": {}}]})),
-    Case("a saved plan with strange arguments", "has to be a positive whole number", _plan_file(
+    Case("a saved plan with strange arguments", "is known by its name", _plan_file(
         {"format": 1, "moves": [{"move": "tile", "args": [["out"]], "options": {"y": "4"}}]})),
     Case("no room on the disk for a plan", "cannot be written", _save_on_full_disk),
     Case("a fork after kernels ran on threads", FINE, _fork_after_threads),
