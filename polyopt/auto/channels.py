@@ -4,6 +4,11 @@ Channels of a picture are such a loop: ``for (c) for (x) out[c][x] = ratio[x] * 
 ``ratio`` once per channel, or computes it once per channel where it is inlined. Written out
 inside of ``x``, the channels share one. So a producer that is repeated only for channels costs
 nothing to inline.
+
+So is a loop whose iterations look up elements at places that the same data decide on, each so far
+from the others: ``for (k) for (x) out[k][x] = table[at(tone[x]) - 256 * k];``. To find the places,
+and to take them apart lane by lane, is most of the work; written out inside of ``x`` it is done
+once for all ``k``.
 """
 
 from __future__ import annotations
@@ -11,17 +16,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.errors import PolyoptError
+from polyopt.ir.expr import Affine, loads, walk
 from polyopt.isl import dim_type
 from polyopt.transform.find import path_to
 from polyopt.transform.tree import PlanLoop
 
 if TYPE_CHECKING:
+    from polyopt.ir.expr import Load
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
 
 #: iterations that are written out, of all such loops around a statement together
 MOST = 4
+#: as many of those that look up elements at shared places, where there is more to share
+MOST_LOOKUPS = 8
 #: share of a statement's loads that iterations have in common
 SHARED = 0.25
 
@@ -39,8 +48,26 @@ def channels(statement: Statement) -> dict[int, int]:
         low, high = statement.domain.dim_min_val(k), statement.domain.dim_max_val(k)
         if low.is_int() and high.is_int():
             found[k] = high.sub(low).to_python() + 1
-    few = {k: n for k, n in found.items() if 1 < n <= MOST}
+    few = {k: n for k, n in found.items() if 1 < n <= _most(statement, k)}
     return few if len(few) == 1 else {}
+
+
+def _most(statement: Statement, k: int) -> int:
+    """How many iterations of a loop are written out at most."""
+    deciding = [
+        [inner for subscript in lookup.index for inner in loads(subscript)]
+        for lookup in loads(statement.value)
+    ]
+    places = [inner for found in deciding for inner in found]
+    return MOST_LOOKUPS if places and not any(_moves(p, k) for p in places) else MOST
+
+
+def _moves(load: Load, k: int) -> bool:
+    """Whether which element is loaded depends on an iterator."""
+    nodes = [node for subscript in load.index for node in walk(subscript)]
+    return any(
+        isinstance(node, Affine) and node.form.involves_dims(dim_type.in_, k, 1) for node in nodes
+    )
 
 
 def jam_channels(plan: Plan, copy: str, vector: PlanLoop) -> Plan:

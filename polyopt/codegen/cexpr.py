@@ -31,8 +31,10 @@ from polyopt.codegen.ctext import (
     UNARY,
     XOR,
     CText,
+    affine_text,
     c_constant,
     common_type,
+    condition_text,
     convert,
     decided,
     exact,
@@ -40,8 +42,8 @@ from polyopt.codegen.ctext import (
     in_unsigned,
     is_inside,
     is_simple,
+    loaded_text,
     operation_bounds,
-    precedence_of,
     whole,
 )
 from polyopt.errors import InternalError
@@ -61,7 +63,7 @@ from polyopt.ir.expr import (
     Within,
     loads,
 )
-from polyopt.ir.types import BOOL, F32, F64, I32, I64, U32, U64, ScalarType, promote_c
+from polyopt.ir.types import BOOL, F32, F64, I32, U32, U64, ScalarType, promote_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,18 +123,13 @@ class _Printer:
             case Const():
                 return c_constant(expr.type, expr.value)
             case Load():
-                text = self.load(expr)
-                return CText(text, precedence_of(text), expr.type, expr.type, whole(expr.type))
+                return loaded_text(expr.type, self.load(expr))
             case Affine():
-                text = self.affine(expr)
-                return CText(text, precedence_of(text), expr.type, I64, I64.range)
+                return affine_text(expr.type, self.affine(expr))
             case Within():
                 return self.print(expr.operand)
             case Inside():
-                text = self.inside(expr)
-                # where unrolling leaves nothing to ask, the other side may not even exist
-                known = (int(text), int(text)) if text in {"0", "1"} else (0, 1)
-                return CText(text, precedence_of(text), BOOL, I32, known)
+                return condition_text(self.inside(expr))
             case _:
                 return self._operation(expr)
 
@@ -252,6 +249,8 @@ def _wrapping(op: str, type_: ScalarType, left: CText, right: CText) -> CText:
         return _truth(CText(text, level, BOOL, I32, (-1, 2)))
     if op in {"sub", "xor"} and left.text == right.text:
         return c_constant(type_, 0)
+    if op in {"add", "sub"} and right.text == "0":  # of an affine value in an unrolled loop
+        return replace(left, type=type_)
     common = common_type(left, right)
     bounds = operation_bounds(op, left.bounds, right.bounds)
     text, level = _join(op, left, right)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyopt.ir.types import F32, I32, I64, U32, U64, ScalarType, promote_c
+from polyopt.ir.types import BOOL, F32, I32, I64, U32, U64, ScalarType, promote_c
 
 #: C's precedence levels, higher binds tighter.
 PRIMARY, UNARY, MUL, ADD, SHIFT, LESS, EQUAL = 15, 14, 13, 12, 11, 10, 9
@@ -68,6 +68,26 @@ def c_constant(type_: ScalarType, value: float) -> CText:
         ctype = U32 if is_inside(bounds, U32) else U64
         return CText(f"{number}u", PRIMARY, type_, ctype, bounds)
     return CText(str(number), level, type_, I64, bounds)
+
+
+def loaded_text(type_: ScalarType, text: str) -> CText:
+    """An element by its text: any value of its type."""
+    return CText(text, precedence_of(text), type_, type_, whole(type_))
+
+
+def affine_text(type_: ScalarType, text: str) -> CText:
+    """An affine value by its text: a number where unrolling leaves one, which may settle what
+    clamps it."""
+    number = re.fullmatch(r"-?\d+", text)
+    bounds = (int(text), int(text)) if number else I64.range
+    return CText(text, precedence_of(text), type_, I64, bounds)
+
+
+def condition_text(text: str) -> CText:
+    """An affine condition by its text: where unrolling leaves nothing to ask, the other side may
+    not even exist."""
+    bounds = (int(text), int(text)) if text in {"0", "1"} else (0, 1)
+    return CText(text, precedence_of(text), BOOL, I32, bounds)
 
 
 def _float_constant(type_: ScalarType, value: float) -> CText:
