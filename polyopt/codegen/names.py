@@ -38,7 +38,7 @@ index rindex main printf fprintf sprintf snprintf puts putchar scanf read write 
 clock signal raise fmin fmax fma fmod remainder copysign cbrt hypot sinh cosh asin acos atan asinh
 acosh atanh expm1 log10 log1p logb erfc lgamma tgamma gamma nearbyint rint lrint lround ldexp frexp
 modf scalbn nan fdim signbit isnan isinf isfinite isnormal fpclassify jn yn
-size_t ptrdiff_t intptr_t uintptr_t float_t double_t threads buffer
+size_t ptrdiff_t intptr_t uintptr_t float_t double_t threads buffer madvise
 int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t
 """)
 _RESERVED = frozenset([*_KEYWORDS, *_MACROS, *_LIBRARY, *FUNCTIONS, *(f"{f}f" for f in FUNCTIONS)])
