@@ -82,10 +82,12 @@ def read_emitted(
     *,
     backwards: bool = False,
     marked: bool = False,
+    inbounds: bool = False,
 ) -> Scop:
     """The program that a generated C file is; ``name`` is its function's, ``params`` its sizes.
 
-    With ``marked`` the iterators of loops that threads or lanes share say so in their names.
+    With ``marked`` the iterators of loops that threads or lanes share say so in their names. With
+    ``inbounds`` subscripts from data stay within their arrays, as the source has said.
 
     Raises ``UnsupportedError`` where the file breaks a rule of generated code (a buffer that is
     not released, an array passed as another shape), and the frontend's errors.
@@ -107,7 +109,7 @@ def read_emitted(
         and not (isinstance(node, c_ast.Decl) and node.name == name)
     ]
     tree = c_ast.FileAST([*kept, *map(reader.task, tasks.values()), reader.kernel(kernel)])
-    return lower(tree, program, locator, name, tuple(params))
+    return lower(tree, program, locator, name, tuple(params), inbounds=inbounds)
 
 
 def _is_task(function: c_ast.FuncDef) -> bool:

@@ -45,10 +45,12 @@ def lower(
     function: str | None,
     sizes: Iterable[str],
     most: int = 0,
+    *,
+    inbounds: bool = False,
 ) -> Scop:
     """The Scop of one function of the file, of up to ``most`` statements (0: of any number).
 
-    Raises the frontend's errors.
+    ``inbounds`` says what the pragma of that name says. Raises the frontend's errors.
     """
     with deep_recursion():
         found, inlines = choose_function(tree, function, locator)
@@ -67,7 +69,7 @@ def lower(
             if _is_size(kind) and name in wanted and not usage.assigned.get(name)
         )
         program = Program(text.source, locator, types, usage, params, inlines)
-        program.inbounds = states(text, "inbounds")
+        program.inbounds = inbounds or states(text, "inbounds")
         program.taken.update(arguments)
         env = Env()
         constants(tree, program, env)

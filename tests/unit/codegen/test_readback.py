@@ -1,0 +1,66 @@
+"""C is read back and run where control is opaque, and where data are subscripts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import polyopt as po
+from polyopt.codegen.emit import emit
+from polyopt.codegen.readback import check_code
+from polyopt.errors import InternalError
+
+GATHER = """
+#pragma polyopt inbounds
+#pragma polyopt assume(M >= N + 1)
+
+void gather(int N, int M, const int start[M], const int col[M], const double v[M], double w[N])
+{
+    for (int i = 0; i < N; i++) {
+        int at = start[i];
+        double sum = 0.0;
+        while (at < start[i + 1]) {
+            sum += v[col[at]];
+            at++;
+        }
+        w[i] = sum;
+    }
+}
+"""
+#: its least size is 1,000: too large to run step by step
+LARGE = """
+#pragma polyopt assume(N >= 1000)
+
+void large(int N, double a[N])
+{
+    for (int i = 0; i < N; i++)
+        a[i] = (i * i) % 7;
+}
+"""
+
+
+def test_loops_that_data_end_are_read_back_and_run():
+    plan = po.Plan(po.parse_c(GATHER))
+    found = check_code(plan.scop, emit(plan.program))
+    runs = int(found.detail.split(" runs ")[0].split()[-1])
+    assert runs > 10
+    assert "opaque" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("at < start", "at <= start"), ("v[col[at]]", "v[at]"), ("sum = 0", "sum = 1")],
+)
+def test_another_loop_that_data_end_is_refused(right, wrong):
+    plan = po.Plan(po.parse_c(GATHER))
+    program = emit(plan.program)
+    assert right in program.source
+    with pytest.raises(InternalError, match=r"computes another w|does what it must not"):
+        check_code(plan.scop, replace(program, source=program.source.replace(right, wrong)))
+
+
+def test_what_nothing_was_run_for_is_not_decided():
+    plan = po.Plan(po.parse_c(LARGE))
+    found = check_code(plan.scop, emit(plan.program), operations=1)
+    assert found.detail.startswith("not decided: no size and data")
