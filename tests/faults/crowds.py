@@ -1,13 +1,15 @@
 """Many at once and many in a row: threads, processes, and compilations without end.
 
-``make faults`` runs all of it in full: 64 threads, 16 processes, 10,000 compilations. The tests
-run the same with smaller numbers.
+``make faults`` and ``make soak`` run all of it in full: 64 threads, 16 processes, 10,000
+compilations. The tests run the same with smaller numbers.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -158,6 +160,8 @@ def crowds(count: int, of: int, row: int) -> Iterator[tuple[str, str, bool]]:
         yield told, _growth(early, late, row), _same(early, late)
 
 
+#: compilations in a row at least: the first ones import what they need
+LEAST = 50
 #: bytes by which the memory of many compilations may differ
 FLAT = 20e6
 
@@ -179,3 +183,21 @@ def _growth(early: Used, late: Used, row: int) -> str:
         f" {late.files - early.files:+} open files, {late.libraries - early.libraries:+} libraries,"
         f" {memory:+.1f} kB of memory each"
     )
+
+
+def main() -> int:
+    """Print what comes of each; the exit code is 1 where it is not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.crowds", description=__doc__)
+    parser.add_argument("--threads", type=int, default=64)
+    parser.add_argument("--processes", type=int, default=16)
+    parser.add_argument("--compilations", type=int, default=10_000)
+    given = parser.parse_args()
+    failed = False
+    for what, seen, right in crowds(given.threads, given.processes, max(given.compilations, LEAST)):
+        failed = failed or not right
+        print(f"{what}: {seen}{'' if right else ': WRONG'}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
