@@ -1,8 +1,8 @@
 """Rows of a block in pieces that stay in the first cache until the next row has read them.
 
-A stencil reads what it read a row ago, or wrote. Where the rows of an iteration
-fill more than half of the first cache, and what comes and goes the rest, each comes from the second
-one again, for every row that reads it::
+A stencil reads what it read a row ago, or wrote. Where the rows of an iteration fill more than half
+of the first cache, and what comes and goes the rest, each comes from the second one again, for
+every row that reads it::
 
     for i: for j: b[i][j] = a[i-1][j] + a[i][j] + a[i+1][j]
 
