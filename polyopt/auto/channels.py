@@ -54,11 +54,12 @@ def channels(statement: Statement) -> dict[int, int]:
 
 def _most(statement: Statement, k: int) -> int:
     """How many iterations of a loop are written out at most."""
-    deciding = [
-        [inner for subscript in lookup.index for inner in loads(subscript)]
+    places = [
+        inner
         for lookup in loads(statement.value)
+        for subscript in lookup.index
+        for inner in loads(subscript)
     ]
-    places = [inner for found in deciding for inner in found]
     return MOST_LOOKUPS if places and not any(_moves(p, k) for p in places) else MOST
 
 

@@ -357,15 +357,15 @@ def _in_pieces(
     """Whole rows in pieces that the first cache keeps for the next row."""
     if blocks[-1] or len(found.loops) < 3:
         return plan, ()
-    rows = found.loops[-1].name
+    columns = found.loops[-1].name
     try:
         done, size = short_rows(plan, tuple(_copies(found)), found.lengths[-1], target.l1_bytes)
     except PolyoptError as error:
-        return plan, (refusal("tile", rows, error),)
+        return plan, (refusal("tile", columns, error),)
     if not size:
         return plan, ()
     reason = "the first cache keeps pieces of rows until the next row has read them"
-    return done, (Remark("applied", "tile", rows, reason, numbers={"columns": float(size)}),)
+    return done, (Remark("applied", "tile", columns, reason, numbers={"columns": float(size)}),)
 
 
 def _copies(found: _Stencil) -> list[str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import tee
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.program import CProgram
     from polyopt.ir.scop import Scop
-
-    _Arrays = dict[str, np.ndarray]
 
 #: values of the first size to try, even and odd; each further size is one larger, or the same
 _SIZES = (1, 2, 3, 4, 5, 8, 9)
@@ -174,10 +173,12 @@ def check_runs(scop: Scop, program: CProgram, *, reordered: bool = False) -> int
     names = {a.name: a.c_name for a in program.arguments}
     params = tuple(names.get(p, p) for p in scop.params)
     runs = 0
-    for backwards in (False, True):
-        found = _read(scop, program, params, backwards=backwards)
-        for sizes in (*small_sizes(scop), *crossing_sizes(scop, program.source)):
-            runs += _compare(scop, found, sizes, names, backwards=backwards, reordered=reordered)
+    for backwards, cases in enumerate(tee(_cases(scop, program.source))):
+        found = _read(scop, program, params, backwards=bool(backwards))
+        order = ", with shared loops backwards" if backwards else ""
+        for case in cases:
+            _compare(scop, found, case, names, order=order, reordered=reordered)
+            runs += 1
     return runs
 
 
@@ -241,24 +242,30 @@ def _elements(scop: Scop, sizes: Mapping[str, int]) -> int:
     return total
 
 
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """What the source makes of some arguments."""
+
+    sizes: Mapping[str, int]
+    given: Mapping[str, np.ndarray]
+    expected: Mapping[str, np.ndarray]
+
+
+def _cases(scop: Scop, text: str) -> Iterator[_Case]:
+    """Runs of the source: sizes for which no data stay within their arrays say nothing."""
+    for sizes in (*small_sizes(scop), *crossing_sizes(scop, text)):
+        case = _case(scop, sizes)
+        if case is not None:
+            yield case
+
+
 def _compare(
-    scop: Scop,
-    found: Scop,
-    sizes: Mapping[str, int],
-    names: Mapping[str, str],
-    *,
-    backwards: bool,
-    reordered: bool,
-) -> bool:
-    """Whether there are data to compare with: those that lead nowhere in the source say nothing."""
-    found_data = _data(scop, sizes)
-    if found_data is None:
-        return False
-    given, expected = found_data
+    scop: Scop, found: Scop, case: _Case, names: Mapping[str, str], *, order: str, reordered: bool
+) -> None:
+    given, expected = case.given, case.expected
     there = {names[name]: _shaped(found, names[name], values) for name, values in given.items()}
-    known = {names.get(p, p): value for p, value in sizes.items()}
-    at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
-    order = ", with shared loops backwards" if backwards else ""
+    known = {names.get(p, p): value for p, value in case.sizes.items()}
+    at = ", ".join(f"{name} = {value}" for name, value in case.sizes.items())
     try:
         actual = interpret(found, known, there)
     except ArgumentError as error:
@@ -270,11 +277,10 @@ def _compare(
         if not _equal(result, values, reordered=reordered):
             message = f"the C of {scop.name} computes another {name} at {at}{order}"
             raise InternalError(message)
-    return True
 
 
-def _data(scop: Scop, sizes: Mapping[str, int]) -> tuple[_Arrays, _Arrays] | None:
-    """Arguments that stay within their arrays, also as subscripts, and the source's results."""
+def _case(scop: Scop, sizes: Mapping[str, int]) -> _Case | None:
+    """A run with arguments that stay within their arrays, also as subscripts."""
     shapes = {
         array: [max(parameter_value(e, sizes), 0) for e in array.extents]
         for array in scop.arrays
@@ -288,7 +294,7 @@ def _data(scop: Scop, sizes: Mapping[str, int]) -> tuple[_Arrays, _Arrays] | Non
             for array, shape in shapes.items()
         }
         with suppress(ArgumentError):
-            return given, dict(interpret(scop, sizes, given))
+            return _Case(sizes, given, interpret(scop, sizes, given))
     return None
 
 
