@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.auto.crossing import read_once
 from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_proven
 from polyopt.auto.lanes import sums_in_lanes
@@ -35,6 +36,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
         lambda p: cuts(p, sizes, target.cores, is_proven),
         lambda p: arrange(p, legal),
         lambda p: sums_in_lanes(p, model, is_proven),
+        lambda p: read_once(p, target, sizes, is_proven),
         lambda p: rows_together(p, sizes, is_proven),
         lambda p: chains_together(p, sizes, is_proven),
         lambda p: strips(p, target, sizes, is_proven),

@@ -47,7 +47,7 @@ def fronts_of(program: Program, root: PlanLoop) -> Fronts:
     loops = [root]
     while len(loops[-1].body) == 1:
         (child,) = loops[-1].body
-        if isinstance(child, str) or not _is_block(child):
+        if isinstance(child, str) or child.separate or not _is_block(child):
             break
         loops.append(child)
     prefixes = [_prefix(program, name, len(loops)) for name in copies_in(root)]

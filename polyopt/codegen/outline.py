@@ -85,7 +85,7 @@ class _Outliner:
 
     def _task(self, loop: For, known: Mapping[str, str]) -> For | None:
         """The loop with a call for its body; ``None`` where the body is better left there."""
-        written = {a.buffer for a in assigns_in(loop.body) if a.target.isidentifier()}
+        written = {a.target for a in assigns_in(loop.body)}
         opaque = any(isinstance(node, Raw) for node in walk(loop.body))
         if opaque or not loops_in(loop.body) or written & known.keys():
             return None

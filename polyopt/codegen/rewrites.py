@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import accumulate
+from polyopt.codegen.chains import chains_apart
 from polyopt.codegen.common import in_common
 from polyopt.codegen.hoist import hoist
 from polyopt.codegen.lookups import look_up
@@ -54,6 +55,7 @@ def rewritten(block: Block, known: Known, taken: set[str]) -> Block:
         block = transpose(block, known.types, taken)
         block = stream(block, known.streams, taken)
     block = accumulate(block, taken)
+    block = chains_apart(block, known.types, taken)
     block = without_unused(replace(block, buffers=(*known.buffers, *block.buffers)))
     block = unmasked(in_common(block, taken - known.locals), heard=known.is_whole)
     taken |= {loop.iterator for loop in loops_in(block)}

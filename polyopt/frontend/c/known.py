@@ -1,4 +1,4 @@
-"""Functions of generated C whose text is always the same: their calls as what they do."""
+"""Parts of generated C whose text is always the same: calls of functions as what they do."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pycparser import c_ast
+
+#: an empty instruction: compilers take memory for changed, and nothing runs
+BARRIER = '__asm__ volatile ("" ::: "memory");'
 
 
 def is_known(name: str) -> bool:

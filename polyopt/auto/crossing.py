@@ -1,0 +1,199 @@
+"""Sums along the rows and sums down the columns of one array, in one walk through it.
+
+A sum along a row carries its dependence along the columns, a sum down a column along the rows: in a
+loop nest that does both, no loop is free for threads, and taken apart each of the two goes through
+the array. Where that comes from memory, it is the array's bytes that take the time, and the nest is
+kept whole: blocks of rows and columns, of which those on a diagonal share nothing, and in a block
+strips that stay in the first-level cache from the one sum to the other.
+
+rewrite: ``for (i) for (j) { s[j] += A[i][j] * r[i]; q[i] += A[i][j] * p[j]; }`` ->
+
+    for diagonal:
+      for block of rows:  shared
+        for 8 rows: for strip of columns:
+          for (j) [8 rows] s[j] += ...     a vector loop
+          for (j) [8 rows] q[i] += ...     8 sums side by side
+
+(The blocks are those of a wavefront: M. Wolf and M. Lam, "A data locality optimizing algorithm",
+1991.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+from polyopt.auto.cost import trips
+from polyopt.auto.nests import checked, refusal
+from polyopt.auto.serial import ROWS
+from polyopt.auto.traffic import array_bytes
+from polyopt.errors import PolyoptError
+from polyopt.ir.block import Block
+from polyopt.ir.expr import loads
+from polyopt.transform.find import moves_target
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import PlanLoop, loops_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from polyopt.codegen.target import Target
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.program import Program
+
+#: rows of a block, at most, and blocks of rows per thread, so that few wait at either end
+MOST_ROWS, EACH = 256, 16
+#: elements of a block that take threads longer than waiting for each other
+LEAST_BLOCK = 100_000
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """Two loops with sums of both kinds, and the large arrays that both kinds read."""
+
+    rows: PlanLoop
+    columns: PlanLoop
+    #: copies whose sums go along the columns, and those whose vectors do
+    chains: tuple[str, ...]
+    vectors: tuple[str, ...]
+    arrays: tuple[str, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Rows and columns of a block, and columns of a strip; rows are 0 where there is one thread."""
+
+    rows: int
+    columns: int
+    strip: int
+
+
+def read_once(
+    plan: Plan, target: Target, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with every such nest in blocks; ``legal`` says whether a plan is proven."""
+    remarks: list[Remark] = []
+    for loop in list(loops_of(plan.program.tree)):
+        nest = _nest_of(plan.program, loop, sizes)
+        if nest is None:
+            continue
+        numbers = {"bytes": float(nest.bytes)}
+        where = ", ".join(nest.arrays)
+        blocks = None
+        reason = f"the last cache keeps {where} from one sum to the other"
+        if nest.bytes > target.last_bytes:
+            blocks = _blocks_of(plan.program, nest, target, sizes)
+            reason = "blocks of it would be too few or too small to share"
+        if blocks is None:
+            remarks.append(Remark("refused", "tile", nest.rows.name, reason, numbers=numbers))
+            continue
+        try:
+            changed = _in_blocks(plan, nest, blocks)
+        except PolyoptError as error:
+            remarks.append(refusal("tile", nest.rows.name, error))
+            continue
+        if not legal(changed):
+            continue
+        plan = changed
+        numbers |= {"rows": float(blocks.rows or ROWS), "columns": float(blocks.columns),
+                    "columns of a strip": float(blocks.strip)}  # fmt: skip
+        reason = f"sums along rows and down columns read {where} once"
+        remarks.append(Remark("applied", "tile", nest.rows.name, reason, numbers=numbers))
+    return plan, tuple(remarks)
+
+
+def _nest_of(program: Program, rows: PlanLoop, sizes: Mapping[str, int]) -> _Nest | None:
+    """The nest whose outer loop this is; ``None`` where it is not of this kind."""
+    for columns in rows.body:
+        if isinstance(columns, str) or rows.mark or columns.mark:
+            continue
+        if any(isinstance(child, PlanLoop) for child in columns.body):
+            continue
+        names = columns.copies
+        if any(_is_other(program, name) for name in names):
+            return None
+        kinds = {n: (moves_target(program, n, rows), moves_target(program, n, columns))
+                 for n in names}  # fmt: skip
+        chains = tuple(n for n in names if kinds[n] == (True, False))
+        vectors = tuple(n for n in names if kinds[n] == (False, True))
+        if not chains or not vectors or len(chains) + len(vectors) < len(names):
+            continue
+        arrays = sorted(_read(program, chains) & _read(program, vectors))
+        size = max((array_bytes(program.scop.array(a), sizes) for a in arrays), default=0)
+        large = tuple(a for a in arrays if array_bytes(program.scop.array(a), sizes) == size)
+        if large:
+            return _Nest(rows, columns, chains, vectors, large, size)
+    return None
+
+
+def _is_other(program: Program, name: str) -> bool:
+    """Whether a copy is no sum of floats."""
+    statement = program.copies[name].statement
+    if isinstance(statement.value, Block) or not statement.value.type.is_float:
+        return True
+    return statement.reduction is None
+
+
+def _read(program: Program, names: Sequence[str]) -> set[str]:
+    """The arrays of two dimensions or more that copies read."""
+    found = (program.copies[n].statement for n in names)
+    arrays = {load.array for s in found for load in loads(s.value) if load.array != s.array}
+    return {a for a in arrays if program.scop.array(a).rank > 1}
+
+
+def _blocks_of(
+    program: Program, nest: _Nest, target: Target, sizes: Mapping[str, int]
+) -> _Blocks | None:
+    rows, columns = (trips(program, loop, sizes) for loop in (nest.rows, nest.columns))
+    each = program.copies[nest.chains[0]].statement.value.type.bytes
+    lanes = target.lanes(each)
+    strip = target.l1_bytes // 2 // (ROWS * each * len(nest.arrays)) // lanes * lanes
+    if not strip or rows < 4 * ROWS or columns < 4 * strip:
+        return None
+    if target.cores < 2:
+        return _Blocks(0, 0, strip)
+    high = min(MOST_ROWS, int(rows / (EACH * target.cores)) // ROWS * ROWS)
+    wide = ceil(columns / target.cores / strip) * strip
+    if high * wide < LEAST_BLOCK:
+        return None
+    return _Blocks(high, wide, strip)
+
+
+def _in_blocks(plan: Plan, nest: _Nest, blocks: _Blocks) -> Plan:
+    """The plan with a nest in blocks. Raises ``PolyoptError`` where a step is not possible."""
+    names = nest.columns.copies
+    plan = _alone(plan, nest)
+    rows, columns = plan.program.places[names[0]].loops[-2:]
+    if blocks.rows:
+        extents = {rows.iterator: blocks.rows, columns.iterator: blocks.columns}
+        plan = plan.tile(names[0], **extents)
+        *_, high, wide, rows, columns = plan.program.places[names[0]].loops
+        plan = plan.skew(wide.name, by=high.name, factor=1)
+        plan = plan.interchange(high.name, wide.name)
+        plan = checked(plan.parallelize(high.name), high.name)
+    plan = plan.unroll_and_jam(rows.name, ROWS)
+    jam = plan.program.places[names[0]].loops[-3]
+    plan = plan.split(columns.name, blocks.strip)
+    for name, before in zip(names[1:], names, strict=False):
+        if (name in nest.chains) != (before in nest.chains):
+            plan = plan.distribute(columns.name, at=name)
+    plan = plan.separate(jam.name)
+    for name in nest.vectors:
+        loop = plan.program.places[name].loops[-2]
+        if not loop.mark:
+            plan = checked(plan.vectorize(loop.name), loop.name)
+    return plan
+
+
+def _alone(plan: Plan, nest: _Nest) -> Plan:
+    """The plan with nothing but the two loops in a nest of their own."""
+    names, held = nest.columns.copies, nest.rows.copies
+    after = held.index(names[-1]) + 1
+    for name in (names[0], *held[after : after + 1]):
+        value = nest.rows.values[name]
+        loop = next(n for n in plan.program.places[name].loops if n.values[name] is value)
+        if loop.copies[0] != name:
+            plan = plan.distribute(loop.name, at=name)
+    return plan
