@@ -13,7 +13,7 @@ from polyopt.analysis.run_block import run_block
 from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine
-from polyopt.isl import dim_type, maps_of, tuple_name
+from polyopt.isl import dim_type, fix_param_values, maps_of, tuple_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -137,8 +137,9 @@ def instances_in_order(schedule: UnionMap, params: Mapping[str, int]) -> list[In
     rows: list[Rows] = []
     times: list[Rows] = []
     for part in maps_of(schedule):
-        found = points(part.domain(), params)
-        when = part.as_pw_multi_aff()
+        fixed = fix_param_values(part.wrap(), params).unwrap()  # a function of few pieces, if any
+        found = points(fixed.domain(), params)
+        when = fixed.as_pw_multi_aff()
         columns = [
             affine_values(when.get_at(k), found, params) for k in range(part.dim(dim_type.out))
         ]

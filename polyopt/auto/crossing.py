@@ -21,6 +21,7 @@ rewrite: ``for (i) for (j) { s[j] += A[i][j] * r[i]; q[i] += A[i][j] * p[j]; }``
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -30,15 +31,17 @@ from polyopt.auto.serial import ROWS
 from polyopt.auto.traffic import array_bytes
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
-from polyopt.ir.expr import loads
+from polyopt.ir.expr import Affine, loads
+from polyopt.isl import dim_type
 from polyopt.transform.find import moves_target
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from polyopt.codegen.target import Target
+    from polyopt.ir.expr import Expr
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
 
@@ -75,36 +78,51 @@ def read_once(
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with every such nest in blocks; ``legal`` says whether a plan is proven."""
     remarks: list[Remark] = []
-    for loop in list(loops_of(plan.program.tree)):
-        nest = _nest_of(plan.program, loop, sizes)
-        if nest is None:
-            continue
-        numbers = {"bytes": float(nest.bytes)}
-        where = ", ".join(nest.arrays)
-        blocks = None
-        reason = f"the last cache keeps {where} from one sum to the other"
-        if nest.bytes > target.last_bytes:
-            blocks = _blocks_of(plan.program, nest, target, sizes)
-            reason = "blocks of it would be too few or too small to share"
-        if blocks is None:
-            remarks.append(Remark("refused", "tile", nest.rows.name, reason, numbers=numbers))
-            continue
-        try:
-            changed = _in_blocks(plan, nest, blocks)
-        except PolyoptError as error:
-            remarks.append(refusal("tile", nest.rows.name, error))
-            continue
-        if not legal(changed):
-            continue
-        plan = changed
-        numbers |= {"rows": float(blocks.rows or ROWS), "columns": float(blocks.columns),
-                    "columns of a strip": float(blocks.strip)}  # fmt: skip
-        reason = f"sums along rows and down columns read {where} once"
-        remarks.append(Remark("applied", "tile", nest.rows.name, reason, numbers=numbers))
+    tried: set[str] = set()
+    while (nest := _next(plan.program, sizes, tried)) is not None:
+        tried |= {*nest.columns.copies}
+        plan, said = _taken(plan, nest, target, sizes, legal)
+        remarks.append(said)
     return plan, tuple(remarks)
 
 
-def _nest_of(program: Program, rows: PlanLoop, sizes: Mapping[str, int]) -> _Nest | None:
+def _next(program: Program, sizes: Mapping[str, int], tried: Collection[str]) -> _Nest | None:
+    """The first nest of which no copy was tried."""
+    found = (_nest_of(program, loop, sizes, tried) for loop in loops_of(program.tree))
+    return next((nest for nest in found if nest is not None), None)
+
+
+def _taken(
+    plan: Plan,
+    nest: _Nest,
+    target: Target,
+    sizes: Mapping[str, int],
+    legal: Callable[[Plan], bool],
+) -> tuple[Plan, Remark]:
+    """The plan with a nest in blocks, or as it was, and why."""
+    numbers = {"bytes": float(nest.bytes)}
+    where = ", ".join(nest.arrays)
+    refused = partial(Remark, "refused", "tile", nest.columns.name, numbers=numbers)
+    if nest.bytes <= target.last_bytes:
+        return plan, refused(f"the last cache keeps {where} from one sum to the other")
+    blocks = _blocks_of(plan.program, nest, target, sizes)
+    if blocks is None:
+        return plan, refused("blocks of it would be too few or too small to share")
+    try:
+        changed = _in_blocks(plan, nest, blocks)
+    except PolyoptError as error:
+        return plan, refusal("tile", nest.columns.name, error)
+    if not legal(changed):
+        return plan, refused("in strips, values would be added to some sum in another order")
+    numbers |= {"rows": float(blocks.rows or ROWS), "columns": float(blocks.columns),
+                "columns of a strip": float(blocks.strip)}  # fmt: skip
+    reason = f"sums along rows and down columns read {where} once"
+    return changed, Remark("applied", "tile", nest.columns.name, reason, numbers=numbers)
+
+
+def _nest_of(
+    program: Program, rows: PlanLoop, sizes: Mapping[str, int], tried: Collection[str]
+) -> _Nest | None:
     """The nest whose outer loop this is; ``None`` where it is not of this kind."""
     for columns in rows.body:
         if isinstance(columns, str) or rows.mark or columns.mark:
@@ -112,15 +130,16 @@ def _nest_of(program: Program, rows: PlanLoop, sizes: Mapping[str, int]) -> _Nes
         if any(isinstance(child, PlanLoop) for child in columns.body):
             continue
         names = columns.copies
-        if any(_is_other(program, name) for name in names):
-            return None
+        if any(name in tried or _is_other(program, name) for name in names):
+            continue
         kinds = {n: (moves_target(program, n, rows), moves_target(program, n, columns))
                  for n in names}  # fmt: skip
         chains = tuple(n for n in names if kinds[n] == (True, False))
         vectors = tuple(n for n in names if kinds[n] == (False, True))
         if not chains or not vectors or len(chains) + len(vectors) < len(names):
             continue
-        arrays = sorted(_read(program, chains) & _read(program, vectors))
+        walked = (_walked(program, part, rows, columns) for part in (chains, vectors))
+        arrays = sorted(set[str].intersection(*walked))
         size = max((array_bytes(program.scop.array(a), sizes) for a in arrays), default=0)
         large = tuple(a for a in arrays if array_bytes(program.scop.array(a), sizes) == size)
         if large:
@@ -136,11 +155,33 @@ def _is_other(program: Program, name: str) -> bool:
     return statement.reduction is None
 
 
-def _read(program: Program, names: Sequence[str]) -> set[str]:
-    """The arrays of two dimensions or more that copies read."""
-    found = (program.copies[n].statement for n in names)
-    arrays = {load.array for s in found for load in loads(s.value) if load.array != s.array}
-    return {a for a in arrays if program.scop.array(a).rank > 1}
+def _walked(program: Program, names: Sequence[str], rows: PlanLoop, columns: PlanLoop) -> set[str]:
+    """The arrays whose rows copies read along the columns' loop, one for each of the rows'."""
+    found: set[str] = set()
+    for name in names:
+        statement = program.copies[name].statement
+        row, column = (_dims(program, name, loop) for loop in (rows, columns))
+        for load in loads(statement.value):
+            if load.array == statement.array or len(load.index) < 2:
+                continue
+            *high, last = (_moving(x, len(statement.iterators)) for x in load.index)
+            if last & column and not last & row and not any(h & column for h in high):
+                found |= {load.array} if any(h & row for h in high) else set()
+    return found
+
+
+def _dims(program: Program, name: str, loop: PlanLoop) -> set[int]:
+    """The iterators of a copy's statement that a loop moves."""
+    copy = program.copies[name]
+    value, count = loop.values[name], len(copy.statement.iterators)
+    return {d for d in range(count) if value.involves_dims(dim_type.in_, copy.outer + d, 1)}
+
+
+def _moving(index: Expr, count: int) -> set[int]:
+    """The iterators that a subscript moves with: all of them where it is not affine."""
+    if not isinstance(index, Affine):
+        return {*range(count)}
+    return {d for d in range(count) if index.form.involves_dims(dim_type.in_, d, 1)}
 
 
 def _blocks_of(
@@ -156,7 +197,7 @@ def _blocks_of(
         return _Blocks(0, 0, strip)
     high = min(MOST_ROWS, int(rows / (EACH * target.cores)) // ROWS * ROWS)
     wide = ceil(columns / target.cores / strip) * strip
-    if high * wide < LEAST_BLOCK:
+    if high * wide < LEAST_BLOCK or ceil(columns / wide) < target.cores:
         return None
     return _Blocks(high, wide, strip)
 

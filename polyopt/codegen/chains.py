@@ -23,33 +23,31 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.accumulate import renamed
-from polyopt.codegen.loops import Assign, Block, For, If, Raw, types_in, with_loops
+from polyopt.codegen.loops import Assign, Block, For, If, Raw, with_loops
 from polyopt.codegen.names import fresh, names_in
+from polyopt.codegen.subscripts import apart, parts
 from polyopt.frontend.c.known import BARRIER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from polyopt.codegen.loops import Node
-    from polyopt.ir.types import ScalarType
 
 #: as few sums are cheap to put together
 FEWEST = 4
-_SUBSCRIPT = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")
 
 
-def chains_apart(block: Block, types: Mapping[str, ScalarType], taken: set[str]) -> Block:
+def chains_apart(block: Block, taken: set[str]) -> Block:
     """The block with every loop over sums of several rows done in locals, stored one by one.
 
     ``taken`` are names that mean something else; those of new locals are added.
     """
-    known = types_in(block, types)
-    return with_loops(block, lambda loop: _apart(loop, known, taken))
+    return with_loops(block, lambda loop: _apart(loop, taken))
 
 
-def _apart(loop: For, types: Mapping[str, ScalarType], taken: set[str]) -> Node | None:
+def _apart(loop: For, taken: set[str]) -> Node | None:
     sums = _sums(loop)
-    if len(sums) < FEWEST or any(a.buffer not in types for a in sums):
+    if not sums:
         return None
     names = {*taken, *names_in(f"{loop.start} {loop.condition}"), loop.iterator}
     names |= {n for a in sums for text in a.values for n in names_in(text)}
@@ -60,8 +58,7 @@ def _apart(loop: For, types: Mapping[str, ScalarType], taken: set[str]) -> Node 
         local = fresh(f"{assign.buffer}_sum", names)
         names.add(local)
         taken.add(local)
-        kind = types[assign.buffer]
-        before.append(Assign(local, assign.target, type=kind, declares=True))
+        before.append(Assign(local, assign.target, type=assign.type, declares=True))
         inside.append(renamed(assign, assign.target, local))
         after += [Raw((BARRIER,)), replace(assign, value=local, loads=(), forms=(), locals=())]
     run = replace(loop, body=Block(tuple(inside)))
@@ -76,20 +73,23 @@ def _operand(text: str) -> str:
 def _sums(loop: For) -> tuple[Assign, ...]:
     """The updates of a loop that holds nothing but sums of rows, or nothing."""
     body = _plain(loop.body.body)
-    if loop.mark or loop.private or loop.body.buffers or len(body) < FEWEST:
+    if loop.mark or loop.private or loop.body.buffers:
         return ()
     sums = tuple(node for node in body if isinstance(node, Assign))
-    targets = {a.target for a in sums}
     buffers = {a.buffer for a in sums}
-    if len(targets) < len(body):
-        return ()
     for assign in sums:
         own = [text for name, text in assign.loads if name in buffers]
         moves = loop.iterator in names_in(assign.target)
-        if assign.declares or moves or own != [assign.target] or "[" not in assign.target:
+        if assign.declares or assign.type is None or moves or own != [assign.target]:
             return ()
-    groups = groupby(sorted(sums, key=lambda a: a.buffer), key=lambda a: a.buffer)
-    return sums if all(_are_rows(tuple(group), loop.iterator) for _, group in groups) else ()
+    groups = [tuple(g) for _, g in groupby(sorted(sums, key=_array), key=_array)]
+    if len(sums) < len(body) or not all(_are_rows(group, loop.iterator) for group in groups):
+        return ()
+    return sums
+
+
+def _array(assign: Assign) -> str:
+    return parts(assign.target)[0]
 
 
 def _plain(body: Sequence[Node]) -> tuple[Node, ...]:
@@ -106,16 +106,28 @@ def _plain(body: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _are_rows(sums: Sequence[Assign], iterator: str) -> bool:
-    """Whether updates differ by rows of what they read, and by nothing else."""
+    """Whether updates of distinct elements differ by rows of what they read, and nothing else."""
     if len(sums) < FEWEST or len({len(a.loads) for a in sums}) > 1:
+        return False
+    places = [[_place(subscript) for subscript in parts(a.target)[1]] for a in sums]
+    stems = {tuple(stem for stem, _ in place) for place in places}
+    offsets = {tuple(offset for _, offset in place) for place in places}
+    # other texts may mean one element: q[i] and q[k]
+    if len(stems) > 1 or not places[0] or len(offsets) < len(sums):
         return False
     each = ([text for _, text in a.loads if text != a.target] for a in sums)
     different = [texts for texts in map(set, zip(*each, strict=True)) if len(texts) > 1]
     return bool(different) and all(_is_column(texts, iterator) for texts in different)
 
 
+def _place(subscript: str) -> tuple[str, int]:
+    """A subscript as what elements beside each other share, and a constant."""
+    stem, offset = apart(subscript)
+    return ("", int(stem) + offset) if stem.isdigit() else (stem, offset)
+
+
 def _is_column(texts: set[str], iterator: str) -> bool:
     """Whether elements stand in one column, that of a loop's iteration."""
-    found = [_SUBSCRIPT.findall(text) for text in texts]
+    found = [parts(text)[1] for text in texts]
     last = {subscripts[-1] for subscripts in found if len(subscripts) > 1}
     return all(len(s) > 1 for s in found) and len(last) == 1 and iterator in names_in(last.pop())

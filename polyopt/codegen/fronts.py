@@ -45,9 +45,13 @@ def is_front(node: PlanLoop) -> bool:
 def fronts_of(program: Program, root: PlanLoop) -> Fronts:
     """The wavefront that starts with a loop."""
     loops = [root]
+    summed = max(aff.dim(dim_type.div) for v in root.values.values() for _, aff in v.get_pieces())
     while len(loops[-1].body) == 1:
         (child,) = loops[-1].body
-        if isinstance(child, str) or child.separate or not _is_block(child):
+        if isinstance(child, str) or not _is_block(child):
+            break
+        # blocks inside those of the wavefront are separated as isl does it
+        if child.separate and len(loops) >= summed:
             break
         loops.append(child)
     prefixes = [_prefix(program, name, len(loops)) for name in copies_in(root)]

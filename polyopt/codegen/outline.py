@@ -31,6 +31,7 @@ from polyopt.codegen.loops import (
 )
 from polyopt.codegen.names import c_name, fresh, names_in
 from polyopt.codegen.program import declared
+from polyopt.frontend.c.known import BARRIER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +87,7 @@ class _Outliner:
     def _task(self, loop: For, known: Mapping[str, str]) -> For | None:
         """The loop with a call for its body; ``None`` where the body is better left there."""
         written = {a.target for a in assigns_in(loop.body)}
-        opaque = any(isinstance(node, Raw) for node in walk(loop.body))
+        opaque = any(isinstance(n, Raw) and n.lines != (BARRIER,) for n in walk(loop.body))
         if opaque or not loops_in(loop.body) or written & known.keys():
             return None
         known = {**known, **{b.name: _parameter(b) for b in loop.private}}

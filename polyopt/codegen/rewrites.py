@@ -55,7 +55,7 @@ def rewritten(block: Block, known: Known, taken: set[str]) -> Block:
         block = transpose(block, known.types, taken)
         block = stream(block, known.streams, taken)
     block = accumulate(block, taken)
-    block = chains_apart(block, known.types, taken)
+    block = chains_apart(block, taken)
     block = without_unused(replace(block, buffers=(*known.buffers, *block.buffers)))
     block = unmasked(in_common(block, taken - known.locals), heard=known.is_whole)
     taken |= {loop.iterator for loop in loops_in(block)}

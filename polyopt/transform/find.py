@@ -42,7 +42,8 @@ def find_loop(program: Program, name: str) -> PlanLoop:
 def check_name(what: str, name: object) -> None:
     """Raise ``UnknownNameError`` for what is no name at all."""
     if not isinstance(name, str):
-        message = f"a {what} is known by its name, not by {given(name)}"
+        article = "an" if what[0] in "aeiou" else "a"
+        message = f"{article} {what} is known by its name, not by {given(name)}"
         raise UnknownNameError(message, hint='write names as texts: "out", "out.y"')
 
 

@@ -39,7 +39,7 @@ def vectorize(program: Program, loop: str, width: int = 0, lanes: int = 0) -> Pr
     """
     node = find_loop(program, loop)
     for size in (width, lanes):
-        if size:
+        if size or not _is_whole(size):
             check_size(size, f"vectorize({loop!r})")
     if width and lanes:
         message = f"{loop} has a width: whole vectors are for iterations that are all independent"
@@ -56,9 +56,13 @@ def vectorize(program: Program, loop: str, width: int = 0, lanes: int = 0) -> Pr
     return replace(marked, tree=tree)
 
 
+def _is_whole(size: object) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool)
+
+
 def unroll(program: Program, loop: str, factor: int = 0) -> Program:
     """The program with the loop unrolled ``factor`` times; 0: completely."""
-    if factor:
+    if factor or not _is_whole(factor):
         node = find_loop(program, loop)
         check_size(factor, f"unroll({loop!r})")
         program = split(program, node.name, factor, suffix="_unrolled")

@@ -27,7 +27,7 @@ from pycparser import c_ast
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.extrema import in_conjunctions, means
-from polyopt.frontend.c.known import BARRIER, is_known, plain_call
+from polyopt.frontend.c.known import is_known, plain_call
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
 from polyopt.frontend.c.manners import (
@@ -92,7 +92,7 @@ def read_emitted(
     Raises ``UnsupportedError`` where the file breaks a rule of generated code (a buffer that is
     not released, an array passed as another shape), and the frontend's errors.
     """
-    source = Source(f"{name}.c", text.replace(BARRIER, " " * len(BARRIER)))
+    source = Source(f"{name}.c", text)
     program = preprocess(source, {"_OPENMP": 1, "__GNUC__": 12})
     locator = Locator(program)
     tree = parse(program, locator)

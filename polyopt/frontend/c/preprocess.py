@@ -40,6 +40,8 @@ _SPELLINGS = {
     "__thread": "", "_Thread_local": "", "_Noreturn": "", "va_arg(ap,kind)": "(*(kind *)(ap))",
 }  # fmt: skip
 
+#: instructions that are none, as generated C has them: nothing runs
+_NO_INSTRUCTION = re.compile(r'__asm__ volatile \(""(?: ::: "memory")?\);')
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?\*/|/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
@@ -103,7 +105,7 @@ def preprocess(
 
 
 def _blank_comments(source: Source) -> str:
-    """The text with every comment turned to blanks, so that columns stay."""
+    """The text with comments and empty instructions turned to blanks, so that columns stay."""
 
     def blank(found: re.Match[str]) -> str:
         text = found.group()
@@ -118,7 +120,8 @@ def _blank_comments(source: Source) -> str:
             )
         return re.sub(r"[^\n]", " ", text)
 
-    return _COMMENT.sub(blank, source.text.replace("\r\n", "\n"))
+    text = _COMMENT.sub(blank, source.text.replace("\r\n", "\n"))
+    return _NO_INSTRUCTION.sub(lambda found: " " * len(found[0]), text)
 
 
 def _join_lines(text: str) -> str:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.auto.crossing import read_once
+from polyopt.auto.grouping import is_proven
 from polyopt.codegen.emit import emit
 from polyopt.codegen.readback import check_code
 from polyopt.codegen.target import target
@@ -105,6 +107,50 @@ def test_sums_that_are_no_chains_of_rows_of_one_array_are_left_alone():
     assert not remarks_of(plan_of(apart))
     shared = BOTH.replace("q[i] += A[i][j] * p[j];", "q[i] += A[i][j] * s[j];")
     assert not [r for r in remarks_of(plan_of(shared)) if r.kind == "applied"]
+
+
+def test_threads_that_would_have_no_block_of_their_own_are_not_asked_for():
+    assert "skew" not in {m.name for m in plan_of(cores=8, M=32768).moves}
+    assert [r.kind for r in remarks_of(plan_of(cores=8, M=32768, N=4096))] == ["applied"]
+
+
+def test_another_loop_of_the_same_rows_hides_nothing():
+    text = BOTH.replace("        q[i] = 0;\n", "        for (int k = 0; k < 4; k++) q[i] = 0;\n")
+    assert [r.kind for r in remarks_of(plan_of(text))] == ["applied"]
+
+
+def test_an_array_that_one_sum_walks_across_is_not_read_once():
+    text = BOTH.replace("[restrict M][N]", "[restrict M + N][M + N]").replace(
+        "r[i] * A[i][j]", "r[i] * A[j][i]"
+    )
+    assert not remarks_of(plan_of(text))
+
+
+def with_first(update):
+    head = "        for (int j = 0; j < N; j++) {\n"
+    assert head in BOTH
+    return BOTH.replace(head, head + f"            {update}\n")
+
+
+def test_several_nests_of_several_sums():
+    text = with_first("s[j] += 2 * A[i][j];")
+    first, last = text.index("    for (int i"), text.rindex("}")
+    nest = text[first:last]
+    again = nest.replace("i", "k").replace("knt", "int")
+    plan = plan_of(text[:first] + nest + again + "}\n")
+    assert [r.kind for r in remarks_of(plan)] == ["applied", "applied"]
+
+
+def test_strips_that_would_change_the_order_of_a_sum_are_refused():
+    plan = auto_in_order(with_first("q[i] += 3 * A[i][j] * p[j];"))
+    (said,) = remarks_of(plan)
+    assert (said.kind, "q would run before" in said.reason) == ("refused", True)
+
+
+def auto_in_order(text):
+    """The plan in the source's order alone."""
+    plan, remarks = read_once(po.Plan(po.parse_c(text)), machine(), SIZES, is_proven)
+    return replace(plan, remarks=remarks)
 
 
 def test_sums_of_rows_are_stored_one_by_one():

@@ -109,7 +109,7 @@ def test_a_vector_loop_around_unrolled_ones():
     right(plan(TRIANGLE).distribute("o.i", at="o_1").interchange("o.i", "o.j").vectorize("o.i", 4))
 
 
-@pytest.mark.parametrize("size", [-1, 2.5])
+@pytest.mark.parametrize("size", [-1, 2.5, None, False, "", 0.0])
 def test_marks_take_whole_numbers(size):
     for move in ("vectorize", "unroll", "unroll_and_jam"):
         with pytest.raises(InvalidOptionError, match="positive whole number"):
