@@ -84,7 +84,7 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
         return [_inside(node, taken) for node in run]
     first = assigns[0]
     local = _local(first.buffer, taken)
-    rewritten = [renamed(node, first.target, local) for part in run for node in _parts(part)]
+    rewritten = [renamed(node, first.target, local) for part in run for node in unscoped(part)]
     head = rewritten[0]
     if isinstance(head, Assign) and not any(text == first.target for _, text in first.loads):
         rewritten[0] = replace(head, declares=True)
@@ -95,10 +95,10 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
     return [Block(body, scoped=True)]
 
 
-def _parts(node: Node) -> tuple[Node, ...]:
-    """What a block holds that is no scope."""
-    if isinstance(node, Block) and not node.scoped:
-        return tuple(part for inner in node.body for part in _parts(inner))
+def unscoped(node: Node) -> tuple[Node, ...]:
+    """What a node holds if it is a block that is no scope, or the node itself."""
+    if isinstance(node, Block) and not (node.scoped or node.buffers or node.ordered):
+        return tuple(part for inner in node.body for part in unscoped(inner))
     return (node,)
 
 

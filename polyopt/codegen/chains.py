@@ -22,7 +22,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.accumulate import renamed
+from polyopt.codegen.accumulate import renamed, unscoped
 from polyopt.codegen.loops import Assign, Block, For, If, Raw, with_loops
 from polyopt.codegen.names import fresh, names_in
 from polyopt.codegen.subscripts import apart, parts
@@ -72,7 +72,7 @@ def _operand(text: str) -> str:
 
 def _sums(loop: For) -> tuple[Assign, ...]:
     """The updates of a loop that holds nothing but sums of rows, or nothing."""
-    body = _plain(loop.body.body)
+    body = tuple(part for node in loop.body.body for part in unscoped(node))
     if loop.mark or loop.private or loop.body.buffers:
         return ()
     sums = tuple(node for node in body if isinstance(node, Assign))
@@ -92,19 +92,6 @@ def _array(assign: Assign) -> str:
     return parts(assign.target)[0]
 
 
-def _plain(body: Sequence[Node]) -> tuple[Node, ...]:
-    """The nodes of a body, for blocks that are no scopes what they hold."""
-    return tuple(
-        inner
-        for node in body
-        for inner in (
-            _plain(node.body)
-            if isinstance(node, Block) and not (node.scoped or node.buffers or node.ordered)
-            else (node,)
-        )
-    )
-
-
 def _are_rows(sums: Sequence[Assign], iterator: str) -> bool:
     """Whether updates of distinct elements differ by rows of what they read, and nothing else."""
     if len(sums) < FEWEST or len({len(a.loads) for a in sums}) > 1:
@@ -112,8 +99,10 @@ def _are_rows(sums: Sequence[Assign], iterator: str) -> bool:
     places = [[_place(subscript) for subscript in parts(a.target)[1]] for a in sums]
     stems = {tuple(stem for stem, _ in place) for place in places}
     offsets = {tuple(offset for _, offset in place) for place in places}
-    # other texts may mean one element: q[i] and q[k]
+    # other texts may mean one element: q[i] and q[k], q[c ? 0 : 0] and q[c ? 0 : 0 + 1]
     if len(stems) > 1 or not places[0] or len(offsets) < len(sums):
+        return False
+    if any("?" in stem for stem, _ in places[0]):
         return False
     each = ([text for _, text in a.loads if text != a.target] for a in sums)
     different = [texts for texts in map(set, zip(*each, strict=True)) if len(texts) > 1]

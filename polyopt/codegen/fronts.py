@@ -45,7 +45,8 @@ def is_front(node: PlanLoop) -> bool:
 def fronts_of(program: Program, root: PlanLoop) -> Fronts:
     """The wavefront that starts with a loop."""
     loops = [root]
-    summed = max(aff.dim(dim_type.div) for v in root.values.values() for _, aff in v.get_pieces())
+    pieces = (piece for value in root.values.values() for piece in value.get_pieces())
+    summed = max((aff.dim(dim_type.div) for _, aff in pieces), default=0)
     while len(loops[-1].body) == 1:
         (child,) = loops[-1].body
         if isinstance(child, str) or not _is_block(child):

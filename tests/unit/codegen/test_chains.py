@@ -91,6 +91,7 @@ def test_two_groups_of_sums_keep_their_types():
         pytest.param([update(k, f"A[{k}][j]", "q[0]") for k in range(4)], id="read"),
         pytest.param([update(k, target=f"q[{n}]") for k, n in enumerate("abcd")], id="same?"),
         pytest.param([update(k, target=f"q[j + {k}]") for k in range(4)], id="moving"),
+        pytest.param([update(k, target=f"q[c ? 0 : 0 + {k}]") for k in range(4)], id="tested"),
         pytest.param([update(k, target="q[0]") for k in range(4)], id="one sum"),
         pytest.param([update(k, target=f"q{k}") for k in range(4)], id="scalars"),
         pytest.param([update(0), *map(update, range(3)), If("c", Block(()))], id="tests"),
