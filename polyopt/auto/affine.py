@@ -23,7 +23,7 @@ from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.find import moves_target
+from polyopt.transform.find import iterators_of, moves_target
 from polyopt.transform.plan import Plan
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, same_tree
@@ -226,9 +226,7 @@ def _goes_far(copy: Copy, place: Place, large: Collection[str]) -> bool:
 
 def _gathers(copy: Copy, loop: PlanLoop, among: Collection[str] | None = None) -> bool:
     """Whether a loop walks over rows of what a copy reads or writes; of some arrays, or of all."""
-    value = loop.values[copy.name]
-    dims = [d for d in range(len(copy.statement.iterators))
-            if value.involves_dims(dim_type.in_, copy.outer + d, 1)]  # fmt: skip
+    dims = iterators_of(copy, loop)
     statement = copy.statement
     accessed = [(statement.array, statement.index)]
     accessed += [(load.array, load.index) for load in loads(statement.value)]

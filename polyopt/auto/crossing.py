@@ -33,7 +33,7 @@ from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.find import moves_target
+from polyopt.transform.find import iterators_of, moves_target
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, loops_of
 
@@ -159,8 +159,9 @@ def _walked(program: Program, names: Sequence[str], rows: PlanLoop, columns: Pla
     """The arrays whose rows copies read along the columns' loop, one for each of the rows'."""
     found: set[str] = set()
     for name in names:
-        statement = program.copies[name].statement
-        row, column = (_dims(program, name, loop) for loop in (rows, columns))
+        copy = program.copies[name]
+        statement = copy.statement
+        row, column = ({*iterators_of(copy, loop)} for loop in (rows, columns))
         for load in loads(statement.value):
             if load.array == statement.array or len(load.index) < 2:
                 continue
@@ -168,13 +169,6 @@ def _walked(program: Program, names: Sequence[str], rows: PlanLoop, columns: Pla
             if last & column and not last & row and not any(h & column for h in high):
                 found |= {load.array} if any(h & row for h in high) else set()
     return found
-
-
-def _dims(program: Program, name: str, loop: PlanLoop) -> set[int]:
-    """The iterators of a copy's statement that a loop moves."""
-    copy = program.copies[name]
-    value, count = loop.values[name], len(copy.statement.iterators)
-    return {d for d in range(count) if value.involves_dims(dim_type.in_, copy.outer + d, 1)}
 
 
 def _moving(index: Expr, count: int) -> set[int]:

@@ -13,7 +13,7 @@ from polyopt.auto.nests import checked
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.find import find_loop
+from polyopt.transform.find import find_loop, iterators_of
 from polyopt.transform.reassociate import accumulation, sums_in
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in
@@ -71,11 +71,7 @@ def _is_row(program: Program, loop: PlanLoop) -> bool:
     for name in copies_in(loop):
         copy = program.copies[name]
         statement = copy.statement
-        dims = [
-            level
-            for level in range(len(statement.iterators))
-            if loop.values[name].involves_dims(dim_type.in_, copy.outer + level, 1)
-        ]
+        dims = iterators_of(copy, loop)
         touched = [statement.index, *(load.index for load in loads(statement.value))]
         for index in touched:
             if not all(isinstance(part, Affine) for part in index):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from polyopt.transform.program import Program
-    from polyopt.transform.tree import Tree
+    from polyopt.transform.tree import Copy, Tree
 
 
 def find_loop(program: Program, name: str) -> PlanLoop:
@@ -134,6 +134,12 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     hint = f"did you mean {close[0]!r}? " if close else ""
     listed = ", ".join(names) or "none"
     return UnknownNameError(f"no {kind} is called {name!r}", hint=f"{hint}there are: {listed}")
+
+
+def iterators_of(copy: Copy, loop: PlanLoop) -> list[int]:
+    """The iterators of a copy's statement, by position, that a loop moves."""
+    value, count = loop.values[copy.name], len(copy.statement.iterators)
+    return [d for d in range(count) if value.involves_dims(dim_type.in_, copy.outer + d, 1)]
 
 
 def moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
