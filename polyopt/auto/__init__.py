@@ -21,6 +21,7 @@ from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.passes import in_passes, refused, stored
 from polyopt.auto.pieces import pieces
+from polyopt.auto.pushes import pushed
 from polyopt.auto.register_tiles import register_tiles, tileable
 from polyopt.auto.rows import pipelines
 from polyopt.auto.serial import chains_together
@@ -114,7 +115,8 @@ def _best(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
 
 
 def _searched(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
-    """The plan in the source's order or in one of isl's, whichever is the better one, proven."""
+    """The plan in the source's order, one of isl's, or with updates pushed, whichever is the better
+    one, proven."""
     with allowed:
         plan = _Search(model, tile).run(start)
     if not is_proven(plan):
@@ -124,6 +126,7 @@ def _searched(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> P
         with allowed:
             plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
+        plan = pushed(plan, start, model, lambda p: _searched(p, model, allowed, tile=True))
     return plan
 
 

@@ -194,7 +194,7 @@ def weigh(plan: Plan, model: Model) -> Weight:
         cores = target.cores if _marked(place, "parallel") else 1
         total += each
         alone += each if lanes == 1 or cores < target.cores else 0.0
-        wide = SIDE_BY_SIDE if _is_side_by_side(program, name, place) else lanes
+        wide = SIDE_BY_SIDE if is_side_by_side(program, name, place) else lanes
         near = IN_REGISTERS if _marked(place, "registers") else 1.0
         near = near / FAR if _goes_far(copy, place, far) else near
         serial += each / (wide * cores * near)
@@ -209,7 +209,7 @@ def _moved(program: Program, model: Model, large: Collection[str]) -> float:
     return 2.0 * sum(array_bytes(arrays[name], model.sizes) for name in stored)
 
 
-def _is_side_by_side(program: Program, name: str, place: Place) -> bool:
+def is_side_by_side(program: Program, name: str, place: Place) -> bool:
     """Whether several sums, each a chain along a loop, are done in turn inside of it."""
     if len(place.loops) < 2 or place.loops[-1].mark != "unroll":
         return False

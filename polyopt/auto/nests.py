@@ -54,10 +54,26 @@ def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Rema
             plan = changed
         jammed = _jam_reductions(plan, name)
         if jammed is not plan and legal(jammed):
-            plan = jammed
-        plan, said = _mark(plan, name)
+            plan, said = _better_marked(plan, jammed, name)
+        else:
+            plan, said = _mark(plan, name)
         remarks += said
     return plan, tuple(remarks)
+
+
+def _better_marked(plan: Plan, jammed: Plan, copy: str) -> tuple[Plan, list[Remark]]:
+    """The plan with several updates of a row in one pass, or with one in each, if that alone is a
+    vector loop: what the first of a pass gives, the next may need."""
+    several, said = _mark(jammed, copy)
+    if _is_vector(several, copy):
+        return several, said
+    single, other = _mark(plan, copy)
+    return (single, other) if _is_vector(single, copy) else (several, said)
+
+
+def _is_vector(plan: Plan, copy: str) -> bool:
+    loop = contiguous_loop(plan.program, copy)
+    return loop is not None and loop.mark == "vector"
 
 
 def is_free(plan: Plan, loop: str) -> bool:

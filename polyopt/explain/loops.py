@@ -111,12 +111,11 @@ class LoopExplainer:
         return Remark(kind, move, loop.name, given or free, numbers=numbers)
 
     def _advice(self, loop: PlanLoop, error: IllegalScheduleError) -> str:
-        sums = [
-            copy.statement.reduction
-            for name in copies_in(loop)
-            if (copy := self.plan.program.copies[name]).statement.reduction
-        ]
+        statements = [self.plan.program.copies[name].statement for name in copies_in(loop)]
+        sums = [s for s in statements if s.reduction]
         if sums and error.witnesses and error.witnesses[0].source[0] == error.witnesses[0].sink[0]:
+            if not any(s.value.type.is_float for s in sums):
+                return "it is a chain of updates of one element: push() may turn it into rows"
             told = "it is a reduction: another order would round differently"
             hint = error.diagnostic.hint
             return f"{told}; {hint}" if "reassociate(" in hint else told

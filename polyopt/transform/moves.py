@@ -22,8 +22,8 @@ class Move:
 
 #: moves that only change the order of loops
 LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_jam", "diamond"})
-#: moves that add arrays to the program, before it is planned
-SOURCE_MOVES = frozenset({"two_pass", "duplicate"})
+#: moves that change the program, before it is planned
+SOURCE_MOVES = frozenset({"two_pass", "duplicate", "push"})
 #: the moves that a saved plan may name
 MOVES = LOOP_MOVES | SOURCE_MOVES | {
     "split", "shift", "merge", "distribute", "fuse", "inline", "store", "pack", "parallelize",

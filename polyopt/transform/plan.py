@@ -30,6 +30,7 @@ from polyopt.transform import interchange as _interchange
 from polyopt.transform import marks as _marks
 from polyopt.transform import merge as _merge
 from polyopt.transform import pack as _pack
+from polyopt.transform import push as _push
 from polyopt.transform import reassociate as _sums
 from polyopt.transform import reschedule as _reschedule
 from polyopt.transform import skew as _skew
@@ -64,7 +65,8 @@ class Plan(Questions):
 
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
     ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it. ``source``
-    is the Scop it was made for, and ``scop`` the same but for sums in passes (``two_pass``).
+    is the Scop it was made for, and ``scop`` the same but for moves that
+    change the program (``two_pass``, ``duplicate``, ``push``).
 
     Making one raises ``OutOfBoundsError`` or ``UninitializedError`` for a program that leaves
     its arrays or reads what nothing wrote, and ``NotDecidedError`` on a spent budget.
@@ -208,6 +210,12 @@ class Plan(Questions):
         other moves. Raises ``InvalidOptionError`` for what takes more than a statement."""
         change = partial(_duplicate.duplicate, array=array, readers=readers)
         return self._anew("duplicate", (array, *readers), change)
+
+    def push(self, *statements: str) -> Plan:
+        """Updates as soon as what they add is known: the two innermost loops of ``statements``
+        exchanged, before other moves. Raises ``InvalidOptionError`` for what is no update in two
+        loops, ``OrderViolatedError`` where more would change places than updates of integers."""
+        return self._anew("push", statements, lambda s: _push.push(s, statements))
 
     # -- moves: producers and storage -------------------------------------------------------
 
@@ -464,9 +472,10 @@ class Plan(Questions):
         return emit(initial_program(self.source), name=f"{self.scop.name}_reference")
 
     def _anew(self, name: str, args: tuple[str, ...], change: Callable[[Scop], Scop]) -> Plan:
-        """A plan of the program with arrays added."""
+        """A plan of the program after a move that changes it."""
         if any(move.name not in SOURCE_MOVES for move in self.moves):
-            raise InvalidOptionError(f"{name}() adds an array: it has to come before other moves")
+            message = f"{name}() changes the program: it has to come before other moves"
+            raise InvalidOptionError(message)
         scop = change(self.scop)
         source_shown(self.source, scop)
         moves = (*self.moves, Move(name, args))

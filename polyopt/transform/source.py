@@ -1,9 +1,9 @@
-"""That a program is the one that was given, but for arrays which plans add to it.
+"""That a program is the one that was given, but for what moves change before it is planned.
 
-Two moves change the program before it is planned: ``two_pass`` adds an array for the first pass
-of a sum, ``duplicate`` one that holds what another does. Here that is shown of the result, which
-knows nothing of how it was made: arrays that were added are told by their names, what they hold by
-what writes them.
+``two_pass`` adds an array for the first pass of a sum, ``duplicate`` one that holds what another
+does, ``push`` exchanges the two innermost loops of a statement. Here that is shown of the result,
+which knows nothing of how it was made: arrays that were added are told by their names, what they
+hold by what writes them, and statements that were turned by their instances.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from polyopt.isl import budget
 from polyopt.transform.duplicate import over
 from polyopt.transform.nest import statements_in
 from polyopt.transform.parallel import Obligation
+from polyopt.transform.push import check_pushed, not_pushed, turned
 from polyopt.transform.sums import agree, expanded, terms
 
 if TYPE_CHECKING:
@@ -34,20 +35,21 @@ _SHOWN: WeakKeyDictionary[Scop, tuple[Scop, tuple[Obligation, ...]]] = WeakKeyDi
 
 
 def source_shown(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
-    """What was shown of a program to which arrays were added; nothing for the source itself.
+    """What was shown of a program that moves have changed; nothing for the source itself.
 
     Raises ``IllegalScheduleError`` where it computes something else.
     """
     if scop is source:
         return ()
     if scop not in _SHOWN or _SHOWN[scop][0] is not source:
-        with budget(BUDGET, "the arrays that were added"):
+        with budget(BUDGET, "what changed the program"):
             _SHOWN[scop] = source, check_source(source, scop)
     return _SHOWN[scop][1]
 
 
 def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
-    """Show that ``scop`` is ``source`` but for sums in passes and arrays computed once more.
+    """Show that ``scop`` is ``source`` but for sums in passes, arrays computed once more, and
+    updates in another order.
 
     *Requires* that what was added has a nest of its own: that of a pass right before the nest that
     reads it, that of a duplicate right after the nest of what it duplicates. Then nothing that it
@@ -55,9 +57,14 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     """
     check = _Check(source, scop)
     check.arrays_and_loops()
-    changed = [name for name in check.known if check.changes(name)]
+    pushed = [name for name in check.known if check.is_turned(name)]
+    changed = [name for name in check.known if name not in pushed and check.changes(name)]
     check.places()
     found: list[Obligation] = []
+    if pushed:
+        check_pushed(source, scop, pushed)
+        detail = f"pushed in the order of all that clashes with them: {', '.join(pushed)}"
+        found.append(Obligation("updates", detail))
     if changed:
         detail = f"added up in passes with the source's weights: {', '.join(changed)}"
         found.append(Obligation("sums", detail))
@@ -131,20 +138,19 @@ class _Check:
         if set(self.known) | made != set(self.statements):
             raise _refused("a statement of the source is missing")
 
+    def is_turned(self, name: str) -> bool:
+        """Whether a statement is the source's with its two innermost loops exchanged."""
+        own, now = self.known[name], self.statements[name]
+        if own is now or not_pushed(self.source, own) or isinstance(now.value, Block):
+            return False
+        return _is_like(now, turned(own)) and not _is_like(now, own)
+
     def changes(self, name: str) -> bool:
         """Whether a statement adds up in passes; raises where it computes something else."""
         own, now = self.known[name], self.statements[name]
         if own is now:
             return False
-        same_target = (
-            own.array == now.array
-            and own.domain.is_equal(now.domain)
-            and len(own.index) == len(now.index)
-            and all(map(same_expr, own.index, now.index))
-            and not own.spread
-            and not now.spread
-        )
-        if not same_target or not self._same(own.value, own, now.value, now):
+        if not _same_target(own, now) or not self._same(own.value, own, now.value, now):
             raise _refused(f"{name} is something else", own)
         return any(access.array in self.passes for access in now.reads)
 
@@ -190,6 +196,22 @@ class _Check:
         readers = {s.name for s in self.scop.statements if any(a.array == array for a in s.reads)}
         near = [*later[: later.index(after[0])], after[0]] if after else later
         return [sorted(readers)] in ([sorted(names)] for names in near)
+
+
+def _is_like(one: Statement, other: Statement) -> bool:
+    """Whether two statements of one name have the same instances and do the same in each."""
+    return _same_target(one, other) and same_expr(one.value, other.value)
+
+
+def _same_target(one: Statement, other: Statement) -> bool:
+    return (
+        one.array == other.array
+        and one.domain.is_equal(other.domain)
+        and len(one.index) == len(other.index)
+        and all(map(same_expr, one.index, other.index))
+        and not one.spread
+        and not other.spread
+    )
 
 
 def _is_twin(maker: Statement, other: Statement) -> bool:

@@ -79,6 +79,16 @@ void lag(int N, float a[N])
         a[i] = a[i - 4] + 2 * a[i];
 }
 """
+CHAIN = """
+void chain(int N, const int c[N][N], int x[N])
+{
+    for (int j = 0; j < N; j++) {
+        x[j] += c[j][j];
+        for (int k = 0; k < j; k++)
+            x[j] -= x[k] * c[k][j];
+    }
+}
+"""
 HEAT = """
 void heat(int T, int N, float a[T][N])
 {
@@ -203,6 +213,10 @@ def _twice(plan: po.Plan) -> po.Plan:
     return plan.fuse("bx_again", into="out", storage="sliding").vectorize("out.x", 4)
 
 
+def _pushed(plan: po.Plan) -> po.Plan:
+    return plan.push("x_1").vectorize("x.k")
+
+
 def _transposed(plan: po.Plan) -> po.Plan:
     return plan.parallelize("b.y").vectorize("b.x")
 
@@ -234,6 +248,7 @@ SUBJECTS = (
     Subject("diamonds", HEAT, _diamonds, ({"T": 2, "N": 3}, {"T": 7, "N": 14})),
     Subject("two passes", WINDOW, _separable, _IMAGE),
     Subject("computed twice", BLUR, _twice, _IMAGE),
+    Subject("updates pushed", CHAIN, _pushed, ({"N": 1}, {"N": 6}, {"N": 37})),
     Subject(
         "past the caches",
         ROWS,

@@ -37,7 +37,7 @@ BUILDS = (
     Build("gcc", ("-O3", "-march=native")),
 )  # fmt: skip
 _FORMS = ("c", "c", "c", "variant", "variant", "python", "python", "stages", "stages", "stages")
-_PLANS = {"unfused": 1, "auto": 6, "affine": 2, "auto, moves": 3, "moves": 8}
+_PLANS = {"unfused": 1, "auto": 6, "affine": 2, "auto, moves": 3, "moves": 8, "push, moves": 1}
 _FUSIONS = ("min", "smart", "hybrid", "max")
 
 
@@ -113,6 +113,11 @@ def _planned(
             calls = calls_of(start)
         elif kind == "affine":
             start = tried(start, Call("reschedule", (), {"fusion": rng.choice(_FUSIONS)}), tally)
+            calls = calls_of(start)
+        elif kind.startswith("push"):
+            # chains of updates are rare: whatever may be pushed is
+            for statement in scop.statements:
+                start = tried(start, Call("push", (statement.name,)), tally)
             calls = calls_of(start)
         plan = start
         if "moves" in kind:

@@ -1,6 +1,10 @@
 """Which loop comes innermost: the one that walks along rows, of what is read as well."""
 
+import numpy as np
+import pytest
+
 import polyopt as po
+from polyopt.analysis.interpret import interpret
 
 ROW_SUMS = """
 void sums(int H, int W, const float a[H][W], float out[H]) {
@@ -36,3 +40,28 @@ def test_sums_of_columns_are_vectors_along_a_row() -> None:
 def test_the_inner_loop_of_a_product_walks_along_two_of_its_matrices() -> None:
     plan = po.auto(po.load_kernel("gemm").scop, target="avx2")
     assert any("# vector" in line and ".j" in line for line in str(plan).splitlines())
+
+
+@pytest.mark.parametrize("kind", ["int", "float"])
+def test_updates_that_need_each_other_are_rows_one_by_one(kind, tmp_path):
+    """Eight columns in one pass would be no vector loop: the second needs what the first gives."""
+    text = f"""void f(int N, {kind} c[N][N], {kind} x[N]) {{
+        for (int j = 0; j < N; j++) {{
+            x[j] = x[j] + c[j][j];
+            for (int k = 0; k < j; k++)
+                x[j] = x[j] + x[k] * c[k][j];
+        }}
+    }}"""
+    scop = po.parse_c(text)
+    plan = po.auto(scop, target="avx512", sizes={"N": 2000})
+    path = plan.program.places["x_1"].loops
+    assert [loop.mark for loop in path] == ["", "vector"]
+    assert path[-1].name == "x.j"
+    kernel = plan.compile(cache=tmp_path, contract=False)
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 50):
+        given = {name: rng.integers(-9, 9, (size,) * rank).astype(scop.array("x").type.numpy_name)
+                 for name, rank in (("c", 2), ("x", 1))}  # fmt: skip
+        expected = interpret(scop, {"N": size}, given)["x"]
+        kernel(**given)
+        np.testing.assert_array_equal(given["x"], expected)

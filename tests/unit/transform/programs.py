@@ -26,6 +26,16 @@ void diagonal(int N, float a[N][N])
             a[i][j] = a[i - 1][j + 1] + 1;
 }
 """
+CHAIN = """
+void chain(int N, const int c[N][N], int x[N])
+{
+    for (int j = 0; j < N; j++) {
+        x[j] += c[j][j];
+        for (int k = 0; k < j; k++)
+            x[j] -= x[k] * c[k][j];
+    }
+}
+"""
 SCAN = """
 void scan(int N, const float a[N], float o[N])
 {

@@ -26,6 +26,7 @@ from polyopt.transform.prove import program_flow
 from tests.unit.transform.programs import (
     BLOCKS,
     BLUR,
+    CHAIN,
     DIAGONAL,
     DIAMOND,
     JACOBI,
@@ -63,6 +64,7 @@ EACH = {
     "defer": (BLOCKS, lambda p: p.defer("A_1", at="A.t")),
     "two_pass": (WINDOW, lambda p: p.two_pass("o")),
     "duplicate": (BLUR, lambda p: p.duplicate("bx", "out")),
+    "push": (CHAIN, lambda p: p.push("x_1")),
     "reassociate": (TRIANGLE, lambda p: p.reassociate("o_1")),
     "stream": (BLUR, lambda p: p.stream("out", past=1000)),
 }
@@ -77,7 +79,7 @@ def expert(start):
     )
 
 
-KEPT = ("cut", "two_pass", "duplicate", "reassociate", "stream")
+KEPT = ("cut", "two_pass", "duplicate", "push", "reassociate", "stream")
 
 
 @pytest.mark.parametrize("name", sorted(EACH.keys() - {*KEPT}))
