@@ -10,14 +10,15 @@ reductions", 2015.)
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.dependences import in_order
 from polyopt.ir.expr import Binary, Load, loads, same_expr
-from polyopt.isl import empty_map
+from polyopt.isl import union_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     from polyopt.ir.scop import Access, Scop, Statement
     from polyopt.isl import UnionMap
@@ -29,11 +30,14 @@ _KINDS = {
 }  # fmt: skip
 
 
-def update_of(statement: Statement) -> tuple[str, str] | None:
-    """What an update does (``"sum"``, ``"maximum"``, ...), and the reference that reads its own
-    element; ``None`` for what is no update, or reads its element twice."""
+def exact_update(statement: Statement) -> tuple[str, str] | None:
+    """What an update does (``"sum"``, ``"maximum"``, ...) that may come in any order, and the
+    reference that reads its own element; ``None`` for what is no such update, or reads its element
+    twice."""
     value = statement.value
     if statement.spread or not isinstance(value, Binary) or value.op not in _KINDS:
+        return None
+    if value.type.is_float:
         return None
     sides = (value.left,) if value.op == "sub" else (value.left, value.right)
     own = [side for side in sides if _is_target(statement, side)]
@@ -43,40 +47,39 @@ def update_of(statement: Statement) -> tuple[str, str] | None:
     return _KINDS[value.op], statement.reads[position].ref
 
 
-def exact_update(statement: Statement) -> tuple[str, str] | None:
-    """The same of those that may come in any order: integers'."""
-    return None if statement.value.type.is_float else update_of(statement)
-
-
-def clashes(scop: Scop, names: Iterable[str]) -> UnionMap:
+def clashes(scop: Scop, names: Collection[str]) -> UnionMap:
     """``{ S[i] -> T[j] }`` one of which is of ``names``, and whose order matters: both access an
     element, one writes to it, and they are not two updates of it that may come in any order."""
-    result = empty_map()
-    wanted = {*names}
-    for one, other in _pairs(scop):
-        if wanted.isdisjoint({one[0].name, other[0].name}):
-            continue
-        both = one[1].relation.apply_range(other[1].relation.reverse()).to_union_map()
-        result = result.union(both).union(both.reverse())
-    return result.intersect_params(scop.context).coalesce()
+    pairs = [
+        one.relation.apply_range(other.relation.reverse()).to_union_map()
+        for one, other in _pairs(scop, names)
+    ]
+    both = union_all([*pairs, *(pair.reverse() for pair in pairs)])
+    return both.intersect_params(scop.context).coalesce()
 
 
-def _pairs(scop: Scop) -> Iterator[tuple[tuple[Statement, Access], tuple[Statement, Access]]]:
+def _pairs(scop: Scop, names: Collection[str]) -> Iterator[tuple[Access, Access]]:
     """Writes, and other accesses to the same array that do not commute with them."""
-    every = [(s, access) for s in scop.statements for access in (s.write, *s.reads)]
-    for writer in scop.statements:
-        for statement, access in every:
-            if access.array != writer.array or _commute(writer, statement, access):
-                continue
-            yield (writer, writer.write), (statement, access)
+    kinds = {s.name: exact_update(s) for s in scop.statements}
+    for writer, other in product(scop.statements, repeat=2):
+        if writer.name not in names and other.name not in names:
+            continue
+        for access in (other.write, *other.reads):
+            mine, theirs = kinds[writer.name], kinds[other.name]
+            if access.array == writer.array and not _commute(mine, theirs, other, access):
+                yield writer.write, access
 
 
-def _commute(writer: Statement, statement: Statement, access: Access) -> bool:
-    """Whether an access is part of an update that does to its element what the writer does."""
-    one, other = exact_update(writer), exact_update(statement)
-    if one is None or other is None or one[0] != other[0]:
+def _commute(
+    mine: tuple[str, str] | None,
+    theirs: tuple[str, str] | None,
+    other: Statement,
+    access: Access,
+) -> bool:
+    """Whether an access is part of an update that does to its element what a write's does."""
+    if mine is None or theirs is None or mine[0] != theirs[0]:
         return False
-    return access.ref in {statement.write.ref, other[1]}
+    return access.ref in {other.write.ref, theirs[1]}
 
 
 def reversed_pairs(scop: Scop, pairs: UnionMap, other: Scop, to_other: UnionMap) -> UnionMap:
@@ -91,4 +94,4 @@ def reversed_pairs(scop: Scop, pairs: UnionMap, other: Scop, to_other: UnionMap)
 def _is_target(statement: Statement, expr: object) -> bool:
     if not isinstance(expr, Load) or expr.array != statement.array:
         return False
-    return all(map(same_expr, expr.index, statement.index))
+    return all(same_expr(a, b) for a, b in zip(expr.index, statement.index, strict=True))

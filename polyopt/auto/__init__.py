@@ -126,7 +126,9 @@ def _searched(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> P
         with allowed:
             plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
-        plan = pushed(plan, start, model, lambda p: _searched(p, model, allowed, tile=True))
+        plan = pushed(
+            plan, start, model, allowed, lambda p: _searched(p, model, allowed, tile=True)
+        )
     return plan
 
 

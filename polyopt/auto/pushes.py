@@ -28,37 +28,52 @@ if TYPE_CHECKING:
 
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Statement
+    from polyopt.isl import Allowance
     from polyopt.transform.plan import Plan
 
 #: marks of loops in which lanes share a statement's work
 _SHARING = {"vector", "registers"}
 
 
-def pushed(plan: Plan, start: Plan, model: Model, search: Callable[[Plan], Plan]) -> Plan:
+def pushed(
+    plan: Plan, start: Plan, model: Model, allowed: Allowance, search: Callable[[Plan], Plan]
+) -> Plan:
     """The plan, or that of the program with updates pushed, if it leaves less to do one by one.
 
     ``start`` is the plan without loops changed, ``search`` finds the best one for such a plan.
     """
-    remarks: list[Remark] = []
-    again, names = start, list[str]()
-    for name in _serial(plan, start):
-        try:
-            again = again.push(name)
-            names.append(name)
-        except PolyoptError as error:
-            remarks.append(refusal("push", name, error))
+    again, remarks = _pushed(start, [*_serial(plan, start)], allowed)
+    names = [name for move in again.moves[len(start.moves) :] for name in move.args]
     if not names:
         return replace(plan, remarks=(*remarks, *plan.remarks))
     made = search(again)
     own, there = weigh(plan, model), weigh(made, model)
     numbers = {"serial operations": there.serial, "in the source's order": own.serial}
-    if there.cost >= LEAST_GAIN * own.cost:
+    in_rows = any(_shares(made, name) for name in names)
+    if not in_rows or there.cost >= LEAST_GAIN * own.cost:
         reason = "its updates would be no faster in rows"
         remarks += [Remark("refused", "push", name, reason, numbers=numbers) for name in names]
         return replace(plan, remarks=(*remarks, *plan.remarks))
     reason = "what is known updates whole rows, in place of each element adding up one by one"
     remarks += [Remark("applied", "push", name, reason, numbers=numbers) for name in names]
     return replace(made, remarks=(*remarks, *made.remarks))
+
+
+def _pushed(start: Plan, names: list[str], allowed: Allowance) -> tuple[Plan, list[Remark]]:
+    """The plan with as many of the updates pushed as may be: all at once where that is legal."""
+    remarks: list[Remark] = []
+    together = [(*names,)] if len(names) > 1 else []
+    for some in (*together, *((name,) for name in names)):
+        try:
+            with allowed:
+                start = start.push(*some)
+        except PolyoptError as error:
+            if len(some) == 1:
+                remarks.append(refusal("push", some[0], error))
+            continue
+        if len(some) > 1:
+            break
+    return start, remarks
 
 
 def _serial(plan: Plan, start: Plan) -> Iterator[str]:
@@ -71,13 +86,20 @@ def _serial(plan: Plan, start: Plan) -> Iterator[str]:
         copies = [c for c in plan.program.places if plan.program.copies[c].statement is statement]
         if copies != [name] or name in tried:
             continue
-        place = plan.program.places[name]
-        if any(loop.mark in _SHARING for loop in place.loops):
-            continue
-        if is_side_by_side(plan.program, name, place):
+        if _shares(plan, name) or is_side_by_side(plan.program, name, plan.program.places[name]):
             continue
         if not not_pushed(plan.scop, statement) and _goes_along_rows(turned(statement)):
             yield name
+
+
+def _shares(plan: Plan, name: str) -> bool:
+    """Whether lanes share the work of a statement."""
+    return any(
+        loop.mark in _SHARING
+        for copy, place in plan.program.places.items()
+        if plan.program.copies[copy].statement.name == name
+        for loop in place.loops
+    )
 
 
 def _goes_along_rows(statement: Statement) -> bool:

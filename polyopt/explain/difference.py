@@ -94,8 +94,8 @@ def diff(
 
     Raises ``InvalidOptionError`` where the two are plans of different programs.
     """
-    if one.scop is not other.scop and not same_scop(one.scop, other.scop):
-        message = f"one plan is for {one.scop.name}, the other for {other.scop.name}"
+    if one.source is not other.source and not same_scop(one.source, other.source):
+        message = f"one plan is for {one.source.name}, the other for {other.source.name}"
         raise InvalidOptionError(message, hint="compare two plans of one program")
     known = assumed_sizes(one.scop, sizes)
     machine = find_target(target) if isinstance(target, str) else target
@@ -103,7 +103,7 @@ def diff(
     with budget(ANSWER_BUDGET, f"the costs of two plans of {one.scop.name}"):
         places = {
             name: (before, after)
-            for name in producers(one.scop)
+            for name in producers(one.source)
             if (before := _where(one.program, name)) != (after := _where(other.program, name))
         }
         bills = [_quantities(plan, known, machine) for plan in (one, other)]

@@ -11,12 +11,14 @@ from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget
 from polyopt.transform.find import path_to
 from polyopt.transform.parallel import check_loop, shared_sums
+from polyopt.transform.push import may_push
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, replace_loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
 
 #: isl operations for the dependences of one loop
@@ -115,11 +117,21 @@ class LoopExplainer:
         sums = [s for s in statements if s.reduction]
         if sums and error.witnesses and error.witnesses[0].source[0] == error.witnesses[0].sink[0]:
             if not any(s.value.type.is_float for s in sums):
-                return "it is a chain of updates of one element: push() may turn it into rows"
+                return self._chain(sums[0])
             told = "it is a reduction: another order would round differently"
             hint = error.diagnostic.hint
             return f"{told}; {hint}" if "reassociate(" in hint else told
         return error.diagnostic.hint
+
+    def _chain(self, statement: Statement) -> str:
+        """What to do about updates of integers one after the other."""
+        told = "it is a chain of updates of one element"
+        try:
+            with budget(BUDGET, f"whether {statement.name} may be pushed"):
+                may = may_push(self.plan.scop, statement.name)
+        except NotDecidedError:
+            may = False
+        return f"{told}: push({statement.name!r}) makes rows of it" if may else told
 
     def _given(self, kind: str, move: str, loop: PlanLoop) -> str:
         """The reason that whoever chose the plan gave."""

@@ -287,7 +287,7 @@ def _planned(found: Section, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[st
         with budget(_PLAN_BUDGET, what):
             for move in plan.moves:
                 if move.name in SOURCE_MOVES:
-                    continue  # the section is one of the program with arrays added
+                    continue  # the section is one of the program that these have changed
                 result = result.replay(move.name, move.args, dict(move.options))
             result = replace(result, checked=True)
             result.prove()

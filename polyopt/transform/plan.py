@@ -213,8 +213,9 @@ class Plan(Questions):
 
     def push(self, *statements: str) -> Plan:
         """Updates as soon as what they add is known: the two innermost loops of ``statements``
-        exchanged, before other moves. Raises ``InvalidOptionError`` for what is no update in two
-        loops, ``OrderViolatedError`` where more would change places than updates of integers."""
+        exchanged, before other moves. Raises ``InvalidOptionError`` for what does not write one
+        element in its innermost loop, or is in less than two, ``OrderViolatedError`` where more
+        would change places than updates of integers."""
         return self._anew("push", statements, lambda s: _push.push(s, statements))
 
     # -- moves: producers and storage -------------------------------------------------------
@@ -476,7 +477,8 @@ class Plan(Questions):
         if any(move.name not in SOURCE_MOVES for move in self.moves):
             message = f"{name}() changes the program: it has to come before other moves"
             raise InvalidOptionError(message)
-        scop = change(self.scop)
+        with budget(DEFAULT_BUDGET, f"the move {name}"):
+            scop = change(self.scop)
         source_shown(self.source, scop)
         moves = (*self.moves, Move(name, args))
         return Plan(scop, moves=moves, checked=self.checked, source=self.source)

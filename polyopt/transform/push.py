@@ -7,9 +7,10 @@ rewrite: ``for (j) { f(x[j]); for (k < j) x[j] += g(x[k], j); }`` ->
 ``for (j) { f(x[j]); for (k > j) x[k] += g(x[j], k); }``: what looked left looks right. The
 statement's innermost loop, a chain of updates of one element, becomes one over elements.
 
-*Requires* a statement inside two loops at least, the inner one over updates of one element. Comes
-before all other moves, but those that change the program as well. *Fails when* accesses that clash
-would change places; updates of one element may, where no order rounds (``analysis/updates.py``).
+*Requires* a statement inside two loops at least, which writes one element all along the inner one.
+Comes before all other moves, but those that change the program as well. *Fails when* accesses that
+clash would change places; updates of one element may, where no order rounds
+(``analysis/updates.py``).
 (J. Dongarra, F. Gustavson and A. Karp, "Implementing linear algebra algorithms for dense matrices
 on a vector pipeline machine", 1984.)
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.updates import clashes, reversed_pairs
+from polyopt.analysis.updates import clashes, exact_update, reversed_pairs
 from polyopt.errors import InvalidOptionError, OrderViolatedError, Witness
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Expr, Inside, rewrite
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
 
 
 def push(scop: Scop, names: Iterable[str]) -> Scop:
-    """The program with the updates of some statements pushed."""
+    """The program with the updates of some statements pushed.
+
+    That it is still its source is for ``check_pushed`` to say.
+    """
     names = tuple(names)
     if not names:
         raise InvalidOptionError("push() needs a statement")
@@ -53,9 +57,19 @@ def push(scop: Scop, names: Iterable[str]) -> Scop:
         reason = not_pushed(scop, known[name])
         if reason:
             raise InvalidOptionError(f"{name} cannot be pushed: {reason}", span=known[name].span)
-    pushed = scop.with_statements(*(turned(known[name]) for name in dict.fromkeys(names)))
-    check_pushed(scop, pushed, names)
-    return pushed
+    return scop.with_statements(*(turned(known[name]) for name in dict.fromkeys(names)))
+
+
+def may_push(scop: Scop, name: str) -> bool:
+    """Whether the updates of a statement may be pushed."""
+    statement = scop.statement(name)
+    if not_pushed(scop, statement):
+        return False
+    try:
+        check_pushed(scop, scop.with_statements(turned(statement)), {name})
+    except OrderViolatedError:
+        return False
+    return True
 
 
 def not_pushed(scop: Scop, statement: Statement) -> str:
@@ -66,7 +80,7 @@ def not_pushed(scop: Scop, statement: Statement) -> str:
     if isinstance(statement.value, Block) or statement.spread:
         return "data decide what it does"
     if any(x.form.involves_dims(dim_type.in_, depth - 1, 1) for x in statement.index):
-        return "its innermost loop is not over updates of one element"
+        return "its innermost loop does not write one element all along"
     arrays = {statement.array, *(access.array for access in statement.reads)}
     if any(scop.array(name).private >= depth - 1 for name in arrays):
         return "it uses a local of the loops that would change places"
@@ -114,18 +128,37 @@ def check_pushed(source: Scop, scop: Scop, names: Collection[str]) -> None:
     found = reversed_pairs(source, clashes(source, names), scop, to_other)
     for pairs in maps_of(found):
         if not pairs.is_empty():
-            raise _refusal(source, pairs)
+            raise _refusal(source, pairs, names)
 
 
-def _refusal(source: Scop, pairs: Map) -> OrderViolatedError:
-    ends = [tuple_name(pairs, kind) for kind in (dim_type.in_, dim_type.out)]
+def _refusal(source: Scop, pairs: Map, names: Collection[str]) -> OrderViolatedError:
+    one, other = (tuple_name(pairs, kind) for kind in (dim_type.in_, dim_type.out))
     split = pairs.dim(dim_type.in_)
     example = instance_of(pairs.wrap().flatten())
     witnesses: tuple[Witness, ...] = ()
     if example is not None:
-        one, other = (ends[0], example[1][:split]), (ends[1], example[1][split:])
-        witnesses = (Witness("order", one, other, example[2]),)
-    span = source.statement(ends[1]).span
-    message = f"pushed updates would run before {ends[0]}, or after {ends[1]}: they share elements"
-    hint = "only updates of integers may change places with each other"
+        ends = (one, example[1][:split]), (other, example[1][split:])
+        witnesses = (Witness("order", *ends, example[2]),)
+    pushed, left = (other, one) if other in names else (one, other)
+    when = "before" if pushed == other else "after"
+    message = f"pushed, {pushed} would run {when} {left}, with which it shares elements"
+    span = source.statement(pushed).span
+    hint = _hint(source.statement(pushed), source.statement(left))
     return OrderViolatedError(message, witnesses=witnesses, span=span, hint=hint)
+
+
+def _hint(pushed: Statement, other: Statement) -> str:
+    """What keeps two statements in their order."""
+    if other.array != pushed.array:
+        return "what a pushed update reads has to be known when its own element is"
+    if pushed.value.type.is_float:
+        return "updates of floating numbers round, and keep their order"
+    one, two = exact_update(pushed), exact_update(other)
+    if one is None or two is None:
+        return (
+            f"{other.name if two is None else pushed.name} does not update the element: "
+            "what sets elements comes before, in a nest of its own"
+        )
+    if one[0] != two[0]:
+        return f"a {one[0]} and a {two[0]} of one element keep their order"
+    return "what a pushed update reads has to be known when its own element is"

@@ -126,6 +126,14 @@ class _Check:
 
     def arrays_and_loops(self) -> None:
         """Show that nothing is missing, and nothing else is there."""
+        if len(self.statements) < len(self.scop.statements):
+            raise _refused("it has two statements of one name")
+        same = self.scop.params == self.source.params and (
+            self.scop.context is self.source.context
+            or self.scop.context.is_equal(self.source.context)
+        )
+        if not same or self.scop.signature != self.source.signature:
+            raise _refused("its sizes are not the source's")
         names = {a.name for a in self.scop.arrays} - {a.name for a in self.source.arrays}
         given = all(any(a is b for b in self.scop.arrays) for a in self.source.arrays)
         if names != set(self.added) or not given:
@@ -244,5 +252,5 @@ def _skeleton(nest: tuple[Loop | str, ...], without: set[str]) -> list[object]:
 
 
 def _refused(why: str, statement: Statement | None = None) -> IllegalScheduleError:
-    message = f"the program with added arrays is not its source: {why}"
+    message = f"the program after a move that changes it is not its source: {why}"
     return IllegalScheduleError(message, span=statement.span if statement else None)

@@ -58,7 +58,7 @@ def test_what_is_better_left_stays(kind, read, why):
 def test_the_refusal_of_a_float_chain_says_which_instances_clash():
     (remark,) = [r for r in chosen("float").remarks if r.move == "push"]
     assert remark.witnesses
-    assert "share elements" in remark.reason
+    assert "shares elements" in remark.reason
 
 
 def test_nussinov_updates_rows():
@@ -67,6 +67,30 @@ def test_nussinov_updates_rows():
     assert said(plan) == [("applied", "table_3")]
     (remark,) = [r for r in plan.remarks if r.move == "push"]
     assert remark.numbers["serial operations"] < remark.numbers["in the source's order"] / 10
+
+
+@pytest.mark.parametrize("operations", [1, 1000, 100_000])
+def test_a_search_that_is_spent_pushes_nothing(operations):
+    scop = po.parse_c(CHAIN.format(type="int", read="c[k][j]"))
+    plan = po.auto(scop, target="avx512", sizes={"N": 2000}, operations=operations)
+    assert all(move.name != "push" for move in plan.moves)
+    assert all(kind != "applied" for kind, _ in said(plan))
+
+
+def test_chains_that_may_not_be_pushed_together_are_pushed_one_by_one():
+    text = """void f(int N, int c[N][N], int x[N], float y[N]) {
+        for (int j = 1; j < N; j++) {
+            x[j] = x[j] + x[j - 1];
+            y[j] = y[j] + y[j - 1];
+            for (int k = 0; k < j; k++)
+                x[j] = x[j] + x[k] * c[k][j];
+            for (int k = 0; k < j; k++)
+                y[j] = y[j] + y[k] * c[k][j];
+        }
+    }"""
+    plan = po.auto(po.parse_c(text), target="avx512", sizes={"N": 2000})
+    assert sorted(said(plan)) == [("applied", "x_1"), ("refused", "y_1")]
+    assert [move.args for move in plan.moves if move.name == "push"] == [("x_1",)]
 
 
 def test_isls_schedule_of_a_pushed_program_is_proven():

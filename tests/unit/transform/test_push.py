@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 
@@ -91,7 +92,7 @@ def test_the_moves_can_be_saved_and_come_before_others(tmp_path):
 
 
 def test_what_is_pushed_is_not_pushed_back():
-    with pytest.raises(InvalidOptionError, match="not over updates of one element"):
+    with pytest.raises(InvalidOptionError, match="does not write one element all along"):
         po.Plan(chain()).push("x_1").push("x_1")
 
 
@@ -143,7 +144,7 @@ def _time(scop, instance, witness):
     [
         ("for (int j = 0; j < N; j++) x[j] = x[j] + c[j][j];", "x", "not inside two loops"),
         ("for (int j = 0; j < N; j++) for (int k = 0; k < N; k++) x[k] = x[k] + c[j][k];", "x",
-         "not over updates of one element"),
+         "does not write one element all along"),
         (LOCAL, "s_1", "a local of the loops"),
     ],
 )  # fmt: skip
@@ -167,9 +168,15 @@ def test_a_program_turned_otherwise_is_not_its_source():
     moved = right.statement("x_1")
     fewer = moved.domain.intersect(parse_set("[N] -> { x_1[j, k] : k > j + 1 }"))
     other = replace(moved, value=replace(moved.value, op="min"))
-    for wrong in (replace(moved, domain=fewer), other):
+    twice = (*right.statements[:1], other, moved)
+    for wrong in (
+        right.with_statements(replace(moved, domain=fewer)),
+        right.with_statements(other),
+        replace(right, statements=twice),
+        replace(right, context=parse_set("[N] -> { : N >= 0 }")),
+    ):
         with pytest.raises(IllegalScheduleError, match="not its source"):
-            check_source(scop, right.with_statements(wrong))
+            check_source(scop, wrong)
 
 
 # -- random nests ---------------------------------------------------------------------------------
@@ -239,7 +246,7 @@ def test_random_nests_compute_the_same():
     assert 5 < accepted < 55
 
 
-@pytest.mark.parametrize("broken", ["all commute", "a difference is taken from either side"])
+@pytest.mark.parametrize("broken", ["all commute", "maxima and sums commute"])
 def test_a_wrong_analysis_is_found(broken, monkeypatch):
     if broken == "all commute":
         monkeypatch.setattr(updates, "_commute", lambda *_: True)
@@ -247,3 +254,15 @@ def test_a_wrong_analysis_is_found(broken, monkeypatch):
         monkeypatch.setitem(updates._KINDS, "max", "sum")
     _, wrong = differing(range(60))
     assert wrong
+
+
+def test_threads_may_push_at_once():
+    plans = [po.Plan(chain(**parts)) for parts in (MAXIMUM, SUM, MAXIMUM, SUM)]
+    with ThreadPoolExecutor(len(plans)) as pool:
+        made = list(pool.map(lambda p: [p.push("x_1") for _ in range(6)], plans))
+    assert all("updates" in [o.name for o in p.prove().obligations] for row in made for p in row)
+
+
+def test_plans_before_and_after_are_compared():
+    plan = po.Plan(chain())
+    assert "push('x_1')" in str(plan.diff(plan.push("x_1")))
