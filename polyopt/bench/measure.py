@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,25 +68,23 @@ def alternate(
     waits a little and then calls untimed, unless calls take long, for one variant as for many.
 
     ``rounds`` fixes the number of rounds; without it they fill ``seconds`` for each subject.
-    Of several attempts the one with the least spread counts.
+    Of several attempts the first one that is not spread out counts. Where all are, their rounds
+    count together: each alone has too few for a median that more of them would not move.
     """
     plans = {name: _Sampling.of(subject) for name, subject in subjects.items()}
-    best: dict[str, Sample] = {}
+    times: dict[str, list[float]] = {name: [] for name in subjects}
     for _ in range(_ATTEMPTS):
         attempt = _attempt(subjects, plans, seconds * len(subjects), rounds)
-        if not best or _worst(attempt) < _worst(best):
-            best = attempt
-        if _worst(best) <= WIDE:
-            break
-    return {name: _marked(sample) for name, sample in best.items()}
-
-
-def _worst(samples: Mapping[str, Sample]) -> float:
-    return max((s.spread for s in samples.values()), default=0.0)
+        samples = {name: summary(values) for name, values in attempt.items()}
+        if all(sample.spread <= WIDE for sample in samples.values()):
+            return samples
+        for name, values in attempt.items():
+            times[name] += values
+    return {name: _marked(summary(values)) for name, values in times.items()}
 
 
 def _marked(sample: Sample) -> Sample:
-    return Sample(sample.median_ms, sample.min_ms, sample.iqr_ms, sample.runs, sample.spread > WIDE)
+    return replace(sample, noisy=sample.spread > WIDE)
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,8 @@ def _attempt(
     plans: Mapping[str, _Sampling],
     seconds: float,
     rounds: int | None,
-) -> dict[str, Sample]:
+) -> dict[str, list[float]]:
+    """Milliseconds a call of each subject, by rounds."""
     times: dict[str, list[float]] = {name: [] for name in subjects}
     end = time.perf_counter() + seconds
     count = 0
@@ -154,7 +153,7 @@ def _attempt(
             how = plans[name]
             times[name].append(timed(subject, how.repeats, warm=how.warm) * 1e3)
         count += 1
-    return {name: summary(values) for name, values in times.items()}
+    return times
 
 
 def summary(times: list[float]) -> Sample:

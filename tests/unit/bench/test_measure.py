@@ -129,7 +129,16 @@ def test_a_spread_that_stays_wide_is_told(clock):
     calls = []
     sample = alternate({"a": Subject(taking(clock, [0.1, 0.1, 0.1, 0.2], calls))}, rounds=8)["a"]
     assert sample.noisy
+    assert sample.runs == 3 * 8
     assert len(calls) == 2 + 3 * 2 * 8
+
+
+def test_rounds_of_attempts_that_are_all_spread_out_count_together(clock):
+    rounds = [0.1, 0.19] * 4 + [0.1, 0.1, 0.17] * 3 + [0.18, 0.1] * 4
+    calls = [seconds for one in rounds[:24] for seconds in (one, one)]  # the first fills caches
+    sample = alternate({"a": Subject(taking(clock, [0.1, 0.1, *calls]))}, rounds=8)["a"]
+    assert sample.median_ms == pytest.approx(statistics.median(rounds[:24]) * 1e3)
+    assert (sample.runs, sample.noisy) == (24, True)
 
 
 def test_all_variants_are_measured_again_together(clock):
