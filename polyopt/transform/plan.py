@@ -120,9 +120,8 @@ class Plan(Questions):
 
     def interchange(self, one: str, other: str) -> Plan:
         """Two loops of a perfect nest exchanged. Raises ``OrderViolatedError``."""
-        return self._move(
-            "interchange", (one, other), {}, lambda p: _interchange.interchange(p, one, other)
-        )
+        change = partial(_interchange.interchange, one=one, other=other)
+        return self._move("interchange", (one, other), {}, change)
 
     def reorder(self, *loops: str) -> Plan:
         """Loops of a perfect nest in the order given, from the outside in."""
@@ -130,9 +129,8 @@ class Plan(Questions):
 
     def skew(self, loop: str, by: str, factor: int = 1) -> Plan:
         """``factor`` times the enclosing loop ``by`` added to the loop's value."""
-        return self._move(
-            "skew", (loop,), {"by": by, "factor": factor}, lambda p: _skew.skew(p, loop, by, factor)
-        )
+        change = partial(_skew.skew, loop=loop, by=by, factor=factor)
+        return self._move("skew", (loop,), {"by": by, "factor": factor}, change)
 
     def diamond(self, time: str, space: str, size: int) -> Plan:
         """Tiles of a loop over time and one over space that start at once: ``size`` wide at most.
@@ -140,9 +138,8 @@ class Plan(Questions):
         ``<time>_tile`` goes from one row of tiles to the next, ``<space>_tile`` along a row, whose
         tiles are independent. Raises ``NotPermutableError`` where dependences forbid one face.
         """
-        return self._move(
-            "diamond", (time, space, size), {}, lambda p: _diamond.diamond(p, time, space, size)
-        )
+        change = partial(_diamond.diamond, time=time, space=space, size=size)
+        return self._move("diamond", (time, space, size), {}, change)
 
     def shift(self, space: str, **amounts: int) -> Plan:
         """All iterations of a space later by so many: ``shift("out", y=2)``."""
@@ -166,9 +163,8 @@ class Plan(Questions):
 
     def distribute(self, loop: str, at: str) -> Plan:
         """One loop in two after each other; the second starts with the statements of ``at``."""
-        return self._move(
-            "distribute", (loop,), {"at": at}, lambda p: _merge.distribute(p, loop, at)
-        )
+        change = partial(_merge.distribute, loop=loop, space=at)
+        return self._move("distribute", (loop,), {"at": at}, change)
 
     def cut(self, loop: str, at: str) -> Plan:
         """A loop in three at the iteration that the loop ``at`` around it is in: before, it, after;
@@ -193,12 +189,8 @@ class Plan(Questions):
         ``NotPermutableError`` after moves that it would undo.
         """
         _reschedule.check_first(self.moves)
-        return self._move(
-            "reschedule",
-            (),
-            {"fusion": fusion},
-            lambda p: _reschedule.reschedule(p, fusion),
-        )
+        change = partial(_reschedule.reschedule, fusion=fusion)
+        return self._move("reschedule", (), {"fusion": fusion}, change)
 
     def two_pass(self, *statements: str) -> Plan:
         """Separable windows of integers in two passes, before other moves: ``InvalidOptionError``
@@ -269,12 +261,8 @@ class Plan(Questions):
         ``fold={"y": 3}`` keeps a window of 3, indexed modulo 3. Raises ``StorageTooSmallError``.
         """
         options = {"at": at, "fold": fold, "extents": extents}
-        return self._move(
-            "store",
-            (array,),
-            options,
-            lambda p: _store.store(p, array, at=at, fold=fold, extents=extents),
-        )
+        change = partial(_store.store, array=array, at=at, fold=fold, extents=extents)
+        return self._move("store", (array,), options, change)
 
     def pack(
         self,
@@ -321,9 +309,8 @@ class Plan(Questions):
 
     def unroll_and_jam(self, loop: str, factor: int) -> Plan:
         """``factor`` iterations of an outer loop together, inside its inner loops."""
-        return self._move(
-            "unroll_and_jam", (loop, factor), {}, lambda p: _marks.unroll_and_jam(p, loop, factor)
-        )
+        change = partial(_marks.unroll_and_jam, loop=loop, factor=factor)
+        return self._move("unroll_and_jam", (loop, factor), {}, change)
 
     def separate(self, loop: str) -> Plan:
         """Border and partial iterations of a loop apart from the rest, which then has no tests."""
