@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.dependences import in_order
-from polyopt.ir.expr import Binary, Load, loads, same_expr
+from polyopt.ir.expr import Binary, loads
 from polyopt.isl import union_all
 
 if TYPE_CHECKING:
@@ -30,21 +30,27 @@ _KINDS = {
 }  # fmt: skip
 
 
-def exact_update(statement: Statement) -> tuple[str, str] | None:
-    """What an update does (``"sum"``, ``"maximum"``, ...) that may come in any order, and the
-    reference that reads its own element; ``None`` for what is no such update, or reads its element
-    twice."""
+def update_of(statement: Statement) -> tuple[str, str] | None:
+    """The operation of an update, and the reference that reads its own element; ``None`` for what
+    is no update, or reads its element twice."""
     value = statement.value
     if statement.spread or not isinstance(value, Binary) or value.op not in _KINDS:
         return None
-    if value.type.is_float:
-        return None
     sides = (value.left,) if value.op == "sub" else (value.left, value.right)
-    own = [side for side in sides if _is_target(statement, side)]
+    own = [side for side in sides if statement.is_target(side)]
     if len(own) != 1:
         return None
     position = next(k for k, load in enumerate(loads(value)) if load is own[0])
-    return _KINDS[value.op], statement.reads[position].ref
+    return value.op, statement.reads[position].ref
+
+
+def exact_update(statement: Statement) -> tuple[str, str] | None:
+    """What an update that may come in any order does (``"sum"``, ``"maximum"``, ...), and the
+    reference that reads its own element; ``None`` for others."""
+    found = update_of(statement)
+    if found is None or statement.value.type.is_float:
+        return None
+    return _KINDS[found[0]], found[1]
 
 
 def clashes(scop: Scop, names: Collection[str]) -> UnionMap:
@@ -64,8 +70,8 @@ def _pairs(scop: Scop, names: Collection[str]) -> Iterator[tuple[Access, Access]
     for writer, other in product(scop.statements, repeat=2):
         if writer.name not in names and other.name not in names:
             continue
+        mine, theirs = kinds[writer.name], kinds[other.name]
         for access in (other.write, *other.reads):
-            mine, theirs = kinds[writer.name], kinds[other.name]
             if access.array == writer.array and not _commute(mine, theirs, other, access):
                 yield writer.write, access
 
@@ -89,9 +95,3 @@ def reversed_pairs(scop: Scop, pairs: UnionMap, other: Scop, to_other: UnionMap)
     there = before.apply_domain(to_other).apply_range(to_other)
     kept = in_order(other, there).apply_domain(to_other.reverse()).apply_range(to_other.reverse())
     return before.subtract(kept)
-
-
-def _is_target(statement: Statement, expr: object) -> bool:
-    if not isinstance(expr, Load) or expr.array != statement.array:
-        return False
-    return all(same_expr(a, b) for a, b in zip(expr.index, statement.index, strict=True))

@@ -164,12 +164,10 @@ class Statement:
             or self.value.op not in {"add", "mul", "min", "max"}
         ):
             return None
-        for side in (self.value.left, self.value.right):
-            if self._is_target(side):
-                return self.value.op
-        return None
+        return self.value.op if any(map(self.is_target, self.value.children)) else None
 
-    def _is_target(self, expr: Expr) -> bool:
+    def is_target(self, expr: Expr) -> bool:
+        """Whether an operand reads the element that the statement writes."""
         if not isinstance(expr, Load) or expr.array != self.array:
             return False
         return all(same_expr(a, b) for a, b in zip(expr.index, self.index, strict=True))

@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.updates import update_of
 from polyopt.errors import InvalidOptionError
-from polyopt.ir.expr import Binary, Load, loads, same_expr
 from polyopt.transform.find import check_name, moves_target
 from polyopt.transform.tree import loops_of
 
@@ -55,23 +55,10 @@ def accumulation(statement: Statement) -> tuple[str, str] | None:
 
     ``None`` for what is no sum or product whose order could be free.
     """
-    value = statement.value
-    if statement.spread or not isinstance(value, Binary) or not value.type.is_float:
+    found = update_of(statement)
+    if found is None or not statement.value.type.is_float or found[0] not in _JOINED:
         return None
-    if value.op not in _JOINED:
-        return None
-    sides = (value.left,) if value.op == "sub" else (value.left, value.right)
-    own = [
-        side
-        for side in sides
-        if isinstance(side, Load)
-        and side.array == statement.array
-        and all(map(same_expr, side.index, statement.index))
-    ]
-    if len(own) != 1:
-        return None
-    position = next(k for k, load in enumerate(loads(value)) if load is own[0])
-    return _JOINED[value.op], statement.reads[position].ref
+    return _JOINED[found[0]], found[1]
 
 
 def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polyopt as po
+from tests.unit.transform.programs import CHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -77,16 +78,6 @@ void lag(int N, float a[N])
 {
     for (int i = 4; i < N; i++)
         a[i] = a[i - 4] + 2 * a[i];
-}
-"""
-CHAIN = """
-void chain(int N, const int c[N][N], int x[N])
-{
-    for (int j = 0; j < N; j++) {
-        x[j] += c[j][j];
-        for (int k = 0; k < j; k++)
-            x[j] -= x[k] * c[k][j];
-    }
 }
 """
 HEAT = """
