@@ -28,7 +28,7 @@ from polyopt.auto.serial import chains_together
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
 from polyopt.auto.timetiles import time_tiles
-from polyopt.auto.transposes import transposes
+from polyopt.auto.transposes import across, transposes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget, exclusive
@@ -172,6 +172,7 @@ class _Search:
             lambda p: factors(p, numbers),
             lambda p: contractions(p, self.model.target, numbers),
             lambda p: register_tiles(p, self.model.target, numbers),
+            lambda p: transposes(p, self.model.target, operands=True),
             lambda p: pipelines(p, self.model),
             lambda p: group(p, self.model),
             lambda p: transposes(p, self.model.target),
@@ -193,7 +194,11 @@ class _Search:
         if not self.tile:
             return inline_cheap(plan)
         target, numbers = self.model.target, self.model.sizes
-        return inline_cheap(plan, lambda program: tileable(program, target, numbers))
+        return inline_cheap(
+            plan,
+            lambda program: tileable(program, target, numbers),
+            lambda program: across(program, target),
+        )
 
     def _in_time(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         """Tiles over steps in time, where there are some."""

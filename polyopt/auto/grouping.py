@@ -95,11 +95,11 @@ def next_root(program: Program, done: set[str]) -> str | None:
 
 
 def in_blocks(program: Program) -> set[str]:
-    """The arrays that a nest computes in register blocks: it stays as it is."""
+    """The arrays that a nest computes in register blocks, or in squares: it stays as it is."""
     return {
         program.copies[name].statement.array
         for name, place in program.places.items()
-        if any(loop.mark == "registers" for loop in place.loops)
+        if any(loop.mark in {"registers", "vector"} for loop in place.loops)
     }
 
 

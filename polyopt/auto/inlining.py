@@ -17,6 +17,7 @@ from polyopt.analysis.dependences import dependences
 from polyopt.auto.channels import channels
 from polyopt.auto.contractions import step
 from polyopt.auto.sizes import assumed_sizes
+from polyopt.auto.transposes import tests
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
@@ -25,7 +26,7 @@ from polyopt.isl import PwMultiAff, dim_type, maps_of, tuple_name
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, Set
@@ -49,14 +50,18 @@ LARGEST = 160.0
 
 
 def inline_cheap(
-    plan: Plan, tileable: Callable[[Program], frozenset[str]] | None = None
+    plan: Plan,
+    tileable: Callable[[Program], frozenset[str]] | None = None,
+    across: Callable[[Program], frozenset[str]] | None = None,
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with every producer inlined that is cheaper to repeat than to store.
 
     ``tileable`` names the statements that can keep results in registers: none of them is to lose
-    that by what is inlined into it.
+    that by what is inlined into it. ``across`` names those that make rows of columns, square by
+    square: a reader that tests where it is would gather them.
     """
     scop = plan.scop
+    crossing = across(plan.program) if across else frozenset[str]()
     remarks: list[Remark] = []
     reading = Reading.of(scop)
     cost = {s.name: work(s.value) for s in scop.statements}
@@ -70,10 +75,8 @@ def inline_cheap(
         evaluations = reading.evaluations(hosts, together=not _looks_up(statement))
         grown = {name: cost[name] + len(taps) * own for name, taps in hosts.items()}
         added = (evaluations - 1) * own - evaluations * LOAD - STORE
-        if any(_is_serial(scop.statement(name), taps) for name, taps in hosts.items()):
-            added += (LANES - 1) * own  # there it would run an element at a time
-        elif any(_is_gathered(statement, scop.statement(n), taps) for n, taps in hosts.items()):
-            added += (LANES - 1) * own  # as its loads would
+        if _loses_lanes(scop, statement, hosts, crossing):
+            added += (LANES - 1) * own
         numbers = {"evaluations per element": evaluations, "operations": own, "added": added}
         if added > WORTH or max(grown.values()) > LARGEST:
             reason = "repeating it costs more than storing it"
@@ -110,6 +113,19 @@ def _sample_sizes(scop: Scop) -> dict[str, int]:
 def _impossible(statement: Statement, error: PolyoptError) -> Remark:
     reason = error.diagnostic.message
     return Remark("refused", "inline", statement.array, reason, code=error.code)
+
+
+def _loses_lanes(
+    scop: Scop, statement: Statement, hosts: Mapping[str, list[Map]], crossing: Collection[str]
+) -> bool:
+    """Whether in some reader it would run, or load its operands, an element at a time."""
+    for name, taps in hosts.items():
+        host = scop.statement(name)
+        if _is_serial(host, taps) or _is_gathered(statement, host, taps):
+            return True
+        if statement.name in crossing and tests(host):
+            return True
+    return False
 
 
 def _is_serial(host: Statement, taps: list[Map]) -> bool:

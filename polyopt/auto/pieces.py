@@ -2,7 +2,7 @@
 
 Operands of a tile lie in an array of their own, such as an image with a frame around it. Where the
 iterations of an outer loop read parts of it that have nothing in common, each computes its part:
-it is read from a near cache, and made by the thread that needs it.
+it is read from a near cache, and made by the thread that needs it. So is what the part is made of.
 
 rewrite: ``for (c) P[c] = ..; for (c) T[c] = f(P[c]);`` ->
 ``for (c) { p = ..; T[c] = f(p); }``
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import about
 from polyopt.auto.cost import trips
 from polyopt.auto.grouping import in_blocks
+from polyopt.auto.nests import constant_trips
 from polyopt.codegen.program import constant_bytes
 from polyopt.errors import PolyoptError
 from polyopt.transform.remark import Remark
@@ -31,31 +32,41 @@ if TYPE_CHECKING:
 def pieces(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with such producers in the innermost loop that shares nothing of them."""
     remarks: list[Remark] = []
-    for array in list(dict.fromkeys(_producers(plan.program))):
-        found = _in_pieces(plan, array, model)
+    blocks = in_blocks(plan.program)
+    #: producers, and the loop that their readers were computed in
+    waiting = [(array, "") for array in _operands(plan.program, blocks)]
+    while waiting:
+        array, last = waiting.pop(0)
+        found = _in_pieces(plan, array, last, model)
         if found is None:
             continue
         plan, loop, size = found
         numbers = {"bytes": float(size), "recompute": 1.0}
         reason = f"each iteration of {loop} reads a part of its own"
         remarks.append(Remark("applied", "fuse", array, reason, numbers=numbers))
+        waiting += [(operand, loop) for operand in _operands(plan.program, {array})]
     return plan, tuple(remarks)
 
 
-def _producers(program: Program) -> Iterator[str]:
-    """Temporary arrays in full that nests with register tiles read, and others write."""
-    blocks = in_blocks(program)
-    kept = {scratch.array for scratch in program.scratches}
-    for name, place in program.places.items():
-        if program.copies[name].statement.array not in blocks or not place.loops:
-            continue
-        for array in program.arrays_read(name):
-            if program.scop.array(array).role == "temp" and array not in kept | blocks:
-                yield array
+def _operands(program: Program, arrays: set[str]) -> list[str]:
+    """Temporary arrays in full that what writes these arrays reads, and others write."""
+    kept = {scratch.array for scratch in program.scratches} | arrays
+    read = (
+        array
+        for name, place in program.places.items()
+        if program.copies[name].statement.array in arrays and place.loops
+        for array in program.arrays_read(name)
+    )
+    found = dict.fromkeys(a for a in read if program.scop.array(a).role == "temp")
+    return [array for array in found if array not in kept]
 
 
-def _in_pieces(plan: Plan, array: str, model: Model) -> tuple[Plan, str, int] | None:
-    """The plan with a producer in pieces, the loop, and the bytes of a piece."""
+def _in_pieces(plan: Plan, array: str, last: str, model: Model) -> tuple[Plan, str, int] | None:
+    """The plan with a producer in pieces, the loop, and the bytes of a piece.
+
+    The loop is ``last`` or around it; with "" any. What runs in squares goes further inwards, as
+    far as these are whole.
+    """
     program, sizes = plan.program, model.sizes
     readers = [n for n in program.readers(array) if program.copies[n].statement.array != array]
     writers = [n for n in program.places if program.copies[n].statement.array == array]
@@ -63,9 +74,10 @@ def _in_pieces(plan: Plan, array: str, model: Model) -> tuple[Plan, str, int] | 
     if len(roots) != 1 or len(writers) != 1 or program.copies[writers[0]].outer:
         return None
     wanted = about(program.copies[writers[0]].domain, sizes)
+    square = _square(program, array)
     host = next((n for n in readers if not program.copies[n].outer), None) or _host(program, roots)
     best: tuple[Plan, str, int] | None = None
-    for loop in _shared_loops(program, readers):
+    for loop in _shared_loops(program, readers, "" if square else last):
         if trips(program, loop, sizes) < model.target.cores:
             continue
         try:
@@ -74,6 +86,8 @@ def _in_pieces(plan: Plan, array: str, model: Model) -> tuple[Plan, str, int] | 
             break
         size = _piece(made.program, array)
         if _instances(made.program, array, sizes) > wanted or size is None:
+            break
+        if _square(made.program, array) != square:
             break
         if size <= model.target.l2_bytes // 2:
             best = made, loop.name, size
@@ -86,6 +100,18 @@ def _in_pieces(plan: Plan, array: str, model: Model) -> tuple[Plan, str, int] | 
     return best
 
 
+def _square(program: Program, array: str) -> list[int | None]:
+    """Rows and columns of the squares that an array is computed in; empty where it is not."""
+    paths = (program.places[n].loops for n in program.places
+             if program.copies[n].statement.array == array)  # fmt: skip
+    return [
+        constant_trips(program, loop)
+        for path in paths
+        if path and path[-1].mark == "vector"
+        for loop in path[-2:]
+    ]
+
+
 def _host(program: Program, roots: set[str]) -> str:
     """The statement whose own loops a nest runs in."""
     return next(
@@ -94,13 +120,15 @@ def _host(program: Program, roots: set[str]) -> str:
     )  # fmt: skip
 
 
-def _shared_loops(program: Program, readers: list[str]) -> Iterator[PlanLoop]:
-    """The loops around all readers, from the outside in, before the marked one."""
+def _shared_loops(program: Program, readers: list[str], last: str) -> Iterator[PlanLoop]:
+    """The loops around all readers, from the outside in, before the marked one, up to ``last``."""
     path = program.places[readers[0]].loops
     for loop in path:
         if loop.mark or not set(readers) <= set(copies_in(loop)):
             return
         yield loop
+        if loop.name == last:
+            return
 
 
 def _instances(program: Program, array: str, sizes: Mapping[str, int]) -> float:

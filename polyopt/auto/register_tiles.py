@@ -202,10 +202,15 @@ def _length(domain: Set, dim: int) -> int | None:
 
 
 def _best_tile(found: _Sum, target: Target) -> _Tile | None:
-    """The cheapest tile of one or two dimensions that the registers hold; ``None`` where no tile
-    lets a load serve several results."""
+    """The cheapest tile of one or two dimensions that the registers hold, of several the longest
+    along inner ones; ``None`` where no tile lets a load serve several results."""
     tiles = [t for sizes in _sizes(found, target) if (t := _weighed(found, sizes, target))]
-    best = min(tiles, key=lambda t: (round(t.cycles, 2), t.elements), default=None)
+
+    def rank(tile: _Tile) -> tuple[float, ...]:
+        inner = (-tile.sizes.get(d, 1) for d in reversed(found.results))
+        return round(tile.cycles, 2), tile.elements, *inner
+
+    best = min(tiles, key=rank, default=None)
     plain = _weighed(found, {}, target)
     if best is None or (plain is not None and best.loads >= plain.loads):
         return None

@@ -20,7 +20,7 @@ from polyopt.auto.nests import checked, constant_trips, refusal
 from polyopt.codegen.squares import BITS, SIDE
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, loads
+from polyopt.ir.expr import Affine, Inside, loads, walk
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr, Load
+    from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program
 
@@ -44,30 +45,54 @@ class _Crossing:
     path: tuple[PlanLoop, ...]
     read: PlanLoop
     written: PlanLoop
+    #: of a square, by iterator
+    sizes: dict[str, float]
 
 
-def transposes(plan: Plan, target: Target) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with every such nest in squares."""
-    if target.lanes(BITS // 8) != SIDE:
-        return plan, ()
+def transposes(
+    plan: Plan, target: Target, *, operands: bool = False
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with every such nest in squares.
+
+    With ``operands`` those alone that stand apart because their readers test where they are. Their
+    loops are marked: no rows of a reader pull them in.
+    """
     remarks: list[Remark] = []
-    for name in list(plan.program.places):
+    for name in sorted(across(plan.program, target), key=list(plan.program.places).index):
         found = _crossing(plan.program, name)
-        if found is None:
+        if found is None or (operands and not _is_tested(plan.program, name)):
             continue
         try:
-            changed, sizes = _in_squares(plan, found)
-            checked(changed.vectorize(found.written.name), found.written.name)
+            changed = _in_squares(plan, found)
+            marked = changed.vectorize(found.written.name)
+            checked(marked, found.written.name)
         except PolyoptError as error:
             remarks.append(refusal("transpose", found.written.name, error))
             continue
-        if not sizes:
-            continue
-        plan = changed
+        plan = marked if operands else changed
         array = plan.program.copies[name].statement.array
         reason = "rows of what it reads are columns of what it writes: squares of both"
-        remarks.append(Remark("applied", "transpose", array, reason, numbers=sizes))
+        remarks.append(Remark("applied", "transpose", array, reason, numbers=found.sizes))
     return plan, tuple(remarks)
+
+
+def across(program: Program, target: Target) -> frozenset[str]:
+    """The copies that run in squares of the target's vectors."""
+    if target.lanes(BITS // 8) != SIDE:
+        return frozenset()
+    return frozenset(name for name in program.places if _crossing(program, name) is not None)
+
+
+def tests(statement: Statement) -> bool:
+    """Whether a statement computes something else in some places than in others."""
+    return any(isinstance(node, Inside) for node in walk(statement.value))
+
+
+def _is_tested(program: Program, name: str) -> bool:
+    """Whether a copy writes an operand of a statement with tests."""
+    array = program.copies[name].statement.array
+    readers = (program.copies[reader].statement for reader in program.readers(array))
+    return program.scop.array(array).role == "temp" and any(map(tests, readers))
 
 
 def _crossing(program: Program, name: str) -> _Crossing | None:
@@ -95,7 +120,11 @@ def _crossing(program: Program, name: str) -> _Crossing | None:
     if not any(step(index, read) for index in statement.index[:-1]):
         return None
     start = min(path.index(nest[read]), path.index(nest[written]))
-    return _Crossing(name, path[start:], nest[read], nest[written])
+    trips = {loop.iterator: constant_trips(program, loop) for loop in (nest[read], nest[written])}
+    sizes = {iterator: float(_side(count or 0)) for iterator, count in trips.items()}
+    if min(sizes.values()) < LEAST:
+        return None
+    return _Crossing(name, path[start:], nest[read], nest[written], sizes)
 
 
 def _along(index: Sequence[Expr], nest: dict[int, PlanLoop]) -> int | None:
@@ -116,27 +145,20 @@ def _across(load: Load, nest: dict[int, PlanLoop], written: int | None) -> int |
     return read if crossed else None
 
 
-def _in_squares(plan: Plan, found: _Crossing) -> tuple[Plan, dict[str, float]]:
-    """The plan with both loops innermost, in blocks of a square; no numbers where none fit."""
+def _in_squares(plan: Plan, found: _Crossing) -> Plan:
+    """The plan with both loops innermost, in blocks of a square."""
     outer = [loop.name for loop in found.path]
-    sizes: dict[str, float] = {}
     for loop in (found.read, found.written):
-        trips = constant_trips(plan.program, loop)
-        size = _side(trips) if trips is not None else None
-        if size is None:
-            return plan, {}
-        sizes[loop.iterator] = float(size)
-        if size == trips:
+        size = int(found.sizes[loop.iterator])
+        if size == constant_trips(plan.program, loop):
             outer.remove(loop.name)
             continue
         plan = plan.split(loop.name, size)
         path = [node.name for node in plan.program.places[found.copy].loops]
         outer[outer.index(loop.name)] = path[path.index(loop.name) - 1]
-    plan = plan.reorder(*outer, found.read.name, found.written.name)
-    return plan, sizes
+    return plan.reorder(*outer, found.read.name, found.written.name)
 
 
-def _side(trips: int) -> int | None:
-    """The largest part of a length that fits a square and leaves no rest."""
-    size = max(n for n in range(1, SIDE + 1) if trips % n == 0)
-    return size if size >= LEAST else None
+def _side(trips: int) -> int:
+    """The largest part of a length that fits a square and leaves no rest; 0 for none."""
+    return max((n for n in range(1, SIDE + 1) if trips and trips % n == 0), default=0)

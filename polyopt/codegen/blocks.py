@@ -1,18 +1,29 @@
 """A program with register blocks in place of the nests that they are made of.
 
 rewrite: ``for (k) nest`` -> ``for (k) part before; fill; for (k) core; drain; for (k) part after``
+rewrite: ``C = 0; for (k) nest`` -> ``for (k) core`` from zero, where all of each block is stored
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import copysign
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.hosted import Hosted
+from polyopt.codegen.hosted import Hosted, hosted
 from polyopt.codegen.registers import block_of, named, nest_of
-from polyopt.ir.expr import Affine, Expr
+from polyopt.ir.expr import Affine, Const, Expr
 from polyopt.isl import Map, affine_var, dim_type
-from polyopt.transform.tree import Copy, PlanLoop, loops_of, replace_loop, with_values
+from polyopt.transform.find import find_loop, path_to
+from polyopt.transform.storage import project_tail
+from polyopt.transform.tree import (
+    Copy,
+    PlanLoop,
+    copies_in,
+    loops_of,
+    replace_loop,
+    with_values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,9 +66,65 @@ def with_blocks(program: Program, assignments: Mapping[str, Hosted]) -> Blocked:
                     result.program.tree, loop.name, lambda n: (replace(n, mark=""),)
                 )
                 result = replace(result, program=replace(result.program, tree=plain))
+            elif found[0].whole is not None:
+                result = _whole(result, program, nest, *found)
             else:
                 result = _blocked(result, nest, *found)
     return result
+
+
+def _whole(
+    result: Blocked, planned: Program, nest: Nest, block: RegisterBlock, full: Set
+) -> Blocked:
+    """The program with a block's core alone: it loads and stores the elements themselves."""
+    program, zero = result.program, _zeroed(planned, nest, block)
+    block = replace(block, from_zero=bool(zero))
+    moving = _Maker(program, nest.path[: nest.outer])
+    core = moving.loops(block.core, full, nest.path[nest.outer : nest.outer + nest.reductions], "")
+    tree = replace_loop(program.tree, nest.loop.name, lambda _: (core,))
+    if zero:
+        tree = replace_loop(tree, zero, lambda _: ())
+    gone = {nest.copy.name, *(find_loop(planned, zero).copies if zero else ())}
+    copies = {n: c for n, c in program.copies.items() if n not in gone} | moving.copies
+    changed = replace(program, copies=copies, tree=with_values(tree, moving.values))
+    assignments = {**result.assignments, block.core: block.assignment}
+    return Blocked(changed, result.planned, {**result.blocks, block.loop: block}, assignments)
+
+
+def _zeroed(program: Program, nest: Nest, block: RegisterBlock) -> str:
+    """The loop right before a nest that stores a zero in every element of its blocks; "" for none.
+
+    Each iteration of the loops around both sets the elements that it then updates, and no others;
+    each of them is in one block.
+    """
+    path = path_to(program, block.loop)
+    shared = next((k for k in reversed(range(nest.outer)) if len(path[k].body) > 1), None)
+    if shared is None:
+        return ""
+    around = path[shared].body
+    place = around.index(path[shared + 1])
+    loop = around[place - 1] if place else None
+    if not isinstance(loop, PlanLoop) or len(copies_in(loop)) != 1:
+        return ""
+    (name,) = copies_in(loop)
+    assignment, value = hosted(program, name), hosted(program, name).value
+    if not isinstance(value, Const) or value.value != 0 or copysign(1, value.value) < 0:
+        return ""
+    if assignment.buffer != block.assignment.buffer or value.type != block.assignment.type:
+        return ""
+    stored, updated = (_elements(program, copy, shared + 1) for copy in (name, nest.copy.name))
+    #: { [t] -> [[t, ..., t_shared] -> A[x]] }
+    blocks = _elements(program, nest.copy.name, nest.outer)
+    times = project_tail(blocks.domain().identity(), shared + 1)
+    is_whole = stored.is_equal(updated) and times.range_product(blocks).is_injective()
+    return loop.name if is_whole else ""
+
+
+def _elements(program: Program, name: str, depth: int) -> Map:
+    """``{ [t] -> A[x] }``: what a copy stores in an iteration of the outer ``depth`` loops."""
+    (touch,) = program.touches_in([name])[0]
+    times = project_tail(touch.prefix, depth).intersect_params(program.scop.context)
+    return times.reverse().apply_range(touch.element)
 
 
 def _blocked(result: Blocked, nest: Nest, block: RegisterBlock, full: Set) -> Blocked:

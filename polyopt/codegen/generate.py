@@ -11,7 +11,7 @@ from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.common import repeated
 from polyopt.codegen.lanes import in_lanes
-from polyopt.codegen.leaves import Leaf, children, is_loop, isl_tree, users
+from polyopt.codegen.leaves import Leaf, all_users, children, is_loop, isl_tree, users
 from polyopt.codegen.loops import (
     Assign,
     Block,
@@ -29,9 +29,11 @@ from polyopt.codegen.outline import outline
 from polyopt.codegen.partials import ORDERED, is_ordered, with_partials
 from polyopt.codegen.permutes import is_short
 from polyopt.codegen.program import (
+    at_least_one,
     c_affine,
     c_extent,
     c_prototype,
+    c_trips,
     constant_bytes,
     signature_of,
 )
@@ -40,7 +42,7 @@ from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.streams import Streams
-from polyopt.codegen.vectors import block_body, in_registers
+from polyopt.codegen.vectors import block_body, in_registers, places
 from polyopt.errors import InternalError
 from polyopt.ir.block import Block as IrBlock
 from polyopt.ir.expr import Affine, Expr, Inside, Load, loads
@@ -48,8 +50,6 @@ from polyopt.isl import (
     AstNode,
     IslError,
     PwAff,
-    Set,
-    affine_constant,
     ast_expr_type,
     ast_node_type,
     constant_value,
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.ctext import CText
+    from polyopt.codegen.registers import RegisterBlock
     from polyopt.ir.scop import Array
     from polyopt.ir.types import ScalarType
     from polyopt.transform.program import Program
@@ -196,10 +197,8 @@ class _Generator:
         return Buffer(self.buffer_names[scratch.name], type_, texts, heap, bytes_)
 
     def _extents(self, extents: tuple[PwAff, ...]) -> tuple[str, ...]:
-        scop = self.program.scop
-        return tuple(
-            c_extent(_at_least_one(e, scop.context), scop.context, self.params) for e in extents
-        )
+        context = self.program.scop.context
+        return tuple(c_extent(at_least_one(e, context), context, self.params) for e in extents)
 
     def _home(self, scratch: Scratch) -> str:
         """The loop at which a buffer is declared: its own, or for the heap the parallel one."""
@@ -242,10 +241,23 @@ class _Generator:
         inner = self._node(node.mark_get_node(), names, (loop,))
         block = self.blocks.get(loop.name)
         if block is not None:
-            inner = in_registers(block, self.buffer_names[block.buffer], inner)
+            inner = self._in_registers(block, node, names, inner)
         if loop.mark == ORDERED:
             inner = Block((inner,), ordered=True)
         return self._scoped(inner, marks)
+
+    def _in_registers(
+        self, block: RegisterBlock, node: AstNode, names: dict[str, str], inner: Node
+    ) -> Block:
+        """The loop of a block between loading and storing what it updates."""
+        buffer = self.buffer_names[block.buffer]
+        if block.whole is None:
+            return in_registers(block, buffer, inner, buffer)
+        (user,) = all_users(node)
+        rows = self.leaves[user.get_annotation().get_name()].rows
+        place = places(block, rows, self._named, names)
+        stored = self.buffer_names[block.assignment.buffer]
+        return in_registers(block, buffer, inner, stored, place)
 
     def _sequence(
         self, nodes: list[AstNode], names: dict[str, str], marks: tuple[PlanLoop, ...]
@@ -268,6 +280,8 @@ class _Generator:
             name = fresh(f"{c_name(array)}_block", taken)
             extents = tuple(map(str, block.extents))
             self.buffer_names[block.buffer] = name
+            if block.whole is not None:
+                continue
             self.buffers[block.buffer] = Buffer(name, block.assignment.type, extents, heap=False)
 
     def _block_buffers(self, loop: str) -> tuple[Buffer, ...]:
@@ -275,7 +289,7 @@ class _Generator:
         return tuple(
             self.buffers[block.buffer]
             for block in self.blocks.values()
-            if path_to(self.program, block.loop)[-2].name == loop
+            if block.whole is None and path_to(self.program, block.loop)[-2].name == loop
         )
 
     def _scoped(self, node: Node, loops: tuple[PlanLoop, ...]) -> Node:
@@ -317,7 +331,7 @@ class _Generator:
             c_affine(node.for_get_cond(), inner)[0], step,
             replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, heap=False))),
             mark, -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
-            _trips(node, start, inner) if mark == "parallel" else "",
+            c_trips(node, start, inner) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True), ordered=mark == "parallel" and is_ordered(loop),
             lanes=loop.lanes,
         )  # fmt: skip
@@ -476,23 +490,6 @@ class _Generator:
         if array is not None and array.rank == 0:
             return f"*{text}" if array.is_live_out else text
         return text + "".join(f"[{printer(e)}]" for e in index)
-
-
-def _at_least_one(extent: PwAff, context: Set) -> PwAff:
-    """C has no arrays without elements, or with fewer, for sizes at which nothing is stored."""
-    one = affine_constant(extent.get_domain_space(), 1)
-    return extent if context.is_subset(extent.ge_set(one)) else extent.union_max(one)
-
-
-def _trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
-    """About how many iterations a loop runs: its bound less its start; never below zero."""
-    bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
-    if start == "0":
-        return bound
-    count = f"{bound} - {operand(start)}"
-    return (
-        f"({count} > 0 ? {count} : 0)"  # no helper, which a compiler without OpenMP would not need
-    )
 
 
 def _block(node: Node) -> Block:

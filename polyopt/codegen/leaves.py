@@ -174,6 +174,18 @@ def users(node: AstNode) -> Iterator[AstNode]:
             yield from users(node.if_get_else_node())
 
 
+def all_users(node: AstNode) -> list[AstNode]:
+    """The statements in a node, those in loops too."""
+    found: list[AstNode] = []
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.get_type() == ast_node_type.user:
+            found.append(one)
+        waiting += [inner for inner, _ in _inside(one)]
+    return found
+
+
 def is_loop(node: AstNode) -> bool:
     """Whether a node is, or holds, iterations of the loop whose mark is above it."""
     kind = node.get_type()

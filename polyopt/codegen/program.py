@@ -16,14 +16,16 @@ from polyopt.codegen.ctext import (
     TERNARY,
     UNARY,
 )
-from polyopt.codegen.names import c_name, c_names
+from polyopt.codegen.names import c_name, c_names, operand
 from polyopt.errors import InternalError
 from polyopt.ir.types import I64, ScalarType
 from polyopt.isl import (
     AstBuild,
     AstExpr,
+    AstNode,
     PwAff,
     Set,
+    affine_constant,
     ast_expr_type,
     constant_value,
     dim_type,
@@ -162,6 +164,23 @@ def c_extent(extent: PwAff, context: Set, names: Mapping[str, str]) -> str:
     """An affine expression of the parameters as C, simplified under the context."""
     build = AstBuild.from_context(context)
     return c_affine(build.expr_from_pw_aff(extent), names)[0]
+
+
+def at_least_one(extent: PwAff, context: Set) -> PwAff:
+    """C has no arrays without elements, or with fewer, for sizes at which nothing is stored."""
+    one = affine_constant(extent.get_domain_space(), 1)
+    return extent if context.is_subset(extent.ge_set(one)) else extent.union_max(one)
+
+
+def c_trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
+    """About how many iterations a loop runs: its bound less its start; never below zero."""
+    bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
+    if start == "0":
+        return bound
+    count = f"{bound} - {operand(start)}"
+    return (
+        f"({count} > 0 ? {count} : 0)"  # no helper, which a compiler without OpenMP would not need
+    )
 
 
 def c_condition(context: Set, names: Mapping[str, str]) -> str:

@@ -6,7 +6,8 @@ rewrite: ``for (k) { for (i < 4) for (j < 32) C[i][j] += A[i][k] * B[k][j]; }`` 
 A block is computed whole even where the program ends inside it: values of its other elements are
 computed from what the operands' buffers happen to hold there, and are never stored. Iterations
 of the loop in which only part of the block takes part (a triangle's edge) run as plain loops
-before and after.
+before and after. Where the program stores all of every block, accumulators are loaded from its
+elements and stored to them, without a copy of the block in between.
 
 *Requires* one statement in a perfect nest below the marked loop: reduction loops, then unrolled
 ones of constant length, then a vector loop with a width; sums and products of floats; operands
@@ -90,6 +91,10 @@ class RegisterBlock:
     #: { fill[t, b] -> [x] } per dimension of the target, and { fill[t, b] -> [b - first(t)] }
     target: tuple[PwAff, ...]
     inside: tuple[PwAff, ...]
+    #: the target's own elements, where the program stores all of every block, in one run of sums
+    whole: Operand | None = None
+    #: whether the sums start from zero: the statement that stores it is left out
+    from_zero: bool = False
 
     @property
     def buffer(self) -> str:
@@ -196,9 +201,33 @@ def block_of(program: Program, nest: Nest) -> tuple[RegisterBlock, Set] | None:
     )
     names = (f"{name}#fill", f"{name}#core", f"{name}#drain")
     block = RegisterBlock(
-        name, nest.loop.name, nest.extents, lanes, assignment, operands, *names, there, inside
-    )
+        name, nest.loop.name, nest.extents, lanes, assignment, operands, *names, there, inside,
+        _whole(program, nest, assignment, onto, full),
+    )  # fmt: skip
     return block, full
+
+
+def _whole(
+    program: Program, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
+) -> Operand | None:
+    """The target as it is loaded and stored where all elements of every block are stored."""
+    start, count = nest.outer + nest.reductions, len(nest.extents)
+    block = _block(nest, full)
+    sums = full.project_out(dim_type.set, 0, nest.outer).insert_dims(dim_type.set, 0, nest.outer)
+    each = full.project_out(dim_type.set, nest.outer, nest.reductions)
+    each = each.insert_dims(dim_type.set, nest.outer, nest.reductions)
+    present = nest.times.project_out(dim_type.set, start, count)
+    # { [t, k] }: all blocks run the same sums, so that one statement in the C has them
+    in_one = each.intersect(sums).is_subset(full) and len(full.coalesce().get_basic_sets()) == 1
+    if not in_one or not present.is_subset(full) or not block.is_subset(nest.times):
+        return None
+    core = _space(program, f"{nest.copy.name}#core", start)
+    target = Load(assignment.type, assignment.buffer, assignment.index)
+    operand = _operand(target, onto, _first(nest, core), _box(nest, full))
+    if operand is None or not operand.is_vector:
+        return None
+    moving = all(any(step[p] for step in operand.steps) for p in range(count))
+    return operand if moving else None
 
 
 def _operands(
@@ -291,17 +320,26 @@ def _at_block(nest: Nest, fill: Set) -> PwMultiAff:
     return _joined([*outer, *zeros, *inner])
 
 
-def _box(nest: Nest, full: Set) -> Sequence[Set]:
-    """``{ [t, k, b] }`` of whole blocks; per loop, those with a neighbour further along it."""
-    start, count = nest.outer + nest.reductions, len(nest.extents)
-    box = full.add_dims(dim_type.set, count)
-    space = box.get_space()
-    lines = [affine_var(space, start + p).sub(_of_outer(o, box)) for p, o in enumerate(nest.firsts)]
-    for line, extent in zip(lines, nest.extents, strict=True):
+def _block(nest: Nest, full: Set) -> Set:
+    """``{ [t, k, b] }`` of whole blocks."""
+    box = full.add_dims(dim_type.set, len(nest.extents))
+    for line, extent in zip(_lines(nest, box), nest.extents, strict=True):
         box = box.intersect(line.nonneg_set())
-        box = box.intersect(line.lt_set(affine_constant(space, extent)))
-    last = [affine_constant(space, extent - 1) for extent in nest.extents]
-    return [box.intersect(line.lt_set(end)) for line, end in zip(lines, last, strict=True)]
+        box = box.intersect(line.lt_set(affine_constant(box.get_space(), extent)))
+    return box
+
+
+def _box(nest: Nest, full: Set) -> Sequence[Set]:
+    """``{ [t, k, b] }`` of whole blocks, per loop those with a neighbour further along it."""
+    box = _block(nest, full)
+    last = [affine_constant(box.get_space(), extent - 1) for extent in nest.extents]
+    return [box.intersect(x.lt_set(end)) for x, end in zip(_lines(nest, box), last, strict=True)]
+
+
+def _lines(nest: Nest, box: Set) -> Sequence[PwAff]:
+    """``{ [t, k, b] -> [b - first(t)] }`` per loop of the block."""
+    start, space = nest.outer + nest.reductions, box.get_space()
+    return [affine_var(space, start + p).sub(_of_outer(o, box)) for p, o in enumerate(nest.firsts)]
 
 
 def _operand(load: Load, onto: PwMultiAff, first: PwMultiAff, box: Sequence[Set]) -> Operand | None:

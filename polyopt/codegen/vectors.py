@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     #: by load and position in the block, without its lanes
     Subscripts = Mapping[tuple[int, tuple[int, ...]], tuple[AstExpr, ...]]
 
+#: in place of a load's id: the target of a block that is stored as a whole
+TARGET = 0
+
 
 def row_subscripts(block: RegisterBlock, build: AstBuild, to_core: PwMultiAff) -> Subscripts:
     """Subscripts of each operand at the start of each row of the block; ``to_core`` is
     ``{ [c] -> core[t, k] }``."""
     result: dict[tuple[int, tuple[int, ...]], tuple[AstExpr, ...]] = {}
-    for key, operand in block.operands.items():
+    for key, operand in (*block.operands.items(), (TARGET, block.whole)):
         if operand is None:
             continue
         for row in block.rows:
@@ -120,11 +123,7 @@ class _Body:
 
     def _element(self, load: Load, operand: Operand, row: Sequence[int], lane: int) -> str:
         subscripts = self.rows[id(load), _own_row(operand, row)]
-        texts = [c_affine(e, self.names)[0] for e in subscripts]
-        if lane:
-            last = texts[-1]
-            texts[-1] = str(int(last) + lane) if last.isdigit() else f"{last} + {lane}"
-        return self.named(operand.buffer, texts)
+        return self.named(operand.buffer, _texts(subscripts, lane, self.names))
 
     def _local(self, load: Load, value: str, kind: ScalarType | Vector, where: list[Node]) -> str:
         if value not in self.loaded:
@@ -148,16 +147,52 @@ def _unexpected(expr: Expr) -> str:
     raise InternalError(message)
 
 
-def in_registers(block: RegisterBlock, buffer: str, loop: Node) -> Block:
-    """The loop between loading the accumulators from the block's buffer and storing them."""
+def _texts(subscripts: Sequence[AstExpr], lane: int, names: Mapping[str, str]) -> list[str]:
+    """C of an element's subscripts, so many lanes further in its row."""
+    texts = [c_affine(e, names)[0] for e in subscripts]
+    if lane:
+        last = texts[-1]
+        texts[-1] = str(int(last) + lane) if last.isdigit() else f"{last} + {lane}"
+    return texts
+
+
+def places(
+    block: RegisterBlock,
+    rows: Subscripts,
+    named: Callable[[str, Sequence[str]], str],
+    names: Mapping[str, str],
+) -> Callable[[Sequence[int], int], str]:
+    """The first element of each vector of a target that is stored as a whole."""
+
+    def place(row: Sequence[int], part: int) -> str:
+        subscripts = rows[TARGET, tuple(row)]
+        return named(block.assignment.buffer, _texts(subscripts, part * block.lanes, names))
+
+    return place
+
+
+def in_registers(
+    block: RegisterBlock,
+    buffer: str,
+    loop: Node,
+    stored: str,
+    place: Callable[[Sequence[int], int], str] | None = None,
+) -> Block:
+    """The loop between loading the accumulators and storing them.
+
+    ``buffer`` is what they are called after; they are elements of ``stored``: of a copy of the
+    block, or in the ``place`` of each of its vectors.
+    """
     type_ = Vector(block.assignment.type, block.lanes)
     before: list[Node] = []
     after: list[Node] = []
     for row, part in product(block.rows, range(block.vectors)):
-        place = buffer + "".join(f"[{r}]" for r in row) + f"[{part * block.lanes}]"
         name = _accumulator(buffer, row, part)
-        before.append(Assign(name, type_.at(place), type=type_, declares=True))
-        after.append(Assign(type_.at(place), name, buffer))
+        copied = buffer + "".join(f"[{r}]" for r in row) + f"[{part * block.lanes}]"
+        element = type_.at(place(row, part) if place else copied)
+        first = "{0}" if block.from_zero else element
+        before.append(Assign(name, first, type=type_, declares=True))
+        after.append(Assign(element, name, stored))
     return Block((*before, loop, *after), scoped=True)
 
 

@@ -6,6 +6,7 @@ rest goes through the frontend as it is.
 
 rewrite: ``float (*b)[W] = buffer(sizeof(float[H][W]));`` -> ``float b[H][W];``
 rewrite: ``f32x16 v = *(f32x16_at *)&a[i][0];`` -> ``float v[16]; for (l < 16) v[l] = a[i][0 + l];``
+rewrite: ``f32x16 v = {0};`` -> ``float v[16]; for (l < 16) v[l] = 0;``
 
 With ``backwards`` the iterations of loops that threads or lanes share run in the opposite order:
 what depends on their order is then seen.
@@ -58,6 +59,7 @@ from polyopt.frontend.c.vectors import (
     NEAR,
     VECTOR,
     in_vectors,
+    is_zeros,
     lanes_of,
     one_loop,
     vector_at,
@@ -379,7 +381,8 @@ class _Reader:
         if node.init is None:
             return [declared]
         target = c_ast.ID(node.name, node.coord)
-        return [declared, self._each_lane(target, node.init, lanes, node)]
+        first = constant(0) if is_zeros(node.init) else node.init
+        return [declared, self._each_lane(target, first, lanes, node)]
 
     def _assign(self, node: c_ast.Assignment) -> list[c_ast.Node]:
         lanes = self._lanes_of(node.lvalue)

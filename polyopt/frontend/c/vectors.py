@@ -47,6 +47,12 @@ def lanes_of(kind: c_ast.Node) -> int:
     return int(found[2]) if found else 0
 
 
+def is_zeros(init: c_ast.Node) -> bool:
+    """Whether a vector is declared with zeros in all of its lanes: ``{0}``."""
+    listed = init.exprs if isinstance(init, c_ast.InitList) else []
+    return [text_of(value) for value in listed] == ["0"]
+
+
 def vector_at(node: c_ast.Node) -> tuple[c_ast.ArrayRef, int] | None:
     """``a[i]`` and 16, of ``*(f32x16_at *)&a[i]``."""
     match node:

@@ -258,3 +258,18 @@ def test_a_vector_that_one_update_needs_is_loaded_right_before_it():
     first = next(n for n, line in enumerate(lines) if line.startswith("const f32x4 w_0"))
     names = [line.split(" = ")[0] for line in lines[first + 1 : first + 5]]
     assert [name.startswith("const f32x4 frame") for name in names] == [True, False, True, False]
+
+
+def test_of_equal_tiles_the_longest_along_rows_is_taken():
+    x = po.input("x", po.f32, [2, 16, 16, 16])
+    w = po.input("w", po.f32, [2, 3, 3, 16])
+    out = po.stage(
+        "out", [2, 14, 14, 16],
+        lambda c, y, v, o: po.sum(
+            lambda r, t: x[c, y + r, v + t, o] * w[c, r, t, o], {"r": 3, "t": 3}
+        ),
+        indices=("c", "y", "v", "o"),
+    )  # fmt: skip
+    (said,) = [r for r in po.auto(po.pipeline(out), target="avx512").remarks
+               if (r.kind, r.move) == ("applied", "registers")]  # fmt: skip
+    assert (said.numbers["y"], said.numbers["v"]) == (2, 14)

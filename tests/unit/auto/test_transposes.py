@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import polyopt as po
+from polyopt.codegen.target import target as find_target
+from polyopt.isl import constant_value
 from polyopt.transform.tree import loops_of
 
 
@@ -49,3 +53,47 @@ def test_what_reads_along_rows_stays():
 def test_a_remark_tells_the_squares():
     plan = po.auto(crossing(64, 56), target="avx512")
     assert "squares of both" in str(plan.explain())
+
+
+def convolved(size, *, framed=True):
+    """A depthwise sum over planes that are brought into blocks of 16 channels."""
+    x = po.input("x", po.f32, [2, 16, size, size])
+    w = po.input("w", po.f32, [2, 3, 3, 16])
+    turned = po.stage(
+        "turned", [2, size, size, 16], lambda c, y, v, o: x[c, o, y, v], indices=tuple("cyvo")
+    )
+    inside, left = (turned, size - 2) if not framed else (po.padded(turned, 0.0), size)
+    edge = 1 if framed else 0
+    frame = po.stage(
+        "frame", [2, left + 2, left + 2, 16],
+        lambda c, y, v, o: inside[c, y - edge, v - edge, o], indices=tuple("cyvo"),
+    )  # fmt: skip
+    sums = po.stage(
+        "sums", [2, left, left, 16],
+        lambda c, y, v, o: po.sum(
+            lambda r, t: frame[c, y + r, v + t, o] * w[c, r, t, o], {"r": 3, "t": 3}
+        ),
+        indices=tuple("cyvo"),
+    )  # fmt: skip
+    return po.auto(po.pipeline([sums]), target=replace(find_target("avx512"), cores=2))
+
+
+def test_what_a_frame_is_made_of_is_put_across_row_by_row():
+    plan = convolved(14)
+    turned = next(s for s in plan.program.scratches if s.array == "turned")
+    frame = next(s for s in plan.program.scratches if s.array == "frame")
+    # a row of the frame needs a whole square; each channel's part of the frame is its own
+    assert (turned.at, frame.at) == ("frame.y", "sums.c")
+    assert [constant_value(e) for e in turned.extents] == [1, 1, 14, 16]
+    source = plan.emit().source
+    assert "transposed_f32(&x[" in source
+    assert "x[c][o]" not in source
+    assert "the C read back has the source's values, for all sizes" in str(plan.prove(code=True))
+
+
+def test_what_nothing_tests_is_put_across_where_it_is_read():
+    assert "turned" in convolved(16, framed=False).program.inlined
+
+
+def test_what_fills_no_squares_is_read_across():
+    assert "turned" in convolved(11 + 2 * 3).program.inlined

@@ -100,3 +100,104 @@ def test_packs_say_what_they_cannot_do() -> None:
         plan.pack("A", at="C.i", order=(0, 0))
     with pytest.raises(po.errors.InvalidOptionError, match="is read at 2 places"):
         plan.pack("A", at="C.i", scaled=True)
+
+
+STARTED = """
+void sums(int N, int K, const float A[N][8][K], const float B[N][K][16], float C[N][8][16])
+{
+    for (int n = 0; n < N; n++) {
+        for (int i = 0; i < 8; i++)
+            for (int j = FROM; j < 16; j++)
+                C[n][i][j] = START;
+        for (int i = 0; i < 8; i++)
+            for (int j = 0; j < 16; j++)
+                for (int k = 0; k < K; k++)
+                    C[n][i][j] += A[n][i][k] * B[n][k][j];
+    }
+}
+"""
+
+
+def started(start: str, first: int = 0) -> po.Plan:
+    text = STARTED.replace("START", start).replace("FROM", str(first))
+    plan = po.Plan(po.parse_c(text)).reorder("C_1.k", "C_1.i", "C_1.j")
+    return plan.unroll("C_1.i").vectorize("C_1.j", 8).registers("C_1.k")
+
+
+def test_whole_blocks_are_loaded_and_stored_where_they_are() -> None:
+    source = started("1.5f").emit().source
+    assert "f32x8 C_block_0_0 = *(f32x8_at *)&C[n][0][0];" in source
+    assert "*(f32x8_at *)&C[n][7][8] = C_block_7_1;" in source
+    assert "C_block[" not in source
+    edges = blocked(PRODUCT).emit().source  # blocks may end beyond the array
+    assert "C_block[" in edges
+
+
+@pytest.mark.parametrize(
+    ("start", "first", "dropped"),
+    [("0", 0, True), ("0.0f", 0, True), ("-0.0f", 0, False), ("2.0f", 0, False), ("0", 1, False)],
+)
+def test_sums_start_from_the_zeros_that_all_of_them_get(
+    start: str, first: int, *, dropped: bool
+) -> None:
+    plan = started(start, first)
+    source = plan.emit().source
+    assert ("= {0};" in source) is dropped
+    assert ("for (int64_t i" in source) is not dropped
+    rng = np.random.default_rng(3)
+    shapes = (2, 8, 5), (2, 5, 16), (2, 8, 16)
+    a, b, c = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    wanted = c.copy()
+    wanted[:, :, first:] = float(start.strip("f"))
+    for k in range(5):
+        wanted += a[:, :, k, None] * b[:, k, None, :]
+    plan.compile(contract=False)(A=a, B=b, out=c)
+    assert np.array_equal(c, wanted)
+    assert "for all sizes" in str(plan.prove(code=True))
+
+
+def test_what_stands_between_zeros_and_sums_keeps_both_in_memory() -> None:
+    between = STARTED.replace("START", "0").replace("FROM", "0").replace(
+        "        for (int i = 0; i < 8; i++)\n            for (int j = 0; j < 16; j++)\n"
+        "                for (int k",
+        "        D[n] = C[n][0][0];\n"
+        "        for (int i = 0; i < 8; i++)\n            for (int j = 0; j < 16; j++)\n"
+        "                for (int k",
+    ).replace("float C[N][8][16])", "float C[N][8][16], float D[N])")  # fmt: skip
+    plan = po.Plan(po.parse_c(between)).reorder("C_1.k", "C_1.i", "C_1.j")
+    source = plan.unroll("C_1.i").vectorize("C_1.j", 8).registers("C_1.k").emit().source
+    assert "= *(f32x8_at *)&C[n][0][0];" in source
+    assert "= {0}" not in source
+
+
+def test_sums_that_several_blocks_add_to_start_from_zero_once() -> None:
+    text = """
+    void sums(int N, int K, int S, const float A[N][S][8][K], const float B[N][S][K][16],
+              float C[N][8][16])
+    {
+        for (int n = 0; n < N; n++) {
+            for (int i = 0; i < 8; i++)
+                for (int j = 0; j < 16; j++)
+                    C[n][i][j] = 0;
+            for (int s = 0; s < S; s++)
+                for (int i = 0; i < 8; i++)
+                    for (int j = 0; j < 16; j++)
+                        for (int k = 0; k < K; k++)
+                            C[n][i][j] += A[n][s][i][k] * B[n][s][k][j];
+        }
+    }
+    """
+    plan = po.Plan(po.parse_c(text)).reorder("C.k", "C_1.i", "C_1.j")
+    plan = plan.unroll("C_1.i").vectorize("C_1.j", 8).registers("C.k")
+    source = plan.emit().source
+    assert "C_block_0_0 = *(f32x8_at *)&C[n][0][0];" in source
+    assert "= {0}" not in source
+    rng = np.random.default_rng(4)
+    shapes = (2, 3, 8, 5), (2, 3, 5, 16), (2, 8, 16)
+    a, b, c = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    wanted = np.zeros_like(c)
+    for s in range(3):
+        for k in range(5):
+            wanted += a[:, s, :, k, None] * b[:, s, k, None, :]
+    plan.compile(contract=False)(A=a, B=b, out=c)
+    assert np.array_equal(c, wanted)
