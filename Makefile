@@ -111,10 +111,11 @@ imports: $(STAMP)
 	@echo "== import layers"
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-# Tests of one group, or else of one file, run in one process and share what they make.
+# Tests of one group, or else of one file, run in one process and share what they make. In the order
+# of their names: by their number, which is pytest-xdist's, single long ones would come last.
 tests: $(STAMP)
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder
 
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
 # this version is built for the CPU on Linux.

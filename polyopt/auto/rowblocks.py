@@ -21,7 +21,7 @@ from polyopt.auto.inlining import STORE, WORTH, is_candidate
 from polyopt.auto.work import weight
 from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload, walk
 from polyopt.isl import dim_type, fix_param_values
-from polyopt.transform.find import copies_of, find_loop, loops_around
+from polyopt.transform.find import copies_of, find_loop, iterators_of, loops_around
 from polyopt.transform.remark import Remark
 from polyopt.transform.slide import drift
 
@@ -377,9 +377,7 @@ def _group(
         if loop is None:
             return None
         name = next(n for n in names if n in loop.values)
-        copy, value = program.copies[name], loop.values[name]
-        rank = len(statements[0].iterators)
-        moving = [d for d in range(rank) if value.involves_dims(dim_type.in_, copy.outer + d, 1)]
+        moving = iterators_of(program.copies[name], loop)
         if len(moving) != 1:
             return None
         stages.append(_stage(statements[0], moving[0], stages, sizes))

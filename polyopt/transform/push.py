@@ -149,8 +149,9 @@ def _refusal(source: Scop, pairs: Map, names: Collection[str]) -> OrderViolatedE
 
 def _hint(pushed: Statement, other: Statement) -> str:
     """What keeps two statements in their order."""
+    known = "what a pushed update reads has to be known when its own element is"
     if other.array != pushed.array:
-        return "what a pushed update reads has to be known when its own element is"
+        return known
     if pushed.value.type.is_float:
         return "updates of floating numbers round, and keep their order"
     one, two = exact_update(pushed), exact_update(other)
@@ -161,4 +162,4 @@ def _hint(pushed: Statement, other: Statement) -> str:
         )
     if one[0] != two[0]:
         return f"a {one[0]} and a {two[0]} of one element keep their order"
-    return "what a pushed update reads has to be known when its own element is"
+    return known
