@@ -101,7 +101,7 @@ def _in_pieces(plan: Plan, array: str, last: str, model: Model) -> tuple[Plan, s
 
 
 def _square(program: Program, array: str) -> list[int | None]:
-    """Rows and columns of the squares that an array is computed in; empty where it is not."""
+    """Rows and columns of the squares that each writer of an array runs in, if it runs in some."""
     paths = (program.places[n].loops for n in program.places
              if program.copies[n].statement.array == array)  # fmt: skip
     return [

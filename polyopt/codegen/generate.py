@@ -42,7 +42,7 @@ from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.streams import Streams
-from polyopt.codegen.vectors import block_body, in_registers, places
+from polyopt.codegen.vectors import block_body, copied, in_registers, places
 from polyopt.errors import InternalError
 from polyopt.ir.block import Block as IrBlock
 from polyopt.ir.expr import Affine, Expr, Inside, Load, loads
@@ -250,14 +250,13 @@ class _Generator:
         self, block: RegisterBlock, node: AstNode, names: dict[str, str], inner: Node
     ) -> Block:
         """The loop of a block between loading and storing what it updates."""
-        buffer = self.buffer_names[block.buffer]
+        stem = self.buffer_names[block.buffer]
         if block.whole is None:
-            return in_registers(block, buffer, inner, buffer)
+            return in_registers(block, stem, inner, stem, copied(block, stem))
         (user,) = all_users(node)
         rows = self.leaves[user.get_annotation().get_name()].rows
-        place = places(block, rows, self._named, names)
         stored = self.buffer_names[block.assignment.buffer]
-        return in_registers(block, buffer, inner, stored, place)
+        return in_registers(block, stem, inner, stored, places(block, rows, self._named, names))
 
     def _sequence(
         self, nodes: list[AstNode], names: dict[str, str], marks: tuple[PlanLoop, ...]

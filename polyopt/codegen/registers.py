@@ -10,8 +10,9 @@ before and after. Where the program stores all of every block, accumulators are 
 elements and stored to them, without a copy of the block in between.
 
 *Requires* one statement in a perfect nest below the marked loop: reduction loops, then unrolled
-ones of constant length, then a vector loop with a width; sums and products of floats; operands
-that move with the block read along it, from buffers with room for all of it. *Does not apply*
+ones of constant length, then a vector loop with a width; sums and products of floats; another
+element for each place of a block; operands that move with the block read along it, from buffers
+with room for all of it. *Does not apply*
 anywhere else: the loops then stay as they are.
 """
 
@@ -195,6 +196,8 @@ def block_of(program: Program, nest: Nest) -> tuple[RegisterBlock, Set] | None:
         return None
     whole = _at_block(nest, fill_space)
     there = tuple(x.pullback_pw_multi_aff(whole).coalesce() for x in target)
+    if not _is_apart(nest, there):
+        return None
     inside = tuple(
         affine_var(fill_space.get_space(), nest.outer + p).sub(_of_outer(o, fill_space))
         for p, o in enumerate(nest.firsts)
@@ -207,27 +210,43 @@ def block_of(program: Program, nest: Nest) -> tuple[RegisterBlock, Set] | None:
     return block, full
 
 
+def _is_apart(nest: Nest, target: Sequence[PwAff]) -> bool:
+    """Whether the places of a block are different elements: ``{ fill[t, b] -> [x] }`` of each
+    dimension. What several places updated, only the last would store."""
+    if not target:
+        return False
+    at = target[0].get_space().domain()
+    places = nest.times.project_out(dim_type.set, nest.outer, nest.reductions)
+    places = places.set_tuple_id(at.get_tuple_id(dim_type.set))
+    element = _joined([*(affine_var(at, level) for level in range(nest.outer)), *target])
+    return element.as_map().intersect_domain(places).is_injective()
+
+
+def _is_one_loop(nest: Nest, full: Set) -> bool:
+    """Whether C has the sums of a block as one statement, and subscripts of its elements that name
+    no loop of the sums: ``{ [t, k] }`` is in one piece, and tells nothing of one from the other."""
+    blocks = full.project_out(dim_type.set, nest.outer, nest.reductions)
+    blocks = blocks.insert_dims(dim_type.set, nest.outer, nest.reductions)
+    sums = full.project_out(dim_type.set, 0, nest.outer).insert_dims(dim_type.set, 0, nest.outer)
+    loops = nest.path[nest.outer : nest.outer + nest.reductions]
+    if any(loop.mark == "unroll" for loop in loops) or not blocks.intersect(sums).is_subset(full):
+        return False
+    return len(full.coalesce().get_basic_sets()) == 1
+
+
 def _whole(
     program: Program, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
 ) -> Operand | None:
     """The target as it is loaded and stored where all elements of every block are stored."""
     start, count = nest.outer + nest.reductions, len(nest.extents)
-    block = _block(nest, full)
-    sums = full.project_out(dim_type.set, 0, nest.outer).insert_dims(dim_type.set, 0, nest.outer)
-    each = full.project_out(dim_type.set, nest.outer, nest.reductions)
-    each = each.insert_dims(dim_type.set, nest.outer, nest.reductions)
     present = nest.times.project_out(dim_type.set, start, count)
-    # { [t, k] }: all blocks run the same sums, so that one statement in the C has them
-    in_one = each.intersect(sums).is_subset(full) and len(full.coalesce().get_basic_sets()) == 1
-    if not in_one or not present.is_subset(full) or not block.is_subset(nest.times):
+    if not present.is_subset(full) or not _block(nest, full).is_subset(nest.times):
+        return None
+    if not _is_one_loop(nest, full):
         return None
     core = _space(program, f"{nest.copy.name}#core", start)
     target = Load(assignment.type, assignment.buffer, assignment.index)
-    operand = _operand(target, onto, _first(nest, core), _box(nest, full))
-    if operand is None or not operand.is_vector:
-        return None
-    moving = all(any(step[p] for step in operand.steps) for p in range(count))
-    return operand if moving else None
+    return _operand(target, onto, _first(nest, core), _box(nest, full))
 
 
 def _operands(

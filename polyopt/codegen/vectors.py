@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     #: by load and position in the block, without its lanes
     Subscripts = Mapping[tuple[int, tuple[int, ...]], tuple[AstExpr, ...]]
 
+    #: the first element of a vector, by its row and its number in that
+    Place = Callable[[Sequence[int], int], str]
+
 #: in place of a load's id: the target of a block that is stored as a whole
 TARGET = 0
 
@@ -161,8 +164,8 @@ def places(
     rows: Subscripts,
     named: Callable[[str, Sequence[str]], str],
     names: Mapping[str, str],
-) -> Callable[[Sequence[int], int], str]:
-    """The first element of each vector of a target that is stored as a whole."""
+) -> Place:
+    """Where the vectors of a target lie that is stored as a whole."""
 
     def place(row: Sequence[int], part: int) -> str:
         subscripts = rows[TARGET, tuple(row)]
@@ -171,25 +174,23 @@ def places(
     return place
 
 
-def in_registers(
-    block: RegisterBlock,
-    buffer: str,
-    loop: Node,
-    stored: str,
-    place: Callable[[Sequence[int], int], str] | None = None,
-) -> Block:
-    """The loop between loading the accumulators and storing them.
+def copied(block: RegisterBlock, buffer: str) -> Place:
+    """Where they lie in a copy of the block."""
 
-    ``buffer`` is what they are called after; they are elements of ``stored``: of a copy of the
-    block, or in the ``place`` of each of its vectors.
-    """
+    def place(row: Sequence[int], part: int) -> str:
+        return buffer + "".join(f"[{r}]" for r in row) + f"[{part * block.lanes}]"
+
+    return place
+
+
+def in_registers(block: RegisterBlock, stem: str, loop: Node, stored: str, place: Place) -> Block:
+    """The loop between loading the accumulators, which are called after ``stem``, and storing them:
+    elements of ``stored`` in the ``place`` of each vector."""
     type_ = Vector(block.assignment.type, block.lanes)
     before: list[Node] = []
     after: list[Node] = []
     for row, part in product(block.rows, range(block.vectors)):
-        name = _accumulator(buffer, row, part)
-        copied = buffer + "".join(f"[{r}]" for r in row) + f"[{part * block.lanes}]"
-        element = type_.at(place(row, part) if place else copied)
+        name, element = _accumulator(stem, row, part), type_.at(place(row, part))
         first = "{0}" if block.from_zero else element
         before.append(Assign(name, first, type=type_, declares=True))
         after.append(Assign(element, name, stored))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.analysis.interpret import interpret
 
 PRODUCT = """
 void product(int M, int N, int K, float alpha, const float A[M][K], const float B[K][N],
@@ -200,4 +201,115 @@ def test_sums_that_several_blocks_add_to_start_from_zero_once() -> None:
         for k in range(5):
             wanted += a[:, s, :, k, None] * b[:, s, k, None, :]
     plan.compile(contract=False)(A=a, B=b, out=c)
+    assert np.array_equal(c, wanted)
+
+
+def nest(target: str, k: str = "k = 0; k < K", guard: str = "", around: str = "%s") -> str:
+    """Sums of ``a[n][k][i] * b[n][k][j]`` over 16 columns, in elements that ``target`` names."""
+    sums = f"for (int {k}; k++) for (int i = 0; i < 8; i++) for (int j = 0; j < 16; j++) {guard}"
+    sums += f"{target} += a[n][k][i] * b[n][k][j];"
+    return (
+        "void sums(int N, int K, const float a[N][K][8], const float b[N][K][16], float C[N][9][24],"
+        f" float D[N][8][16]) {{ for (int n = 0; n < N; n++) {{ {around % sums} }} }}"
+    )
+
+
+def planned(text: str) -> po.Plan:
+    """The one sum in ``text``, in a block of rows and columns."""
+    plan = po.Plan(po.parse_c(text))
+    (name,) = [s.name for s in plan.scop.statements if s.reads]
+    loops = {loop.iterator: loop.name for loop in plan.program.places[name].loops}
+    return plan.unroll(loops["i"]).vectorize(loops["j"], 8).registers(loops["k"])
+
+
+def results(plan: po.Plan, terms: int = 13) -> list[np.ndarray]:
+    """What the interpreter makes of the source, and the plan's C."""
+    rng = np.random.default_rng(5)
+    given = {
+        array.name: rng.integers(-4, 5, shape).astype(np.float32)
+        for array, shape in zip(
+            plan.scop.arrays, ((2, terms, 8), (2, terms, 16), (2, 9, 24), (2, 8, 16)), strict=True
+        )
+    }
+    sizes = {name: n for name, n in (("N", 2), ("K", terms)) if name in plan.scop.params}
+    wanted = interpret(plan.scop, sizes, given)
+    made = plan.compile(contract=False)(**{k: v.copy() for k, v in given.items()})
+    made = made if isinstance(made, tuple) else (made,)
+    return [*(wanted[name] for name in wanted), *made]
+
+
+ZEROS = "for (int i = 0; i < {0}; i++) for (int j = 0; j < {1}; j++) C[n][i][j] = 0;"
+BOTH = "for (int i = 0; i < 8; i++) for (int j = 0; j < 16; j++) {{ C[n][i][j] = 0; {0} }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "in_vectors", "from_zero"),
+    [
+        # one element for several places of a block: only the last of them would be stored
+        (nest("C[n][0][j]"), False, False),
+        (nest("C[n][0][i + j]"), False, False),
+        (nest("C[n][0][7 - i + j]"), False, False),
+        (nest("C[n][0][i + j]", around=ZEROS.format(1, 24) + " %s"), False, False),
+        (nest("C[n][i][j + i]"), True, False),
+        # sums that not all rows have the same terms of
+        (nest("C[n][i][j]", "k = 0; k < 13", "if (k >= i) ").replace("int K, ", "").replace("[K]", "[13]"), True, False),
+        (nest("C[n][i][j]", guard="if (k != 3) "), True, False),
+        (nest("C[n][i][j]", guard="if (k != n) "), True, False),
+        # zeros of other elements too, after the sums, or of two arrays in one loop
+        (nest("C[n][i][j]", around=ZEROS.format(8, 16) + " %s"), True, True),
+        (nest("C[n][i][j]", around=ZEROS.format(9, 17) + " %s"), True, False),
+        (nest("C[n][i][j]", around=ZEROS.format(7, 16) + " %s"), True, False),
+        (nest("C[n][i][j]", around="%s " + ZEROS.format(8, 16)), True, False),
+        (nest("C[n][i][j]", around=BOTH.format("D[n][i][j] = 0;") + " %s"), True, False),
+    ],
+)  # fmt: skip
+def test_blocks_hold_what_their_elements_get(
+    text: str, *, in_vectors: bool, from_zero: bool
+) -> None:
+    plan = planned(text)
+    source = plan.emit().source
+    assert ("f32x8 C_block" in source) is in_vectors
+    assert ("= {0};" in source) is from_zero
+    wanted, *_ = found = results(plan)
+    half = len(found) // 2
+    for one, other in zip(found[:half], found[half:], strict=True):
+        assert np.array_equal(one, other)
+    assert wanted.any()
+
+
+def test_a_sum_whose_inner_loop_is_unrolled_keeps_its_block() -> None:
+    text = """
+    void sums(int N, int K, const float a[N][2][3][K][8], const float b[N][2][3][K][16],
+              float C[N][8][16])
+    {
+        for (int n = 0; n < N; n++)
+            for (int q = 0; q < 2; q++)
+                for (int r = 0; r < 3; r++)
+                    for (int k = 0; k < K; k++)
+                        for (int i = 0; i < 8; i++)
+                            for (int j = 0; j < 16; j++)
+                                C[n][i][j] += a[n][q][r][k][i] * b[n][q][r][k][j];
+    }
+    """
+    plan = po.Plan(po.parse_c(text)).unroll("C.r").unroll("C.i").vectorize("C.j", 8)
+    plan = plan.registers("C.q")
+    assert "f32x8 C_block" in plan.emit().source
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-4, 5, (2, 2, 3, 4, n)).astype(np.float32) for n in (8, 16))
+    made = plan.compile(contract=False)(a=a, b=b, C=np.zeros((2, 8, 16), np.float32))
+    assert np.array_equal(made, np.einsum("nqrki,nqrkj->nij", a, b))
+
+
+@pytest.mark.parametrize("sizes", [(5, 9, 4), (4, 8, 3), (11, 17, 5)])
+def test_blocks_beyond_the_end_of_an_array_are_copied(sizes: tuple[int, int, int]) -> None:
+    plan = po.Plan(po.parse_c(PRODUCT)).tile("C", i=4, j=8)
+    plan = plan.reorder("C.i_tile", "C.j_tile", "C.k", "C.i", "C.j")
+    plan = plan.pack("A", at="C.i_tile").pack("B", at="C.j_tile")
+    plan = plan.unroll("C.i").vectorize("C.j", 4).registers("C.k")
+    assert "C_block[" in plan.emit().source
+    m, n, k = sizes
+    rng = np.random.default_rng(m)
+    a, b, c = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((m, k), (k, n), (m, n)))
+    wanted = c + 2 * (a @ b)
+    plan.compile(contract=False)(alpha=2.0, A=a, B=b, out=c)
     assert np.array_equal(c, wanted)
