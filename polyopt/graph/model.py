@@ -226,8 +226,14 @@ class Model:
 
     def _let(self, addresses: Mapping[str, int], threads: int | None) -> None:
         """Let the steps read inputs and write outputs at addresses."""
+        counts: dict[
+            bool, int
+        ] = {}  # by whether a kernel can use several: asked once, not per step
         for (call, fed), step in zip(self._bound, self.steps, strict=True):
-            call.set_threads(step.kernel.kernel.thread_count(threads))
+            kernel = step.kernel.kernel
+            if kernel.built.uses_openmp not in counts:
+                counts[kernel.built.uses_openmp] = kernel.thread_count(threads)
+            call.set_threads(counts[kernel.built.uses_openmp])
             for array, name in fed:
                 call.replace(array, addresses[name])
 
