@@ -57,8 +57,10 @@ def transposes(
     With ``operands`` those alone that stand apart because their readers test where they are. Their
     loops are marked: no rows of a reader pull them in.
     """
+    if not _has_squares(target):
+        return plan, ()
     remarks: list[Remark] = []
-    for name in sorted(across(plan.program, target), key=list(plan.program.places).index):
+    for name in list(plan.program.places):
         found = _crossing(plan.program, name)
         if found is None or (operands and not _is_tested(plan.program, name)):
             continue
@@ -78,9 +80,14 @@ def transposes(
 
 def across(program: Program, target: Target) -> frozenset[str]:
     """The copies that run in squares of the target's vectors."""
-    if target.lanes(BITS // 8) != SIDE:
+    if not _has_squares(target):
         return frozenset()
     return frozenset(name for name in program.places if _crossing(program, name) is not None)
+
+
+def _has_squares(target: Target) -> bool:
+    """Whether a vector of the target is a square's row."""
+    return target.lanes(BITS // 8) == SIDE
 
 
 def tests(statement: Statement) -> bool:

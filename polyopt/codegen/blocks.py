@@ -107,7 +107,8 @@ def _zeroed(program: Program, nest: Nest, block: RegisterBlock) -> str:
     if not isinstance(loop, PlanLoop) or len(copies_in(loop)) != 1:
         return ""
     (name,) = copies_in(loop)
-    assignment, value = hosted(program, name), hosted(program, name).value
+    assignment = hosted(program, name)
+    value = assignment.value
     if not isinstance(value, Const) or value.value != 0 or copysign(1, value.value) < 0:
         return ""
     if assignment.buffer != block.assignment.buffer or value.type != block.assignment.type:

@@ -12,8 +12,7 @@ elements and stored to them, without a copy of the block in between.
 *Requires* one statement in a perfect nest below the marked loop: reduction loops, then unrolled
 ones of constant length, then a vector loop with a width; sums and products of floats; another
 element for each place of a block; operands that move with the block read along it, from buffers
-with room for all of it. *Does not apply*
-anywhere else: the loops then stay as they are.
+with room for all of it. *Does not apply* anywhere else: the loops then stay as they are.
 """
 
 from __future__ import annotations

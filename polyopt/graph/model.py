@@ -226,9 +226,8 @@ class Model:
 
     def _let(self, addresses: Mapping[str, int], threads: int | None) -> None:
         """Let the steps read inputs and write outputs at addresses."""
-        counts: dict[
-            bool, int
-        ] = {}  # by whether a kernel can use several: asked once, not per step
+        #: by whether a kernel can use several: asked once, and not in each step
+        counts: dict[bool, int] = {}
         for (call, fed), step in zip(self._bound, self.steps, strict=True):
             kernel = step.kernel.kernel
             if kernel.built.uses_openmp not in counts:
