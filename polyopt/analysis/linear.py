@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InternalError
-from polyopt.isl import Set, dim_type, fix_param_values, params_of
+from polyopt.isl import Set, Written, dim_type, fix_param_values, params_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,9 +88,14 @@ class System:
         return frozenset(found)
 
 
-@lru_cache(maxsize=2048)
 def systems(domain: Set) -> tuple[System, ...]:
     """Disjoint systems, every division explicit, parameters still open."""
+    return _systems(Written.of(domain))
+
+
+@lru_cache(maxsize=2048)
+def _systems(written: Written) -> tuple[System, ...]:
+    domain = written.value
     if domain.is_empty():
         return ()
     apart = domain.coalesce().make_disjoint().compute_divs()

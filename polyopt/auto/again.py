@@ -33,7 +33,7 @@ def is_cheap(scop: Scop, array: str, model: Model) -> bool:
     """Whether an array is worth computing once more for each group that reads it: from less than
     it takes itself."""
     statements = [s for s in scop.statements if s.array == array]
-    read = {a.array for s in statements for a in s.reads if a.array != array}
+    read = dict.fromkeys(a.array for s in statements for a in s.reads if a.array != array)
     bytes_ = array_bytes(scop.array(array), model.sizes)
     if (
         bytes_ <= model.target.l2_bytes

@@ -87,7 +87,9 @@ def _runs(program: Program, sizes: Mapping[str, int], moved: Mapping[str, int]) 
             continue
         copy = program.copies[place.copy]
         length = trips(program, loops[-1], sizes)
-        for array in {copy.statement.array, *program.arrays_read(place.copy)} & moved.keys():
+        for array in (copy.statement.array, *program.arrays_read(place.copy)):
+            if array not in moved:
+                continue
             run = length * program.scop.array(array).type.bytes
             longest[array] = min(run, longest.get(array, run))
     return sum(moved[array] / max(1.0, run) for array, run in longest.items())

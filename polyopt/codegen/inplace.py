@@ -84,7 +84,7 @@ def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> 
 
 def _renamed(text: str, taken: frozenset[str]) -> str:
     """The text with other names for its own macros where the file has theirs."""
-    for name in {found.group(1) for found in _OWN_MACRO.finditer(text)} & taken:
+    for name in sorted({found.group(1) for found in _OWN_MACRO.finditer(text)} & taken):
         other = fresh(name, taken)
         text = re.sub(rf"\b{name}(?=\(|$)", other, text, flags=re.MULTILINE)
     return text

@@ -106,17 +106,17 @@ def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> Leaf:
     assignment = assignments[tuple_name(schedule.domain())]
     to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }
     affine: dict[int, AstExpr] = {}
-    #: a block of rows has many of each; isl fails to compare a value with a condition
-    known: dict[tuple[type, PwAff | Set], AstExpr] = {}
+    #: by their text, see ``Written``: a block of rows has many of each
+    known: dict[str, AstExpr] = {}
     for expr in (*assignment.index, assignment.value):
         for node in walk(expr):
             form = _form(node)
             if form is None:
                 continue
-            # isl may bring the pieces of a key into another order: then it is not found again
-            key = type(form), form
-            found = known.get(key) or _in_loops(build, form, to_copy)
-            known[key] = affine[id(node)] = found
+            text = str(form)
+            if text not in known:
+                known[text] = _in_loops(build, form, to_copy)
+            affine[id(node)] = known[text]
     return Leaf(assignment, affine)
 
 

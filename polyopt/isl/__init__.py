@@ -73,6 +73,7 @@ from polyopt.isl.api import (
     schedule_node_type,
 )
 from polyopt.isl.budgets import Allowance, budget, exclusive, stretches
+from polyopt.isl.written import Written
 
 __all__ = [
     "Aff",
@@ -104,6 +105,7 @@ __all__ = [
     "UnionSet",
     "UnionSetList",
     "Val",
+    "Written",
     "affine_constant",
     "affine_param",
     "affine_var",
