@@ -198,7 +198,7 @@ def _smallest(found: Iterable[tuple[Val, Aff]]) -> tuple[int, Aff] | None:
 
 def _lower_bounds(flat: Set) -> Iterator[Aff]:
     """Each ``f(t)`` with ``x >= f(t)`` on the hull of ``{ [t, x] }``, those that move with t
-    first.
+    first, and not in isl's order, which is not the same in every process.
     """
     last = flat.dim(dim_type.set) - 1
     found = [
@@ -206,7 +206,9 @@ def _lower_bounds(flat: Set) -> Iterator[Aff]:
         for constraint in flat.compute_divs().simple_hull().remove_unknown_divs().get_constraints()
         if _bounds_from_below(constraint, last)
     ]
-    return iter(sorted(found, key=lambda low: not low.involves_dims(dim_type.in_, 0, last)))
+    return iter(
+        sorted(found, key=lambda low: (not low.involves_dims(dim_type.in_, 0, last), str(low)))
+    )
 
 
 def _bounds_from_below(constraint: Constraint, last: int) -> bool:
