@@ -15,7 +15,7 @@ from polyopt.auto.bounded import SEARCH_BUDGET, take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
-from polyopt.auto.grouping import Model, group, is_proven
+from polyopt.auto.grouping import Model, group, is_legal, is_proven
 from polyopt.auto.inlining import inline_cheap
 from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange, refusal
@@ -207,7 +207,7 @@ class _Search:
         if found is plan:
             return plan, remarks
         found, said = arrange(found, self._is_legal)
-        found, more = chains_together(found, numbers, is_proven)
+        found, more = chains_together(found, numbers, is_legal)
         found, near = from_whole_vectors(found, self.model)
         return found, (*remarks, *said, *more, *near)
 
@@ -224,4 +224,4 @@ class _Search:
         return changed, said
 
     def _is_legal(self, plan: Plan) -> bool:
-        return not self.model.cautious or is_proven(plan)
+        return not self.model.cautious or is_legal(plan)

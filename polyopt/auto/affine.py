@@ -16,7 +16,7 @@ from polyopt.auto.bounded import take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
-from polyopt.auto.grouping import is_proven
+from polyopt.auto.grouping import is_legal, is_proven
 from polyopt.auto.nests import is_free, refusal
 from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
@@ -135,7 +135,7 @@ def _finished(plan: Plan, model: Model, *, tile: bool = True) -> Plan:
     if tile:
         plan, remarks = factors(plan, model.sizes)
     plan = _apart(plan)
-    for step in (*(blocks if tile else ()), *finishing(model, is_proven)):
+    for step in (*(blocks if tile else ()), *finishing(model, is_legal)):
         plan, said = take(step, plan)
         remarks += said
     return replace(plan, remarks=remarks)
@@ -168,7 +168,7 @@ def _distributed(plan: Plan, loop: PlanLoop, parts: Sequence[str]) -> Plan:
             apart = plan.distribute(_loop_of(plan, name, loop).name, at=name)
         except PolyoptError:
             continue
-        plan = apart if is_proven(apart) else plan
+        plan = apart if is_legal(apart) else plan
     return plan
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.contractions import dimension_of, updates
 from polyopt.auto.cost import trips
+from polyopt.auto.grouping import is_legal
 from polyopt.errors import PolyoptError
 from polyopt.transform.find import moves_target, path_to
 from polyopt.transform.remark import Remark
@@ -41,9 +42,7 @@ def factors(plan: Plan, sizes: Mapping[str, int]) -> tuple[Plan, tuple[Remark, .
         changed, deferred = _blocked(plan, root, waiting)
         if not deferred:
             continue
-        try:
-            changed.prove()
-        except PolyoptError:
+        if not is_legal(changed):
             continue
         plan = changed
         reason = "what a block of steps does not need itself is updated after it, as a product"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.crossing import read_once
 from polyopt.auto.cuts import cuts
-from polyopt.auto.grouping import is_proven
+from polyopt.auto.grouping import is_legal
 from polyopt.auto.lanes import sums_in_lanes
 from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange
@@ -31,15 +31,15 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     """The last stages of the search; ``legal`` says whether an order of loops keeps the flow."""
     sizes, target = model.sizes, model.target
     return (
-        lambda p: contracted(p, model, is_proven),
-        lambda p: splits(p, sizes, is_proven),
-        lambda p: cuts(p, sizes, target.cores, is_proven),
+        lambda p: contracted(p, model, is_legal),
+        lambda p: splits(p, sizes, is_legal),
+        lambda p: cuts(p, sizes, target.cores, is_legal),
         lambda p: arrange(p, legal),
-        lambda p: sums_in_lanes(p, model, is_proven),
-        lambda p: read_once(p, target, sizes, is_proven),
-        lambda p: rows_together(p, sizes, is_proven),
-        lambda p: chains_together(p, sizes, is_proven),
-        lambda p: strips(p, target, sizes, is_proven),
+        lambda p: sums_in_lanes(p, model, is_legal),
+        lambda p: read_once(p, target, sizes, is_legal),
+        lambda p: rows_together(p, sizes, is_legal),
+        lambda p: chains_together(p, sizes, is_legal),
+        lambda p: strips(p, target, sizes, is_legal),
         lambda p: streams(p, model),
         lambda p: from_whole_vectors(p, model),
         lambda p: parallelize_outer(p, model),

@@ -18,6 +18,7 @@ from polyopt.isl import PwAff, Val, constant_value, context, dim_type
 from polyopt.transform.find import copies_of, loops_around
 from polyopt.transform.fuse import extension
 from polyopt.transform.interchange import perfect_chain
+from polyopt.transform.prove import accepts
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import copies_in
 
@@ -379,6 +380,11 @@ def is_proven(plan: Plan) -> bool:
     except PolyoptError:
         return False
     return True
+
+
+def is_legal(plan: Plan) -> bool:
+    """Whether the proof would accept a plan, which may be one of many: sooner known."""
+    return accepts(plan.program, plan.original)
 
 
 def _weigh(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about
 from polyopt.auto.cost import trips
-from polyopt.auto.grouping import in_blocks
+from polyopt.auto.grouping import in_blocks, is_legal
 from polyopt.auto.nests import constant_trips
 from polyopt.codegen.program import constant_bytes
 from polyopt.errors import PolyoptError
@@ -91,13 +91,7 @@ def _in_pieces(plan: Plan, array: str, last: str, model: Model) -> tuple[Plan, s
             break
         if size <= model.target.l2_bytes // 2:
             best = made, loop.name, size
-    if best is None:
-        return None
-    try:
-        best[0].prove()
-    except PolyoptError:
-        return None
-    return best
+    return best if best is not None and is_legal(best[0]) else None
 
 
 def _square(program: Program, array: str) -> list[int | None]:

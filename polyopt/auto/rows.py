@@ -20,7 +20,7 @@ from polyopt.auto.cost import instances_of, trips
 from polyopt.auto.grouping import (
     Budget,
     in_groups,
-    is_proven,
+    is_legal,
     is_ready,
     next_root,
     producers_of,
@@ -121,7 +121,7 @@ def group_rows(
     if best is None:
         return None
     best = _in_blocks(plan, best, model)
-    if model.cautious and not is_proven(best.plan):
+    if model.cautious and not is_legal(best.plan):
         return None
     return best.plan, best.remarks
 

@@ -44,7 +44,7 @@ from polyopt.transform.growth import check_depth
 from polyopt.transform.hints import merge_hint, not_permutable, suggestion
 from polyopt.transform.initial import initial_program, reads_unwritten, source_program
 from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
-from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, program_flow, prove
+from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
 from polyopt.transform.questions import Questions
 from polyopt.transform.saved import read_moves, write_moves
 from polyopt.transform.show import show_plan, show_script
@@ -488,7 +488,7 @@ class Plan(Questions):
         if not self.checked:
             return plan
         try:
-            plan.prove()
+            check(program, self.original)
         except OrderViolatedError as error:
             if name not in LOOP_MOVES:
                 raise

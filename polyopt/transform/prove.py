@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from polyopt.errors import (
     CoverageError,
     OrderViolatedError,
+    PolyoptError,
     StorageTooSmallError,
 )
 from polyopt.isl import (
@@ -35,6 +36,7 @@ from polyopt.isl import (
 )
 from polyopt.transform.copies import check_copies
 from polyopt.transform.growth import check_buffers
+from polyopt.transform.order import keeps_order
 from polyopt.transform.parallel import Obligation, check_marks
 from polyopt.transform.refusals import (
     accesses,
@@ -132,10 +134,7 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
     ``NotDecidedError`` when the budget of isl operations is spent.
     """
     with budget(operations, "the proof"):
-        check_unrolled(program)
-        check_streamed(program.scop, program.streamed)
-        check_copies(program)
-        check_operands(program, original)
+        _check_parts(program, original)
         if structure(program) not in original.shown:
             check_room(program)
             check_buffers(program)
@@ -146,6 +145,38 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
             original.shown[structure(program)] = program
         marks = check_marks(program)
         return Proof((*_obligations(program), *marks))
+
+
+def check(program: Program, original: Flow) -> None:
+    """Raise what ``prove`` would, which is not asked where the order of dependences is enough.
+
+    For one plan of many: the one that is compiled is proven.
+    """
+    with budget(DEFAULT_BUDGET, "the proof"):
+        if structure(program) in original.shown or not keeps_order(program):
+            prove(program, original)
+        else:
+            _check_parts(program, original)
+            check_marks(program)
+
+
+def accepts(program: Program, original: Flow) -> bool:
+    """Whether ``check`` finds nothing; sooner known than what it is that it would find."""
+    try:
+        with budget(DEFAULT_BUDGET, "the proof"):
+            if keeps_order(program) is False:
+                return False
+            check(program, original)
+    except PolyoptError:
+        return False
+    return True
+
+
+def _check_parts(program: Program, original: Flow) -> None:
+    check_unrolled(program)
+    check_streamed(program.scop, program.streamed)
+    check_copies(program)
+    check_operands(program, original)
 
 
 def _obligations(program: Program) -> list[Obligation]:
