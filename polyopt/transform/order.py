@@ -48,8 +48,6 @@ _KNOWN: WeakKeyDictionary[Scop, dict[tuple[int, ...], _Dependences | None]] = We
 
 def keeps_order(program: Program) -> bool | None:
     """Whether dataflow stays what it was; ``None`` where the order alone does not tell."""
-    if program.inlined or program.reassociated:
-        return None
     deps = _dependences(program)
     if deps is None:
         return None
@@ -62,7 +60,7 @@ def keeps_order(program: Program) -> bool | None:
 
 def _dependences(program: Program) -> _Dependences | None:
     """``None`` where some instance of the source runs twice, or never."""
-    copies = [program.copies[name] for name in program.places if not program.copies[name].fills]
+    copies = [program.copies[name] for name in program.places]
     known = _KNOWN.setdefault(program.scop, {})
     key = tuple(map(id, copies))
     if key not in known:
@@ -80,7 +78,7 @@ def _is_kept(program: Program, deps: _Dependences, pairs: Map) -> bool:
     """Whether the first of each pair comes before the second."""
     names = tuple_name(pairs, dim_type.in_), tuple_name(pairs, dim_type.out)
     one, other = (_time(program.places[name]) for name in names)
-    key = (id(pairs), one[0], other[0], *map(id, one[1]), None, *map(id, other[1]))
+    key = (id(pairs), one[0], other[0], *map(id, one[1]), *map(id, other[1]))
     if key not in deps.shown:
         deps.shown[key] = (one, other), _is_before(pairs, one, other)
     return deps.shown[key][1]

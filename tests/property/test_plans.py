@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from polyopt.codegen.emit import emit
-from polyopt.errors import NotDecidedError
+from polyopt.errors import NotDecidedError, PolyoptError
 from polyopt.frontend.c import parse_c
+from polyopt.transform.order import keeps_order
 from polyopt.transform.plan import Plan
+from polyopt.transform.prove import accepts, prove
 
 from .compile import Subject, awkward_sizes, differences, is_allowed, is_exact, runs_of
-from .plans import DRAWN, Call, Defect, Tally, check_refusal, random_plan
+from .plans import DRAWN, Call, Defect, Tally, check_refusal, random_call, random_plan
 from .programs import random_program
 from .trial import Example, check, failures_of, make_trial
+
+if TYPE_CHECKING:
+    from polyopt.transform.program import Program
+    from polyopt.transform.prove import Flow
 
 #: 2,000 pairs of a program and a plan, or more, in batches of one compilation each
 BATCHES, PROGRAMS, PAIRS = 20, 24, 100
@@ -48,6 +57,31 @@ def test_a_seed_gives_the_same_plans():
     one, other = (make_trial(11, Tally()) for _ in range(2))
     assert one.plans == other.plans
     assert [f.source for f in one.subject.functions] == [f.source for f in other.subject.functions]
+
+
+def test_the_order_of_dependences_tells_what_the_proof_does():
+    """Moves that nothing checks, one after the other, whether the last were legal or not."""
+    told: Counter[tuple[bool | None, bool]] = Counter()
+    for seed in range(20):
+        rng = random.Random(seed)  # noqa: S311
+        plan = replace(Plan(parse_c(random_program(seed).text)), checked=False)
+        for _ in range(6):
+            call = random_call(plan, rng)
+            with suppress(PolyoptError):
+                plan = plan.replay(call.name, call.args, call.options)
+            program, original = plan.program, plan.original
+            told[keeps_order(program), _is_proven(program, original)] += 1
+            assert accepts(program, original) == _is_proven(program, original), plan.script
+    assert told[False, True] == 0
+    assert min(told[True, True], told[False, False]) > 10
+
+
+def _is_proven(program: Program, original: Flow) -> bool:
+    try:
+        prove(program, replace(original, shown={}))
+    except PolyoptError:
+        return False
+    return True
 
 
 def test_sizes_are_awkward_and_stay_exact():
