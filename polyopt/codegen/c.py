@@ -41,6 +41,14 @@ _UNKNOWN = """#ifndef _OPENMP
 _NOT_VECTORS = """#ifdef __clang__
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif"""
+#: gcc (12.2) loses what a loop stores down a row once it has rewritten its addresses, takes the
+#: function around it for one that stores nothing, and leaves out the calls
+_STORES = """#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-ipa-pure-const")
+#if __GNUC__ > 10
+#pragma GCC optimize("no-ipa-modref")
+#endif
+#endif"""
 #: where vectors are no registers, functions give them otherwise: only those of other files care
 _BY_VALUE = """#pragma GCC diagnostic ignored "-Wpsabi\""""
 #: Large buffers start at a cache line. Fresh memory costs a fault per page, in every call: where
@@ -67,6 +75,8 @@ _MATH = re.compile(
 )
 
 
+#: a function of the file that stores
+_TASK = re.compile(r"^static void \w+\(", re.MULTILINE)
 #: vector types, and their values wherever they are in memory
 _VECTOR = re.compile(r"\b((f(?:32|64))x(\d+))(?:_at)?\b")
 _ELEMENTS = {"f32": ("float", 4), "f64": ("double", 8)}
@@ -103,6 +113,8 @@ def before(body: str) -> str:
         heads.append(_THREADS)
     if "#pragma omp" in body:
         heads.append(_UNKNOWN)
+    if _TASK.search(body):
+        heads.append(_STORES)
     if "#pragma omp simd" in body:
         heads.append(_NOT_VECTORS)
     if "__builtin_shufflevector" in support:

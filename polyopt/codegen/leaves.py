@@ -58,16 +58,23 @@ def isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, Leaf]) -> A
         for copy in program.places
     }
 
+    errors: list[BaseException] = []
+
     def each(node: AstNode, build: AstBuild) -> AstNode:
         key = f"leaf{next(number)}"
-        if not _is_front(build):
-            leaves[key] = _core(build, cores) or _leaf(build, assignments)
+        try:
+            if not errors and not _is_front(build):
+                leaves[key] = _core(build, cores) or _leaf(build, assignments)
+        except BaseException as error:  # noqa: BLE001 (isl frees the node twice where it sees one)
+            errors.append(error)
         return node.set_annotation(Id(key, context=context()))
 
     with ast_options():
         # islpy hands back the callback's handle too: it has to outlive the generation
         build, _handle = AstBuild.from_context(program.scop.context).set_at_each_domain(each)
         tree = build.node_from_schedule(schedule)
+    if errors:
+        raise errors[0]
     check_nesting(tree)
     return tree
 

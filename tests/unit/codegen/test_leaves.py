@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 import polyopt as po
+from polyopt.codegen import leaves
 from polyopt.ir.expr import Affine, Cast, Inside, Select
 
 TEXT = "void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i < 0 ? i + 1 : i; }"
@@ -29,3 +32,20 @@ def test_an_empty_value_and_an_empty_condition_are_not_taken_for_each_other():
     dead = replace(statement, value=replace(cast, operand=branch))
     source = po.Plan(scop.with_statements(dead)).emit(name="f").source
     assert "a[i] = (int32_t)i;" in source
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, LookupError])
+def test_an_interrupt_among_leaves_is_one_and_leaves_isl_whole(kind, monkeypatch):
+    """Within isl's callback: passed on there, it had isl free a node twice."""
+    plan = po.Plan(po.parse_c(TEXT))
+
+    def interrupted(*_args):
+        raise kind
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leaves, "_leaf", interrupted)
+        for _ in range(50):
+            with pytest.raises(kind):
+                plan.emit(name="f")
+
+    assert "a[i] = (int32_t)i;" in plan.emit(name="f").source

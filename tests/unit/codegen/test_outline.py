@@ -29,6 +29,14 @@ def tasks(source):
     return [(name, " ".join(parameters.split()), body) for name, parameters, body in found]
 
 
+def test_gcc_is_kept_from_taking_tasks_for_functions_that_store_nothing():
+    """See ``seed_16857`` in the corpus of the random programs."""
+    plan = tiled(two_stages())
+
+    assert '#pragma GCC optimize("no-ipa-modref")' in plan.emit().source
+    assert "#pragma GCC optimize" not in po.Plan(two_stages()).emit().source
+
+
 def test_a_task_has_its_arrays_as_restricted_parameters():
     ((name, parameters, body),) = tasks(tiled(two_stages()).compile().source)
     assert name == "twice_y_tile"
