@@ -8,9 +8,9 @@ the index may name, each with its own last writer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyopt.isl import (
     MultiUnionPwAff,
@@ -47,6 +47,8 @@ class Dependences:
     #: { [S[i] -> ref[]] -> A[x] }: reads that no statement wrote before
     live_in: UnionMap
     operations: int = DEFAULT_BUDGET
+    #: what was found out about them, for as long as they are there
+    found: dict[object, Any] = field(default_factory=dict[object, "Any"])
 
     @cached_property
     def flow(self) -> UnionMap:

@@ -12,17 +12,13 @@ Kennedy and Allen, "Optimizing Compilers for Modern Architectures", 2002, theore
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from polyopt.isl import Map, dim_type, maps_of, tuple_name, union_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from polyopt.ir.scop import Scop
     from polyopt.isl import PwAff, UnionMap
     from polyopt.transform.program import Program
-    from polyopt.transform.tree import Copy, Place
+    from polyopt.transform.tree import Place
 
     #: a place's positions in its bodies, and the values of its loops
     Time = tuple[tuple[int, ...], tuple[PwAff, ...]]
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
 class _Dependences:
     """``{ C[d] -> C'[d'] }``: the dependences of a source between the copies of its statements."""
 
-    def __init__(self, program: Program, copies: Sequence[Copy], parts: UnionMap) -> None:
+    def __init__(self, program: Program, parts: UnionMap) -> None:
         deps = program.dependences
         flow, anti, output = (
             maps_of(pairs.apply_domain(parts).apply_range(parts).coalesce())
@@ -40,10 +36,6 @@ class _Dependences:
         self.flow, self.others = flow, [*anti, *output]
         #: by the identity of what they are made of, which is kept: the pairs, the two times
         self.shown: dict[tuple[object, ...], tuple[tuple[object, ...], bool]] = {}
-        self.copies = copies
-
-
-_KNOWN: WeakKeyDictionary[Scop, dict[tuple[int, ...], _Dependences | None]] = WeakKeyDictionary()
 
 
 def keeps_order(program: Program) -> bool | None:
@@ -61,8 +53,8 @@ def keeps_order(program: Program) -> bool | None:
 def _dependences(program: Program) -> _Dependences | None:
     """``None`` where some instance of the source runs twice, or never."""
     copies = [program.copies[name] for name in program.places]
-    known = _KNOWN.setdefault(program.scop, {})
-    key = tuple(map(id, copies))
+    known = program.dependences.found
+    key = ("order", *map(id, copies))
     if key not in known:
         context = program.scop.context
         parts = union_all(
@@ -70,8 +62,8 @@ def _dependences(program: Program) -> _Dependences | None:
         ).intersect_params(context)
         runs = program.scop.domain.intersect_params(context)
         once = parts.is_bijective() and runs.is_subset(parts.domain())
-        known[key] = _Dependences(program, copies, parts) if once else None
-    return known[key]
+        known[key] = copies, _Dependences(program, parts) if once else None
+    return known[key][1]
 
 
 def _is_kept(program: Program, deps: _Dependences, pairs: Map) -> bool:
