@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.isl import Map, dim_type, maps_of, tuple_name, union_all
+from polyopt.isl import Map, dim_type, maps_of, tuple_name
+from polyopt.transform.tree import copies_at
 
 if TYPE_CHECKING:
     from polyopt.isl import PwAff, UnionMap
@@ -57,9 +58,7 @@ def _dependences(program: Program) -> _Dependences | None:
     key = ("order", *map(id, copies))
     if key not in known:
         context = program.scop.context
-        parts = union_all(
-            copy.to_instance.as_map().intersect_domain(copy.domain).reverse() for copy in copies
-        ).intersect_params(context)
+        parts = copies_at(copies).intersect_params(context)
         runs = program.scop.domain.intersect_params(context)
         once = parts.is_bijective() and runs.is_subset(parts.domain())
         known[key] = copies, _Dependences(program, parts) if once else None

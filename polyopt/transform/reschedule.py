@@ -32,11 +32,10 @@ from polyopt.isl import (
     schedule_node_type,
     sets_of,
     tuple_name,
-    union_all,
 )
 from polyopt.transform.initial import source_program
 from polyopt.transform.moves import SOURCE_MOVES
-from polyopt.transform.tree import PlanLoop, Tree, prefix_map
+from polyopt.transform.tree import PlanLoop, Tree, copies_at, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -119,7 +118,7 @@ def bands(program: Program, fusion: str) -> Bands:
     order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()
     flow, domain = deps.flow, scop.domain.intersect_params(scop.context)
     if any(copy.name != copy.statement.name for copy in program.copies.values()):
-        parts = _parts(program)
+        parts = copies_at(program.copies.values())
         order, flow = (deps.apply_domain(parts).apply_range(parts) for deps in (order, flow))
         domain = parts.range()
     known = _constant_bounds(domain)
@@ -157,14 +156,6 @@ def _constant_bounds(domain: UnionSet) -> UnionSet:
 def _others(domain: UnionSet, part: Set) -> UnionSet:
     """The sets of other statements."""
     return domain.subtract(Set.universe(part.get_space()).to_union_set())
-
-
-def _parts(program: Program) -> UnionMap:
-    """``{ S[i] -> C[i] }``: each instance and the copy that it is of."""
-    return union_all(
-        copy.to_instance.as_map().intersect_domain(copy.domain).reverse()
-        for copy in program.copies.values()
-    )
 
 
 @contextmanager

@@ -19,12 +19,14 @@ from polyopt.isl import (
     affine_var,
     dim_type,
     identity_part,
+    union_all,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from polyopt.ir.scop import Statement
+    from polyopt.isl import UnionMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,6 +250,13 @@ def rename_copies(
         body = rename_copies(node.body, names, lift, rename_loop)
         result.append(replace(node, name=rename_loop(node.name), values=values, body=body))
     return tuple(result)
+
+
+def copies_at(copies: Iterable[Copy]) -> UnionMap:
+    """``{ S[i] -> C[d] }``: the instances of the source and what runs them."""
+    return union_all(
+        copy.to_instance.as_map().intersect_domain(copy.domain).reverse() for copy in copies
+    )
 
 
 def prefix_map(copy: Copy, loops: tuple[PlanLoop, ...]) -> Map:
