@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .values import (
-    C_NAMES,
     Lin,
     Value,
     absolute,
     arith,
+    cast,
     choice,
     converted,
     extreme,
@@ -324,7 +324,7 @@ class Builder:
             message = f"cannot store {value} in {type_}"
             raise AssertionError(message)
         if self.chance(15) and promoted(value.type) != type_:
-            stored = replace(stored, text=f"({C_NAMES[type_]}){stored.at(8)}", level=8)
+            return cast(stored)
         return stored
 
     # Statements.
@@ -349,7 +349,8 @@ class Builder:
             self.widen(cells, term.low, term.high)
             return [f"{target.text} = {found.text};"]
         if is_float(term.type) and not is_float(cells.type):
-            term = self.fitted(term, cells.type)
+            # without a cast the sum would be a float, and no whole type need take what it is
+            term = cast(self.fitted(term, cells.type))
         if not self._sums_fit(cells, term, trips):
             term = tamed(term)
             if not self._sums_fit(cells, term, trips):

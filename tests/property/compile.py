@@ -42,8 +42,12 @@ _SHARED = re.compile(r"    if \(.* < \d+\) \{\n        threads = 1;.*\n    \}\n"
 _WORKER = Path(__file__).with_name("worker.py")
 #: Locals hold garbage before they are written: gcc 12, clang 8.
 _POISON_LOCALS = "-ftrivial-auto-var-init=pattern"
-#: what the programs' own C is compiled with: the less the compiler does, the better
-_PLAINLY = ("-std=gnu11", "-O0", "-ffp-contract=off", "-fwrapv", "-w")
+#: what the programs' own C is compiled with: the less the compiler does, the better; and it ends
+#: where what it computes is for each compiler to choose
+_PLAINLY = (
+    "-std=gnu11", "-O0", "-ffp-contract=off", "-fwrapv", "-w",
+    "-fsanitize=float-cast-overflow,integer-divide-by-zero", "-fsanitize-undefined-trap-on-error",
+)  # fmt: skip
 #: what waits and computes nothing is given so many times the limit that computing has
 _PATIENCE = 20
 #: Fresh heap holds garbage too; two threads on a busy machine sleep instead of spinning.
@@ -103,10 +107,14 @@ BUILD = Build()
 
 @dataclass(frozen=True)
 class Wrong:
-    """A function that does not do what its program does."""
+    """A function that does not do what its program does.
+
+    Where ``by_program`` holds, the program itself ended before it could say what that is.
+    """
 
     function: str
     text: str
+    by_program: bool = False
 
 
 def c_text(programs: Iterable[CProgram]) -> str:
@@ -173,11 +181,12 @@ def differences(
         job = Path(folder, "job.pickle")
         calls, work = _job(subjects, build)
         job.write_bytes(pickle.dumps({**work, "library": str(library), "sources": str(sources)}))
-        found: dict[str, str] = {}
-        for number, text in _results(job, len(calls), timeout_s).items():
+        found: dict[str, Wrong] = {}
+        for number, (text, by_program) in _results(job, len(calls), timeout_s).items():
             if text:
-                found.setdefault(calls[number][0], f"{text}, for {calls[number][1]}")
-        return tuple(Wrong(function, text) for function, text in found.items())
+                name, with_ = calls[number]
+                found.setdefault(name, Wrong(name, f"{text}, for {with_}", by_program))
+        return tuple(found.values())
 
 
 def _job(subjects: Sequence[Subject], build: Build) -> tuple[list[tuple[str, str]], dict[str, Any]]:
@@ -209,9 +218,12 @@ def _argument(kind: str, name: str, type_: Any) -> tuple[str, str, str]:
     return kind, name, type_.numpy_name if kind == "array" else _CTYPES[type_.name]
 
 
-def _results(job: Path, count: int, timeout_s: float | None) -> dict[int, str]:
-    """The problem of each call; after a crash the rest runs in a new process."""
-    results: dict[int, str] = {}
+def _results(job: Path, count: int, timeout_s: float | None) -> dict[int, tuple[str, bool]]:
+    """The problem of each call, and whether the program's own C is to blame.
+
+    After a crash the rest runs in a new process.
+    """
+    results: dict[int, tuple[str, bool]] = {}
     start = 0
     limit = str(math.ceil(timeout_s or 0))
     while start < count:
@@ -229,16 +241,17 @@ def _results(job: Path, count: int, timeout_s: float | None) -> dict[int, str]:
             ended = "did not end" if late else f"ended with status {done.returncode}"
         except subprocess.TimeoutExpired as error:
             lines, ended = (error.stdout or b"").decode().splitlines(), "did not end"
-        announced = start - 1
+        announced, by_program = start - 1, False
         for line in map(json.loads, lines):
+            by_program = line == "source"
             if isinstance(line, list):
-                results[line[0]] = line[1]
-            else:
+                results[line[0]] = line[1], False
+            elif not by_program:
                 announced = line
         if announced < start:
             msg = f"the worker {ended} before its first call"
             raise RuntimeError(msg)
-        results.setdefault(announced, ended)
+        results.setdefault(announced, (ended, by_program))
         start = announced + 1
     return results
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from polyopt.codegen.emit import emit
-from polyopt.errors import NotDecidedError, PolyoptError
+from polyopt.errors import NotDecidedError, OutOfBoundsError, PolyoptError
 from polyopt.frontend.c import parse_c
 from polyopt.transform.order import keeps_order
 from polyopt.transform.plan import Plan
@@ -165,3 +165,22 @@ def test_an_example_survives_its_file(tmp_path):
     assert (loaded.sizes, loaded.calls) == (example.sizes, calls)
     assert loaded.text.endswith(example.text.lstrip())
     assert check(loaded) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("int16_t out", "uint8_t out", None),
+        ("in0[i] + in0[i + 1]", "in0[i] - 1e6f", "program"),
+        ("in0[i] + in0[i + 1]", "in0[i] % (in0[i + 1] - in0[i + 1])", "program"),
+    ],
+)
+def test_a_program_whose_values_c_leaves_open_is_told_from_a_wrong_plan(old, new, kind):
+    failure = check(Example(CHAIN.replace(old, new), {"N": 5}, ()))
+    assert (failure and failure.kind) == kind
+
+
+def test_no_example_is_made_so_small_that_it_leaves_its_arrays():
+    outside = Example(CHAIN.replace("mid[N + 1]", "mid[N]"), {"N": 5}, ())
+    with pytest.raises(OutOfBoundsError):
+        check(outside)

@@ -202,7 +202,7 @@ def _wrong(
     """Kind, function and text of what fails; functions that do not compile are found one by one."""
     try:
         for wrong in differences(subjects, build=build, timeout_s=timeout_s):
-            yield "wrong", wrong.function, wrong.text
+            yield "program" if wrong.by_program else "wrong", wrong.function, wrong.text
     except CompilerFailedError as error:
         if len(subjects) == len(subjects[0].functions) == 1:
             yield "compiler", subjects[0].functions[0].name, str(error)
@@ -218,9 +218,10 @@ def _wrong(
 def check(example: Example, *, seed: int = 0, timeout_s: float | None = None) -> Failure | None:
     """What fails about one example; nothing where its moves are properly refused.
 
-    Raises ``PolyoptError`` where the program itself is refused.
+    Raises ``PolyoptError`` where the program itself is refused, be it that it leaves its arrays.
     """
     scop = example.scop
+    Plan(scop)
     unfused = emit(initial_program(scop), name="example")
     trial = Trial(example, example.subject(scop, (unfused,), seed), {"example": ()})
     plan = _guarded(trial, lambda: _accepted(scop, example.calls), example.calls)

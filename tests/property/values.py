@@ -6,7 +6,7 @@ the same bits; signed integers stay inside their type; unsigned ones may wrap, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -135,6 +135,11 @@ def converted(value: Value, type_: str) -> Value | None:
     if is_float(type_) or is_float(value.type):
         return None
     return Value(value.text, type_, low, high, value.level)
+
+
+def cast(value: Value) -> Value:
+    """The value, converted to its type by a cast."""
+    return replace(value, text=f"({C_NAMES[value.type]}){value.at(_UNARY)}", level=_UNARY)
 
 
 def _ranged(text: str, type_: str, low: int, high: int, level: int) -> Value | None:

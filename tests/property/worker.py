@@ -1,8 +1,8 @@
 """Runs compiled functions in a process of its own, where wrong code may crash.
 
 ``python worker.py JOB FIRST SECONDS`` reads a pickled list of groups from JOB and prints one JSON line per call:
-``[number, problem]``, with an empty problem where all is well. A number alone announces a call,
-so that the parent knows which one a crash belongs to.
+``[number, problem]``, with an empty problem where all is well. A number alone announces a call, and
+``"source"`` after it that the program's own C runs, so that the parent knows what crashed.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def main(job: str, start: int, seconds: int) -> None:
             print(number, flush=True)  # noqa: T201
             run = work["runs"][call["run"]]
             if run["expected"] is None:
+                print('"source"', flush=True)  # noqa: T201
                 run["expected"] = by_source(sources, run)
+                print(number, flush=True)  # noqa: T201
             found = problem(library, call, run)
             print(json.dumps([number, found]), flush=True)  # noqa: T201
 
