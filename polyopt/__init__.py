@@ -65,7 +65,8 @@ if TYPE_CHECKING:
         wrapped,
     )
     from polyopt.graph.compiling import compile_model
-    from polyopt.ir.scop import Array, Scop, same_scop
+    from polyopt.ir.same import same_scop
+    from polyopt.ir.scop import Array, Scop
     from polyopt.library import load_kernel
     from polyopt.scale import cuts, map_blocks
     from polyopt.transform.plan import Plan
@@ -92,7 +93,8 @@ _NAMES_IN: Final = {
         " wrapped"
     ),
     "polyopt.graph.compiling": "compile_model",
-    "polyopt.ir.scop": "Array Scop same_scop",
+    "polyopt.ir.same": "same_scop",
+    "polyopt.ir.scop": "Array Scop",
     "polyopt.library": "load_kernel",
     "polyopt.scale": "cuts map_blocks",
     "polyopt.transform.plan": "Plan",

@@ -9,7 +9,6 @@ the index may name, each with its own last writer.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from polyopt.isl import (
@@ -22,6 +21,7 @@ from polyopt.isl import (
     context,
     dim_type,
     empty_map,
+    exclusive_property,
     maps_of,
     tuple_name,
     union_all,
@@ -50,12 +50,12 @@ class Dependences:
     #: what was found out about them, for as long as they are there
     found: dict[object, Any] = field(default_factory=dict[object, "Any"])
 
-    @cached_property
+    @exclusive_property
     def flow(self) -> UnionMap:
         """``{ P[j] -> S[i] }``: S reads the value that P wrote."""
         return self.tagged_flow.range_factor_domain().coalesce()
 
-    @cached_property
+    @exclusive_property
     def value_output(self) -> UnionMap:
         """``{ P[j] -> T[k] }``: T overwrites what P wrote, nothing writes in between."""
         writes = self.scop.writes
@@ -63,7 +63,7 @@ class Dependences:
             info = _flow_info(writes, _timed(self.scop, reads_within(self.scop), writes))
             return info.set_must_source(writes).compute_flow().get_must_dependence().coalesce()
 
-    @cached_property
+    @exclusive_property
     def value_anti(self) -> UnionMap:
         """``{ S[i] -> T[k] }``: T overwrites what S read, nothing writes in between.
 
@@ -76,7 +76,7 @@ class Dependences:
             pairs = found.get_may_dependence().domain_factor_domain()
             return pairs.subtract(self.scop.domain.identity()).coalesce()
 
-    @cached_property
+    @exclusive_property
     def live_out(self) -> UnionMap:
         """``{ S[i] -> A[x] }``: the last write of each element that outlives the program."""
         scop = self.scop
@@ -87,33 +87,33 @@ class Dependences:
         )
         return kept.subtract_domain(self.value_output.domain()).coalesce()
 
-    @cached_property
+    @exclusive_property
     def anti(self) -> UnionMap:
         """``{ S[i] -> T[k] }``: S reads an element that T later writes. Memory-based."""
         reads, writes = _untagged_reads(self.scop), self.scop.writes
         with budget(self.operations, "anti dependences"):
             return in_order(self.scop, reads.apply_range(writes.reverse()))
 
-    @cached_property
+    @exclusive_property
     def output(self) -> UnionMap:
         """``{ P[j] -> T[k] }``: T writes an element that P wrote. Memory-based."""
         writes = self.scop.writes
         with budget(self.operations, "output dependences"):
             return in_order(self.scop, writes.apply_range(writes.reverse()))
 
-    @cached_property
+    @exclusive_property
     def memory_flow(self) -> UnionMap:
         """``{ P[j] -> S[i] }``: S reads an element that P wrote. Memory-based."""
         reads, writes = _untagged_reads(self.scop), self.scop.writes
         with budget(self.operations, "flow dependences"):
             return in_order(self.scop, writes.apply_range(reads.reverse()))
 
-    @cached_property
+    @exclusive_property
     def memory(self) -> UnionMap:
         """All memory-based dependences: what an order has to keep if no storage changes."""
         return union_all((self.memory_flow, self.anti, self.output))
 
-    @cached_property
+    @exclusive_property
     def value(self) -> UnionMap:
         """All value-based dependences; their transitive closure covers ``memory``."""
         return union_all((self.flow, self.value_anti, self.value_output))

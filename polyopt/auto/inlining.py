@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about
-from polyopt.analysis.dependences import dependences
 from polyopt.auto.channels import channels
 from polyopt.auto.contractions import step
 from polyopt.auto.sizes import assumed_sizes
@@ -238,7 +237,7 @@ class Reading:
     def _sources(self) -> dict[str, Map]:
         """Per read ``{ S[i] -> P[j] }``: whose value it is."""
         found: dict[str, Map] = {}
-        for part in maps_of(dependences(self.scop).tagged_flow):  # { P[j] -> [S[i] -> ref[]] }
+        for part in maps_of(self.scop.dependences().tagged_flow):  # { P[j] -> [S[i] -> ref[]] }
             ref = tuple_name(part.range().unwrap(), dim_type.out)
             found[ref] = part.range_factor_domain().reverse()
         return found

@@ -30,7 +30,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about
-from polyopt.analysis.dependences import dependences
 from polyopt.auto.nests import refusal
 from polyopt.auto.short_rows import short_rows
 from polyopt.auto.traffic import array_bytes
@@ -225,7 +224,7 @@ def _middles(plan: Plan, long: Collection[int]) -> Iterator[tuple[str, str]]:
 def _long(scop: Scop) -> set[int]:
     """The dimensions along which some dependence is as long as the sizes say."""
     found: set[int] = set()
-    for one in maps_of(dependences(scop).flow):
+    for one in maps_of(scop.dependences().flow):
         first, last = (one.dim(kind) for kind in (dim_type.in_, dim_type.out))
         if first != last:
             continue

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import count
-from polyopt.analysis.dependences import dependences
 from polyopt.ir.expr import Affine, Binary, Call, Expr, Inside, Load, Select, Unary, walk
 from polyopt.isl import dim_type, sets_of, tuple_name
 
@@ -33,7 +32,7 @@ class Work:
 
 def work_of(scop: Scop, sizes: Mapping[str, int]) -> Work:
     """The work of a program for given sizes: elements read and written are counted once each."""
-    deps = dependences(scop)
+    deps = scop.dependences()
     done = sum(operations(scop, s, sizes) for s in scop.statements)
     return Work(_bytes(scop, deps.live_in.range(), sizes), _written(scop, sizes), done)
 

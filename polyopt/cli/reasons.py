@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 @json_option
 def deps(program: str, *, as_json: bool) -> None:
     """List the exact dependences of PROGRAM, each with a witness."""
-    from polyopt.analysis.dependences import dependences
-
     found = load_program(program)
     with progress("dependences"):
-        result = dependences(found.scop)
+        result = found.scop.dependences()
         rows, shown = result.rows(), str(result)
     if as_json:
         print_json({"program": found.name, "dependences": [row.as_dict() for row in rows]})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.dependences import dependences
 from polyopt.analysis.points import points
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError
@@ -122,7 +121,7 @@ def _finished(
 ) -> Picture:
     title = f"flow {one.name} -> {other.name} for {sizes_text(sizes)}"
     distances = dict.fromkeys(
-        r.distance_text for r in dependences(scop).rows()
+        r.distance_text for r in scop.dependences().rows()
         if (r.kind, r.source, r.sink) == ("flow", one.name, other.name)
     )  # fmt: skip
     said = f"distance {' and '.join(distances)}: the reader's iterators less the writer's"
@@ -147,7 +146,7 @@ def _pairs(
 ) -> list[tuple[Point, Point]]:
     """Writer and reader of every value that flows between two statements."""
     found: list[tuple[Point, Point]] = []
-    for part in maps_of(dependences(scop).flow):
+    for part in maps_of(scop.dependences().flow):
         ends = tuple_name(part, dim_type.in_), tuple_name(part, dim_type.out)
         if ends != (one.name, other.name):
             continue

@@ -13,7 +13,7 @@ from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.alternatives import ANSWER_BUDGET, memory_bytes, shared_iterations
 from polyopt.explain.placements import place_of, producers
-from polyopt.ir.scop import same_scop
+from polyopt.ir.same import same_scop
 from polyopt.isl import budget
 from polyopt.transform.show import describe
 

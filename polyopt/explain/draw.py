@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.analysis.dependences import dependences
 from polyopt.analysis.points import affine_values, points
 from polyopt.auto.formula import block_size
 from polyopt.auto.sizes import assumed_sizes
@@ -181,7 +180,7 @@ def _arrows(
     """Flow from instance to instance of one statement, among the drawn ones."""
     drawn = {tuple(map(int, row)) for row in rows}
     shapes: list[Shape] = []
-    for part in maps_of(dependences(scop).flow):
+    for part in maps_of(scop.dependences().flow):
         ends = {tuple_name(part, dim_type.in_), tuple_name(part, dim_type.out)}
         if ends != {statement.name}:
             continue

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.count import count
-from polyopt.analysis.dependences import dependences
 from polyopt.auto.cost import evaluated
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError, NotDecidedError
@@ -134,7 +133,7 @@ def why(plan: Plan, element: object, sizes: Mapping[str, int] | None = None) -> 
     array, index = _named(element)
     shown = f"{array}[{', '.join(map(str, index))}]" if index else array
     with budget(BUDGET, f"the instances behind {shown}"):
-        found, fixed = dependences(scop), fix_param_values(scop.context, known)
+        found, fixed = scop.dependences(), fix_param_values(scop.context, known)
         writer = _writer(plan, array, index, known)
         flow = found.flow.reverse().intersect_params(fixed)
         every = _behind(writer, flow, shown)
@@ -191,7 +190,7 @@ def _writer(plan: Plan, array: str, index: tuple[int, ...], sizes: Mapping[str, 
     if cell.is_empty():
         message = f"{shown} is no element of {array} for {sized}"
         raise InvalidOptionError(message, hint="give other sizes=, or another index")
-    found = dependences(scop)
+    found = scop.dependences()
     writers = scop.writes.intersect_range(UnionSet.from_set(cell)).domain()
     # those whose value another writer of the same element overwrites are not the last
     again = found.value_output.intersect_domain(writers).intersect_range(writers)

@@ -13,7 +13,7 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend import stages as po
 from polyopt.graph.open import probes, standing_for
 from polyopt.graph.operators import Maker, Tensor, extent_of, get_operator
-from polyopt.ir.scop import same_scop
+from polyopt.ir.same import same_scop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from polyopt.errors import InvalidOptionError, UnknownNameError
@@ -18,7 +17,6 @@ from polyopt.ir.expr import (
     Load,
     Select,
     Within,
-    loads,
     same_expr,
 )
 from polyopt.ir.types import contains
@@ -34,6 +32,7 @@ from polyopt.isl import (
     affine_var,
     dim_type,
     empty_set,
+    exclusive_property,
     instance_space,
     tuple_name,
     union_all,
@@ -129,12 +128,12 @@ class Statement:
     #: may be written, [N] -> { [count] }
     spread: Mapping[int, PwAff] = field(default_factory=dict[int, PwAff])
 
-    @cached_property
+    @exclusive_property
     def space(self) -> Space:
         """``{ S[i] }``."""
         return self.domain.get_space()
 
-    @cached_property
+    @exclusive_property
     def write(self) -> Access:
         """The write access: one element per instance, or all that may be (see ``spread``)."""
         index = tuple(
@@ -144,7 +143,7 @@ class Statement:
         relation, exact = _index_relation(self.domain, self.array, index)
         return Access(self.array, relation, f"{self.name}_w", exact, self.span)
 
-    @cached_property
+    @exclusive_property
     def reads(self) -> tuple[Access, ...]:
         """One access per load of ``value``, in ``expr.loads`` order.
 
@@ -155,7 +154,7 @@ class Statement:
             for k, (load, domain) in enumerate(_guarded(self.value, self.domain))
         )
 
-    @cached_property
+    @exclusive_property
     def reduction(self) -> str | None:
         """The operation of an accumulation ``A[f(i)] = A[f(i)] op value``, else ``None``."""
         if (
@@ -338,12 +337,12 @@ class Scop:
         """The statement of that name. Raises ``UnknownNameError``."""
         return _named(self.statements, name, "statement")
 
-    @cached_property
+    @exclusive_property
     def elements(self) -> Mapping[str, Set]:
         """``{ A[x] }`` per array."""
         return {a.name: a.elements(self.params) for a in self.arrays}
 
-    @cached_property
+    @exclusive_property
     def domain(self) -> UnionSet:
         """``{ S[i]; T[j]; ... }`` under the context."""
         result = empty_set()
@@ -351,20 +350,20 @@ class Scop:
             result = result.union(statement.domain.to_union_set())
         return result.intersect_params(self.context)
 
-    @cached_property
+    @exclusive_property
     def reads(self) -> UnionMap:
         """``{ [S[i] -> ref[]] -> A[x] }``, one reference per load."""
         return union_all(
             tagged(access) for s in self.statements for access in s.reads
         ).intersect_params(self.context)
 
-    @cached_property
+    @exclusive_property
     def writes(self) -> UnionMap:
         """``{ S[i] -> A[x] }``."""
         relations = union_all(s.write.relation for s in self.statements)
         return relations.intersect_params(self.context)
 
-    @cached_property
+    @exclusive_property
     def schedule(self) -> UnionMap:
         """The source's order: ``{ S[i, j] -> [position, i, position, j, position] }``."""
         depth = max((len(s.iterators) for s in self.statements), default=0)
@@ -380,7 +379,14 @@ class Scop:
         return show(self)
 
     def dependences(self) -> Dependences:
-        """Exact dependences: what each instance needs of which other; prints as a table."""
+        """Exact dependences: what each instance needs of which other; prints as a table.
+
+        Found once. Raises ``NotDecidedError`` where isl's budget is spent.
+        """
+        return self._dependences
+
+    @exclusive_property
+    def _dependences(self) -> Dependences:
         from polyopt.analysis.dependences import dependences
 
         return dependences(self)
@@ -466,33 +472,3 @@ def _time(statement: Statement, path: tuple[int, ...], steps: tuple[int, ...], d
     for part in parts[1:]:
         result = result.flat_range_product(Map.from_pw_aff(part))
     return result
-
-
-def same_scop(one: Scop, other: Scop) -> bool:
-    """Whether two programs are the same: sets and relations by value, expressions node by node,
-    loop structure without iterator names. Names of arrays, statements and parameters count.
-    """
-    return (
-        one.params == other.params
-        and one.context.is_equal(other.context)
-        and [(a.name, a.type, a.role) for a in one.arrays]
-        == [(a.name, a.type, a.role) for a in other.arrays]
-        and all(
-            a.elements(one.params).is_equal(b.elements(other.params))
-            for a, b in zip(one.arrays, other.arrays, strict=True)
-        )
-        and [s.name for s in one.statements] == [s.name for s in other.statements]
-        and all(map(_same_statement, one.statements, other.statements))
-        and one.schedule.is_equal(other.schedule)
-    )
-
-
-def _same_statement(one: Statement, other: Statement) -> bool:
-    return (
-        one.domain.is_equal(other.domain)
-        and one.array == other.array
-        and one.write.relation.is_equal(other.write.relation)
-        and all(same_expr(a, b) for a, b in zip(one.index, other.index, strict=True))
-        and same_expr(one.value, other.value)
-        and len(loads(one.value)) == len(loads(other.value))
-    )

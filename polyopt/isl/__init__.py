@@ -72,7 +72,7 @@ from polyopt.isl.api import (
     parse_union_set,
     schedule_node_type,
 )
-from polyopt.isl.budgets import Allowance, budget, exclusive, stretches
+from polyopt.isl.budgets import Allowance, budget, exclusive, exclusive_property, stretches
 from polyopt.isl.written import Written
 
 __all__ = [
@@ -123,6 +123,7 @@ __all__ = [
     "empty_map",
     "empty_set",
     "exclusive",
+    "exclusive_property",
     "fix_param_values",
     "identity_part",
     "instance_of",

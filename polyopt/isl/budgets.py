@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import contextmanager
+from functools import cached_property
 from inspect import currentframe
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from polyopt.errors import InternalError, InvalidOptionError, NotDecidedError, PolyoptError
 from polyopt.isl.api import IslError, Set, Val, context
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from types import FrameType
     from typing import Self
+
+T = TypeVar("T")
 
 #: isl's context, and its count of operations, are for one thread at a time
 _ONE = threading.RLock()
@@ -36,6 +39,27 @@ def exclusive() -> Generator[None]:
     with _ONE:
         _forget()
         yield
+
+
+class exclusive_property(cached_property[T]):  # noqa: N801 (a decorator, as its base is)
+    """A cached property that works with isl: who makes it has isl first.
+
+    Up to Python 3.11 ``cached_property`` has a lock too, one for all objects of a class: a thread
+    that has isl and one that makes the property would wait for each other.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> Self | T:
+        """What it is of that instance; the property itself of none."""
+        if instance is None:
+            return self
+        with exclusive():
+            return super().__get__(instance, owner)
 
 
 class Allowance:

@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from polyopt.analysis.dependences import dependences
 from polyopt.analysis.points import parameter_value
 from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, UserError
@@ -210,10 +209,7 @@ def dependences_of(kernel: Kernel) -> Dependences:
             f"{kernel.name} does not say which program it was compiled from",
             hint="pass the kernel that plan.compile() returned, or the plan",
         )
-    known = _KNOWN.setdefault(kernel, {})
-    if "deps" not in known:
-        known["deps"] = dependences(kernel.plan.scop)
-    return known["deps"]
+    return kernel.plan.scop.dependences()
 
 
 def as_kernel(program: Kernel | Plan | Scop) -> Kernel:

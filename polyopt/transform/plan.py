@@ -7,19 +7,18 @@ prints as the loop nest it stands for, and remembers the moves that made it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
-from polyopt.analysis.dependences import dependences
 from polyopt.errors import (
     InvalidOptionError,
     OrderViolatedError,
     UnknownNameError,
 )
 from polyopt.ir.scop import Scop
-from polyopt.isl import budget, exclusive
+from polyopt.isl import budget, exclusive, exclusive_property
 from polyopt.transform import cut as _cut
 from polyopt.transform import defer as _defer
 from polyopt.transform import diamond as _diamond
@@ -95,7 +94,7 @@ class Plan(Questions):
                 check_bounds(self.scop)
                 original = program_flow(source_program(self.scop))
                 if reads_unwritten(self.scop, original.no_source):
-                    check_initialized(self.scop, dependences(self.scop))
+                    check_initialized(self.scop, self.scop.dependences())
                 _ = original.seen  # within the budget
             object.__setattr__(self, "original", original)
         if cast("Program | None", self.program) is None:
@@ -349,7 +348,7 @@ class Plan(Questions):
         shown = check_code(self.scop, emit(self.program), operations=operations)
         return Proof((*proof.obligations, shown))
 
-    @cached_property
+    @exclusive_property
     def _proof(self) -> Proof:
         return self._proven(DEFAULT_BUDGET)
 

@@ -76,9 +76,9 @@ class Program:
         """Where each copy stands in the tree."""
         return {place.copy: place for place in places(self.tree)}
 
-    @cached_property
+    @property
     def dependences(self) -> Dependences:
-        """Those of its source, made once for all orders that are asked for."""
+        """Those of its source, which all programs made from it share."""
         return self.scop.dependences()
 
     @cached_property

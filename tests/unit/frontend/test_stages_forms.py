@@ -14,7 +14,8 @@ import pytest
 from polyopt.frontend import stages as po
 from polyopt.frontend.c import parse_c
 from polyopt.frontend.loops import f32, scop, u16
-from polyopt.ir.scop import Scop, same_scop
+from polyopt.ir.same import same_scop
+from polyopt.ir.scop import Scop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

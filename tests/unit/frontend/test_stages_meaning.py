@@ -11,7 +11,7 @@ from polyopt.analysis.interpret import interpret
 from polyopt.errors import InvalidOptionError
 from polyopt.frontend import stages as po
 from polyopt.frontend.loops import f32, u8
-from polyopt.ir.scop import same_scop
+from polyopt.ir.same import same_scop
 from polyopt.ir.verify import verify
 from polyopt.isl import parse_set
 

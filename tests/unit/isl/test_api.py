@@ -15,6 +15,7 @@ from polyopt.isl import (
     budget,
     context,
     exclusive,
+    exclusive_property,
     parse_map,
     parse_set,
     parse_union_map,
@@ -225,3 +226,39 @@ def test_after_an_interrupt_a_program_comes_in_as_before(source):
     with pytest.raises(KeyboardInterrupt):
         _interrupted()
     assert po.Plan(source()).prove()
+
+
+class Made:
+    """Something of isl's, made when it is first asked for; ``begun`` is set just before."""
+
+    def __init__(self, begun):
+        self.begun = begun
+
+    @exclusive_property
+    def domain(self):
+        self.begun.set()
+        with budget(10_000, "a domain"):
+            return work()
+
+
+def test_of_two_threads_none_waits_for_a_property_that_waits_for_isl():
+    begun, has_isl = threading.Event(), threading.Event()
+    mine, its = Made(begun), Made(threading.Event())
+
+    def other():
+        with exclusive():
+            has_isl.set()
+            begun.wait(timeout=0.5)  # one that waits with a lock of its own has it by now
+            its.domain.is_empty()
+
+    thread = threading.Thread(target=other, daemon=True)
+    thread.start()
+    assert has_isl.wait(timeout=20)
+    user = threading.Thread(target=lambda: mine.domain, daemon=True)
+    user.start()
+    for one in (thread, user):
+        one.join(timeout=20)
+        assert not one.is_alive()
+    assert mine.domain is mine.domain
+    assert mine.domain.is_equal(its.domain)
+    assert isinstance(Made.domain, exclusive_property)

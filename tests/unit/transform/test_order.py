@@ -211,3 +211,9 @@ def test_what_is_accepted_is_not_taken_for_proven():
     assert len(plan.original.shown) == before
     plan.prove()
     assert len(plan.original.shown) == before + 1
+
+
+def test_all_plans_of_a_program_share_its_dependences():
+    plan = unchecked(DIAGONAL)
+    moved = plan.interchange(*plan.loops("a")).tile("a", j=4)
+    assert moved.program.dependences is plan.program.dependences is plan.scop.dependences()
