@@ -11,4 +11,4 @@ COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or [""]
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_generated_c_computes_what_nests_say(compiler):
-    assert different(range(200), compiler) == ()
+    assert different(range(100), compiler) == ()
