@@ -379,14 +379,7 @@ class Scop:
         return show(self)
 
     def dependences(self) -> Dependences:
-        """Exact dependences: what each instance needs of which other; prints as a table.
-
-        Found once. Raises ``NotDecidedError`` where isl's budget is spent.
-        """
-        return self._dependences
-
-    @exclusive_property
-    def _dependences(self) -> Dependences:
+        """Exact dependences: what each instance needs of which other; prints as a table."""
         from polyopt.analysis.dependences import dependences
 
         return dependences(self)

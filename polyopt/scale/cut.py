@@ -209,7 +209,10 @@ def dependences_of(kernel: Kernel) -> Dependences:
             f"{kernel.name} does not say which program it was compiled from",
             hint="pass the kernel that plan.compile() returned, or the plan",
         )
-    return kernel.plan.scop.dependences()
+    known = _KNOWN.setdefault(kernel, {})
+    if "deps" not in known:
+        known["deps"] = kernel.plan.scop.dependences()
+    return known["deps"]
 
 
 def as_kernel(program: Kernel | Plan | Scop) -> Kernel:

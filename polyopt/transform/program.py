@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.isl import dim_type, union_as_is
+from polyopt.isl import dim_type, exclusive, union_as_is
 from polyopt.transform.storage import (
     Scratch,
     Store,
@@ -70,6 +70,9 @@ class Program:
     reassociated: frozenset[str] = frozenset()
     #: result -> bytes of caches that it is stored past (see ``stream.py``)
     streamed: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: the source's dependences once they are asked for: all programs made from one share them, and
+    #: no others do, or what a search may take would depend on those before it
+    known: list[Dependences] = field(default_factory=list["Dependences"])
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
@@ -78,8 +81,11 @@ class Program:
 
     @property
     def dependences(self) -> Dependences:
-        """Those of its source, which all programs made from it share."""
-        return self.scop.dependences()
+        """Those of its source, found once for all programs that are made from one."""
+        with exclusive():
+            if not self.known:
+                self.known.append(self.scop.dependences())
+            return self.known[0]
 
     @cached_property
     def clock(self) -> tuple[bool, ...]:
