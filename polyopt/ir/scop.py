@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from polyopt.errors import InvalidOptionError, UnknownNameError
@@ -32,7 +33,6 @@ from polyopt.isl import (
     affine_var,
     dim_type,
     empty_set,
-    exclusive_property,
     instance_space,
     tuple_name,
     union_all,
@@ -128,12 +128,12 @@ class Statement:
     #: may be written, [N] -> { [count] }
     spread: Mapping[int, PwAff] = field(default_factory=dict[int, PwAff])
 
-    @exclusive_property
+    @cached_property
     def space(self) -> Space:
         """``{ S[i] }``."""
         return self.domain.get_space()
 
-    @exclusive_property
+    @cached_property
     def write(self) -> Access:
         """The write access: one element per instance, or all that may be (see ``spread``)."""
         index = tuple(
@@ -143,7 +143,7 @@ class Statement:
         relation, exact = _index_relation(self.domain, self.array, index)
         return Access(self.array, relation, f"{self.name}_w", exact, self.span)
 
-    @exclusive_property
+    @cached_property
     def reads(self) -> tuple[Access, ...]:
         """One access per load of ``value``, in ``expr.loads`` order.
 
@@ -154,7 +154,7 @@ class Statement:
             for k, (load, domain) in enumerate(_guarded(self.value, self.domain))
         )
 
-    @exclusive_property
+    @cached_property
     def reduction(self) -> str | None:
         """The operation of an accumulation ``A[f(i)] = A[f(i)] op value``, else ``None``."""
         if (
@@ -337,12 +337,12 @@ class Scop:
         """The statement of that name. Raises ``UnknownNameError``."""
         return _named(self.statements, name, "statement")
 
-    @exclusive_property
+    @cached_property
     def elements(self) -> Mapping[str, Set]:
         """``{ A[x] }`` per array."""
         return {a.name: a.elements(self.params) for a in self.arrays}
 
-    @exclusive_property
+    @cached_property
     def domain(self) -> UnionSet:
         """``{ S[i]; T[j]; ... }`` under the context."""
         result = empty_set()
@@ -350,20 +350,20 @@ class Scop:
             result = result.union(statement.domain.to_union_set())
         return result.intersect_params(self.context)
 
-    @exclusive_property
+    @cached_property
     def reads(self) -> UnionMap:
         """``{ [S[i] -> ref[]] -> A[x] }``, one reference per load."""
         return union_all(
             tagged(access) for s in self.statements for access in s.reads
         ).intersect_params(self.context)
 
-    @exclusive_property
+    @cached_property
     def writes(self) -> UnionMap:
         """``{ S[i] -> A[x] }``."""
         relations = union_all(s.write.relation for s in self.statements)
         return relations.intersect_params(self.context)
 
-    @exclusive_property
+    @cached_property
     def schedule(self) -> UnionMap:
         """The source's order: ``{ S[i, j] -> [position, i, position, j, position] }``."""
         depth = max((len(s.iterators) for s in self.statements), default=0)
