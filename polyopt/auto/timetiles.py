@@ -52,6 +52,7 @@ from polyopt.transform.tree import PlanLoop
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from polyopt.analysis.dependences import Dependences
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
     from polyopt.isl import PwAff
@@ -178,7 +179,7 @@ def _folded(
 ) -> tuple[Plan, _Stencil | None, tuple[Remark, ...]]:
     """The plan with grid loops in halves, where that makes one band of them."""
     made, names, found = plan, list[str](), None
-    long = _long(plan.scop)
+    long = _long(plan.program.dependences)
     parts = len(plan.scop.statements) << len(long)
     if long and parts > MOST_PARTS:
         reason = f"folded in the middle it would have more than {MOST_PARTS} statements"
@@ -221,10 +222,10 @@ def _middles(plan: Plan, long: Collection[int]) -> Iterator[tuple[str, str]]:
                 yield loop.name, value_text(middle)
 
 
-def _long(scop: Scop) -> set[int]:
+def _long(deps: Dependences) -> set[int]:
     """The dimensions along which some dependence is as long as the sizes say."""
     found: set[int] = set()
-    for one in maps_of(scop.dependences().flow):
+    for one in maps_of(deps.flow):
         first, last = (one.dim(kind) for kind in (dim_type.in_, dim_type.out))
         if first != last:
             continue
