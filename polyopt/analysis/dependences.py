@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from polyopt.isl import (
     MultiUnionPwAff,
-    UnionAccessInfo,
     UnionMap,
     Val,
     budget,
@@ -22,7 +21,9 @@ from polyopt.isl import (
     dim_type,
     empty_map,
     exclusive_property,
+    last_writes,
     maps_of,
+    next_writes,
     tuple_name,
     union_all,
 )
@@ -60,8 +61,8 @@ class Dependences:
         """``{ P[j] -> T[k] }``: T overwrites what P wrote, nothing writes in between."""
         writes = self.scop.writes
         with budget(self.operations, "output dependences"):
-            info = _flow_info(writes, _timed(self.scop, reads_within(self.scop), writes))
-            return info.set_must_source(writes).compute_flow().get_must_dependence().coalesce()
+            times = _timed(self.scop, reads_within(self.scop), writes)
+            return last_writes(writes, writes, times).pairs.coalesce()
 
     @exclusive_property
     def value_anti(self) -> UnionMap:
@@ -71,9 +72,8 @@ class Dependences:
         """
         reads, writes = reads_within(self.scop), self.scop.writes
         with budget(self.operations, "anti dependences"):
-            info = _flow_info(writes, _timed(self.scop, reads, writes))
-            found = info.set_may_source(reads).set_kill(writes).compute_flow()
-            pairs = found.get_may_dependence().domain_factor_domain()
+            found = next_writes(reads, writes, _timed(self.scop, reads, writes))
+            pairs = found.domain_factor_domain()
             return pairs.subtract(self.scop.domain.identity()).coalesce()
 
     @exclusive_property
@@ -145,13 +145,8 @@ def dependences(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> Dependences:
     with _budget(operations, f"dependences of {scop.name}"):
         reads, writes = reads_within(scop), scop.writes
         time = _timed(scop, reads, writes)
-        found = _flow_info(reads, time).set_must_source(writes).compute_flow()
-        return Dependences(
-            scop,
-            found.get_may_dependence().coalesce(),
-            found.get_must_no_source().coalesce(),
-            operations,
-        )
+        found = last_writes(reads, writes, time)
+        return Dependences(scop, found.pairs.coalesce(), found.without.coalesce(), operations)
 
 
 _budget = budget
@@ -171,10 +166,6 @@ def reads_within(scop: Scop) -> UnionMap:
 def _untagged_reads(scop: Scop) -> UnionMap:
     """``{ S[i] -> A[x] }``."""
     return reads_within(scop).domain_factor_domain().coalesce()
-
-
-def _flow_info(sink: UnionMap, time: UnionMap) -> UnionAccessInfo:
-    return UnionAccessInfo.from_sink(sink).set_schedule_map(time)
 
 
 def _timed(scop: Scop, reads: UnionMap, writes: UnionMap) -> UnionMap:

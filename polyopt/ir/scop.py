@@ -26,7 +26,6 @@ from polyopt.isl import (
     PwAff,
     Set,
     Space,
-    UnionAccessInfo,
     UnionMap,
     UnionSet,
     affine_constant,
@@ -34,6 +33,7 @@ from polyopt.isl import (
     dim_type,
     empty_set,
     instance_space,
+    last_writes,
     tuple_name,
     union_all,
 )
@@ -435,9 +435,8 @@ def role_of(scop: Scop, name: str) -> str:
     writes = union_all(
         s.write.relation for s in scop.statements if s.array == name
     ).intersect_params(scop.context)
-    info = UnionAccessInfo.from_sink(union_all(reads).intersect_params(scop.context))
-    info = info.set_must_source(writes).set_schedule_map(scop.schedule)
-    return "out" if info.compute_flow().get_may_no_source().is_empty() else "inout"
+    within = union_all(reads).intersect_params(scop.context)
+    return "out" if last_writes(within, writes, scop.schedule).without.is_empty() else "inout"
 
 
 def _leaves(

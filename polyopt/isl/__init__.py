@@ -52,7 +52,6 @@ from polyopt.isl.api import (
     ScheduleNode,
     Set,
     Space,
-    UnionAccessInfo,
     UnionMap,
     UnionPwAff,
     UnionPwMultiAff,
@@ -73,6 +72,7 @@ from polyopt.isl.api import (
     schedule_node_type,
 )
 from polyopt.isl.budgets import Allowance, budget, exclusive, exclusive_property, stretches
+from polyopt.isl.flow import last_writes, next_writes
 from polyopt.isl.written import Written
 
 __all__ = [
@@ -98,7 +98,6 @@ __all__ = [
     "ScheduleNode",
     "Set",
     "Space",
-    "UnionAccessInfo",
     "UnionMap",
     "UnionPwAff",
     "UnionPwMultiAff",
@@ -129,8 +128,10 @@ __all__ = [
     "instance_of",
     "instance_space",
     "irredundant",
+    "last_writes",
     "lift_form",
     "maps_of",
+    "next_writes",
     "params_of",
     "params_space",
     "parse_map",

@@ -24,11 +24,11 @@ from polyopt.errors import (
 from polyopt.isl import (
     Map,
     Set,
-    UnionAccessInfo,
     UnionMap,
     affine_constant,
     budget,
     dim_type,
+    last_writes,
     maps_of,
     tuple_name,
     union_all,
@@ -208,13 +208,9 @@ def program_flow(program: Program) -> Flow:
     times = union_all([*(r[1] for r in reads), *map(program.time, program.writes)])
     writes = union_all(map(program.flat_cells, program.writes))
     context = program.scop.context
-    info = UnionAccessInfo.from_sink(sinks.intersect_params(context))
-    info = info.set_must_source(writes.intersect_params(context)).set_schedule_map(times)
-    result = info.compute_flow()
-    found = result.get_must_dependence()
-    raw = through_packs(program, found.apply_range(apart))
-    no_source = result.get_must_no_source().apply_domain(apart)
-    return Flow(program, raw, no_source, found)
+    found = last_writes(sinks.intersect_params(context), writes.intersect_params(context), times)
+    raw = through_packs(program, found.pairs.apply_range(apart))
+    return Flow(program, raw, found.without.apply_domain(apart), found.pairs)
 
 
 def through_packs(program: Program, raw: UnionMap) -> UnionMap:
