@@ -62,7 +62,7 @@ FUSIONS = {
 #: moves that it keeps: parts of statements, and what does not depend on loops
 _KEPT = SOURCE_MOVES | {"cut", "reassociate", "stream"}
 #: iterations of a loop of constant length whose bounds the scheduler is not told of
-_LONG = 16
+_LONG = 4
 #: the largest coefficient of an iterator in a schedule: where there is no bound, isl's search for
 #: the least ones may find no end, and no count of operations shows it
 _LARGEST, _ANY = 1000, -1

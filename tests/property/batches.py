@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -65,7 +66,7 @@ def batch(first: int, count: int) -> Outcome:
     for seed in range(first, first + count):
         before = time.process_time()
         try:
-            with _limited(_SLOW_S):
+            with limited(_SLOW_S):
                 case = make_case(seed, outcome.tally)
         except TooSlow:
             failure = Failure("slow", f"more than {_SLOW_S:g} s", Example("", {}, ()))
@@ -93,15 +94,20 @@ def _spent() -> float:
 
 
 @contextmanager
-def _limited(seconds: float) -> Generator[None]:
+def limited(seconds: float) -> Generator[None]:
     """Stop what takes more processor time, at the next chance that Python gets.
 
-    It is told again each second: isl's callbacks swallow what is raised in them.
+    It is told again each second: isl's callbacks swallow what is raised in them. A search of isl
+    that has no end gives Python no chance: after twice the time the process is killed.
     """
 
     def stop(_signal: int, _frame: object) -> None:
         raise TooSlow
 
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    taken = resource.getrusage(resource.RUSAGE_SELF)
+    last = int(taken.ru_utime + taken.ru_stime + 2 * seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (last if soft < 0 else min(last, soft), hard))
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)
     try:
@@ -109,6 +115,7 @@ def _limited(seconds: float) -> Generator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 def apart(first: int, count: int) -> Outcome:

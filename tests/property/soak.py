@@ -74,6 +74,8 @@ class Soak:
     )
     examples: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     slowest: tuple[float, int] = (0.0, 0)
+    #: how many programs of the batches that ended before one that came earlier, by first seed
+    ahead: dict[int, int] = field(default_factory=dict[int, int])
     #: which code runs: numbers of several versions may be in one journal
     code: str = "unknown"
 
@@ -93,7 +95,14 @@ class Soak:
             counts={name: Counter(left["counts"][name]) for name in _COUNTED},
             examples=left["examples"],
             slowest=(left["slowest"][0], left["slowest"][1]),
+            ahead=dict(left.get("ahead", ())),
         )
+
+    def done(self, first: int, count: int) -> None:
+        """A batch has ended; ``next_seed`` is the first of those that have not."""
+        self.ahead[first] = count
+        while self.next_seed in self.ahead:
+            self.next_seed += self.ahead.pop(self.next_seed)
 
     def add(self, outcome: Outcome) -> None:
         """Count a batch."""
@@ -119,6 +128,7 @@ class Soak:
         return {
             "first_seed": self.first_seed,
             "next_seed": self.next_seed,
+            "ahead": sorted(self.ahead.items()),
             "totals": self.totals,
             "counts": {name: dict(self.counts[name].most_common()) for name in _COUNTED},
             "examples": self.examples,
@@ -211,18 +221,20 @@ def soak(run: Soak, programs: int, deadline: float, jobs: int, cluster: str | No
     """Run batches until there are enough programs or it is late."""
     target = run.next_seed + programs
     with workers(jobs, cluster) as (submit, window):
-        _run(run, submit, range(run.next_seed, target), deadline, window)
+        drive(run, submit, range(run.next_seed, target), deadline, window)
 
 
-def _run(run: Soak, submit: Submit, seeds: range, deadline: float, jobs: int) -> None:
-    """Count and keep batches as they end; ``run.next_seed`` is the first that is not done yet."""
-    ahead = seeds.start
-    done: dict[int, int] = {}
+def drive(run: Soak, submit: Submit, seeds: range, deadline: float, jobs: int) -> None:
+    """Count and keep batches as they end."""
+    ahead, done = seeds.start, {**run.ahead}
     running: dict[Future[Outcome], tuple[int, int]] = {}
     while True:
         while len(running) < jobs and ahead < seeds.stop and time.monotonic() < deadline:
             # batches keep their place, so that a seed's compiler is always the same
             count = min(BATCH - ahead % BATCH, seeds.stop - ahead)
+            if ahead in done:
+                ahead += done[ahead]
+                continue
             running[submit(ahead, count)] = ahead, count
             ahead += count
         if not running:
@@ -231,9 +243,7 @@ def _run(run: Soak, submit: Submit, seeds: range, deadline: float, jobs: int) ->
             first, count = running.pop(future)
             for outcome in _outcomes(future, first, count):
                 run.add(outcome)
-            done[first] = count
-            while run.next_seed in done:
-                run.next_seed += done.pop(run.next_seed)
+            run.done(first, count)
             run.save()
 
 

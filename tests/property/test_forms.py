@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,12 +20,12 @@ from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
 from polyopt.transform.prove import program_flow
 
-from .batches import batch
+from .batches import Outcome, batch
 from .cases import BATCH, build_of, make_case
 from .compile import Subject, differences
 from .plans import Tally
 from .programs import random_program
-from .soak import Soak
+from .soak import Soak, drive
 from .soak_page import page
 from .stages import stages_text
 from .trial import Example, failures_of
@@ -121,6 +123,30 @@ def test_a_run_goes_on_from_a_page_on_another_machine(tmp_path):
     assert "| seeds | 7 to 8 |" in report.read_text()
     assert sum(n for kind, n in again.counts["kinds"].items() if kind.startswith("code: ")) == 2
     assert Soak.resume(there, 0, report).totals["programs"] == 0
+
+
+def test_batches_that_ended_before_an_earlier_one_run_once(tmp_path):
+    run = Soak(tmp_path, 0)
+    run.done(BATCH, BATCH)
+    run.save()
+    again, asked = Soak.resume(tmp_path, None), []
+
+    def submit(first: int, count: int) -> Future[Outcome]:
+        asked.append((first, count))
+        future: Future[Outcome] = Future()
+        future.set_result(Outcome(programs=count))
+        return future
+
+    drive(again, submit, range(again.next_seed, 3 * BATCH), float("inf"), 1)
+    assert asked == [(0, BATCH), (2 * BATCH, BATCH)]
+    assert (again.next_seed, again.ahead) == (3 * BATCH, {})
+
+
+def test_a_search_that_gives_python_no_chance_is_killed():
+    words = "from tests.property.batches import limited; from itertools import repeat\n"
+    words += "with limited(0.5): sum(repeat(0))"
+    done = subprocess.run([sys.executable, "-c", words], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGXCPU
 
 
 def test_a_process_that_dies_is_a_finding_and_the_soak_goes_on(tmp_path):
