@@ -72,7 +72,12 @@ from polyopt.isl.api import (
     schedule_node_type,
 )
 from polyopt.isl.budgets import Allowance, budget, exclusive, exclusive_property, stretches
-from polyopt.isl.flow import last_writes, next_writes
+from polyopt.isl.flow import (
+    defined_last_writes,
+    last_writes,
+    next_writes,
+    quick_last_writes,
+)
 from polyopt.isl.written import Written
 
 __all__ = [
@@ -118,6 +123,7 @@ __all__ = [
     "compose",
     "constant_value",
     "context",
+    "defined_last_writes",
     "dim_type",
     "empty_map",
     "empty_set",
@@ -139,6 +145,7 @@ __all__ = [
     "parse_union_map",
     "parse_union_set",
     "parse_value",
+    "quick_last_writes",
     "same_map",
     "same_set",
     "sample",

@@ -1,0 +1,88 @@
+"""isl's flow may lose reads: the proof neither takes them for proven nor refuses because of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from polyopt.errors import IllegalScheduleError
+from polyopt.frontend.c import parse_c
+from polyopt.isl import (
+    defined_last_writes,
+    dim_type,
+    maps_of,
+    quick_last_writes,
+    tuple_name,
+    union_all,
+)
+from polyopt.isl.flow import Flow
+from polyopt.transform import prove as proving
+from polyopt.transform.plan import Plan
+
+#: each ``b[i + 1]`` is the caller's: it is written after it was read; ``d[i]`` is the program's
+LEFT = """
+void left(int N, const float a[restrict N], float b[restrict N + 1], float c[restrict N],
+          float d[restrict N])
+{
+    for (int i = 0; i < N; i++) {
+        d[i] = 2 * a[i];
+        c[i] = b[i + 1] + d[i];
+    }
+    for (int i = 0; i < N; i++)
+        b[i + 1] = a[i];
+}
+"""
+CALLERS, OWN = "c:b", "c:d"
+
+
+def losing(reads):
+    """A search like isl's that finds nothing of some reads."""
+
+    def search(sinks, writes, times):
+        found = quick_last_writes(sinks, writes, times)
+        lost = union_all(m for m in maps_of(sinks) if tuple_name(m, dim_type.in_) == reads)
+        assert not lost.is_empty()
+        sources = found.sources.subtract_range(lost.wrap())
+        return Flow(sources, found.without.subtract(lost))
+
+    return search
+
+
+def wrong():
+    """The plan that writes all of b first."""
+    first = replace(Plan(parse_c(LEFT)), checked=False).merge("c.i", "b.i")
+    return first.shift("b", i=-1)
+
+
+@pytest.mark.parametrize("reads", [CALLERS, OWN])
+def test_a_right_plan_is_proven_though_reads_are_lost(reads, monkeypatch):
+    monkeypatch.setattr(proving, "quick_last_writes", losing(reads))
+    assert "4 read references" in str(Plan(parse_c(LEFT)).prove())
+
+
+def test_a_value_of_the_callers_that_is_overwritten_is_seen_though_its_read_is_lost(monkeypatch):
+    monkeypatch.setattr(proving, "quick_last_writes", losing(CALLERS))
+    with pytest.raises(IllegalScheduleError):
+        wrong().prove()
+
+
+def test_without_a_second_look_it_would_not_be_seen(monkeypatch):
+    monkeypatch.setattr(proving, "quick_last_writes", losing(CALLERS))
+    monkeypatch.setattr(proving, "_check_known", lambda *_: None)
+    wrong().prove()
+
+
+def test_the_second_look_is_at_the_definition(monkeypatch):
+    asked = []
+
+    def defined(*relations):
+        asked.append(len(relations))
+        return defined_last_writes(*relations)
+
+    monkeypatch.setattr(proving, "defined_last_writes", defined)
+    Plan(parse_c(LEFT)).prove()
+    assert asked == []
+    monkeypatch.setattr(proving, "quick_last_writes", losing(OWN))
+    Plan(parse_c(LEFT)).prove()
+    assert asked == [3]
