@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about
-from polyopt.analysis.points import parameter_value
 from polyopt.auto.traffic import argument_bytes, array_bytes, bytes_an_operation
-from polyopt.codegen.pastcache import LINE
 from polyopt.transform.find import copies_of, path_to
 from polyopt.transform.remark import Remark
 from polyopt.transform.stream import streamable
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 #: part of all bytes below which a result is not worth it
 LEAST = 0.1
 #: bytes for each vector operation below which memory is not what a program waits for
-MOVED = 1.0
+MOVED = 2.0
 
 
 def streams(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
@@ -51,9 +49,6 @@ def _unfit(plan: Plan, array: Array, model: Model, whole: int) -> str:
         return "it is little of what is moved"
     if bytes_an_operation(plan.scop, sizes, model.target.vector_bytes) < MOVED:
         return "computing takes longer than moving it"
-    row = parameter_value(array.extents[-1], sizes) * array.type.bytes
-    if array.rank > 1 and row % LINE:
-        return "its rows do not start with cache lines"
     writes = [s for s in plan.scop.statements if s.array == array.name]
     elements = array_bytes(array, sizes) // array.type.bytes
     if sum(about(s.domain, sizes) for s in writes) > elements:

@@ -176,7 +176,9 @@ class _Lookups:
                 at = self.at[key] = self.strips.buffer(named("at", self.taken), type_)
                 own = tuple(one for one in key[0] if one.name not in declared)
                 declared |= {one.name for one in own}
-                made.append(Assign(at.name + self.strips.place, lookup.place, at.name, locals=own))
+                made.append(
+                    Assign(at.name + self.strips.place(), lookup.place, at.name, locals=own)
+                )
             self.places_of[lookup.local.name] = self.at[key]
             name = named(f"{lookup.local.name}_found", self.taken)
             self.found[lookup.local.name] = self.strips.buffer(name, lookup.local.type)
@@ -186,7 +188,7 @@ class _Lookups:
         """The assignment, reading what was looked up."""
         done = {lookup.local.name for lookup in lookups}
         locals_ = tuple(
-            replace(one, value=self.found[one.name].name + self.strips.place, table=0)
+            replace(one, value=self.found[one.name].name + self.strips.place(), table=0)
             if one.name in done
             else one
             for one in assign.locals

@@ -1,9 +1,12 @@
 """C that stores a piece of a row past the caches, and that fetches one before it is read.
 
-``streamed_f32(to, from, count, past)`` is ``to[k] = from[k]`` for ``0 <= k < count``. Where
-``past`` is true, x86 writes whole pieces of ``STRIP`` bytes that start with a cache line to memory,
-without loading them first; all else is stored as always. Other threads see such stores in any
-order, until ``settled_f32()``. ``fetched_f32(from, past)`` loads a piece that nobody waits for.
+``streamed_f32(to, strip, count, first, last, past)`` is ``to[k] = strip[16 + k]`` for
+``0 <= k < count``, for the pieces of a row one after the other, from the ``first`` to the ``last``.
+Where ``past`` is true, x86 writes whole cache lines to memory, without loading them first, wherever
+in a line the row begins: what of a piece begins a line that the next one ends stays in the first
+line of ``strip`` until then. What a row's ends share with other rows is stored as always. Other
+threads see such stores in any order, until ``settled_f32()``. ``fetched_f32(from, past)`` loads a
+piece that nobody waits for.
 """
 
 from __future__ import annotations
@@ -20,26 +23,42 @@ STRIP = 256
 NAMES = ("streamed", "settled", "fetched")
 
 _HEADER = "#ifdef __SSE2__\n#include <immintrin.h>\n#endif\n"
-_STREAMED = """static inline void streamed_KIND(TYPE *to, const TYPE *from, int64_t count, int past)
+_STREAMED = """static inline void streamed_KIND(TYPE *to, TYPE *strip, int64_t count,
+    int first, int last, int past)
 {
 #ifdef __SSE2__
-    if (past && count == COUNT && (uintptr_t)to % 64 == 0) {
+    if (past && (uintptr_t)to % sizeof(TYPE) == 0) {
+        const TYPE *from = strip + LINE;
+        const int64_t behind = (int64_t)((uintptr_t)to % 64 / sizeof(TYPE)); /* a line's start */
+        int64_t k = -behind;
+        if (first && behind) {
+            for (k = 0; k < LINE - behind && k < count; k++) {
+                to[k] = from[k];
+            }
+        }
+        for (; k + LINE <= count; k += LINE) {
 #ifdef __AVX512F__
-        for (int k = 0; k < COUNT; k += 64 / (int)sizeof(TYPE)) {
             _mm512_stream_si512((void *)(to + k), _mm512_loadu_si512(from + k));
-        }
 #else
-        for (int k = 0; k < COUNT; k += 16 / (int)sizeof(TYPE)) {
-            _mm_stream_si128((void *)(to + k), _mm_loadu_si128((const void *)(from + k)));
-        }
+            for (int j = 0; j < LINE; j += 16 / (int)sizeof(TYPE)) {
+                const __m128i part = _mm_loadu_si128((const void *)(from + k + j));
+                _mm_stream_si128((void *)(to + k + j), part);
+            }
 #endif
+        }
+        for (; last && k < count; k++) {
+            to[k] = from[k];
+        }
+        for (int j = 0; !last && j < LINE; j++) {
+            strip[j] = from[count - LINE + j];
+        }
         return;
     }
 #else
-    (void)past;
+    (void)first, (void)last, (void)past;
 #endif
     for (int64_t k = 0; k < count; k++) {
-        to[k] = from[k];
+        to[k] = strip[LINE + k];
     }
 }
 """
@@ -71,6 +90,7 @@ def past_functions(used: list[tuple[str, ScalarType]]) -> str:
         .replace("KIND", kind.name)
         .replace("TYPE", kind.c_name)
         .replace("COUNT", str(STRIP // kind.bytes))
+        .replace("LINE", str(LINE // kind.bytes))
         for name, kind in used
     ]
     return "\n".join([_HEADER, *texts]) if texts else ""

@@ -4,8 +4,9 @@ rewrite: ``for (y) { ... for (x) out[y][x] = f(img[y + 3][x]); }`` ->
 
     for (y) { ... for each strip of x
         fetched_f32(&img[min_i64(y + 4, H - 1)][x_strip], bytes > past);
-        for (x) out_strip[x - x_strip] = f(img[y + 3][x]);
-        streamed_f32(&out[y][x_strip], out_strip, x_end - x_strip, bytes > past); }
+        for (x) out_strip[x - x_strip + 16] = f(img[y + 3][x]);
+        streamed_f32(&out[y][x_strip], out_strip, x_end - x_strip, x_strip == 0, x_end == W,
+                     bytes > past); }
 
 What is fetched are the rows of inputs that the next iteration of the loop around reads, and this
 one does not: memory brings them while this one computes.
@@ -37,7 +38,7 @@ from polyopt.codegen.loops import (
     with_loops,
 )
 from polyopt.codegen.names import names_in, operand, renamed
-from polyopt.codegen.pastcache import STRIP
+from polyopt.codegen.pastcache import LINE, STRIP
 from polyopt.codegen.strips import Strips, named, plain, strips_of
 from polyopt.codegen.subscripts import moving, parts
 from polyopt.ir.types import I64
@@ -85,7 +86,16 @@ def stream(block: Block, streams: Streams, taken: set[str]) -> Block:
 
 
 def _block(block: Block, around: tuple[For, ...], streams: Streams, taken: set[str]) -> Block:
-    return replace(block, body=tuple(_node(n, around, streams, taken) for n in block.body))
+    body: list[Node] = []
+    buffers = [*block.buffers]
+    for node in block.body:
+        new = _node(node, around, streams, taken)
+        if new is not node and isinstance(new, Block) and not isinstance(node, Block):
+            body += new.body
+            buffers += new.buffers
+        else:
+            body.append(new)
+    return replace(block, body=tuple(body), buffers=tuple(buffers))
 
 
 def _node(node: Node, around: tuple[For, ...], streams: Streams, taken: set[str]) -> Node:
@@ -103,7 +113,7 @@ def _node(node: Node, around: tuple[For, ...], streams: Streams, taken: set[str]
             return node
 
 
-def _in_strips(loop: For, around: Sequence[For], streams: Streams, taken: set[str]) -> For | None:
+def _in_strips(loop: For, around: Sequence[For], streams: Streams, taken: set[str]) -> Block | None:
     """A vector loop whose results go past the caches; ``None`` where none do."""
     assigns = plain(loop.body)
     stored = [a for a in assigns or () if a.buffer in streams.past]
@@ -112,24 +122,32 @@ def _in_strips(loop: For, around: Sequence[For], streams: Streams, taken: set[st
     if any(buffer in streams.past for assign in assigns or () for buffer, _ in assign.loads):
         return None
     types = {name: a.type for name, a in streams.arguments.items()}
-    strips = strips_of(loop, STRIP // types[stored[0].buffer].bytes, taken)
+    # so that a piece of each result is a line or more
+    least = min(types[assign.buffer].bytes for assign in stored)
+    strips = strips_of(loop, STRIP // least, taken)
     if strips is None:
         return None
-    whole, places = _strip_buffers(stored, strips, types, taken)
+    buffers, places = _strip_buffers(stored, strips, types, taken)
     calls: list[Node] = []
     for target, place in places.items():
         name = parts(target)[0]
         first = renamed(target, {loop.iterator: strips.start})
-        given = (f"&{first}", place, strips.count, streams.test(name))
+        ends = (strips.is_first, strips.is_last)
+        given = (f"&{first}", place, strips.count, *ends, streams.test(name))
         calls.append(Call(helper_name("streamed", types[name]), given))
     body = [
-        replace(a, target=places[a.target] + strips.place, buffer=parts(places[a.target])[0])
+        replace(
+            a,
+            target=places[a.target] + strips.place(LINE // types[a.buffer].bytes),
+            buffer=parts(places[a.target])[0],
+        )
         if a.target in places
         else a
         for a in assigns or ()
     ]
     fetched = _fetched(around, strips, streams, streams.test(stored[0].buffer))
-    return strips.around(*fetched, strips.vector(*body), *calls, buffers=whole)
+    pieces = strips.around(*fetched, strips.vector(*body), *calls, buffers=())
+    return Block((pieces,), buffers)  # what a piece leaves there the next one stores
 
 
 def _strip_buffers(
@@ -144,7 +162,7 @@ def _strip_buffers(
     for array in dict.fromkeys(assign.buffer for assign in stored):
         rows = list(dict.fromkeys(a.target for a in stored if a.buffer == array))
         name = named(f"{array}_strip", taken)
-        buffer = strips.buffer(name, types[array])
+        buffer = strips.buffer(name, types[array], LINE // types[array].bytes)
         if len(rows) > 1:
             buffer = replace(buffer, extents=(str(len(rows)), *buffer.extents))
         made.append(buffer)

@@ -26,19 +26,29 @@ class Strips:
     #: the first value of the iterator that is not run
     past: str
 
+    def place(self, behind: int = 0) -> str:
+        """The subscript of an iteration in a buffer of the strip, ``behind`` other elements."""
+        first = f" + {behind}" if behind else ""
+        return f"[{self.loop.iterator} - {self.start}{first}]"
+
     @property
-    def place(self) -> str:
-        """The subscript of an iteration in a buffer of the strip."""
-        return f"[{self.loop.iterator} - {self.start}]"
+    def is_first(self) -> str:
+        """Whether a strip is the first of the loop."""
+        return f"{self.start} == {operand(self.loop.start)}"
+
+    @property
+    def is_last(self) -> str:
+        """Whether a strip is the last of the loop."""
+        return f"{self.end} == {operand(self.past)}"
 
     @property
     def count(self) -> str:
         """The iterations of a strip."""
         return f"{self.end} - {self.start}"
 
-    def buffer(self, name: str, type_: ScalarType) -> Buffer:
-        """One element for each iteration of a strip."""
-        return Buffer(name, type_, (str(self.length),), heap=False)
+    def buffer(self, name: str, type_: ScalarType, before: int = 0) -> Buffer:
+        """One element for each iteration of a strip, and so many ``before``."""
+        return Buffer(name, type_, (str(before + self.length),), heap=False)
 
     def vector(self, *body: Node) -> For:
         """A vector loop over one strip."""

@@ -8,6 +8,7 @@ size, within a limit for the process.
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,21 @@ NumPyArray = np.ndarray[Any, np.dtype[Any]]
 _ALIGNMENT = 64
 #: bytes from which on memory is kept for the next: malloc keeps smaller pieces itself
 LEAST_KEPT = 1 << 17
-#: bytes that are kept at most, and pieces
-MOST_KEPT, MOST_PIECES = 1 << 26, 32
+#: pieces that are kept at most
+MOST_PIECES = 32
+
+
+def _most_kept() -> int:
+    """A sixteenth of the machine's memory; 64 MiB where that is unknown or less, 1 GiB at most."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        memory = 0
+    return min(max(memory // 16, 1 << 26), 1 << 30)
+
+
+#: bytes that are kept at most
+MOST_KEPT = _most_kept()
 
 #: memory that nobody uses, oldest first. No lock: what ends an array's life may run at any point,
 #: also inside of these functions; each changes the list in one step.

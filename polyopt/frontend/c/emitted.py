@@ -45,13 +45,14 @@ from polyopt.frontend.c.nodes import (
     constant,
     floored,
     integer,
+    named_type,
     put,
     text_of,
 )
 from polyopt.frontend.c.parse import parse
-from polyopt.frontend.c.pastcache import unsettled
 from polyopt.frontend.c.preprocess import preprocess
 from polyopt.frontend.c.region import functions_of
+from polyopt.frontend.c.rowpieces import odd_pieces, unsettled
 from polyopt.frontend.c.sharing import in_turn, shared, turned
 from polyopt.frontend.c.usage import nodes
 from polyopt.frontend.c.vectors import (
@@ -146,6 +147,7 @@ class _Reader:
 
     def kernel(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
         """The kernel without its threads, and with its allocations as arrays."""
+        self._mannered(*odd_pieces(function.body, self.helpers))
         self.shapes = _parameters(function)
         kept, self.released = self._ending(function)
         whole = c_ast.Compound(kept, function.body.coord)
@@ -172,6 +174,7 @@ class _Reader:
 
     def task(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
         """A task's body in plain C."""
+        self._mannered(*odd_pieces(function.body, self.helpers))
         self.shapes = _parameters(function)
         changed = copy.copy(function)
         changed.body = self._compound(function.body)
@@ -329,7 +332,7 @@ class _Reader:
 
     def _array(self, name: str, kind: c_ast.Node, place: c_ast.Node) -> c_ast.Decl:
         self.shapes[name] = _shape(kind)
-        return c_ast.Decl(name, [], [], [], [], _named(kind, name), None, None, place.coord)
+        return c_ast.Decl(name, [], [], [], [], named_type(kind, name), None, None, place.coord)
 
     # -- tasks ------------------------------------------------------------------------------
 
@@ -480,16 +483,6 @@ def _parameters(function: c_ast.FuncDef) -> dict[str, Shape]:
     arrays = (c_ast.ArrayDecl, c_ast.PtrDecl)
     listed = function.decl.type.args.params
     return {p.name: _shape(p.type) for p in listed if isinstance(p.type, arrays)}
-
-
-def _named(kind: c_ast.Node, name: str) -> c_ast.Node:
-    """A nameless type as the type of a variable."""
-    changed = copy.copy(kind)
-    if isinstance(changed, c_ast.TypeDecl):
-        changed.declname = name
-    else:
-        changed.type = _named(kind.type, name)
-    return changed
 
 
 def _names(node: c_ast.Node | None) -> list[str]:

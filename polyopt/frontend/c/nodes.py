@@ -64,3 +64,13 @@ def put(node: c_ast.Node, name: str, child: c_ast.Node) -> None:
     listed = list(getattr(node, found[1]))
     listed[int(found[2])] = child
     setattr(node, found[1], listed)
+
+
+def named_type(kind: c_ast.Node, name: str) -> c_ast.Node:
+    """A nameless type as the type of a variable."""
+    changed = copy.copy(kind)
+    if isinstance(changed, c_ast.TypeDecl):
+        changed.declname = name
+    else:
+        changed.type = named_type(kind.type, name)
+    return changed

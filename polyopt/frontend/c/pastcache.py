@@ -1,7 +1,9 @@
 """Calls of generated C that store past the caches, as plain loops; what only fetches says nothing.
 
-rewrite: ``streamed_f32(&a[i][x], strip[2], count, bytes > past);`` ->
-``for (k < count) a[i][x + k] = strip[2][k];``
+rewrite: ``streamed_f32(&a[i][x], strip[2], count, first, last, bytes > past);`` ->
+``for (k < count) a[i][x + k] = strip[2][16 + k];``
+
+A line that a piece ends in is stored with the next one: ``rowpieces`` tells where that is right.
 """
 
 # The parser's trees are copied and changed by the names of their parts, which have no types.
@@ -20,16 +22,18 @@ from pycparser import c_ast
 from polyopt.frontend.c.nodes import binary, constant, integer, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
 
+#: where in a strip its first element is, behind what is kept of the piece before
+_FIRST = re.compile(r"strip\[(\d+) \+ k\]")
 PAST_CACHES = re.compile(r"(streamed|settled|fetched)_[uif]\d+")
 #: what these do where the compiler is none that is known, as the parser's printer writes it
 _MEANINGS = {
     "streamed": """{
-  (void) past;
+  (void) first, (void) last, (void) past;
   for (int64_t k = 0; k < count; k++)
   {
-    to[k] = from[k];
+    to[k] = strip[LINE + k];
   }
 
 }
@@ -57,13 +61,14 @@ def plain_store(
     kind = name.partition("_")[0]
     # how much is fetched means nothing
     body = re.sub(r"k < \d+\b", "k < COUNT", text_of(helper.body))
+    body = _FIRST.sub("strip[LINE + k]", body)
     body = re.sub(r"sizeof\(\w+\)", "sizeof(TYPE)", body)
     if body.strip() != _MEANINGS[kind].strip():
         msg = f"{name} is not what it is known as"
         raise ValueError(msg)
     if kind != "streamed":
         return []
-    target, source, count, _ = call.args.exprs
+    target, source, count, *_ = call.args.exprs
     element = target.expr if isinstance(target, c_ast.UnaryOp) else None
     if not _is_element(element):
         msg = f"{name} is given no place to store to"
@@ -71,33 +76,18 @@ def plain_store(
     index = fresh("k")
     written = copy.deepcopy(element)
     written.subscript = binary("+", written.subscript, c_ast.ID(index))
-    read = c_ast.ArrayRef(source, c_ast.ID(index), call.coord)
+    place = binary("+", constant(first_of(helper)), c_ast.ID(index))
+    read = c_ast.ArrayRef(source, place, call.coord)
     body = c_ast.Compound([c_ast.Assignment("=", written, read, call.coord)])
     init = c_ast.DeclList([integer(index, constant(0))])
     condition = binary("<", c_ast.ID(index), count)
     return [c_ast.For(init, condition, c_ast.UnaryOp("p++", c_ast.ID(index)), body, call.coord)]
 
 
-def unsettled(node: c_ast.Node, tasks: Mapping[str, c_ast.FuncDef]) -> str:
-    """What stores past the caches in a block of code that does not end with waiting for it."""
-    stored = [name for name in _calls(node, tasks) if name.startswith("streamed_")]
-    last = node
-    while isinstance(last, c_ast.Compound) and last.block_items:
-        last = last.block_items[-1]
-        if isinstance(last, c_ast.FuncCall) and last.name.name in tasks:
-            last = tasks[last.name.name].body
-    is_settled = isinstance(last, c_ast.FuncCall) and last.name.name.startswith("settled_")
-    return stored[0] if stored and not is_settled else ""
-
-
-def _calls(node: c_ast.Node, tasks: Mapping[str, c_ast.FuncDef]) -> Iterator[str]:
-    """The names of the functions that are called, by tasks as well."""
-    if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID):
-        yield node.name.name
-        if node.name.name in tasks:
-            yield from _calls(tasks[node.name.name].body, tasks)
-    for _, child in node.children():
-        yield from _calls(child, tasks)
+def first_of(helper: c_ast.FuncDef) -> int:
+    """Where in a strip its first element is; 0 where the helper does not say."""
+    found = _FIRST.search(text_of(helper.body))
+    return int(found[1]) if found else 0
 
 
 def _is_element(node: c_ast.Node | None) -> bool:

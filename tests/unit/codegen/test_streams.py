@@ -6,13 +6,14 @@ import ctypes
 import re
 import subprocess
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 import polyopt as po
 from polyopt.codegen.equal import NotShownError
-from polyopt.codegen.pastcache import NAMES, STRIP, past_functions
+from polyopt.codegen.pastcache import LINE, NAMES, STRIP, past_functions
 from polyopt.codegen.readback import shown_for_all_sizes
 from polyopt.codegen.target import target
 from polyopt.errors import InternalError, InvalidOptionError, UnsupportedError
@@ -40,8 +41,9 @@ def test_pieces_arrive_whole(compiler, flags, tmp_path):
     source, library = tmp_path / "past.c", tmp_path / "past.so"
     text = past_functions([(name, TYPES[kind]) for name in NAMES for kind in KINDS])
     whole = "".join(
-        f"void store_{kind}(void *to, const void *from, int64_t count, int past) {{ "
-        f"fetched_{kind}(from, past); streamed_{kind}(to, from, count, past); settled_{kind}(); }}\n"
+        f"void store_{kind}(void *to, void *strip, int64_t count, int first, int last, int past) {{ "
+        f"fetched_{kind}(strip, past); streamed_{kind}(to, strip, count, first, last, past); "
+        f"settled_{kind}(); }}\n"
         for kind in KINDS
     )
     source.write_text(f"#include <stdint.h>\n{text}\n{whole}")
@@ -49,21 +51,31 @@ def test_pieces_arrive_whole(compiler, flags, tmp_path):
     subprocess.run([compiler, *strict, str(source), "-o", str(library)], check=True)
     for kind, dtype in KINDS.items():
         store = getattr(ctypes.CDLL(str(library)), f"store_{kind}")
-        full = STRIP // np.dtype(dtype).itemsize
-        given = np.arange(full + 9).astype(dtype)
-        raw = np.zeros(4 * STRIP, np.uint8)
-        start = -raw.ctypes.data % 64
-        for count in (0, 1, full - 1, full, full + 1):
-            for skipped in (0, np.dtype(dtype).itemsize):
-                for past in (0, 1):
-                    to = raw[start + skipped :][: 2 * STRIP].view(dtype)
-                    to[:] = 77
-                    store(
-                        ctypes.c_void_p(to.ctypes.data), ctypes.c_void_p(given.ctypes.data),
-                        ctypes.c_int64(count), ctypes.c_int(past),
-                    )  # fmt: skip
-                    assert np.array_equal(to[:count], given[:count])
-                    assert (to[count:] == 77).all(), (kind, count, skipped, past)
+        size = np.dtype(dtype).itemsize
+        full, line = STRIP // size, LINE // size
+        row = (np.arange(3 * full) % 251).astype(dtype)
+        raw = np.zeros(6 * STRIP, np.uint8)
+        aligned = -raw.ctypes.data % LINE
+        for count, skipped, past in product(
+            (1, line - 1, line, full - 1, full, full + 1, 2 * full, 3 * full - 1),
+            (0, 1, line // 2, line - 1),
+            (0, 1),
+        ):
+            around = raw[aligned : aligned + 5 * STRIP].view(dtype)
+            around[:] = 77
+            to = around[skipped:]
+            strip = np.full(line + full, 99, dtype)
+            for start in range(0, count, full):
+                piece = row[start : min(start + full, count)]
+                strip[line : line + len(piece)] = piece
+                store(
+                    ctypes.c_void_p(to[start:].ctypes.data), ctypes.c_void_p(strip.ctypes.data),
+                    ctypes.c_int64(len(piece)), ctypes.c_int(start == 0),
+                    ctypes.c_int(start + full >= count), ctypes.c_int(past),
+                )  # fmt: skip
+            assert np.array_equal(to[:count], row[:count]), (kind, count, skipped, past)
+            assert (around[:skipped] == 77).all(), (kind, count, skipped, past)
+            assert (to[count:] == 77).all(), (kind, count, skipped, past)
 
 
 def streamed(*, past=0):
@@ -77,9 +89,14 @@ def test_kernels_have_the_elements_of_their_source(past):
     kernel = streamed(past=past).compile()
     for height, width in [(5, 1), (3, 63), (7, 64), (4, 65), (9, 192), (2, 200)]:
         img = rng.standard_normal((height + 2, width)).astype(np.float32)
-        out = kernel(img)
         three = img[:-2] + img[1:-1] + img[2:]
-        assert np.array_equal(out, np.stack([three, img[2:]])), (height, width)
+        for skipped in (0, 1, 7, 15):
+            around = np.full(skipped + 2 * height * width + 16, 7, np.float32)
+            out = around[skipped : skipped + 2 * height * width].reshape(2, height, width)
+            kernel(img, out=out, threads=1 + skipped % 2)
+            assert np.array_equal(out, np.stack([three, img[2:]])), (height, width)
+            assert (around[:skipped] == 7).all()
+            assert (around[skipped + 2 * height * width :] == 7).all()
 
 
 def test_c_fetches_the_next_row_and_reads_back_as_its_source():
@@ -98,12 +115,12 @@ def test_c_fetches_the_next_row_and_reads_back_as_its_source():
 @pytest.mark.parametrize(
     ("wrong", "seen"),
     [
-        (("out_strip[1], x_end - x_strip", "out_strip[0], x_end - x_strip"), NotShownError),
-        (("out_strip[0], x_end - x_strip", "out_strip[0], x_end - x_strip - 1"), NotShownError),
-        (("&out[1][y][x_strip]", "&out[1][y][0]"), NotShownError),
-        (("out_strip[2][64]", "out_strip[2][60]"), InternalError),
-        (("to[k] = from[k]", "to[k] = from[0]"), UnsupportedError),
-        (("    (void)past;\n", ""), UnsupportedError),
+        (("&out[1][y][x_strip]", "&out[0][y][x_strip]"), NotShownError),
+        (("&out[1][y][x_strip]", "&out[1][0][x_strip]"), NotShownError),
+        (("out_strip[2][80]", "out_strip[2][72]"), InternalError),
+        (("to[k] = strip[16 + k]", "to[k] = strip[16]"), UnsupportedError),
+        (("to[k] = strip[16 + k]", "to[k] = strip[15 + k]"), UnsupportedError),
+        (("    (void)first, (void)last, (void)past;\n", ""), UnsupportedError),
     ],
 )
 def test_a_wrong_store_is_seen(wrong, seen):
@@ -115,11 +132,71 @@ def test_a_wrong_store_is_seen(wrong, seen):
         shown_for_all_sizes(plan.scop, changed)
 
 
-def test_a_store_is_to_an_element():
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        (("out_strip[0], x_end - x_strip", "out_strip[0], x_end - x_strip - 1"), "its neighbours"),
+        (("x_strip == 0", "x_strip == 64"), "its neighbours"),
+        (("x_strip == 0", "1"), "its neighbours"),
+        (("x_end == W", "x_end == W - 1"), "its neighbours"),
+        (("x_end == W", "x_end != W"), "its neighbours"),
+        (("x_strip < W;", "x_strip < W - 9;"), "its neighbours"),
+        (("const int64_t x_end", "int64_t x_end"), "its neighbours"),
+        (("x_strip += 64", "x_strip += 32"), "its neighbours"),
+        (("&out[1][y][x_strip], out_strip", "out_strip[0], out_strip"), "other use"),
+        (("&out[1][y][x_strip]", "&out[1][y][0]"), "where its loop is"),
+        (("&out[0][y][x_strip]", "&out[0][x_end][x_strip]"), "another one for each piece"),
+        (("out_strip[1], x_end", "out_strip[0], x_end"), "strip of two rows"),
+        (("out_strip[0][x - x_strip + 16] =", "out_strip[0][x - x_strip + 15] ="), "other use"),
+        (("out_strip[0][x - x_strip + 16] =", "out_strip[0][x] ="), "other use"),
+        (("+ img[y + 2][x];\n", "+ out[0][y][x];\n"), "other use"),
+    ],
+)
+def test_a_piece_out_of_turn_is_seen(wrong, match):
     program = streamed().emit()
-    text = program.source.replace("&out[1][y][x_strip], out_strip", "out_strip[0], out_strip")
-    with pytest.raises(UnsupportedError, match="no place to store to"):
+    assert program.source.count("streamed_f32(&") == 2
+    head, _, calls = program.source.partition("static void blur_y")
+    text = f"{head}static void blur_y{calls.replace(*wrong, 1)}"
+    assert text != program.source
+    with pytest.raises(UnsupportedError, match=match):
         read_emitted(text, program.c_name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new", "match"),
+    [
+        (r"( +_Alignas.*\n)( +for .*x_strip.*\n)", r"\2\1", "another one for each piece"),
+        (r"( +for .*x_strip = 0.*\n)", r"#pragma omp parallel for\n\1", "a loop that is shared"),
+        (r"( +)(streamed_f32\(&out[^;]*;)", r"\1if (y > 1) {\2}", "outside a loop"),
+    ],
+)
+def test_pieces_are_stored_in_a_loop_of_their_own(pattern, new, match):
+    program = streamed().emit()
+    text = re.sub(pattern, new, program.source)
+    assert text != program.source
+    with pytest.raises(UnsupportedError, match=match):
+        read_emitted(text, program.c_name)
+
+
+@pytest.mark.parametrize("first", ["f32", "u8"])
+def test_results_of_several_types_are_stored_in_pieces_of_a_line_or_more(first):
+    scalars = {"f32": "float", "u8": "unsigned char"}
+    names = [first, *({*scalars} - {first})]
+    outs = ", ".join(f"{scalars[name]} {name}[H][W]" for name in names)
+    body = " ".join(f"{name}[y][x] = img[y][x];" for name in names)
+    loops = f"for (int y = 0; y < H; y++) for (int x = 0; x < W; x++) {{ {body} }}"
+    scop = po.parse_c(f"void both(int H, int W, unsigned char img[H][W], {outs}) {{ {loops} }}")
+    plan = po.Plan(scop).vectorize(f"{names[0]}.x").stream(*names, past=0)
+    source = plan.emit().source
+    assert "_strip += 256" in source
+    assert {"f32_strip[272]", "u8_strip[320]"} <= {*re.findall(r"\w+_strip\[\d+\]", source)}
+    rng = np.random.default_rng(1)
+    kernel = plan.compile()
+    for height, width in [(3, 61), (4, 700)]:
+        img = rng.integers(0, 255, (height, width), np.uint8)
+        for result in kernel(img):
+            assert np.array_equal(result, img)
+    assert shown_for_all_sizes(scop, plan.emit()) >= 0
 
 
 def test_only_results_that_nothing_reads_are_streamed():
@@ -147,11 +224,8 @@ def test_results_are_streamed_where_the_caches_do_not_hold_a_call():
     assert "stream out" not in str(decided(96, last=116_000))
 
 
-def test_rows_that_start_inside_a_line_are_not_streamed():
-    plan = decided(97, last=1000)
-    (said,) = [r for r in plan.remarks if r.move == "stream"]
-    assert (said.kind, said.reason) == ("refused", "its rows do not start with cache lines")
-    assert "streamed" not in plan.emit().source
+def test_rows_may_start_inside_a_line():
+    assert "streamed_f32(&out" in decided(97, last=1000).emit().source
 
 
 def test_results_that_take_long_to_compute_are_not_streamed():
