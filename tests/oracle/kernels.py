@@ -17,6 +17,7 @@ from polyopt.transform.plan import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from polyopt.codegen.program import CProgram
     from polyopt.library import LibraryKernel
 
 KERNELS = library.kernel_names()
@@ -36,6 +37,12 @@ def plan_of(name: str, variant: str) -> Plan:
     if variant == "unfused":
         return Plan(scop)
     return po.auto(scop) if variant == "auto" else library.recipe(name)(scop)
+
+
+@cache
+def emitted(name: str, variant: str) -> CProgram:
+    """The C of that plan, as a function ``name_variant``."""
+    return plan_of(name, variant).emit(name=f"{name}_{variant}")
 
 
 def grouped(cases: Iterable[str | tuple[str, ...]]) -> list[object]:

@@ -19,7 +19,7 @@ from polyopt.frontend.c import parse_c
 from polyopt.ir.expr import Within, walk
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
-from tests.oracle.kernels import KERNELS, RECIPES, grouped, load_kernel, plan_of
+from tests.oracle.kernels import KERNELS, RECIPES, emitted, grouped, load_kernel
 from tests.property.builder import INPUT_RANGES
 from tests.property.plans import random_plan
 from tests.property.programs import random_program
@@ -70,11 +70,8 @@ class Function:
 def kernel_functions(name: str) -> tuple[Function, ...]:
     kernel = load_kernel(name)
     sizes = (kernel.sizes["tiny"], kernel.sizes["test"])
-    kinds = ["auto", "expert"] if name in RECIPES else ["auto"]
-    plans = {kind: plan_of(name, kind) for kind in kinds}
-    unfused = emit(initial_program(kernel.scop), name=f"{name}_unfused")
-    made = [unfused, *(plan.emit(name=f"{name}_{kind}") for kind, plan in plans.items())]
-    return tuple(Function(kernel.scop, program, sizes) for program in made)
+    kinds = ["unfused", "auto", *(["expert"] if name in RECIPES else [])]
+    return tuple(Function(kernel.scop, emitted(name, kind), sizes) for kind in kinds)
 
 
 @cache
