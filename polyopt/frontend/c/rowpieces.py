@@ -8,7 +8,8 @@ A line that a piece ends in is stored with the next piece, from what the strip k
         streamed(&row[x], strip, end - x, x == start, end == past, ...); }
 
 is the only form in which such a call is ``row[x + k] = strip[16 + k]`` for ``0 <= k < end - x``,
-where nothing else in the loop uses the row, nor what the strip keeps, and no threads share it.
+where a piece is a line or more, all go the same way, nothing else in the loop uses the row, nor
+what the strip keeps, and no threads share it.
 """
 
 # The parser's trees have no types.
@@ -69,14 +70,14 @@ class _Pieces:
 
     def odd(self, call: c_ast.Node, first: int) -> str:
         """What is odd about a call in it; "" where nothing is."""
-        target, strip, *_ = call.args.exprs
-        if not self._is_whole(call):
+        target, strip, *_, past = call.args.exprs
+        if not self._is_whole(call, first):
             return "piece that is not between its neighbours"
         row = target.expr if isinstance(target, c_ast.UnaryOp) else None
         if not isinstance(row, c_ast.ArrayRef) or text_of(row.subscript) != self._counter:
             return "piece with no place to store to where its loop is"
         declared = {node.name for node in nodes(self.loop) if isinstance(node, c_ast.Decl)}
-        if declared & (_names(row.name) | _names(strip)):
+        if declared & (_names(row.name) | _names(strip) | _names(past)):
             return "row or strip that is another one for each piece"
         if sum(text_of(other.args.exprs[1]) == text_of(strip) for other in self.calls) > 1:
             return "strip of two rows"
@@ -88,18 +89,19 @@ class _Pieces:
     def _counter(self) -> str:
         return _start(self.loop)[0]
 
-    def _is_whole(self, call: c_ast.Node) -> bool:
-        """Whether a call is told of the whole piece, and of both ends of the row."""
+    def _is_whole(self, call: c_ast.Node, line: int) -> bool:
+        """Whether a call is told of the whole piece, of a line or more, and of the row's ends."""
         _, _, count, first, last, _ = call.args.exprs
         (x, start), (_, past) = _start(self.loop), _sides(last)
         step = self.loop.next
         goes_on = isinstance(step, c_ast.Assignment) and step.op == "+="
+        if not goes_on or not text_of(step.rvalue).isdecimal() or int(text_of(step.rvalue)) < line:
+            return False
         ends = [
             node.name
             for node in _items(self.loop.stmt)
             if isinstance(node, c_ast.Decl)
             and "const" in node.quals
-            and goes_on
             and text_of(node.init) == f"min_i64({x} + {text_of(step.rvalue)}, {past})"
         ]
         given = (text_of(count), _sides(first), _sides(last))

@@ -143,6 +143,7 @@ def test_a_wrong_store_is_seen(wrong, seen):
         (("x_strip < W;", "x_strip < W - 9;"), "its neighbours"),
         (("const int64_t x_end", "int64_t x_end"), "its neighbours"),
         (("x_strip += 64", "x_strip += 32"), "its neighbours"),
+        (("x_strip += 64", "x_strip += W"), "its neighbours"),
         (("&out[1][y][x_strip], out_strip", "out_strip[0], out_strip"), "other use"),
         (("&out[1][y][x_strip]", "&out[1][y][0]"), "where its loop is"),
         (("&out[0][y][x_strip]", "&out[0][x_end][x_strip]"), "another one for each piece"),
@@ -165,6 +166,8 @@ def test_a_piece_out_of_turn_is_seen(wrong, match):
 @pytest.mark.parametrize(
     ("pattern", "new", "match"),
     [
+        (r"> 0\);", "> x_strip);", "another one for each piece"),
+        (r"x_strip (\+=?) 64", r"x_strip \1 8", "its neighbours"),
         (r"( +_Alignas.*\n)( +for .*x_strip.*\n)", r"\2\1", "another one for each piece"),
         (r"( +for .*x_strip = 0.*\n)", r"#pragma omp parallel for\n\1", "a loop that is shared"),
         (r"( +)(streamed_f32\(&out[^;]*;)", r"\1if (y > 1) {\2}", "outside a loop"),
