@@ -237,3 +237,10 @@ def test_results_that_take_long_to_compute_are_not_streamed():
     plan = po.auto(po.parse_c(text), target=machine, sizes={"H": 100, "W": 96})
     (said,) = [r for r in plan.remarks if r.move == "stream"]
     assert (said.kind, said.reason) == ("refused", "computing takes longer than moving it")
+
+
+def test_results_with_much_computed_in_place_are_not_streamed():
+    machine = replace(target("avx512"), last_bytes=1000)
+    plan = po.auto(po.load_kernel("harris").scop, target=machine, sizes={"H": 200, "W": 300})
+    (said,) = [r for r in plan.remarks if r.move == "stream"]
+    assert (said.kind, said.reason) == ("refused", "computing it takes longer than storing it")
