@@ -23,7 +23,6 @@ from polyopt.isl import (
     exclusive_property,
     last_writes,
     maps_of,
-    next_writes,
     tuple_name,
     union_all,
 )
@@ -70,10 +69,13 @@ class Dependences:
 
         An instance that overwrites what it reads itself does not count.
         """
-        reads, writes = reads_within(self.scop), self.scop.writes
+        output, writes = self.value_output, self.scop.writes
         with budget(self.operations, "anti dependences"):
-            found = next_writes(reads, writes, _timed(self.scop, reads, writes))
-            pairs = found.domain_factor_domain()
+            # what overwrites the value that a read sees, or the caller's, is the next write
+            seen = self.flow.reverse().apply_range(output)
+            first = writes.subtract_domain(output.range()).reverse()
+            callers = self.live_in.domain_factor_domain().apply_range(first)
+            pairs = seen.union(callers)
             return pairs.subtract(self.scop.domain.identity()).coalesce()
 
     @exclusive_property

@@ -75,7 +75,6 @@ from polyopt.isl.budgets import Allowance, budget, exclusive, exclusive_property
 from polyopt.isl.flow import (
     defined_last_writes,
     last_writes,
-    next_writes,
     quick_last_writes,
 )
 from polyopt.isl.written import Written
@@ -137,7 +136,6 @@ __all__ = [
     "last_writes",
     "lift_form",
     "maps_of",
-    "next_writes",
     "params_of",
     "params_space",
     "parse_map",

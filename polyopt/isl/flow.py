@@ -45,15 +45,6 @@ def quick_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flo
     return Flow(found.get_full_must_dependence(), found.get_must_no_source())
 
 
-def next_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> UnionMap:
-    """``{ R[e] -> W[d] }``: W writes what R read before, nothing writes it in between.
-
-    Spaces as for ``last_writes``.
-    """
-    info = UnionAccessInfo.from_sink(writes).set_may_source(reads).set_kill(writes)
-    return info.set_schedule_map(times).compute_flow().get_may_dependence()
-
-
 def _is_whole(flow: Flow, reads: UnionMap) -> bool:
     """Whether every read has either a source or none."""
     known = flow.sources.range()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyopt.isl import UnionMap, flow, last_writes, next_writes, parse_union_map
+from polyopt.isl import UnionMap, flow, last_writes, parse_union_map
 
 CHAIN = (
     "[N] -> { R[i, j] -> A[i + j] : 0 <= i < N and 0 <= j < 3 }",
@@ -70,12 +70,3 @@ def test_isl_loses_reads_where_remainders_meet(monkeypatch):
     found = last_writes(reads, writes, times)
     known = found.sources.range().union(found.without.wrap())
     assert not reads.wrap().is_subset(known)
-
-
-def test_a_write_follows_only_reads_that_no_other_write_hides():
-    reads, writes, times = map(parse_union_map, CHAIN)
-    later = reads.apply_range(writes.reverse()).intersect(times.lex_lt_union_map(times))
-    between = later.apply_range(
-        writes.apply_range(writes.reverse()).intersect(times.lex_lt_union_map(times))
-    )
-    assert next_writes(reads, writes, times).is_equal(later.subtract(between))
