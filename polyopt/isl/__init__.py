@@ -72,11 +72,7 @@ from polyopt.isl.api import (
     schedule_node_type,
 )
 from polyopt.isl.budgets import Allowance, budget, exclusive, exclusive_property, stretches
-from polyopt.isl.flow import (
-    defined_last_writes,
-    last_writes,
-    quick_last_writes,
-)
+from polyopt.isl.flow import defined_last_writes, last_writes, quick_last_writes
 from polyopt.isl.written import Written
 
 __all__ = [

@@ -23,6 +23,13 @@ def called(call: c_ast.FuncCall) -> str:
     return call.name.name if isinstance(call.name, c_ast.ID) else ""
 
 
+def base_of(element: c_ast.Node) -> str:
+    """The name of an element's array; "" of anything else."""
+    while isinstance(element, c_ast.ArrayRef):
+        element = element.name
+    return element.name if isinstance(element, c_ast.ID) else ""
+
+
 def binary(sign: str, left: c_ast.Node, right: c_ast.Node) -> c_ast.BinaryOp:
     """``left sign right``, where one of them stood."""
     return c_ast.BinaryOp(sign, left, right, left.coord or right.coord)

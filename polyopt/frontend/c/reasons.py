@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import UnsupportedError
+from polyopt.frontend.c.nodes import base_of
 from polyopt.frontend.c.scope import IteratorVar, Parameter, Pending, Program, Substituted, Variable
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def culprit(lowering: Lowering, node: c_ast.Node, what: str) -> tuple[c_ast.Node
         case c_ast.BinaryOp():
             return (node, *_operation(lowering, node, what))
         case c_ast.ArrayRef():
-            return node, f"{_base(node)!r} is data", "only iterators and sizes may decide this"
+            data = base_of(node) or "this"
+            return node, f"{data!r} is data", "only iterators and sizes may decide this"
         case c_ast.ID():
             return (node, *_name(lowering, node))
         case c_ast.Constant():
@@ -107,12 +109,6 @@ def _operands(node: c_ast.Node) -> list[c_ast.Node]:
             return list(node.args.exprs)
         case _:
             return []
-
-
-def _base(node: c_ast.Node) -> str:
-    while isinstance(node, c_ast.ArrayRef):
-        node = node.name
-    return node.name if isinstance(node, c_ast.ID) else "this"
 
 
 def _name(lowering: Lowering, node: c_ast.ID) -> tuple[str, str]:

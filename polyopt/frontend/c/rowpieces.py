@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.frontend.c.nodes import called, text_of
+from polyopt.frontend.c.nodes import base_of, called, text_of
 from polyopt.frontend.c.pastcache import first_of
-from polyopt.frontend.c.usage import nodes
+from polyopt.frontend.c.usage import names_in, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,11 +77,11 @@ class _Pieces:
         if not isinstance(row, c_ast.ArrayRef) or text_of(row.subscript) != self._counter:
             return "piece with no place to store to where its loop is"
         declared = {node.name for node in nodes(self.loop) if isinstance(node, c_ast.Decl)}
-        if declared & (_names(row.name) | _names(strip) | _names(past)):
+        if declared & (names_in(row.name) | names_in(strip) | names_in(past)):
             return "row or strip that is another one for each piece"
         if sum(text_of(other.args.exprs[1]) == text_of(strip) for other in self.calls) > 1:
             return "strip of two rows"
-        if not self._is_alone(_base(row), _base(strip), first):
+        if not self._is_alone(base_of(row), base_of(strip), first):
             return "other use of a row, or of what is kept of it"
         return ""
 
@@ -106,18 +106,18 @@ class _Pieces:
         ]
         given = (text_of(count), _sides(first), _sides(last))
         whole = [(f"{end} - {x}", (x, start), (end, past)) for end in ends]
-        return given in whole and past in self._pasts()
+        return given in whole and past == self._past
 
-    def _pasts(self) -> Iterator[str]:
-        """The first value of the counter that the loop does not run for, as it may be written."""
+    @property
+    def _past(self) -> str:
+        """The first value of the counter that the loop does not run for; "" of other loops."""
         condition = self.loop.cond
         if not isinstance(condition, c_ast.BinaryOp) or text_of(condition.left) != self._counter:
-            return
+            return ""
         if condition.op == "<":
-            yield text_of(condition.right)
-        elif condition.op == "<=":
-            one = c_ast.Constant("int", "1")
-            yield text_of(c_ast.BinaryOp("+", condition.right, one))
+            return text_of(condition.right)
+        one = c_ast.Constant("int", "1")
+        return text_of(c_ast.BinaryOp("+", condition.right, one)) if condition.op == "<=" else ""
 
     def _is_alone(self, row: str, strip: str, first: int) -> bool:
         """Whether the loop uses the row in these calls alone, and of the strip just the piece."""
@@ -129,12 +129,12 @@ class _Pieces:
         for node in nodes(self.loop):
             if isinstance(node, c_ast.ID) and node.name in left:
                 left[node.name] += 1
-            elif isinstance(node, c_ast.ArrayRef) and _base(node) == strip:
+            elif isinstance(node, c_ast.ArrayRef) and base_of(node) == strip:
                 left[strip] -= text_of(node.subscript) in pieces
         for call in self.calls:
             target, given, *_ = call.args.exprs
-            left[row] -= _base(target.expr) == row if isinstance(target, c_ast.UnaryOp) else 0
-            left[strip] -= _base(given) == strip
+            left[row] -= base_of(target.expr) == row if isinstance(target, c_ast.UnaryOp) else 0
+            left[strip] -= base_of(given) == strip
         return not any(left.values())
 
 
@@ -176,14 +176,3 @@ def _sides(node: c_ast.Node) -> tuple[str, str]:
     """What a test takes for equal; nothing of anything else."""
     is_one = isinstance(node, c_ast.BinaryOp) and node.op == "=="
     return (text_of(node.left), text_of(node.right)) if is_one else ("", "")
-
-
-def _base(node: c_ast.Node) -> str:
-    """The array that an element or a row is of."""
-    while isinstance(node, c_ast.ArrayRef):
-        node = node.name
-    return node.name if isinstance(node, c_ast.ID) else ""
-
-
-def _names(node: c_ast.Node) -> set[str]:
-    return {found.name for found in nodes(node) if isinstance(found, c_ast.ID)}

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pycparser import CParser, c_ast
 
-from polyopt.frontend.c.nodes import binary, constant, put, renamed, text_of
+from polyopt.frontend.c.nodes import base_of, binary, constant, put, renamed, text_of
 from polyopt.frontend.c.usage import nodes
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _check_repeats(body: c_ast.Node) -> None:
     """Raise ``ValueError`` unless iterations that run twice store what they stored."""
     stores = [n for n in body.block_items if isinstance(n, c_ast.Assignment)]
     others = [n for n in body.block_items if not isinstance(n, c_ast.Assignment)]
-    written = [_base(store.lvalue) for store in stores]
+    written = [base_of(store.lvalue) for store in stores]
     named = [n.name for n in nodes(body) if isinstance(n, c_ast.ID)]
     if any(store.op != "=" for store in stores) or not all(
         isinstance(n, c_ast.Decl) for n in others
@@ -116,13 +116,6 @@ def _check_repeats(body: c_ast.Node) -> None:
         _break("what runs twice does more than assign")
     if any(named.count(name) != written.count(name) for name in written):
         _break("what runs twice reads what it writes")
-
-
-def _base(element: c_ast.Node) -> str:
-    """The name of an element's array; "" of anything else."""
-    while isinstance(element, c_ast.ArrayRef):
-        element = element.name
-    return element.name if isinstance(element, c_ast.ID) else ""
 
 
 def _expected(
