@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from polyopt.isl import (
@@ -176,9 +177,21 @@ def _dense_side(line: Map) -> _Side | None:
 
 def _exact_side(line: Map) -> _Side | None:
     """The least element as the offset: piecewise, and defined where the tile touches any."""
-    offset = line.lexmin_pw_multi_aff().get_at(0)
+    offset = _explicit(line.lexmin_pw_multi_aff().get_at(0))
     extent = _extent(line, offset)
     return None if extent is None else _Side(offset, extent)
+
+
+def _explicit(offset: PwAff) -> PwAff:
+    """The offset with its places as integer divisions that isl knows, not as ``exists``.
+
+    ``lexmin`` leaves "some element is touched" as an ``exists``. isl cannot tell whether two of
+    them are one: each set that is made from the offset would carry its own copies.
+    """
+    parts = [
+        PwAff.alloc(where.compute_divs().coalesce(), value) for where, value in offset.get_pieces()
+    ]
+    return reduce(PwAff.union_add, parts).coalesce() if parts else offset
 
 
 def _finite(line: Map) -> bool:

@@ -11,7 +11,7 @@ from polyopt.analysis.footprint import (
     outside_producers,
     upwards_exposed,
 )
-from polyopt.isl import parse_map, parse_set, parse_union_map, same_map
+from polyopt.isl import dim_type, parse_map, parse_set, parse_union_map, same_map
 
 TILES = (
     "[H, W] -> { T[y, x] -> out[i, j] : 4 y <= i < 4 y + 4 and 8 x <= j < 8 x + 8"
@@ -126,3 +126,17 @@ def test_nothing_fits_in_one_element():
     sizes = parse_set("{ : }")
     assert bounding_box(parse_map("{ [t] -> A[x] : 1 = 0 }"), sizes).extents == (1,)
     assert bounding_box(parse_map("{ [t] -> A[] }"), sizes).extents == ()
+
+
+def test_the_least_element_is_placed_without_exists():
+    # odd elements up to N - 1 and even ones: which of them a tile has first depends on the sizes
+    touched = parse_map(
+        "[H] -> { T[t] -> A[x] : H >= 6 and t >= 0 and -1 + 32t <= x <= 33 + 32t and"
+        " (((1 + x) mod 2 = 0 and x >= 2 + 32t and 2*floor((x)/2) < H) or"
+        " ((x) mod 2 = 0 and 32t <= H and 0 <= x <= 32 + 32t and 2*floor((1 + x)/2) <= H)) }"
+    )
+    box = bounding_box(touched, parse_set("[H] -> { : H >= 6 }"))
+    (offset,) = box.offsets
+    where = offset.domain()
+    assert [piece.dim(dim_type.div) for piece in where.get_basic_sets()] == [0]
+    assert where.is_equal(touched.domain())
