@@ -2,6 +2,10 @@
 # One Python of your own: `make PYTHON=python3.12 .venv`.
 
 PYTHON ?=
+
+# Where the machine says so, each of some hundred processes of a run would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 STAMP := .venv/.made-$(shell { cat pyproject.toml; pwd; } | cksum | tr ' ' '-')
 
