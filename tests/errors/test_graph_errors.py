@@ -153,6 +153,32 @@ REFUSED = {
         model([node("Reshape", "x s")], weights=[("s", np.array([7, -1], np.int64))]), GraphError,
         "192 elements do not fill the shape", "m:1:1",
     ),
+    "bounds that are not as many": (
+        model([node("Slice", "x s e")], weights=[("s", np.array([0])), ("e", np.array([1, 2]))]),
+        GraphError, "Slice: 2 ends do not fit 1 starts", "m:1:1",
+    ),
+    "an axis taken twice": (
+        model([node("Slice", "x s s a")], weights=[("s", np.array([1, 2])), ("a", np.array([3, -1]))]),
+        GraphError, r"Slice: axes \[3, 3\] are not all different", "m:1:1",
+    ),
+    "an axis added twice": (
+        model([node("Unsqueeze", "x a")], weights=[("a", np.array([0, 0]))]),
+        GraphError, r"Unsqueeze: axes \[0, 0\] are not all different", "m:1:1",
+    ),
+    "sizes of some axes": (
+        model([helper.make_node("Resize", ["x", "", "", "s"], ["y"])],
+              weights=[("s", np.array([16, 16]))]), GraphError,
+        "Resize: 2 sizes do not fit 4 axes", "m:1:1",
+    ),
+    "scales of some axes": (
+        model([helper.make_node("Resize", ["x", "", "s"], ["y"])],
+              weights=[("s", np.array([2, 2], np.float32))]), GraphError,
+        "Resize: 2 scales do not fit 4 axes", "m:1:1",
+    ),
+    "windows that do not move": (
+        model([node("MaxPool", "x", kernel_shape=[2, 2], strides=[0, 1], auto_pad="SAME_UPPER")]),
+        GraphError, r"MaxPool: strides \[0, 1\] and dilations \[1, 1\] are not all positive", "m:1:1",
+    ),
 }  # fmt: skip
 
 

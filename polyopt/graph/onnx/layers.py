@@ -37,6 +37,10 @@ def _windows(
     inputs = node.value(0).shape[2:]
     if not len(strides) == len(dilations) == len(inputs) == rank or len(pads) != 2 * rank:
         raise node.wrong(f"strides, pads and dilations do not fit {len(inputs)} dimension(s)")
+    if min((*strides, *dilations), default=1) < 1:
+        raise node.wrong(
+            f"strides {list(strides)} and dilations {list(dilations)} are not all positive"
+        )
     if mode == "VALID":
         pads = (0,) * (2 * rank)
     elif mode in {"SAME_UPPER", "SAME_LOWER"}:

@@ -9,7 +9,7 @@ from polyopt.graph.onnx.context import as_ints, converts
 from polyopt.graph.ops.resizing import COORDINATES, MODES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from polyopt.graph.ir import Attribute
     from polyopt.graph.onnx.context import OnnxNode
@@ -49,6 +49,14 @@ def _axis(node: OnnxNode, axis: int, rank: int) -> int:
     return axis % rank
 
 
+def _axes(node: OnnxNode, given: Iterable[int], rank: int) -> list[int]:
+    """Axes from the front, each once."""
+    axes = [_axis(node, axis, rank) for axis in given]
+    if len(set(axes)) < len(axes):
+        raise node.wrong(f"axes {axes} are not all different")
+    return axes
+
+
 @converts("Squeeze")
 def _squeeze(node: OnnxNode) -> None:
     shape = node.value(0).shape
@@ -68,7 +76,7 @@ def _unsqueeze(node: OnnxNode) -> None:
     axes = node.numbers(1, "axes")
     if axes is None:
         raise node.wrong("it has no axes")
-    for axis in sorted(_axis(node, a, len(shape) + len(axes)) for a in axes):
+    for axis in sorted(_axes(node, axes, len(shape) + len(axes))):
         shape.insert(axis, 1)
     node.define("reshape", node.inputs[:1], shape=tuple(shape))
 
@@ -103,8 +111,7 @@ def _spread(node: OnnxNode, pads: Sequence[int], axes: Sequence[int], rank: int)
     if len(pads) != 2 * len(axes):
         raise node.wrong(f"{len(pads)} pads do not fit {len(axes)} axes")
     result = [0] * (2 * rank)
-    for k, axis in enumerate(axes):
-        d = _axis(node, axis, rank)
+    for k, d in enumerate(_axes(node, axes, rank)):
         result[d], result[rank + d] = pads[k], pads[len(axes) + k]
     return tuple(result)
 
@@ -117,9 +124,11 @@ def _slice(node: OnnxNode) -> None:
         raise node.wrong("it has no bounds")
     axes = node.numbers(3, "axes") or tuple(range(len(starts)))
     steps = node.numbers(4, "steps") or (1,) * len(starts)
+    for what, values in (("ends", ends), ("axes", axes), ("steps", steps)):
+        _check_count(node, what, values, starts, "starts")
     firsts, strides, counts = [0] * len(shape), [1] * len(shape), list(shape)
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        d = _axis(node, axis, len(shape))
+    along = _axes(node, axes, len(shape))
+    for start, end, d, step in zip(starts, ends, along, steps, strict=True):
         if step == 0:
             raise node.wrong("a step of 0")
         taken = range(shape[d])[start:end:step]
@@ -128,6 +137,13 @@ def _slice(node: OnnxNode) -> None:
         firsts[d], strides[d], counts[d] = taken[0], step, len(taken)
     node.define("slice", node.inputs[:1], starts=tuple(firsts), steps=tuple(strides),
                 shape=tuple(counts))  # fmt: skip
+
+
+def _check_count(
+    node: OnnxNode, what: str, values: Sequence[object], others: Sequence[object], of: str
+) -> None:
+    if len(values) != len(others):
+        raise node.wrong(f"{len(values)} {what} do not fit {len(others)} {of}")
 
 
 @converts("Split")
@@ -159,17 +175,19 @@ def _resize(node: OnnxNode) -> None:
     scales = node.array(2 if later else 1) if "scales" not in node.attributes else None
     factors = list(node.get("scales", [])) if scales is None else [float(s) for s in scales.ravel()]
     wanted = node.array(3) if later else None
-    axes = [_axis(node, a, len(shape)) for a in node.get("axes", range(len(shape)))]
+    axes = _axes(node, node.get("axes", range(len(shape))), len(shape))
     sizes, ratios = list(shape), [1.0] * len(shape)
     if factors:
         if not all(0 < factor < inf for factor in factors):
             raise node.wrong(f"scales are greater than 0 and finite, not {factors}")
+        _check_count(node, "scales", factors, axes, "axes")
         for axis, factor in zip(axes, factors, strict=True):
             sizes[axis], ratios[axis] = int(shape[axis] * factor + 1e-9), factor
     elif wanted is not None:
         policy = str(node.get("keep_aspect_ratio_policy", "stretch"))
         _only(node, "keep_aspect_ratio_policy", policy, {"stretch", "not_larger", "not_smaller"})
         asked = as_ints(wanted.ravel())
+        _check_count(node, "sizes", asked, axes, "axes")
         ways = [size / shape[axis] for axis, size in zip(axes, asked, strict=True)]
         for axis, size, way in zip(axes, asked, ways, strict=True):
             ratio = {"not_larger": min(ways), "not_smaller": max(ways)}.get(policy, way)
