@@ -153,6 +153,10 @@ REFUSED = {
         model([node("Reshape", "x s")], weights=[("s", np.array([7, -1], np.int64))]), GraphError,
         "192 elements do not fill the shape", "m:1:1",
     ),
+    "nothing passed on": (
+        model([helper.make_node("Min", [""], ["r"]), node("Relu", "r")]), GraphError,
+        "Min: its input 0 is missing", "m:1:1",
+    ),
     "bounds that are not as many": (
         model([node("Slice", "x s e")], weights=[("s", np.array([0])), ("e", np.array([1, 2]))]),
         GraphError, "Slice: 2 ends do not fit 1 starts", "m:1:1",

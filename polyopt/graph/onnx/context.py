@@ -116,6 +116,7 @@ class OnnxNode:
 
     def alias(self, index: int = 0) -> None:
         """The node's output is its input."""
+        self.value(index)  # there has to be one
         self.importer.aliases[self.outputs[0]] = self.inputs[index]
 
     def constant(self, array: Array, base: str) -> str:
