@@ -54,8 +54,8 @@ def rows(name: str, options: argparse.Namespace) -> Iterator[tuple[str, float]]:
     sizes = dict.fromkeys(library.scop.params, options.side)
     kernel = po.auto(library.scop, sizes=sizes).compile(contract=False)
     arrays = library.inputs(sizes, np.random.default_rng(0))
-    # both write to results that begin with a cache line, as what is allocated for them does: large
-    # arrays of NumPy do not, and are not stored past the caches
+    # both write to results that begin with a cache line, as what is allocated for them does: the
+    # ends of rows that begin elsewhere, as in NumPy's large arrays, go through the caches
     expected, result = (kernel(**arrays, **sizes, threads=options.threads) for _ in range(2))
     result.fill(0)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
