@@ -14,6 +14,7 @@ from polyopt.isl import (
     Val,
     affine_constant,
     affine_var,
+    coalesced_map,
     compose,
     constant_value,
     context,
@@ -92,7 +93,7 @@ def bounding_box(touched: Map, sizes: Set) -> Box | None:
     the exact least element. ``None`` where even that leaves a dimension unbounded.
     """
     rank = touched.dim(dim_type.out)
-    inside = touched.intersect_params(sizes).coalesce()
+    inside = coalesced_map(touched.intersect_params(sizes))
     sides = [_side(_line(inside, position)) for position in range(rank)]
     known = [side for side in sides if side is not None]
     if len(known) != rank:
@@ -133,7 +134,7 @@ def _line(touched: Map, position: int) -> Map:
     """``{ [t] -> [x_position] }``."""
     after = touched.dim(dim_type.out) - position - 1
     line = touched.project_out(dim_type.out, position + 1, after)
-    return line.project_out(dim_type.out, 0, position).coalesce()
+    return coalesced_map(line.project_out(dim_type.out, 0, position))
 
 
 def _side(line: Map) -> _Side | None:

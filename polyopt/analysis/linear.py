@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InternalError
-from polyopt.isl import Set, Written, dim_type, fix_param_values, params_of
+from polyopt.isl import Set, Written, coalesced, dim_type, fix_param_values, params_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,7 +98,7 @@ def _systems(written: Written) -> tuple[System, ...]:
     domain = written.value
     if domain.is_empty():
         return ()
-    apart = domain.coalesce().make_disjoint().compute_divs()
+    apart = coalesced(domain).make_disjoint().compute_divs()
     return tuple(_system(basic, domain.dim(dim_type.set)) for basic in apart.get_basic_sets())
 
 

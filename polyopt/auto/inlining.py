@@ -21,7 +21,7 @@ from polyopt.auto.work import LOAD, work
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, Load, loads, walk
-from polyopt.isl import PwMultiAff, dim_type, maps_of, tuple_name
+from polyopt.isl import PwMultiAff, coalesced, dim_type, maps_of, tuple_name
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Reading:
         elements = operands[0].range()
         for operand in operands[1:]:
             elements = elements.union(operand.range())
-        return events / max(about(elements.coalesce(), self.sizes), 1)
+        return events / max(about(coalesced(elements), self.sizes), 1)
 
 
 def _once_per_channel(host: Statement, operand: Map) -> Set:

@@ -14,6 +14,8 @@ from polyopt.isl.affine import (
 )
 from polyopt.isl.algebra import (
     canonical_text,
+    coalesced,
+    coalesced_map,
     compose,
     empty_map,
     empty_set,
@@ -115,6 +117,8 @@ __all__ = [
     "ast_options",
     "budget",
     "canonical_text",
+    "coalesced",
+    "coalesced_map",
     "compose",
     "constant_value",
     "context",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from polyopt.errors import InternalError
-from polyopt.isl.api import Map, Set, Space, UnionMap, UnionSet, Val, context, dim_type
+from polyopt.isl.api import BasicSet, Map, Set, Space, UnionMap, UnionSet, Val, context, dim_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def tuple_name(value: Set | Map | Space, kind: dim_type = dim_type.set) -> str:
@@ -92,6 +92,66 @@ def irredundant(value: Set) -> Set:
         if others and piece.is_subset(reduce(Set.union, others)):
             kept = others
     return reduce(Set.union, kept, Set.empty(value.get_space()))
+
+
+def coalesced(value: Set) -> Set:
+    """``coalesce``, written the same in every process.
+
+    Where one piece has a stride ``x = 2 floor((x + 1)/2) - 1`` and another ``floor(x/2)``, what isl
+    makes of the two depends on which of two copies lies first in memory (isl 0.28 takes the first
+    for an inequality: ``isl_basic_map_constraint``). Pieces that differ so stay apart.
+    """
+    pieces = value.get_basic_sets()
+    # one piece is joined with none; what is under an "exists" isl does not compare
+    known = [piece.remove_unknown_divs() for piece in pieces] if len(pieces) > 1 else []
+    divisions = [_divisions(piece) for piece in known]
+    strides = {one.linear for pair in zip(known, divisions, strict=True) for one in _strides(*pair)}
+    groups: dict[frozenset[_Division], Set] = {}
+    for piece, own in zip(pieces, divisions, strict=False):
+        key = frozenset(one for one in own if one.linear in strides)
+        part = Set.from_basic_set(piece)
+        groups[key] = groups[key].union(part) if key in groups else part
+    if not _differ_by_constants(groups):
+        return value.coalesce()
+    return reduce(Set.union, (group.coalesce() for group in groups.values()))
+
+
+def coalesced_map(value: Map) -> Map:
+    """A map as ``coalesced`` joins the pieces of a set."""
+    return coalesced(value.wrap()).unwrap()
+
+
+class _Division(NamedTuple):
+    """``floor((linear + constant)/m)``, both as text over ``m``."""
+
+    linear: str
+    constant: str
+
+
+def _divisions(piece: BasicSet) -> list[_Division]:
+    """Those of a piece, by position."""
+    local = piece.get_local_space()
+    zero = Val.zero(context())
+    found = [local.get_div(position) for position in range(local.dim(dim_type.div))]
+    return [
+        _Division(str(div.set_constant_val(zero)), str(div.get_constant_val())) for div in found
+    ]
+
+
+def _strides(piece: BasicSet, divisions: Sequence[_Division]) -> list[_Division]:
+    """The divisions that an equality defines."""
+    equalities = [c for c in piece.get_constraints() if c.is_equality()] if divisions else []
+    return [
+        division
+        for position, division in enumerate(divisions)
+        if any(c.involves_dims(dim_type.div, position, 1) for c in equalities)
+    ]
+
+
+def _differ_by_constants(groups: Iterable[frozenset[_Division]]) -> bool:
+    """Whether divisions of two groups differ in the constant alone."""
+    distinct = frozenset[_Division]().union(*groups)
+    return len({one.linear for one in distinct}) < len(distinct)
 
 
 def same_set(one: Set | UnionSet, other: Set | UnionSet) -> bool:

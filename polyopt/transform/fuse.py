@@ -25,6 +25,8 @@ from polyopt.isl import (
     Map,
     Set,
     affine_var,
+    coalesced,
+    coalesced_map,
     constant_value,
     dim_type,
     instance_of,
@@ -182,7 +184,7 @@ def _boxed(program: Program, array: str, footprint: Map) -> Map:
     simple = _simple(footprint, program.scop.context)
     # isl cannot tell whether two "exists" are the same one: each intersection of such a set with
     # itself doubles its pieces, and its integer divisions can be compared
-    where = irredundant(footprint.domain().compute_divs().coalesce())
+    where = irredundant(coalesced(footprint.domain().compute_divs()))
     return simple.intersect_range(program.elements[array]).intersect_domain(where)
 
 
@@ -192,7 +194,7 @@ def _simple(footprint: Map, context: Set) -> Map:
     Unions of up- and down-sampled footprints would multiply pieces and divisions with the depth
     of a pyramid, and the time of everything after; a box costs a little recompute instead.
     """
-    footprint = footprint.coalesce()
+    footprint = coalesced_map(footprint)
     if footprint.n_basic_map() <= MAX_PIECES and not _has_divisions(footprint):
         return footprint
     box = bounding_box(footprint, context)
@@ -218,7 +220,7 @@ def _instances(program: Program, name: str, needed: Map) -> Map:
     """``{ [t] -> P[j] }`` that write needed elements."""
     copy = program.copies[name]
     writes = _at_copy(copy, copy.statement.write).intersect_domain(copy.domain)
-    return needed.apply_range(writes.reverse()).coalesce()
+    return coalesced_map(needed.apply_range(writes.reverse()))
 
 
 def _at_copy(copy: Copy, access: Access) -> Map:

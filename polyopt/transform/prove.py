@@ -28,6 +28,7 @@ from polyopt.isl import (
     UnionMap,
     affine_constant,
     budget,
+    coalesced_map,
     defined_last_writes,
     dim_type,
     last_writes,
@@ -428,7 +429,7 @@ def _rows(program: Program, touches: Sequence[Touch], depth: int, row: int) -> M
     result = parts[0]
     for part in parts[1:]:
         result = result.union(part)
-    return Map.from_basic_map(result.coalesce().remove_divs().simple_hull())
+    return Map.from_basic_map(coalesced_map(result).remove_divs().simple_hull())
 
 
 def _through(

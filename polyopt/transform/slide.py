@@ -19,6 +19,7 @@ from polyopt.isl import (
     Val,
     affine_constant,
     affine_var,
+    coalesced_map,
     context,
     dim_type,
 )
@@ -61,7 +62,7 @@ def _steps(instances: Map, row: int) -> Map | None:
     to_row = Map.identity(instances.get_space().range().map_from_set())
     to_row = to_row.project_out(dim_type.out, row + 1, rank - row - 1)
     to_row = to_row.project_out(dim_type.out, 0, row)
-    line = instances.apply_range(to_row).coalesce()
+    line = coalesced_map(instances.apply_range(to_row))
     pairs = line.wrap()
     for p, q in _ratios(line):
         distance = _distance(pairs.get_space(), p, q)

@@ -19,6 +19,7 @@ from polyopt.isl import (
     Val,
     affine_constant,
     affine_var,
+    coalesced_map,
     context,
     dim_type,
     instance_space,
@@ -180,7 +181,7 @@ def fit(store: Store, depth: int, parts: list[Map], scop: Scop, array: Set) -> S
     footprint = Map.empty(space.map_from_domain_and_range(array.get_space()))
     for part in parts:
         footprint = footprint.union(part)
-    box = bounding_box(footprint.coalesce(), scop.context)
+    box = bounding_box(coalesced_map(footprint), scop.context)
     if box is None:
         message = f"{store.array} has no bounded footprint in an iteration of {store.at or 'all'}"
         raise NotFusableError(message, hint="store it in full instead")

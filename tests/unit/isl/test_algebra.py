@@ -6,7 +6,10 @@ import pytest
 
 from polyopt.errors import InternalError
 from polyopt.isl import (
+    Set,
     canonical_text,
+    coalesced,
+    coalesced_map,
     compose,
     dim_type,
     empty_map,
@@ -127,3 +130,33 @@ def test_pieces_that_others_cover_go(pieces, left):
     found = irredundant(whole)
     assert found.n_basic_set() == left
     assert same_set(found, whole)
+
+
+def test_pieces_of_other_strides_are_written_alike_wherever_they_lie():
+    # isl's coalesce makes one of two forms of them, by which of two of its copies lies first
+    pieces = [
+        "(i) mod 2 = 0 and t >= 0 and i < H and 8t - 4 <= i <= 8t + 6 and 0 <= o <= 9",
+        "(1 + i) mod 2 = 0 and t >= 0 and -1 <= i < H and 8t - 2 <= i <= 8t + 7 and 2 <= o <= 9",
+        "(1 + i) mod 2 = 0 and t >= 0 and -1 <= i < H and 8t - 2 <= i <= 8t + 7 and 0 <= o < 8",
+    ]
+    text = f"[H] -> {{ {'; '.join(f'[t, i, o] : {piece}' for piece in pieces)} }}"
+    held: list[Set] = []
+    found = set()
+    for number in range(200):
+        held.extend(parse_set(f"{{ [x] : x >= {i} }}") for i in range(number % 5))
+        if number % 3 == 0:
+            held.clear()
+        found.add(str(coalesced(parse_set(text))))
+
+    assert len(found) == 1
+    joined = coalesced(parse_set(text))
+    assert joined.is_equal(parse_set(text))
+    assert joined.n_basic_set() == 2
+
+
+def test_pieces_of_one_stride_are_joined():
+    text = (
+        "{ A[i] -> B[j] : i mod 4 = 1 and 0 <= j < 5; A[i] -> B[j] : i mod 4 = 1 and 5 <= j < 9 }"
+    )
+
+    assert coalesced_map(parse_map(text)).n_basic_map() == 1
