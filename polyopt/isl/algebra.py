@@ -102,12 +102,14 @@ def coalesced(value: Set) -> Set:
     for an inequality: ``isl_basic_map_constraint``). Pieces that differ so stay apart.
     """
     pieces = value.get_basic_sets()
-    # one piece is joined with none; what is under an "exists" isl does not compare
-    known = [piece.remove_unknown_divs() for piece in pieces] if len(pieces) > 1 else []
+    if len(pieces) < 2:
+        return value.coalesce()
+    # what is under an "exists" isl does not compare
+    known = [piece.remove_unknown_divs() for piece in pieces]
     divisions = [_divisions(piece) for piece in known]
     strides = {one.linear for pair in zip(known, divisions, strict=True) for one in _strides(*pair)}
     groups: dict[frozenset[_Division], Set] = {}
-    for piece, own in zip(pieces, divisions, strict=False):
+    for piece, own in zip(pieces, divisions, strict=True):
         key = frozenset(one for one in own if one.linear in strides)
         part = Set.from_basic_set(piece)
         groups[key] = groups[key].union(part) if key in groups else part

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from polyopt.errors import NotFusableError
-from polyopt.isl import Set, dim_type, maps_of, tuple_name, union_as_is
+from polyopt.isl import Set, coalesced, coalesced_map, dim_type, maps_of, tuple_name, union_as_is
 from polyopt.transform.storage import cells
 from polyopt.transform.tree import Copy, prefix_map
 
@@ -181,7 +181,7 @@ def reads_as_one(statement: Statement, array: str) -> Access:
         for other in others:
             relation = relation.union(other.relation)
         ref = f"{array} as one" if others else first.ref
-        known[array] = replace(first, relation=relation.coalesce(), ref=ref)
+        known[array] = replace(first, relation=coalesced_map(relation), ref=ref)
     return known[array]
 
 
@@ -214,7 +214,7 @@ def together(
     events = parts[0]
     for part in parts[1:]:
         events = events.union(part)
-    events = events.coalesce()
+    events = coalesced(events)
     split = union_as_is(
         part.identity().set_tuple_id(dim_type.out, own.get_tuple_id())
         for part, own in zip(parts, each, strict=True)
