@@ -10,6 +10,7 @@ from polyopt.auto.grouping import is_legal
 from polyopt.auto.lanes import sums_in_lanes
 from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange
+from polyopt.auto.passing import passed_once
 from polyopt.auto.serial import chains_together, rows_together, strips
 from polyopt.auto.splits import splits
 from polyopt.auto.streams import streams
@@ -34,6 +35,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
         lambda p: contracted(p, model, is_legal),
         lambda p: splits(p, sizes, is_legal),
         lambda p: cuts(p, sizes, target.cores, is_legal),
+        lambda p: passed_once(p, model, legal),
         lambda p: arrange(p, legal),
         lambda p: sums_in_lanes(p, model, is_legal),
         lambda p: read_once(p, target, sizes, is_legal),

@@ -41,7 +41,7 @@ def from_whole_vectors(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ..
     for loop in list(loops_of(plan.program.tree)):
         if loop.mark != "vector" or loop.width or loop.separate or _is_streamed(plan, loop):
             continue
-        found = _neighbours(plan.program, loop)
+        found = _neighbours(plan.program, loop) if _is_innermost(loop) else None
         if found is None:
             continue
         type_, near = found
@@ -56,6 +56,10 @@ def from_whole_vectors(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ..
         reason = "neighbours, whose loads would lie across two lines, come from whole vectors"
         remarks.append(Remark("applied", "vectorize", loop.name, reason, numbers=numbers))
     return plan, tuple(remarks)
+
+
+def _is_innermost(loop: PlanLoop) -> bool:
+    return all(inner.mark == "unroll" for inner in loops_of(loop.body))
 
 
 def _is_streamed(plan: Plan, loop: PlanLoop) -> bool:

@@ -6,12 +6,14 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.apart import looks_apart
 from polyopt.codegen.blocks import with_blocks
 from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.common import repeated
 from polyopt.codegen.lanes import in_lanes
 from polyopt.codegen.leaves import Leaf, all_users, children, is_loop, isl_tree, users
+from polyopt.codegen.limits import limits
 from polyopt.codegen.loops import (
     Assign,
     Block,
@@ -50,7 +52,6 @@ from polyopt.isl import (
     AstNode,
     IslError,
     PwAff,
-    ast_expr_type,
     ast_node_type,
     constant_value,
 )
@@ -308,31 +309,31 @@ class _Generator:
             raise InternalError(message)
         loop = marks[-1]
         isl_name = node.for_get_iterator().get_id().get_name()
-        start = c_affine(node.for_get_init(), names)[0]
         if node.for_is_degenerate():
+            start = c_affine(node.for_get_init(), names)[0]
             inner = {**names, isl_name: operand(start)}
             body = _block(self._below(node.for_get_body(), inner))
             return replace(body, buffers=(*body.buffers, *self._declared_at(loop.name)))
-        taken = self._taken(names)
-        iterator = fresh(c_name(loop.iterator), taken)
+        run = limits(node)
+        iterator = fresh(c_name(loop.iterator), self._taken(names))
         inner = {**names, isl_name: iterator}
         around = set(self.locals), self.vector
         self.vector = (iterator, self._written(loop)) if loop.mark == "vector" else None
         body = _block(self._below(node.for_get_body(), inner))
         self.locals, self.vector = around
-        mark = self._pragma(loop)
+        mark = self._pragma(loop, node)
         step = int(c_affine(node.for_get_inc(), inner)[0])
-        if node.for_get_cond().get_type() == ast_expr_type.int:
-            message = f"the generated loop {loop.name} has no end"
-            raise InternalError(message)
+        start, end = (c_affine(bound, names)[0] for bound in (run.start, run.end))
+        for test in run.tests:
+            body = Block((If(c_affine(test, inner)[0], body),))
         plain = For(
             iterator, start,
-            c_affine(node.for_get_cond(), inner)[0], step,
+            c_affine(run.condition, inner)[0], step,
             replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, heap=False))),
             mark, -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
-            c_trips(node, start, inner) if mark == "parallel" else "",
+            c_trips(start, end) if mark == "parallel" else "",
             self._buffers_at(loop.name, heap=True), ordered=mark == "parallel" and is_ordered(loop),
-            lanes=loop.lanes,
+            lanes=loop.lanes if mark else 0,
         )  # fmt: skip
         made, sums = in_lanes(plain, self.program, loop, self.buffer_names, self._taken(inner))
         self.block_locals |= sums
@@ -360,17 +361,18 @@ class _Generator:
         written = {scratch.name if scratch else array for array, scratch in stores}
         return frozenset(written | {made[name].buffer for name in loop.copies if name in made})
 
-    def _pragma(self, loop: PlanLoop) -> str:
-        """The mark that C shows: one level of threads, none among lanes, and no heap buffer
-        shared by lanes."""
+    def _pragma(self, loop: PlanLoop, node: AstNode) -> str:
+        """The mark that C shows: one level of threads, none among lanes, no heap buffer shared by
+        lanes, and no element of an iteration that looks like two."""
+        path = path_to(self.program, loop.name)
         if loop.mark == "parallel":
-            around = path_to(self.program, loop.name)[:-1]
-            return "" if any(n.mark in {"parallel", "vector"} for n in around) else "parallel"
+            return "" if any(n.mark in {"parallel", "vector"} for n in path[:-1]) else "parallel"
         if loop.mark != "vector":
             return ""
         inside = {loop.name, *(inner.name for inner in loops_of(loop.body))}
         shared = any(s.at in inside and self.buffers[s.name].heap for s in self.program.scratches)
-        return "" if shared else "vector"
+        leaves = (self.leaves.get(user.get_annotation().get_name()) for user in all_users(node))
+        return "" if shared or looks_apart(filter(None, leaves), self.program, path) else "vector"
 
     def _user(self, node: AstNode, names: dict[str, str]) -> Node:
         leaf = self.leaves.get(node.get_annotation().get_name())

@@ -48,6 +48,8 @@ class Leaf:
     rows: Mapping[tuple[int, tuple[int, ...]], tuple[AstExpr, ...]] = field(
         default_factory=dict[tuple[int, tuple[int, ...]], "tuple[AstExpr, ...]"]
     )
+    #: ``{ [c] -> C[d] }``: the instance that isl's loops run here; none of a register block
+    to_copy: PwMultiAff | None = None
 
 
 def isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, Leaf]) -> AstNode:
@@ -124,7 +126,7 @@ def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> Leaf:
             if text not in known:
                 known[text] = _in_loops(build, form, to_copy)
             affine[id(node)] = known[text]
-    return Leaf(assignment, affine)
+    return Leaf(assignment, affine, to_copy=to_copy)
 
 
 def _is_front(build: AstBuild) -> bool:

@@ -22,7 +22,6 @@ from polyopt.ir.types import I64, ScalarType
 from polyopt.isl import (
     AstBuild,
     AstExpr,
-    AstNode,
     PwAff,
     Set,
     affine_constant,
@@ -172,9 +171,8 @@ def at_least_one(extent: PwAff, context: Set) -> PwAff:
     return extent if context.is_subset(extent.ge_set(one)) else extent.union_max(one)
 
 
-def c_trips(node: AstNode, start: str, names: Mapping[str, str]) -> str:
+def c_trips(start: str, bound: str) -> str:
     """About how many iterations a loop runs: its bound less its start; never below zero."""
-    bound = c_affine(node.for_get_cond().get_op_arg(1), names)[0]
     if start == "0":
         return bound
     count = f"{bound} - {operand(start)}"

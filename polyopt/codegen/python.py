@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.blocks import with_blocks
 from polyopt.codegen.leaves import Leaf, children, is_loop, isl_tree
+from polyopt.codegen.limits import limits
 from polyopt.codegen.materialize import materialize
 from polyopt.codegen.names import buffer_names, fresh
-from polyopt.codegen.program import operation_name
 from polyopt.codegen.pyexpr import py_affine, py_expression
 from polyopt.isl import (
     AstBuild,
@@ -128,21 +128,25 @@ class _Printer:
     def _for(self, node: AstNode, names: dict[str, str], name: str) -> list[str]:
         around = {**self.names, **names}
         isl_name = node.for_get_iterator().get_id().get_name()
-        start = py_affine(node.for_get_init(), around)
         if node.for_is_degenerate():
+            start = py_affine(node.for_get_init(), around)
             inner = {**names, isl_name: f"({start})"}
             return [*self._buffers(name), *self.node(node.for_get_body(), inner, "")]
         iterator = fresh(self.loops[name].iterator, {*_BUILTIN, *around.values()})
-        end = py_affine(node.for_get_cond().get_op_arg(1), around)
+        run = limits(node)
+        start, end = py_affine(run.start, around), py_affine(run.end, around)
         step = int(py_affine(node.for_get_inc(), around))
-        if operation_name(node.for_get_cond()) == "le":
+        if run.closed:
             end = str(int(end) + 1) if end.isdigit() else f"({end} + 1)"
         value = iterator
         if self._descends(self.loops[name]):  # isl counts up to what the source starts from
             value, start, end, step = f"(-{iterator})", _negated(start), _negated(end), -step
         kind = "prange" if self._is_shared(name) else "range"
         bounds = [end] if (start, step) == ("0", 1) else [start, end, *([str(step)] * (step != 1))]
-        below = self.node(node.for_get_body(), {**names, isl_name: value}, "")
+        inner = {**names, isl_name: value}
+        below = self.node(node.for_get_body(), inner, "")
+        for test in run.tests:
+            below = [f"if {py_affine(test, {**self.names, **inner})}:", *_in(below)]
         head = f"for {iterator} in {kind}({', '.join(bounds)}):"
         return [head, *_in([*self._buffers(name), *below])]
 

@@ -31,6 +31,7 @@ from polyopt.transform.tree import (
     only,
     replace_loop,
     with_values,
+    without,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _with_part(
     there = {name for name, domain in domains.items() if not domain.is_empty()}
     kept = only((node,), there) if there else ()
     if not part:
-        tree = replace_loop(program.tree, node.name, lambda _: kept)
+        tree = without(program.tree, domains.keys() - there)
         copies = {n: c for n, c in program.copies.items() if n not in domains or n in there}
         copies |= {n: replace(copies[n], domain=domains[n]) for n in there}
         return replace(program, tree=tree, copies=copies)

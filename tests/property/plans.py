@@ -109,6 +109,12 @@ def tried(plan: Plan, call: Call, tally: Tally) -> Plan:
     names = [loop.name for loop in _loops(plan)]
     if len(names) > len(set(names)):
         raise Defect("names", f"two loops have one name: {names}", calls_of(plan))
+    for loop in _loops(plan):
+        if set(loop.values) != set(loop.copies):
+            text = (
+                f"{loop.name} has values for {sorted(loop.values)}, and {sorted(loop.copies)} in it"
+            )
+            raise Defect("values", text, calls_of(plan))
     tally.accepted[call.name] += 1
     return plan
 

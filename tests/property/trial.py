@@ -82,7 +82,7 @@ class Example:
         text = path.read_text(encoding="utf-8")
         head = [line[3:] for line in text.splitlines() if line.startswith("// ")]
         sizes = next(line for line in head if line.startswith("sizes: "))
-        moves = [json.loads(line[6:]) for line in head if line.startswith("move: ")]
+        moves = [json.loads(line[6:]) for line in head if line.startswith("move: [")]
         calls = tuple(Call(name, tuple(args), _keys(options)) for name, args, options in moves)
         named = dict(line.split(": ", 1) for line in head if line.startswith(("form: ", "build: ")))
         if named.get("form", "c") == "stages":  # where // is no comment
