@@ -69,6 +69,9 @@ def _check_pack(program: Program, copy: Copy) -> None:
     plain = len(element) == 1 and _is_identity(copy, statement.index)
     if store is None or store.array != statement.array or not plain:
         raise _no_pack(copy)
+    around = {loop.name for loop in program.places[copy.name].loops}
+    if store.at and store.at not in around:  # its readers have a buffer of another loop
+        raise _no_pack(copy)
     if not _is_identity(copy, element[0].index):
         raise _no_pack(copy)
     for reader in program.scop.statements:

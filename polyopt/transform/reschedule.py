@@ -19,13 +19,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import InvalidOptionError, NotPermutableError, given
+from polyopt.errors import (
+    InternalError,
+    InvalidOptionError,
+    NotDecidedError,
+    NotPermutableError,
+    given,
+)
 from polyopt.isl import (
     PwAff,
     ScheduleConstraints,
     ScheduleNode,
     Set,
     UnionSet,
+    affine_constant,
     budget,
     context,
     dim_type,
@@ -108,7 +115,7 @@ def check_first(moves: Sequence[Move]) -> None:
 def bands(program: Program, fusion: str) -> Bands:
     """The schedule that isl finds for a program's copies, each of which is a part of its statement.
 
-    Raises ``NotDecidedError`` on a spent budget.
+    Raises ``NotDecidedError`` on a spent budget, or where isl's scheduler gives up.
     """
     scop = program.scop
     if not isinstance(fusion, str) or fusion not in FUSIONS:
@@ -124,11 +131,22 @@ def bands(program: Program, fusion: str) -> Bands:
     known = _constant_bounds(domain)
     if not known.is_equal(known.universe()):
         order, flow = (deps.gist_domain(known).gist_range(known) for deps in (order, flow))
-    with budget(SCHEDULER_BUDGET, f"isl's schedule of {scop.name}"), _told(FUSIONS[fusion]):
-        constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
-        constraints = constraints.set_coincidence(order).set_proximity(flow)
-        schedule = constraints.compute_schedule()
+    constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
+    constraints = constraints.set_coincidence(order).set_proximity(flow)
+    schedule = _scheduled(constraints, scop.name, fusion)
     return _Reader(program.copies, order).read(schedule, tuple(program.places))
+
+
+def _scheduled(constraints: ScheduleConstraints, name: str, fusion: str) -> Schedule:
+    """isl's schedule. Raises ``NotDecidedError`` where it gives up."""
+    try:
+        with budget(SCHEDULER_BUDGET, f"isl's schedule of {name}"), _told(FUSIONS[fusion]):
+            return constraints.compute_schedule()
+    except InternalError as error:
+        if "unable to carry dependences" not in str(error):
+            raise
+        message = f"the scheduler finds no order for {name} in which its dependences advance"
+        raise NotDecidedError(message, hint="the source's order can be kept") from None
 
 
 def _constant_bounds(domain: UnionSet) -> UnionSet:
@@ -250,6 +268,10 @@ class _Reader:
         spaces = [self.copies[name].domain.get_space() for name in (one, other)]
         return self.order.extract_map(spaces[0].map_from_domain_and_range(spaces[1]))
 
+    def _nowhere(self, name: str) -> PwAff:
+        """A value for a copy that isl leaves out, as none of its instances runs."""
+        return affine_constant(self.copies[name].domain.get_space(), 0)
+
     def _band(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
         partial = node.band_get_partial_schedule()
         loops: list[PlanLoop] = []
@@ -258,7 +280,7 @@ class _Reader:
             parts = partial.get_at(member).get_pw_aff_list()
             each = [parts.get_at(position) for position in range(parts.n_pw_aff())]
             found = {tuple_name(part.get_space(), dim_type.in_): part for part in each}
-            values = {name: found[name] for name in names}
+            values = {name: found.get(name) or self._nowhere(name) for name in names}
             if all(_is_constant(value) for value in values.values()):
                 continue
             name = self._name(values, used)
