@@ -117,7 +117,9 @@ class Flow:
         """``{ P[j] -> [S[i] -> ref[x]] }``: the flow between instances of the source program."""
         names = [t.to_source for t in self.program.reads] + _final_names(self.program)
         writers = union_all(w.to_source.range_factor_domain() for w in self.program.writes)
-        return self.raw.apply_domain(writers).apply_range(union_all(names)).coalesce()
+        flow = self.raw.apply_domain(writers).apply_range(union_all(names))
+        # isl's own coalescing of several strides may not only differ by process: it crashes, too
+        return union_as_is(coalesced_map(part) for part in maps_of(flow))
 
 
 def structure(program: Program) -> Structure:
