@@ -61,10 +61,17 @@ static void copy_library(vec *restrict to, const vec *restrict from, int64_t cou
     }
 }
 
-/* GB/s of live bytes, read and written once each: the best of all ways and rounds. */
-double polyopt_bandwidth(int64_t bytes, int rounds, int threads) {
-    void (*const ways[])(vec *restrict, const vec *restrict, int64_t, int) = {
-        copy_plain, copy_around, copy_streams, copy_library};
+static void (*const ways[])(vec *restrict, const vec *restrict, int64_t, int) = {
+    copy_plain, copy_around, copy_streams, copy_library};
+
+/* One copy between blocks on cache line boundaries, of whole vectors. */
+void polyopt_copy(int way, void *to, const void *from, int64_t bytes, int threads) {
+    ways[way](to, from, bytes / (int64_t)sizeof(vec), threads);
+}
+
+/* GB/s of live bytes, read and written once each: the best of all ways and rounds. Says which
+ * way that was. */
+double polyopt_bandwidth(int64_t bytes, int rounds, int threads, int *best_way) {
     int64_t count = bytes / (int64_t)sizeof(vec);
     void *from = NULL, *to = NULL;
     double best = 0.0;
@@ -76,7 +83,10 @@ double polyopt_bandwidth(int64_t bytes, int rounds, int threads) {
                 double start = now();
                 ways[way](to, from, count, threads);
                 double rate = 2.0 * (double)bytes / (now() - start) * 1e-9;
-                best = rate > best ? rate : best;
+                if (rate > best) {
+                    best = rate;
+                    *best_way = way;
+                }
             }
         }
     }

@@ -8,7 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from polyopt.codegen.target import Target, core_count, cpu_name, native_target
+from polyopt.runtime.arrays import empty
 from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
 from polyopt.runtime.toolchain import find_toolchain
 
@@ -38,6 +41,10 @@ class Machine:
     #: (live bytes, threads) -> GB/s when that much is streamed again and again: where it stays in
     #: a cache, more than memory gives
     stream: Callable[[int, int], float] | None = field(default=None, repr=False, compare=False)
+    #: (live bytes, threads) -> what copies that much once, the fastest way that there is here
+    copying: Callable[[int, int], Callable[[], object]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def limit_ms(self, live_bytes: float, flops: float, threads: int | None = None) -> float:
         """The least time for that much memory traffic and arithmetic, in milliseconds.
@@ -76,16 +83,44 @@ def machine(cc: str | None = None, folder: Path | None = None) -> Machine:
     bandwidth: dict[int, float] = {}
     peak: dict[int, float] = {}
     for threads in counts:
-        bandwidth[threads] = library.polyopt_bandwidth(_STREAM_BYTES, _ROUNDS, threads)
+        bandwidth[threads], _ = _fastest_copy(library, _STREAM_BYTES, _ROUNDS, threads)
         peak[threads] = library.polyopt_peak(_FMA_STEPS, _ROUNDS, threads)
 
     @cache
-    def stream(live_bytes: int, threads: int) -> float:
-        bytes_ = max(live_bytes // 2, 1 << 14) // 4096 * 4096
+    def fastest(bytes_: int, threads: int) -> tuple[float, int]:
         rounds = max(_ROUNDS, min(400, _STREAM_BYTES // bytes_ * _ROUNDS))
-        return library.polyopt_bandwidth(bytes_, rounds, threads)
+        return _fastest_copy(library, bytes_, rounds, threads)
 
-    return Machine(cpu_name(), core_count(), toolchain.version, bandwidth, peak, stream)
+    def stream(live_bytes: int, threads: int) -> float:
+        return fastest(_copied(live_bytes), threads)[0]
+
+    def copying(live_bytes: int, threads: int) -> Callable[[], object]:
+        bytes_ = _copied(live_bytes)
+        source, target = (empty((bytes_,), np.dtype(np.uint8)) for _ in range(2))
+        source.fill(1)
+        target.fill(2)
+        way = fastest(bytes_, threads)[1]
+
+        def copy() -> None:
+            library.polyopt_copy(way, target.ctypes.data, source.ctypes.data, bytes_, threads)
+
+        return copy
+
+    return Machine(cpu_name(), core_count(), toolchain.version, bandwidth, peak, stream, copying)
+
+
+def _copied(live_bytes: int) -> int:
+    """The bytes of each of two arrays, of which one is read and one is written."""
+    return max(live_bytes // 2, 1 << 14) // 4096 * 4096
+
+
+def _fastest_copy(
+    library: ctypes.CDLL, bytes_: int, rounds: int, threads: int
+) -> tuple[float, int]:
+    """GB/s of live bytes, and which of the ways to copy them reached it."""
+    way = ctypes.c_int(0)
+    rate = library.polyopt_bandwidth(bytes_, rounds, threads, ctypes.byref(way))
+    return rate, way.value
 
 
 def _library(cc: str | None, target: Target, folder: Path | None) -> ctypes.CDLL:
@@ -101,7 +136,11 @@ def _library(cc: str | None, target: Target, folder: Path | None) -> ctypes.CDLL
 
     key = content_key("machine", text, " ".join(flags), toolchain.version, cpu_name())
     loaded = ctypes.CDLL(str(KernelCache(folder).library(key, "machine", build)))
+    size, number, place = ctypes.c_int64, ctypes.c_int, ctypes.c_void_p
+    loaded.polyopt_bandwidth.argtypes = [size, number, number, ctypes.POINTER(number)]
+    loaded.polyopt_peak.argtypes = [size, number, number]
+    loaded.polyopt_copy.argtypes = [number, place, place, size, number]
     for function in (loaded.polyopt_bandwidth, loaded.polyopt_peak):
-        function.argtypes = [ctypes.c_int64, ctypes.c_int, ctypes.c_int]
         function.restype = ctypes.c_double
+    loaded.polyopt_copy.restype = None
     return loaded

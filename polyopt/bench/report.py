@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from polyopt.bench.variants import OURS, UNFUSED
+from polyopt.bench.variants import COPY, OURS, UNFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,20 +58,27 @@ def _short(name: str) -> str:
 
 def _ratio(row: Row, rows: Sequence[Row]) -> float | None:
     """How many times faster than the unfused form on as many threads."""
+    return _speed(row, rows, UNFUSED)
+
+
+def _speed(row: Row, rows: Sequence[Row], variant: str) -> float | None:
     for other in rows:
-        if (other.kernel, other.threads, other.variant) == (row.kernel, row.threads, UNFUSED):
+        if (other.kernel, other.threads, other.variant) == (row.kernel, row.threads, variant):
             return other.median_ms / row.median_ms
     return None
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
-    """One line per kernel and number of threads: the unfused form's time over ours."""
+    """One line per kernel and number of threads: the unfused form's time over ours, and what ours
+    reaches of the limit and of a copy in the same rounds."""
     for row in rows:
         ratio = _ratio(row, rows)
+        copy = _speed(row, rows, COPY)
+        beside = f", {copy:.0%} of a copy's speed in the same rounds" if copy else ""
         if row.variant == OURS and ratio is not None:
             yield (
                 f"{row.kernel}, {_threads(row)}: "
-                f"{ratio:.2f}x the speed of unfused, {row.fraction:.0%} of the limit"
+                f"{ratio:.2f}x the speed of unfused, {row.fraction:.0%} of the limit{beside}"
             )
 
 

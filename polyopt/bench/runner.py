@@ -12,7 +12,7 @@ from polyopt.bench.exact import compute, is_exact
 from polyopt.bench.measure import Sample, Subject, alternate
 from polyopt.bench.peers import check_peers, offers
 from polyopt.bench.peers.call import Request
-from polyopt.bench.variants import OURS, UNFUSED, compile_fresh, variants_of
+from polyopt.bench.variants import COPY, OURS, UNFUSED, compile_fresh, variants_of
 from polyopt.bench.work import least_work
 from polyopt.transform.plan import Plan
 
@@ -96,6 +96,10 @@ def bench(
 ) -> Iterator[Row]:
     """Rows of one kernel, number of threads by number of threads.
 
+    Where memory and not arithmetic sets the limit, the last row is a ``copy`` of as many bytes as
+    the program reads and writes: the limit is of the best copy that the machine made beforehand,
+    this one's median is of the same rounds as the others'.
+
     ``note`` is told which forms of peers there are not, and why; ``report`` what comes now. Raises
     what planning, proving and compiling raise, and what ``check_peers`` does.
     """
@@ -117,11 +121,13 @@ def bench(
         forms += [_theirs(c, min(threads), expected) for c in offer.calls]
     work = least_work((what.scop, *(v.plan.scop for v in variants)), what.sizes)
     for count in threads:
+        limit = machine.limit_ms(work.bytes, work.operations, count)
         asked = [f for f in forms if f.threads is None or count in f.threads]
+        if limit == machine.limit_ms(work.bytes, 0, count):
+            asked += _copies(machine, work.bytes)
         subjects = {f.name: f.subject(count) for f in asked}
         report(f"{len(subjects)} variants on {count} thread{'s' * (count > 1)}")
         samples = alternate(subjects, seconds=seconds, rounds=rounds)
-        limit = machine.limit_ms(work.bytes, work.operations, count)
         yield from _rows(what, asked, count, samples, limit)
 
 
@@ -162,6 +168,14 @@ def _ours(variant: Variant, what: Subjects, inputs: Values, expected: Values) ->
     if variant.name == OURS:
         exact = is_exact(what.scop, variant.plan, inputs, what.sizes, expected)
     return _Form(variant.name, "", bind, restore, agree, taken, exact=exact)
+
+
+def _copies(machine: Machine, live_bytes: int) -> list[_Form]:
+    """A copy of as many bytes, where the machine has one and there are any."""
+    if machine.copying is None or not live_bytes:
+        return []
+    bind = partial(machine.copying, live_bytes)
+    return [_Form(COPY, "", bind, None, agrees=True, taken=(0.0, 0.0, 0.0))]
 
 
 def _theirs(peer: PeerCall, threads: int, expected: Values) -> _Form:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 OURS, UNFUSED, EXPERT = "polyopt", "polyopt-unfused", "polyopt-expert"
 #: the automatic plan where floating sums may be added up in any order
 REASSOCIATED = "polyopt-reassociated"
+#: of as many bytes as the program reads and writes: what memory gave in the same rounds
+COPY = "copy"
 #: by heuristic of isl's scheduler, the plan in its order
 FUSED = {name: f"{OURS}-{name}" for name in FUSIONS}
 

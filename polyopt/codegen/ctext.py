@@ -128,6 +128,46 @@ def precedence_of(text: str) -> int:
     return level
 
 
+#: what stands before and after an expression that is no part of a longer word or name
+_BEFORE = re.compile(r"(<<|>>|[<>=!]=|&&|\|\||[-+*/%<>&^|=?:,]) $|[([]$|^$")
+_AFTER = re.compile(r" (<<|>>|[<>=!]=|&&|\|\||[-+*/%<>&^|=?:,])|[)\],;]|$")
+
+
+def with_name(text: str, expression: str, name: str) -> str:
+    """C with ``name`` for an expression, wherever that stands as an operand of its own.
+
+    ``- (int32_t)x + 1`` holds the text ``x + 1``, but no operand that is its sum.
+    """
+    level = precedence_of(expression)
+    kept: list[str] = []
+    last = 0
+    for found in re.finditer(re.escape(expression), text):
+        start, end = found.span()
+        if start >= last and _stands(text[:start], text[end:], level):
+            kept += text[last:start], name
+            last = end
+    return "".join((*kept, text[last:]))
+
+
+def _stands(before: str, after: str, level: int) -> bool:
+    """Whether what is between these texts, of an operator of this level, is an operand."""
+    if before.endswith((")", "-", "!", "~", "*", "&")):
+        left = UNARY - 1  # a cast, or a sign: binary operators have a space behind them
+    elif (found := _BEFORE.search(before)) is None:
+        return False
+    else:
+        left = 0 if found[1] == "?" else _level(found[1])
+    behind = _AFTER.match(after)
+    if behind is None:
+        return False
+    right = _level(behind[1])
+    return left < level and (right < level or right == level not in {TERNARY, ASSIGN})
+
+
+def _level(operator: str | None) -> int:
+    return _BINARY_LEVEL.get(operator or "", 0)
+
+
 def is_inside(bounds: tuple[int, int], type_: ScalarType) -> bool:
     """Whether every value within the bounds is one of the integer type."""
     if type_.is_float:

@@ -16,6 +16,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.ctext import with_name
 from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, loops_in
 from polyopt.codegen.names import fresh, names_in, operand, renamed
 from polyopt.ir.types import BOOL, I64
@@ -118,7 +119,7 @@ def _renamed(assign: Assign, known: Mapping[str, str]) -> Assign:
 
     def again(text: str) -> str:
         for form in texts:  # longer ones first: they may hold others
-            text = text.replace(form, known[form])
+            text = with_name(text, form, known[form])
         return text
 
     return replace(

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helper_name
+from polyopt.codegen.ctext import with_name
 from polyopt.codegen.loops import (
     Assign,
     Block,
@@ -139,9 +140,10 @@ def _after(
         calls.append(_call(source, _Across(f"{name}[0][0]", str(SIDE)), outer, inner))
         assign = replace(
             assign,
-            value=assign.value.replace(text, name + places),
+            value=with_name(assign.value, text, name + places),
             locals=tuple(
-                replace(one, value=one.value.replace(text, name + places)) for one in assign.locals
+                replace(one, value=with_name(one.value, text, name + places))
+                for one in assign.locals
             ),
             loads=tuple((name, name + places) if t == text else (b, t) for b, t in assign.loads),
         )

@@ -51,6 +51,32 @@ def test_more_threads_have_another_limit():
     assert one == pytest.approx(2 * two)
 
 
+def test_a_copy_is_one_more_form_where_memory_sets_the_limit():
+    asked = []
+
+    def copying(live_bytes, threads):
+        asked.append((live_bytes, threads))
+        return lambda: None
+
+    what = subjects("blur")
+    by_memory = replace(MACHINE, copying=copying)
+    *ours, copy = bench(what, by_memory, threads=(2,), rounds=2)
+    assert copy.variant == "copy"
+    assert copy.agrees
+    assert copy.limit_ms == ours[0].limit_ms
+    # u16: all of the input is read, and an output of two rows and columns less is written
+    assert asked == [(2 * (13 * 19 + 11 * 17), 2)]
+    by_arithmetic = replace(by_memory, peak_gflops={1: 1e-6, 2: 1e-6})
+    assert "copy" not in [r.variant for r in bench(what, by_arithmetic, threads=(2,), rounds=2)]
+
+
+def test_the_summary_names_the_copy():
+    rows = [row("polyopt", 2.0), row("polyopt-unfused", 6.0), row("copy", 1.5)]
+    (line,) = summary(rows)
+    assert line.startswith("blur, 1 thread: 3.00x the speed of unfused, 50% of the limit, ")
+    assert line.endswith(" 75% of a copy's speed in the same rounds")
+
+
 def test_peers_are_checked_before_anything_is_planned():
     with pytest.raises(InvalidOptionError, match="no peer is called 'fortran'"):
         list(bench(subjects("blur"), MACHINE, threads=(1,), peers=("fortran",)))
