@@ -5,10 +5,15 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import defaultdict
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
@@ -56,3 +61,38 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
             message = "pytest-xdist does not group tests with this pytest: see pyproject.toml"
             raise pytest.UsageError(message)
+
+
+def _processor_time() -> float:
+    """Seconds that this process and those it has waited for have computed so far."""
+    return sum(os.times()[:4])
+
+
+_last = _processor_time()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell with each report what the test, or making its fixtures, took of the processor."""
+    global _last
+    report = yield
+    now = _processor_time()
+    report.processor, _last = now - _last, now
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say where the time went: tests, seconds by the clock and of processor time by folder."""
+    spent: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                row = spent[report.nodeid.partition("::")[0].rpartition("/")[0]]
+                row[0] += report.when == "call"
+                row[1] += report.duration
+                row[2] += getattr(report, "processor", 0.0)
+    if len(spent) < 2:
+        return
+    terminalreporter.section("time by folder: tests, seconds, seconds of processor time")
+    for folder, (tests, seconds, processor) in sorted(spent.items(), key=lambda one: -one[1][2]):
+        terminalreporter.line(f"{folder or '.':32} {tests:6} {seconds:8.1f} {processor:8.1f}")

@@ -10,11 +10,12 @@ import math
 import os
 import pickle
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -100,6 +101,11 @@ class Build:
         compiler, *flags = text.split()
         own = tuple(f for f in flags if f != "-fopenmp")
         return cls("" if compiler == "cc" else compiler, own, "-fopenmp" in flags)
+
+    @property
+    def here(self) -> Build:
+        """This build, by the machine's own compiler where the named one is not installed."""
+        return self if shutil.which(self.compiler or "cc") else replace(self, compiler="")
 
 
 BUILD = Build()

@@ -228,7 +228,7 @@ def check(example: Example, *, seed: int = 0, timeout_s: float | None = None) ->
     if plan is not None:
         function = _guarded(trial, lambda: _emitted(plan, example.calls), example.calls)
         _add(trial, function, example.calls)
-    build = Build.of(example.build) if example.build else BUILD
+    build = Build.of(example.build).here if example.build else BUILD
     found = failures_of([trial], build=build, timeout_s=timeout_s)
     return found[0] if found else None
 
