@@ -30,7 +30,7 @@ PEERS_PACKAGES := 'halide>=19' 'numba>=0.60' 'opencv-python-headless>=4.9' 'scip
 AFFINE_PEERS := gcc,clang,graphite,polly,numba,blas
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
-.PHONY: all help test test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
+.PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
 .PHONY: docs gallery bench compile-time sweep peers peers-affine peers-nn soak fuzz mutations faults
 .PHONY: wheel clean .venv
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
@@ -39,6 +39,7 @@ all: test
 
 help:
 	@echo "make test       lint, types, layers and tests"
+	@echo "make test-clang  what the tests do with a second compiler, where clang is installed"
 	@echo "make test-torch  the tests that need PyTorch, in an environment of their own"
 	@echo "make test-browser  programs' pages and the explorer in headless Chromium (BROWSER=...)"
 	@echo "make test-remarks  every loop and pair of every kernel has a remark"
@@ -120,6 +121,16 @@ imports: $(STAMP)
 tests: $(STAMP)
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder
+
+# The tests with the machine's own compiler hold the same: this is the second one alone, and some of
+# what runs kernels with whatever compiler there is.
+test-clang: $(STAMP)
+	@if command -v clang >/dev/null; then \
+	  echo "== pytest, with clang"; \
+	  $(BIN)/python -m pytest -q -n auto --dist loadgroup -m clang && \
+	  POLYOPT_CC=clang $(BIN)/python -m pytest -q -n auto --dist loadgroup tests/oracle/test_kernels.py \
+	    tests/property/test_plans.py -k 'test_what_failed_once or test_kernels'; \
+	else echo "no clang here: nothing to test with it"; fi
 
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
 # this version is built for the CPU on Linux.

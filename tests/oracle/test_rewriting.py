@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -12,10 +11,10 @@ import pytest
 
 from polyopt.ir.verify import verify
 from polyopt.rewrite import FUSIONS, Rewriting, regions_in, rewrite
+from tests.compilers import COMPILERS, OWN
 
 FOLDER = Path(__file__).parent / "sources"
 SOURCES = sorted(FOLDER.glob("*.c"))
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
 PLAIN = ("-std=gnu11", "-O1", "-ffp-contract=off", f"-I{FOLDER}")
 #: without optimisation: no access is dropped before it is looked at
 SANITIZE = ("-g1", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -155,8 +154,8 @@ def test_what_the_source_does_in_wider_numbers_never_overflows(tmp_path):
     (tmp_path / "wide.c").write_text(WIDE)
     done = rewrite(tmp_path / "wide.c")
     assert "(unsigned int)" in done.text
-    plain = output(COMPILERS[0], WIDE, tmp_path, *SANITIZE)
-    assert output(COMPILERS[0], done.text, tmp_path, *SANITIZE) == plain
+    plain = output(OWN, WIDE, tmp_path, *SANITIZE)
+    assert output(OWN, done.text, tmp_path, *SANITIZE) == plain
 
 
 PRODUCTS = """
@@ -198,8 +197,8 @@ def test_every_way_of_fusing_prints_the_same(tmp_path, fusion):
     done = rewrite(tmp_path / "products.c", Rewriting(fuse=fusion))
     moves = [move.name for region in done.regions for move in region.plan.moves]
     assert ("reschedule" in moves) == (fusion != "output")
-    plain = output(COMPILERS[0], PRODUCTS, tmp_path)
-    assert output(COMPILERS[0], done.text, tmp_path) == plain
+    plain = output(OWN, PRODUCTS, tmp_path)
+    assert output(OWN, done.text, tmp_path) == plain
 
 
 #: loads under tests, in short loops: gcc 12 gives groups of them the mask of the first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,6 +18,7 @@ from polyopt.frontend.c import parse_c
 from polyopt.ir.expr import Within, walk
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
+from tests.compilers import COMPILERS, NAMES, OWN, marked
 from tests.oracle.kernels import KERNELS, RECIPES, emitted, grouped, load_kernel
 from tests.property.builder import INPUT_RANGES
 from tests.property.plans import random_plan
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from polyopt.codegen.program import CProgram
     from polyopt.ir.scop import Scop
 
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
 #: without optimisation: no access is dropped before it is looked at, and what optimisers do with
 #: the sanitizers' own tests takes most of the time. Whether a float fits the integer that the
 #: program makes of it is up to the data, which are made up here: gcc does not ask, older clangs do
@@ -50,7 +49,7 @@ def links_sanitizers(compiler: str) -> bool:
 
 
 #: the first one must: it runs the random plans
-SANITIZING = [COMPILERS[0], *filter(links_sanitizers, COMPILERS[1:])]
+SANITIZING = marked((OWN, *filter(links_sanitizers, NAMES[1:])))
 #: random plans: seeds, in groups of one test each
 GROUPS = [range(start, start + 8) for start in range(1000, 1040, 8)]
 
@@ -202,7 +201,7 @@ def test_kernels_run_clean_under_sanitizers(name, compiler, tmp_path):
 
 @pytest.mark.parametrize("seeds", GROUPS, ids=lambda seeds: str(seeds.start))
 def test_random_plans_run_clean_under_sanitizers(seeds, tmp_path):
-    assert_clean(COMPILERS[0], random_functions(seeds), tmp_path)
+    assert_clean(OWN, random_functions(seeds), tmp_path)
 
 
 @pytest.mark.parametrize("openmp", [(), ("-fopenmp",)], ids=["serial", "openmp"])

@@ -1,12 +1,10 @@
 """Short loops in loops that tests tell apart, compiled with the flags that kernels get."""
 
-import shutil
-
 import pytest
 
-from .groups import different
+from tests.compilers import COMPILERS
 
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or [""]
+from .groups import different
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

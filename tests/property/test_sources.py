@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import pytest
 
 from polyopt.frontend.c.files import Declined
 from polyopt.rewrite import Rewriting, regions_in, rewrite
+from tests.compilers import NAMES, OWN
 
 from .sources import NESTS, random_file
 
 GROUPS = [range(start, start + 6) for start in range(0, 36, 6)]
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
 #: without optimisation: no access is dropped before it is looked at
 SANITIZE = ("-g1", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
@@ -37,12 +36,12 @@ def files(group, folder):
 @pytest.mark.parametrize("group", GROUPS, ids=str)
 def test_rewritten_files_print_what_they_printed(group, tmp_path):
     for made, path in files(group, tmp_path):
-        expected = output(made.text, tmp_path, COMPILERS[0])
+        expected = output(made.text, tmp_path, OWN)
         done = rewrite(path, Rewriting(threads=2))
         assert any(region.error is None for region in done.regions), made
-        for compiler in COMPILERS:
+        for compiler in NAMES:
             assert output(done.text, tmp_path, compiler, "-Wall") == expected, made
-        assert output(done.text, tmp_path, COMPILERS[0], "-fopenmp", *SANITIZE) == expected, made
+        assert output(done.text, tmp_path, OWN, "-fopenmp", *SANITIZE) == expected, made
 
 
 def test_every_kind_of_nest_is_taken(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import random
-import shutil
 import subprocess
 
 import numpy as np
@@ -33,8 +32,7 @@ from polyopt.ir.types import (
     ScalarType,
 )
 from polyopt.isl import affine_var, instance_space, parse_set
-
-COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)] or ["cc"]
+from tests.compilers import COMPILERS, OWN
 
 
 def var(name: str, type_: ScalarType) -> Load:
@@ -346,7 +344,7 @@ def test_printed_c_has_no_undefined_behaviour(tmp_path) -> None:
     program = tmp_path / "e"
     checks = "-fsanitize=undefined,float-cast-overflow"
     subprocess.run(
-        [COMPILERS[0], "-O0", checks, "-fno-sanitize-recover=all", str(path), "-o", str(program), "-lm"],
+        [OWN, "-O0", checks, "-fno-sanitize-recover=all", str(path), "-o", str(program), "-lm"],
         check=True,
     )  # fmt: skip
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False)

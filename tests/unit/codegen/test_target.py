@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import pytest
@@ -14,6 +13,7 @@ from polyopt.errors import InvalidOptionError
 from polyopt.ir.scop import Array, Scop
 from polyopt.ir.types import F32, F64, U16
 from polyopt.isl import affine_constant, affine_param, params_space, parse_set
+from tests.compilers import COMPILERS
 
 PARAMS = ("H", "W")
 SPACE = params_space(PARAMS)
@@ -100,7 +100,7 @@ def test_prototype_declares_sizes_before_arrays() -> None:
     )
 
 
-@pytest.mark.parametrize("compiler", [c for c in ("gcc", "clang") if shutil.which(c)] or ["cc"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_prototype_compiles_without_a_warning(tmp_path, compiler: str) -> None:
     prototype = c_prototype("blur", signature_of(scop()))
     path = tmp_path / "blur.c"

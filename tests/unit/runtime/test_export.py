@@ -9,9 +9,8 @@ import subprocess
 import pytest
 
 from polyopt.runtime.kernel import compile_kernel
+from tests.compilers import COMPILERS, OWN
 from tests.unit.runtime.programs import AXPY, AXPY_BODY, BLUR, BLUR_BODY, blur, program
-
-COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)] or ["cc"]
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +57,7 @@ def test_a_wrong_kernel_fails_its_bench(tmp_path) -> None:
     wrong = program(BLUR, BLUR_BODY.replace("/ 3", "/ 4"))
     kernel = compile_kernel(wrong, BLUR.context, reference=blur())
     out = kernel.export(tmp_path / "dist", H=4, W=5)
-    make(out, COMPILERS[0])
+    make(out, OWN)
     done = run(out, "--runs", "1")
     assert done.returncode == 1
     assert "NO" in done.stdout
@@ -68,7 +67,7 @@ def test_bad_command_lines(tmp_path) -> None:
     made = program(AXPY, AXPY_BODY)
     kernel = compile_kernel(made, AXPY.context, reference=made)
     out = kernel.export(tmp_path / "dist")
-    make(out, COMPILERS[0])
+    make(out, OWN)
     assert run(out, "--runs", "1", "8").returncode == 0
     for args, message in (
         (["7"], "not allowed"), (["x"], "positive number"), (["8", "8"], "usage"),

@@ -1,0 +1,22 @@
+"""The C compilers that tests use: the machine's own, and clang where it is installed.
+
+What a test holds it holds with the machine's own compiler alone; runs with clang carry a mark, by
+which ``make test-clang`` chooses them.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+OWN = "gcc" if shutil.which("gcc") else "cc"
+NAMES = (OWN, *(name for name in ("clang",) if shutil.which(name)))
+
+
+def marked(names):
+    """Parameters of a test, those of clang marked as such."""
+    return [pytest.param(n, marks=pytest.mark.clang) if n == "clang" else n for n in names]
+
+
+COMPILERS = marked(NAMES)
