@@ -134,7 +134,9 @@ def _library(cc: str | None, target: Target, folder: Path | None) -> ctypes.CDLL
         (directory / SOURCE).write_text(text, encoding="utf-8")
         toolchain.compile_library(directory / SOURCE, directory / LIBRARY, flags)
 
-    key = content_key("machine", text, " ".join(flags), toolchain.version, cpu_name())
+    key = content_key(
+        "machine", text, " ".join(flags), toolchain.version, toolchain.identity, cpu_name()
+    )
     loaded = ctypes.CDLL(str(KernelCache(folder).library(key, "machine", build)))
     size, number, place = ctypes.c_int64, ctypes.c_int, ctypes.c_void_p
     loaded.polyopt_bandwidth.argtypes = [size, number, number, ctypes.POINTER(number)]

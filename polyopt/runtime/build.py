@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from polyopt.runtime.toolchain import Toolchain
 
 #: Part of every cache key: raised when what we compile around the C text changes.
-_FORMAT = "1"
+_FORMAT = "2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,13 @@ def _stored(
     machine = cpu_id() if "-march=native" in flags else ""
     command = "\0".join(toolchain.command)
     key = content_key(
-        _FORMAT, program.source, "\0".join(flags), command, toolchain.version, machine
+        _FORMAT,
+        program.source,
+        "\0".join(flags),
+        command,
+        toolchain.version,
+        toolchain.identity,
+        machine,
     )
 
     def build(directory: Path) -> None:

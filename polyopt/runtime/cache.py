@@ -2,8 +2,9 @@
 
 An entry is a directory ``<key>/`` with ``kernel.c``, ``kernel.so`` and ``entry.json``. It is
 made under another name and renamed when complete, so a reader sees all of it or nothing.
-Libraries are code that we run: the directory has to be ours, and every library is checked
-against the checksum in its entry.
+Libraries are code that we run: the directory has to be ours, and an entry says for which key it
+was made, with checksums of the C text and the library. One that does not fit is made anew, and the
+logger ``polyopt`` says why.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 import stat
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 SOURCE, LIBRARY, ENTRY = "kernel.c", "kernel.so", "entry.json"
 #: no compiler runs as long as that
 _ABANDONED_S = 24 * 3600.0
+_log = logging.getLogger("polyopt")
 _HINT = "set POLYOPT_CACHE to a directory that you own and can write to"
 
 
@@ -75,10 +78,12 @@ class KernelCache:
         """
         self._prepare()
         entry = self.directory / key
-        if _is_sound(entry):
+        if not _fault(entry, key):
             return entry / LIBRARY
         with self._lock(key):
-            if not _is_sound(entry):
+            if why := _fault(entry, key):
+                if entry.exists():
+                    _log.warning("the cached kernel %s is made anew: %s", entry, why)
                 self._publish(entry, key, name, build)
         return entry / LIBRARY
 
@@ -151,10 +156,14 @@ class KernelCache:
             raise CacheError(msg, hint=_HINT) from None
         try:
             build(made)
-            checksum = hashlib.sha256((made / LIBRARY).read_bytes()).hexdigest()
-            described = {"name": name, "created": time.time(), "sha256": checksum}
+            described = {
+                "key": key,
+                "name": name,
+                "created": time.time(),
+                "sha256": {file: _checksum(made / file) for file in (SOURCE, LIBRARY)},
+            }
             (made / ENTRY).write_text(json.dumps(described), encoding="utf-8")
-            self._put(made, entry)
+            self._put(made, entry, key)
         except CompilerFailedError as error:
             raise self._with_source(error, made, key) from None
         except OSError as error:
@@ -163,7 +172,7 @@ class KernelCache:
         finally:
             shutil.rmtree(made, ignore_errors=True)
 
-    def _put(self, made: Path, entry: Path) -> None:
+    def _put(self, made: Path, entry: Path, key: str) -> None:
         """Give a complete entry its name, unless another one came first."""
         if entry.is_symlink():
             entry.unlink()
@@ -171,7 +180,7 @@ class KernelCache:
         try:
             made.replace(entry)
         except OSError:
-            if not _is_sound(entry):  # the locks were cleared meanwhile, and another built it
+            if _fault(entry, key):  # the locks were cleared meanwhile, and another built it
                 raise
 
     def drop(self, library: Path) -> None:
@@ -197,15 +206,23 @@ class KernelCache:
         return CompilerFailedError(shown.message, notes=notes, hint=shown.hint)
 
 
-def _is_sound(entry: Path) -> bool:
-    """Whether an entry is complete and its library is the one that was built."""
-    library = entry / LIBRARY
+def _checksum(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _fault(entry: Path, key: str) -> str:
+    """Why an entry is not what was made under its key; "" where it is."""
     try:
-        if any(part.lstat().st_uid != os.geteuid() for part in (entry, library)):
-            return False
-        if library.is_symlink() or entry.is_symlink():
-            return False
-        expected = json.loads((entry / ENTRY).read_text(encoding="utf-8"))["sha256"]
-        return expected == hashlib.sha256(library.read_bytes()).hexdigest()
+        parts = (entry, *(entry / name for name in (SOURCE, LIBRARY, ENTRY)))
+        found = [part.lstat() for part in parts]
+        if any(one.st_uid != os.geteuid() for one in found):
+            return "a file of it belongs to another user"
+        if any(stat.S_ISLNK(one.st_mode) for one in found):
+            return "a file of it is a link"
+        described = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
+        if described["key"] != key:
+            return "it was made under another key"
+        changed = [n for n in (SOURCE, LIBRARY) if described["sha256"][n] != _checksum(entry / n)]
+        return f"{changed[0]} is not what was stored" if changed else ""
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        return "it is incomplete"

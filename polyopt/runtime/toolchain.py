@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -36,6 +37,12 @@ CLANG_FLAGS = ("-mllvm", "-enable-load-pre=false")
 _WIDE = "-mprefer-vector-width=512"
 #: what gcc tunes for where it does not know the processor: these had no such vectors
 _WITHOUT_WIDE = ("znver2", "znver3")
+#: what gcc, clang and the linkers go by beside their flags, from their manuals: where headers,
+#: libraries and programs of theirs are, and flags by the back door
+_VARIABLES = (
+    "CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LD_RUN_PATH",
+    "CCC_OVERRIDE_OPTIONS", "SDKROOT", "MACOSX_DEPLOYMENT_TARGET",
+)  # fmt: skip
 _EXCERPT_LINES = 20
 _PROBE = "int probe;\n"
 _OPENMP_PROBE = """\
@@ -57,6 +64,8 @@ class Toolchain:
 
     command: tuple[str, ...]
     version: str
+    #: differs where the same command may do something else: another file behind it, or a variable
+    identity: str = ""
 
     @property
     def is_clang(self) -> bool:
@@ -156,11 +165,11 @@ def find_toolchain(cc: str | None = None) -> Toolchain:
             origin = "cc=" if cc else "POLYOPT_CC"
             msg = f"the C compiler {asked!r} was not found"
             raise CompilerMissingError(msg, notes=[f"asked for by {origin}"], hint="check its path")
-        return _described(command)
+        return _described(command, _identity(command))
     for candidate in _CANDIDATES:
         path = shutil.which(candidate)
         if path is not None:
-            return _described((path,))
+            return _described((path,), _identity((path,)))
     msg = "no C compiler was found"
     raise CompilerMissingError(
         msg,
@@ -170,15 +179,41 @@ def find_toolchain(cc: str | None = None) -> Toolchain:
     )
 
 
+def _identity(command: tuple[str, ...]) -> str:
+    """What decides what a command does, as a digest: the files that it names, as they are now, and
+    the variables that compilers go by.
+
+    Wrappers are scripts of some lines, and say the version of what they wrap whatever they add.
+    """
+    found = (shutil.which(word) or (word if Path(word).is_file() else None) for word in command)
+    files = [_digest_of(Path(path).resolve()) for path in found if path is not None]
+    variables = [f"{name}={os.environ[name]}" for name in _VARIABLES if name in os.environ]
+    return hashlib.sha256("\0".join([*files, *variables]).encode()).hexdigest()
+
+
+def _digest_of(path: Path) -> str:
+    """Path and content of a file."""
+    try:
+        found = path.stat()
+        return f"{path}:{_digest(path, found.st_ino, found.st_size, found.st_mtime_ns)}"
+    except OSError:  # it may be run all the same
+        return str(path)
+
+
 @cache
-def _described(command: tuple[str, ...]) -> Toolchain:
+def _digest(path: Path, *_state: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def _described(command: tuple[str, ...], identity: str) -> Toolchain:
     try:
         done = run_group([*command, "--version"], 30, dict(os.environ))
     except (OSError, subprocess.SubprocessError) as error:
         msg = f"the C compiler {command[0]!r} could not be run: {error}"
         raise CompilerFailedError(msg, hint="choose another with POLYOPT_CC") from None
     first = (done.stdout.strip() or "unknown").splitlines()[0]
-    return Toolchain(command, first)
+    return Toolchain(command, first, identity)
 
 
 def _own_flags(toolchain: Toolchain) -> tuple[str, ...]:

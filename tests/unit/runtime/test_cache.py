@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,12 +30,12 @@ ROOT = Path(__file__).parents[3]
 class Build:
     """A build that counts how often it is run."""
 
-    def __init__(self, content: bytes = b"library") -> None:
-        self.content, self.runs = content, 0
+    def __init__(self, content: bytes = b"library", source: str = "int x;") -> None:
+        self.content, self.source, self.runs = content, source, 0
 
     def __call__(self, directory: Path) -> None:
         self.runs += 1
-        (directory / SOURCE).write_text("int x;")
+        (directory / SOURCE).write_text(self.source)
         (directory / LIBRARY).write_bytes(self.content)
 
 
@@ -52,6 +54,40 @@ def test_a_damaged_library_is_built_again(tmp_path) -> None:
     (tmp_path / "k" / ENTRY).write_text("{")
     cache.library("k", "blur", build)
     assert build.runs == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        # all of another entry: its library, its description, both
+        (lambda one, other: _become(one, other, ENTRY, LIBRARY, SOURCE), "under another key"),
+        (lambda one, other: _become(one, other, ENTRY, LIBRARY), "under another key"),
+        (lambda one, other: _become(one, other, ENTRY), "under another key"),
+        (lambda one, other: _become(one, other, LIBRARY), "kernel.so is not what was stored"),
+        (lambda one, other: _become(one, other, SOURCE), "kernel.c is not what was stored"),
+        (lambda one, _: (one / SOURCE).unlink(), "incomplete"),
+        (lambda one, _: (one / ENTRY).write_text('{"key": "one"}'), "incomplete"),
+        (lambda one, other: ((one / ENTRY).unlink(), (one / ENTRY).symlink_to(other / ENTRY)),
+         "a link"),
+    ],
+)  # fmt: skip
+def test_an_entry_counts_under_its_own_key_alone(tmp_path, caplog, change, says) -> None:
+    cache, build = KernelCache(tmp_path), Build(b"one")
+    cache.library("one", "blur", build)
+    cache.library("two", "conv", Build(b"two", source="int y;"))
+    change(tmp_path / "one", tmp_path / "two")
+    with caplog.at_level(logging.WARNING, "polyopt"):
+        assert cache.library("one", "blur", build).read_bytes() == b"one"
+        cache.library("one", "blur", build)
+    assert build.runs == 2
+    (told,) = caplog.messages
+    assert says in told
+    assert str(tmp_path / "one") in told
+
+
+def _become(one: Path, other: Path, *names: str) -> None:
+    for name in names:
+        shutil.copyfile(other / name, one / name)
 
 
 def test_a_failed_build_leaves_only_its_source(tmp_path) -> None:
@@ -97,6 +133,57 @@ def test_directory_from_the_environment(tmp_path, monkeypatch) -> None:
 def test_flags_and_compiler_are_part_of_the_key(tmp_path) -> None:
     for contract in (True, False, True):
         compile_kernel(blur(), BLUR.context, contract=contract, cache=tmp_path)
+    assert len(KernelCache(tmp_path).list()) == 2
+
+
+def _wrapper(path: Path, added: str = "") -> str:
+    path.write_text(f'#!/bin/sh\nexec {find_toolchain("cc").command[0]} {added} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_changed_wrapper_is_another_compiler(tmp_path) -> None:
+    """It says the same version, whatever it adds to the command."""
+    command = _wrapper(tmp_path / "cc")
+    (before,) = {find_toolchain(command), find_toolchain(command)}
+    _wrapper(tmp_path / "cc", "-fwrapv")
+    assert find_toolchain(command).version == before.version
+    assert find_toolchain(command) != before
+    assert find_toolchain(f"sh {command}") != find_toolchain(command)
+    _wrapper(tmp_path / "cc")
+    assert find_toolchain(command) == before
+
+
+def test_a_script_or_link_that_a_compiler_is_behind_counts(tmp_path) -> None:
+    one, two = _wrapper(tmp_path / "one"), _wrapper(tmp_path / "two", "-fwrapv")
+    link = tmp_path / "cc"
+    link.symlink_to(one)
+    through, argued = find_toolchain(str(link)), find_toolchain(f"sh {one}")
+    link.unlink()
+    link.symlink_to(two)
+    _wrapper(tmp_path / "one", "-fwrapv")
+    assert find_toolchain(str(link)) != through
+    assert find_toolchain(f"sh {one}") != argued
+
+
+@pytest.mark.parametrize(
+    "name", ["CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH"]
+)
+def test_variables_that_compilers_go_by_are_part_of_the_key(monkeypatch, name) -> None:
+    monkeypatch.delenv(name, raising=False)
+    without = find_toolchain()
+    monkeypatch.setenv(name, "/no/such/folder/")
+    assert find_toolchain() != without
+    monkeypatch.setenv("UNRELATED", "x")
+    monkeypatch.delenv(name)
+    assert find_toolchain() == without
+
+
+def test_another_identity_is_another_key(tmp_path, monkeypatch) -> None:
+    """Headers found by CPATH are in the library: one kernel with them, one without."""
+    compile_kernel(blur(), BLUR.context, cache=tmp_path)
+    monkeypatch.setenv("CPATH", str(tmp_path))
+    compile_kernel(blur(), BLUR.context, cache=tmp_path)
     assert len(KernelCache(tmp_path).list()) == 2
 
 
