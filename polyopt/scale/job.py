@@ -32,6 +32,9 @@ class Slot:
     #: whether the whole array's memory can stand for the slab
     shared: bool
     is_output: bool
+    #: whether what is there matters: not of a result that the whole program computes throughout,
+    #: though a box computes only what it reads of it beyond its own elements
+    is_given: bool
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def slots_of(cut: Cut) -> tuple[Slot, ...]:
             slabs[a.name].whole,
             slabs[a.name].shared,
             a.name in cut.outputs,
+            cut.section.whole.array(a.name).is_live_in,
         )
         for a in cut.kernel.arrays
     )
@@ -118,7 +122,7 @@ def run_job(
             kept.append((whole, place))
             continue
         slab = empty(place.shape, np.dtype(slot.dtype))
-        if slot.role != "out":
+        if slot.is_given:
             fill(slab, opened(sources[slot.name]), place)
         addresses[slot.name] = slab.ctypes.data
         _set_spans(sizes, slot, place.shape)

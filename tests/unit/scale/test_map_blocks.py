@@ -126,6 +126,55 @@ def test_arrays_that_are_updated_in_place_are_read_and_written_apart():
         po.map_blocks(kernel, a, b, c, out=c, blocks=(4, 5))
 
 
+#: results that read each other with a halo: three in a chain, and one that is written once more
+#: after another has read it, at places that boxes share
+CHAINS = {
+    "chain": """
+void chain(int N, const float a[restrict N], float b[restrict N], float c[restrict N],
+           float d[restrict N]) {
+  for (int i = 0; i < N; i++) b[i] = 2 * a[i];
+  for (int i = 0; i < N; i++) c[i] = 0;
+  for (int i = 2; i < N - 1; i++) c[i] = b[i - 2] + b[i + 1];
+  for (int i = 1; i < N - 1; i++) d[i] = c[i - 1] + c[i + 1] + b[i];
+}
+""",
+    "again": """
+void again(int N, const float a[restrict N], float b[restrict N], float c[restrict N]) {
+  for (int i = 0; i < N; i++) b[i] = b[i] + a[i];
+  for (int i = 0; i < N; i++) c[i] = b[N - 1 - i];
+  for (int i = 0; i < N; i++) b[i] = 3 * b[i] + c[i];
+}
+""",
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_results_that_read_each_other_beyond_a_box(name):
+    kernel = po.Plan(po.parse_c(CHAINS[name])).compile(contract=False)
+    rng = np.random.default_rng(5)
+    given = {n: rng.random(23, dtype=np.float32) for n in kernel.positional}
+    expected = kernel(**{n: array.copy() for n, array in given.items()})
+    for options in ({"workers": 2}, {"workers": 1}):
+        found = po.map_blocks(kernel, **given, blocks=(5,), **options)
+        assert [f.tobytes() for f in found] == [e.tobytes() for e in expected]
+    lazy = {n: da.from_array(array, chunks=7) for n, array in given.items()}
+    with dask.config.set(scheduler="synchronous"):
+        parts = [part.compute() for part in po.map_blocks(kernel, **lazy, blocks=(5,))]
+    assert [p.tobytes() for p in parts] == [e.tobytes() for e in expected]
+
+
+def test_results_that_read_each_other_are_updated():
+    text = CHAINS["chain"].replace("for (int i = 1;", "for (int i = 0; i < N; i++) d[i] = a[i];"
+                                   " for (int i = 1;")  # fmt: skip
+    kernel = po.Plan(po.parse_c(text)).compile(contract=False)
+    a = np.random.default_rng(6).random(40, dtype=np.float32)
+    out = kernel(a)
+    a[20] += 1
+    found = kernel.update({"a": np.s_[20]}, a, out=out)
+    assert [o.tobytes() for o in out] == [e.tobytes() for e in kernel(a)]
+    assert found.recomputed["b"] < 40
+
+
 def test_what_does_not_fit_is_refused_with_numbers():
     kernel = po.Plan(po.parse_c(GEMM)).compile()
     a, b, c = (np.zeros(s, np.float32) for s in ((4, 9000), (9000, 4), (4, 4)))
