@@ -44,7 +44,7 @@ from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.streams import Streams
-from polyopt.codegen.vectors import block_body, copied, in_registers, places
+from polyopt.codegen.vectors import block_body, block_name, copied, in_registers, places
 from polyopt.errors import InternalError
 from polyopt.ir.block import Block as IrBlock
 from polyopt.ir.expr import Affine, Expr, Inside, Load, loads
@@ -276,8 +276,9 @@ class _Generator:
     def _name_blocks(self) -> None:
         for block in self.blocks.values():
             taken = {*self.buffer_names.values(), *self.params.values()}
+            taken |= {c_name(loop.iterator) for loop in self.loops.values()}
             array = self.program.copies[block.copy].statement.array
-            name = fresh(f"{c_name(array)}_block", taken)
+            name = block_name(array, taken)
             extents = tuple(map(str, block.extents))
             self.buffer_names[block.buffer] = name
             if block.whole is not None:
@@ -380,7 +381,7 @@ class _Generator:
             return Block(())
         if (block := leaf.block) is not None:
             buffer = self.buffer_names[block.buffer]
-            return block_body(block, buffer, leaf.rows, self._named, names)
+            return block_body(block, buffer, leaf.rows, self._named, names, self._taken(names))
         if isinstance(leaf.assignment.value, IrBlock):
             return self._block_lines(leaf.assignment.value, leaf, names)
         return self._assign(leaf, names)

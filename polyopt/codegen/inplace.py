@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.c import LEAST_WORK, body_lines, pointer, pool, size_of, vector_types
 from polyopt.codegen.chelpers import HELPER, macros
 from polyopt.codegen.generate import generate
-from polyopt.codegen.names import fresh
+from polyopt.codegen.names import fresh, renamed
 from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import c_condition, c_extent
 from polyopt.isl import affine_constant, constant_value
@@ -206,8 +206,7 @@ def _threads(program: Program, text: str, place: Place, team: str) -> Iterator[s
         yield f"{_INDENT}extern int omp_get_thread_num(void);"
     work = flops_text(program.scop)
     if work and place.threads != 1:
-        for name, spelled in place.spelling.sizes.items():
-            work = re.sub(rf"\b{re.escape(name)}\b", spelled, work)
+        work = renamed(work, place.spelling.sizes)
         work = re.sub(r"^\d+", lambda found: f"{found.group()}.0", work)
         limit = f"{work} < {LEAST_WORK} ? 1 : {limit}"
     yield f"{_INDENT}const int {team} = {limit};"

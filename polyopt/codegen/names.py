@@ -57,8 +57,8 @@ def c_name(name: str) -> str:
 
 
 def names_in(text: str) -> list[str]:
-    """The identifiers in a piece of C, in order."""
-    return re.findall(r"[A-Za-z_]\w*", text)
+    """The identifiers in a piece of C, in order: not the ``f`` of ``0.5f``."""
+    return re.findall(r"\b[A-Za-z_]\w*", text)
 
 
 def buffer_names(scratches: Mapping[str, str]) -> list[str]:

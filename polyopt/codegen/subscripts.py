@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from polyopt.codegen.ctext import ADD, precedence_of
 from polyopt.codegen.names import names_in
 
 #: a subscript that moves with an iterator: ``2 * x + rest``
@@ -14,7 +15,7 @@ _CONSTANT = re.compile(r"(.*) ([+-]) (\d+)")
 def moving(subscript: str, iterator: str) -> int | None:
     """How far a subscript moves with an iterator; ``None`` where its text does not tell."""
     found = re.fullmatch(_MOVING.replace("X", re.escape(iterator)), subscript)
-    if found is None or iterator in names_in(found[2]):
+    if found is None or iterator in names_in(found[2]) or not _is_sum(subscript):
         return None
     return int(found[1] or 1)
 
@@ -40,8 +41,13 @@ def parts(text: str) -> tuple[str, list[str]]:
 
 def apart(subscript: str) -> tuple[str, int]:
     """``x + i - 3`` as ``x + i`` and -3."""
-    found = _CONSTANT.fullmatch(subscript)
+    found = _CONSTANT.fullmatch(subscript) if _is_sum(subscript) else None
     return (found[1], int(found[2] + found[3])) if found else (subscript, 0)
+
+
+def _is_sum(text: str) -> bool:
+    """Whether what stands after a sign is a term of the whole: not in ``c ? x : y + 1``."""
+    return precedence_of(text) >= ADD
 
 
 def moved(subscript: str, by: int) -> str:
@@ -50,4 +56,5 @@ def moved(subscript: str, by: int) -> str:
     total = known + by
     if stem.isdigit():
         return str(int(stem) + total)
+    stem = stem if _is_sum(stem) else f"({stem})"
     return f"{stem} {'-' if total < 0 else '+'} {abs(total)}" if total else stem

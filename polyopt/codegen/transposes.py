@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helper_name
-from polyopt.codegen.ctext import with_name
+from polyopt.codegen.ctext import ADD, precedence_of, with_name
 from polyopt.codegen.loops import (
     Assign,
     Block,
@@ -189,7 +189,7 @@ def _across(text: str, along: For, over: For) -> _Across | None:
 def _simple(text: str) -> str:
     """A subscript without parentheses around the whole of it, and without what is zero."""
     whole = re.fullmatch(r"\(([^()]*)\)(?: - (.*))?", text)
-    if whole is not None and whole[1] == whole[2]:
+    if whole is not None and whole[1] == whole[2] and precedence_of(whole[1]) > ADD:
         return "0"
     text = whole[1] if whole and whole[2] is None else text
     return re.sub(r"^0 \+ ", "", text)

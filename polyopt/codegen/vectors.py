@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import count, product
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.cexpr import c_expression
+from polyopt.codegen.ctext import ADD
 from polyopt.codegen.loops import Assign, Block, Node, Vector
-from polyopt.codegen.names import c_name
+from polyopt.codegen.names import c_name, fresh
 from polyopt.codegen.program import c_affine
 from polyopt.errors import InternalError
 from polyopt.isl import affine_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from polyopt.codegen.registers import Operand, RegisterBlock
     from polyopt.ir.expr import Expr, Load
@@ -65,6 +66,7 @@ def block_body(
     rows: Subscripts,
     named: Callable[[str, Sequence[str]], str],
     names: Mapping[str, str],
+    taken: Collection[str],
 ) -> Block:
     """One iteration of the loop: vectors that serve several rows, then an update of each
     accumulator, with the vector that it alone needs loaded before it: compilers keep what is
@@ -72,9 +74,9 @@ def block_body(
 
     Rows that share an element that is no vector follow one another, so that one register holds
     it for all of them and is free after. ``named`` gives the text of an element for a buffer and
-    the texts of its subscripts.
+    the texts of its subscripts; ``taken`` are names that locals cannot have.
     """
-    return _Body(block, buffer, rows, named, names).made()
+    return _Body(block, buffer, rows, named, names, taken).made()
 
 
 class _Body:
@@ -87,9 +89,10 @@ class _Body:
         rows: Subscripts,
         named: Callable[[str, Sequence[str]], str],
         names: Mapping[str, str],
+        taken: Collection[str],
     ) -> None:
         self.block, self.buffer, self.rows = block, buffer, rows
-        self.named, self.names = named, names
+        self.named, self.names, self.taken = named, names, taken
         #: what is loaded -> the local that has it
         self.loaded: dict[str, str] = {}
         self.vectors: list[Node] = []
@@ -130,9 +133,9 @@ class _Body:
 
     def _local(self, load: Load, value: str, kind: ScalarType | Vector, where: list[Node]) -> str:
         if value not in self.loaded:
-            stem = c_name(load.array)
-            count = len([n for n in self.loaded.values() if n.startswith(stem)])
-            self.loaded[value] = f"{stem}_{count}"
+            used = {*self.taken, *self.loaded.values()}
+            numbered = (f"{c_name(load.array)}_{number}" for number in count())
+            self.loaded[value] = next(name for name in numbered if name not in used)
             where.append(Assign(self.loaded[value], value, type=kind, declares=True, constant=True))
         return self.loaded[value]
 
@@ -154,8 +157,9 @@ def _texts(subscripts: Sequence[AstExpr], lane: int, names: Mapping[str, str]) -
     """C of an element's subscripts, so many lanes further in its row."""
     texts = [c_affine(e, names)[0] for e in subscripts]
     if lane:
-        last = texts[-1]
-        texts[-1] = str(int(last) + lane) if last.isdigit() else f"{last} + {lane}"
+        last, level = c_affine(subscripts[-1], names)
+        first = last if level >= ADD else f"({last})"
+        texts[-1] = str(int(last) + lane) if last.isdigit() else f"{first} + {lane}"
     return texts
 
 
@@ -195,6 +199,12 @@ def in_registers(block: RegisterBlock, stem: str, loop: Node, stored: str, place
         before.append(Assign(name, first, type=type_, declares=True))
         after.append(Assign(element, name, stored))
     return Block((*before, loop, *after), scoped=True)
+
+
+def block_name(array: str, taken: Collection[str]) -> str:
+    """What the block of an array is called: no name begins like those of its accumulators."""
+    starts = {name[:k] for name in taken for k, sign in enumerate(f"{name}_") if sign == "_"}
+    return fresh(f"{c_name(array)}_block", starts)
 
 
 def _accumulator(buffer: str, row: Sequence[int], part: int) -> str:

@@ -17,6 +17,7 @@ from polyopt.codegen.loops import (
     Local,
     Node,
     Task,
+    assigns_in,
 )
 
 from .kinds import Kind
@@ -202,6 +203,23 @@ def _branches(node: Assign) -> Iterator[Assign]:
         yield replace(node, value=f"{found[1]} ? {found[3]} : {found[2]}")
 
 
+def _part_of_a_test(function: Function) -> Iterator[Function]:
+    """The name of a test that was worked out before stands for the part of another that reads like
+    it, and what the part began goes on behind the name."""
+    tests = {
+        node.target: node.value
+        for body in (function.body, *(task.body for task in function.tasks))
+        for node in assigns_in(body)
+        if node.constant
+    }
+
+    def at(node: Assign) -> Iterator[Assign]:
+        for name, text in tests.items():
+            yield replace(node, value=node.value.replace(text, name))
+
+    yield from _each_assign(at)(function)
+
+
 def _locals(change: Callable[[Local], Local | None]):
     def at(node: Assign) -> Iterator[Assign]:
         for number, local in enumerate(node.locals):
@@ -375,6 +393,7 @@ KINDS = (
     Kind("code", "another constant", _each_assign(_constant)),
     Kind("code", "branches exchanged", _each_assign(_branches)),
     Kind("code", "a value worked out too early", _old_local),
+    Kind("code", "a test for part of another", _part_of_a_test),
     Kind("code", "another value of a local",
          _locals(lambda v: replace(v, value=f"{v.value} + 1"))),
     Kind("code", "a buffer with a row less", _buffers(_shorter)),

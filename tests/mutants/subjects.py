@@ -132,6 +132,16 @@ void turned(int H, int W, const float a[H][W], float b[W][H])
 }
 """
 
+EDGES = """
+void edges(int N, int M, int inside, const float a[N], const float b[N][M], float out[N][M])
+{
+    for (int yx = 0; yx < N; yx++)
+        for (int x = 0; x < M; x++)
+            out[yx][x] = (yx >= 3 && yx <= inside ? a[yx] : 1)
+                       + 2 * (yx >= 3 && yx + x <= inside ? b[yx][x] : 3 * a[yx]);
+}
+"""
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -224,6 +234,10 @@ def _single(plan: po.Plan) -> po.Plan:
     return plan.unroll("out.c").vectorize("out.x")
 
 
+def _hoisted(plan: po.Plan) -> po.Plan:
+    return plan.parallelize("out.yx")
+
+
 _IMAGE = ({"H": 3, "W": 3}, {"H": 9, "W": 10}, {"H": 12, "W": 19})
 SUBJECTS = (
     Subject("fused tiles", BLUR, _tiled, _IMAGE),
@@ -251,5 +265,11 @@ SUBJECTS = (
     ),
     Subject("single lanes", PIXELS, _single, ({"H": 2, "W": 3}, {"H": 3, "W": 90})),
     Subject("transposed", TURNED, _transposed, ({"H": 1, "W": 2}, {"H": 19, "W": 17})),
+    Subject(
+        "tests hoisted",
+        EDGES,
+        _hoisted,
+        ({"N": 1, "M": 2, "inside": 0}, {"N": 7, "M": 5, "inside": 6}),
+    ),
     Subject("borders apart", CLAMPED, _separate, ({"H": 1, "W": 1}, {"H": 5, "W": 11})),
 )

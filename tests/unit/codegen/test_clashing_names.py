@@ -1,0 +1,160 @@
+"""Names that are parts of each other, and of names that code generation makes up.
+
+What is expected comes from the program's own C, compiled apart.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import subprocess
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.codegen.names import names_in, renamed
+from polyopt.codegen.subscripts import apart, moved, moving
+from polyopt.codegen.transposes import _simple
+from polyopt.codegen.vectors import block_name
+
+SIZES = {"N": 3, "xinside": 4}
+ITERATORS = ("xz", "z", "yx", "x")
+BOUND = 7
+STATEMENTS = 10
+
+
+def _compared(draw, names):
+    first, second = draw.sample(names, 2)
+    left = draw.choice((first, f"{first} + {second}", f"{first} - {second}", f"2 * {first}"))
+    right = draw.choice((*SIZES, str(draw.randrange(6))))
+    return f"{left} {draw.choice(('<', '<=', '>', '>='))} {right}"
+
+
+def _tests(draw):
+    """A test that is the same for all ``x``, and one that begins, ends or goes on like it."""
+    parts = [_compared(draw, ITERATORS[:-1]) for _ in range(draw.choice((1, 2)))]
+    sign = draw.choice((" && ", " || "))
+    one, *_ = names = draw.sample(ITERATORS[:-1], 2)
+    size = draw.choice((*SIZES,))
+    match draw.randrange(3):
+        case 0:  # N >= z, N >= z + x
+            return sign.join([*parts, f"{one} <= {size}"]), sign.join(
+                [*parts, f"{one} + x <= {size}"]
+            )
+        case 1:  # z <= 4, xz <= 4
+            ends = [f"yx >= {draw.randrange(3)}", f"x <= {draw.randrange(6)}"]
+            limit = draw.randrange(6)
+            return (
+                sign.join([f"z <= {limit}", ends[0]]),
+                sign.join([f"xz <= {limit}", *ends]),
+            )
+        case _:
+            more = f"{names[1]} - x <= {one}"
+            return sign.join(parts), sign.join([*parts, more])
+
+
+def _source(seed):
+    draw = random.Random(seed)  # noqa: S311
+    shape = f"[{BOUND}]" * 4
+    place = "".join(f"[{one}]" for one in ITERATORS)
+    outs = [f"int32_t row{k}{shape}" for k in range(STATEMENTS)]
+    lines = [
+        f"void f(int64_t N, int64_t xinside, const int32_t plane{shape}, {', '.join(outs)})",
+        "{",
+    ]
+    loops = [f"  for (int64_t {x} = 0; {x} < {BOUND}; {x}++)" for x in ITERATORS]
+    for k in range(STATEMENTS):
+        values = [f"plane{place}", "N", "xinside", str(k)]
+        chosen = (f"({t} ? {draw.choice(values)} : {draw.choice(values)})" for t in _tests(draw))
+        lines += [*loops, f"    row{k}{place} = {' + 3 * '.join(chosen)};"]
+    return "\n".join([*lines, "}"])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_tests_that_are_parts_of_each_other(seed, tmp_path):
+    source = _source(seed)
+    made = po.Plan(po.parse_c(source)).vectorize("row0.x").emit()
+    head = "#include <stdint.h>\n"
+    (tmp_path / "plain.c").write_text(head + source)
+    (tmp_path / "made.c").write_text(made.source)
+    assert "inside" in made.source
+    data = np.arange(BOUND**4, dtype=np.int32) * 7 + 11
+    found = []
+    for name in ("plain", "made"):
+        path = tmp_path / f"{name}.so"
+        build = ["gcc", "-O0", "-w", "-shared", "-fPIC", str(path.with_suffix(".c")), "-o"]
+        subprocess.run([*build, str(path), "-lm"], check=True)
+        outs = np.zeros((STATEMENTS, data.size), np.int32)
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (data, *outs)]
+        ctypes.CDLL(str(path)).f(*map(ctypes.c_int64, SIZES.values()), *pointers, 1)
+        found.append(outs)
+    assert (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("subscript", "step"),
+    [
+        ("x", 1),
+        ("x + i", 1),
+        ("2 * x - 3", 2),
+        ("x + 3 >= M ? y : 0", None),  # x decides, and is no term of it
+        ("x + 1 & 7", None),
+        ("x - i == 0", None),
+        ("xy", None),
+        ("x + xy", 1),
+        ("x + 2 * x", None),
+    ],
+)
+def test_how_a_subscript_moves(subscript, step):
+    assert moving(subscript, "x") == step
+
+
+def test_a_constant_is_split_off_sums_alone():
+    assert apart("x + i - 3") == ("x + i", -3)
+    assert apart("c ? x : y + 3") == ("c ? x : y + 3", 0)
+    assert moved("x + 2", -2) == "x"
+    assert moved("c ? x : y + 3", 1) == "(c ? x : y + 3) + 1"
+
+
+def test_a_difference_is_zero_only_of_the_same():
+    assert _simple("(32 * t) - 32 * t") == "0"
+    assert _simple("(a - b) - a - b") == "(a - b) - a - b"
+    assert _simple("(a + b)") == "a + b"
+
+
+def test_parts_of_numbers_and_members_are_no_names():
+    assert names_in("0.5f * x2 + 1e-05f - 3u + _y") == ["x2", "_y"]
+    assert renamed("x1 + x + 0x1p3 + xx", {"x": "z"}) == "x1 + z + 0x1p3 + xx"
+
+
+@pytest.mark.parametrize(
+    ("taken", "name"),
+    [
+        ({"C"}, "C_block"),
+        ({"C_block"}, "C_block2"),
+        ({"C_block_0_1"}, "C_block2"),
+        ({"C_block2_5", "C_block_of"}, "C_block3"),
+    ],
+)
+def test_accumulators_are_called_like_nothing_else(taken, name):
+    assert block_name("C", taken) == name
+
+
+def test_vectors_of_a_block_are_called_like_no_argument():
+    source = """
+    void f(int n, int m, int k, const float A[n][k], const float A_1[k][m], float C[n][m])
+    {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                C[i][j] = 0;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                for (int p = 0; p < k; p++)
+                    C[i][j] += A[i][p] * A_1[p][j];
+    }
+    """
+    made = po.auto(po.parse_c(source)).emit().source
+    declared = {line.split(" = ")[0].split()[-1] for line in made.splitlines() if " = " in line}
+    assert "A_0" in declared
+    assert "A_1" not in declared
