@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
@@ -57,6 +57,24 @@ class LibraryKernel:
     def reference(self, **arguments: object) -> dict[str, np.ndarray[Any, Any]]:
         """What the kernel computes, in NumPy: outputs by name, from arrays and sizes by name."""
         return self.module.reference(**arguments)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a C file is read: what the compiler gets, and which part of it is the program.
+
+    ``function`` is the function's name; ``region`` the line of the pragma, where it marks several.
+    """
+
+    defines: Mapping[str, str | int] = field(default_factory=dict[str, "str | int"])
+    includes: tuple[str, ...] = ()
+    function: str | None = None
+    region: int | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it says anything."""
+        return self != Reading()
 
 
 #: The function that builds the program of a kernel without a C file.
@@ -116,16 +134,23 @@ def recipe_names() -> tuple[str, ...]:
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
-def load_scop(program: str) -> Scop:
+def load_scop(program: str, reading: Reading | None = None) -> Scop:
     """The program of that description.
 
     ``program`` is the name of a kernel (``blur``), a path of a C file (``dir/blur.c``), or
     ``file.py:function``, where the function is a program or, without arguments, returns one.
+    ``reading`` says how a C file is read.
 
-    Raises ``UnknownNameError`` where there is no such kernel, file or function, and whatever
-    the frontend finds wrong.
+    Raises ``UnknownNameError`` where there is no such kernel, file or function,
+    ``InvalidOptionError`` for a reading of what is no C file, and whatever the frontend finds
+    wrong.
     """
+    reading = reading or Reading()
     file, colon, function = program.rpartition(":")
+    is_c_file = program.endswith(".c") or ("/" in program and ".py" not in program)
+    if reading.is_given and not is_c_file:
+        msg = f"{program} is no C file"
+        raise InvalidOptionError(msg, hint="-D, -I, --function and --region are for C files")
     if colon and file.endswith(".py"):
         return _python_scop(existing_file(file), function)
     if program.endswith(".py"):
@@ -134,7 +159,10 @@ def load_scop(program: str) -> Scop:
     from polyopt.frontend.c import parse_c
 
     if program.endswith(".c") or "/" in program:
-        return parse_c(existing_file(program))
+        return parse_c(
+            existing_file(program), function=reading.function, region=reading.region,
+            defines=reading.defines, includes=reading.includes,
+        )  # fmt: skip
     place = _places()[kernel_name(program)]
     file = place.with_suffix(".c")
     return parse_c(file) if file.is_file() else _python_scop(place.with_suffix(".py"), PIPELINE)

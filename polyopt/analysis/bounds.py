@@ -83,7 +83,8 @@ def check_bounds(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> None:
     hint = (
         f"shorten the loops, enlarge `{first.array}` (it is {extent}), or guard the access"
         if first.exact
-        else f"clamp the subscript with min and max so that it stays within {extent}"
+        else f"clamp the subscript with min and max so that it stays within {extent}, or state in C"
+        " that it does: #pragma polyopt inbounds"
     )
     sizes = _sound_sizes(scop, found)
     if sizes:

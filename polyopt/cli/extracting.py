@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from polyopt.cli.options import json_option
+from polyopt.cli.options import json_option, reading_options
 from polyopt.cli.output import print_json, text
-from polyopt.cli.rewriting import c_options, is_marked_file
+from polyopt.cli.rewriting import is_marked_file
 from polyopt.ir.scop import tagged
 from polyopt.ir.show import expr_text
 from polyopt.isl import union_all
@@ -17,20 +17,19 @@ from polyopt.isl import union_all
 if TYPE_CHECKING:
     from polyopt.errors import PolyoptError, UserError
     from polyopt.ir.scop import Array, Scop, Statement
+    from polyopt.library import Reading
 
 
 @click.command(short_help="Print what FILE means, as sets and relations.")
 @click.argument("program", metavar="FILE")
-@c_options
+@reading_options
 @json_option
-def scop(
-    program: str, defines: dict[str, str], includes: tuple[str, ...], *, as_json: bool
-) -> None:
+def scop(program: str, reading: Reading, *, as_json: bool) -> None:
     """Print context, domains, tagged accesses and schedule of FILE in isl's notation, as YAML.
 
     One document for each marked region of a C file; of other programs the whole is one.
     """
-    found = _documents(program, defines, includes)
+    found = _documents(program, reading)
     document = {"file": program, "scops": found}
     if as_json:
         print_json(document)
@@ -38,17 +37,16 @@ def scop(
         text("\n".join(_yaml(document)))
 
 
-def _documents(
-    program: str, defines: dict[str, str], includes: tuple[str, ...]
-) -> list[dict[str, object]]:
+def _documents(program: str, reading: Reading) -> list[dict[str, object]]:
     """One per region. Raises the error of a region where none of them can be taken."""
     from polyopt.cli.program import load_program
     from polyopt.frontend.c.files import Declined
     from polyopt.rewrite import Rewriting, regions_in
 
-    if not is_marked_file(program):
-        return [as_document(load_program(program).scop)]
-    _, regions = regions_in(program, Rewriting(defines=defines, includes=includes))
+    is_one = reading.function is not None or reading.region is not None
+    if is_one or not is_marked_file(program):
+        return [as_document(load_program(program, reading).scop)]
+    _, regions = regions_in(program, Rewriting(reading.defines, reading.includes))
     declined = [region.error for region in regions if isinstance(region, Declined)]
     if len(declined) == len(regions):
         raise declined[0]

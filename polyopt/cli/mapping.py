@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polyopt.cli.options import json_option, plan_options, program_argument, size_option
+from polyopt.cli.options import (
+    json_option,
+    plan_options,
+    program_argument,
+    reading_options,
+    size_option,
+)
 from polyopt.cli.output import print_json
 from polyopt.cli.program import load_program, parse_sizes
 from polyopt.errors import InvalidOptionError
@@ -18,11 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
     from polyopt.cli.program import PlanChoice
+    from polyopt.library import Reading
     from polyopt.runtime.kernel import Kernel
 
 
 @click.command("map", short_help="Run PROGRAM on .npy files larger than memory.")
 @program_argument
+@reading_options
 @click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE.npy...")
 @plan_options
 @size_option
@@ -49,6 +57,7 @@ def map_command(  # noqa: PLR0913 - an argument for each option
     blocks: str | None,
     workers: int | None,
     *,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Run PROGRAM box by box on files that need not fit into memory.
@@ -57,7 +66,7 @@ def map_command(  # noqa: PLR0913 - an argument for each option
     """
     from polyopt.scale import cuts, map_blocks
 
-    found = load_program(program)
+    found = load_program(program, reading)
     kernel = choice.plan(found).compile()
     read = [a.name for a in kernel.arrays if a.is_live_in]
     given: dict[str, Any] = {

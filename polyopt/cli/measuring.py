@@ -15,6 +15,7 @@ from polyopt.cli.options import (
     one_thread_count,
     parse_threads,
     program_argument,
+    reading_options,
     size_option,
 )
 from polyopt.cli.output import milliseconds, print_json, print_table, text
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from polyopt.bench.machine import Machine
     from polyopt.bench.runner import Row, Subjects
     from polyopt.bench.tune import Trial
+    from polyopt.library import Reading
 
 threads_option = click.option(
     "--threads", "-t", metavar="1,2", help="Numbers of threads; default: 1 and all cores."
@@ -36,6 +38,7 @@ threads_option = click.option(
 
 @click.command(short_help="Measure plan, unfused form and recipe of PROGRAMS.")
 @click.argument("programs", nargs=-1)
+@reading_options
 @size_option
 @threads_option
 @click.option(
@@ -94,6 +97,7 @@ def bench(  # noqa: PLR0913  (an argument per option)
     repeat: int | None,
     seconds: float,
     *,
+    reading: Reading,
     reassociate: bool,
     installed: bool,
     compile_time: bool,
@@ -112,11 +116,13 @@ def bench(  # noqa: PLR0913  (an argument per option)
     if sweep:
         _refuse_with_sweep({"--peers": peers, "--fusions": fusions, "--suite nn": suite == NN,
                             "--compile-time": compile_time, "--installed": installed})  # fmt: skip
-        subjects = [_subjects(name, sizes, suite) for name in programs or members(suite)]
-        _sweeps(subjects, parse_threads(threads), repeat, seconds, as_json=as_json)
-        return
-    if compile_time:
-        _compile_times([_subjects(n, sizes, suite) for n in programs or members(suite)], as_json)
+    names = programs or members(suite)
+    if sweep or compile_time:
+        plain = [_subjects(name, sizes, suite, reading) for name in names]
+        if sweep:
+            _sweeps(plain, parse_threads(threads), repeat, seconds, as_json=as_json)
+        else:
+            _compile_times(plain, as_json)
         return
     counts = parse_threads(threads)
     others, missing = _peers(peers, installed=installed)
@@ -130,8 +136,8 @@ def bench(  # noqa: PLR0913  (an argument per option)
         return
     orders = _named(fusions)
     subjects = [
-        replace(_subjects(name, sizes, suite), fusions=name in orders, reassociate=reassociate)
-        for name in programs or members(suite)
+        replace(_subjects(n, sizes, suite, reading), fusions=n in orders, reassociate=reassociate)
+        for n in names
     ]
     unknown = [name for name in orders if name not in {what.name for what in subjects}]
     if unknown:
@@ -299,10 +305,10 @@ def _sweeps(
         print_table(sweep.HEADINGS, list(sweep.table(one)))
 
 
-def _subjects(name: str, sizes: tuple[str, ...], suite: str) -> Subjects:
+def _subjects(name: str, sizes: tuple[str, ...], suite: str, reading: Reading) -> Subjects:
     from polyopt.bench.runner import Subjects
 
-    program = load_program(name)
+    program = load_program(name, reading)
     known = complete_sizes(parse_sizes(sizes, program), program)
     return Subjects(program.name, program.scop, program.kernel, known, suite)
 
@@ -352,6 +358,7 @@ def _about(limits: Machine) -> str:
 
 @click.command(short_help="Measure the best few plans, keep the fastest.")
 @program_argument
+@reading_options
 @size_option
 @click.option("--threads", "-t", type=one_thread_count, help="Default: all cores.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of inputs and order.")
@@ -374,6 +381,7 @@ def tune(  # noqa: PLR0913  (an argument per option)
     seed: int,
     seconds: float,
     *,
+    reading: Reading,
     budget: float | None,
     workers: int | None,
     cluster: str | None,
@@ -390,7 +398,7 @@ def tune(  # noqa: PLR0913  (an argument per option)
     from polyopt.bench.tune import Effort, save_plan
     from polyopt.bench.tune import tune as search
 
-    found = load_program(program)
+    found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)
     kept = Journal(journal, found.name, known, threads) if journal else None
     total = 0

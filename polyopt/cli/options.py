@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -10,6 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from polyopt.cli.program import PlanChoice
+from polyopt.errors import InvalidOptionError
+from polyopt.library import Reading
 
 #: more threads than this no machine has; asking for them exhausts the system
 MOST_THREADS = 4096
@@ -63,6 +65,45 @@ def plan_options(command: Command) -> Command:
         return command(*args, choice=choice, **named)
 
     return with_choice
+
+
+def reading_options(command: Command) -> Command:
+    """``-D``, ``-I``, ``--function`` and ``--region`` of C files, given to ``reading``."""
+
+    @click.option("-D", "defines", multiple=True, metavar="NAME[=TEXT]",
+                  help="A macro, as the compiler gets it.")  # fmt: skip
+    @click.option("-I", "includes", multiple=True, metavar="DIR",
+                  help="Look for included files there, too.")  # fmt: skip
+    @click.option("--function", metavar="NAME", help="Of a C file: which of its functions.")
+    @click.option("--region", type=int, metavar="LINE",
+                  help="Of a C file: which region, by the line of its #pragma scop.")  # fmt: skip
+    @wraps(command)
+    def with_reading(
+        *args: object,
+        defines: tuple[str, ...],
+        includes: tuple[str, ...],
+        function: str | None,
+        region: int | None,
+        **named: object,
+    ) -> object:
+        reading = Reading(parse_defines(defines), includes, function, region)
+        return command(*args, reading=reading, **named)
+
+    return with_reading
+
+
+def parse_defines(texts: Sequence[str]) -> dict[str, str | int]:
+    """Macros from ``NAME=TEXT`` and ``NAME``, which is 1. Raises ``InvalidOptionError``."""
+    from polyopt.frontend.c import is_macro_name
+
+    result: dict[str, str | int] = {}
+    for given in texts:
+        name, equals, value = given.partition("=")
+        if not is_macro_name(name):
+            msg = f"-D {given}: {name!r} cannot be the name of a macro"
+            raise InvalidOptionError(msg, hint="write -D N=64")
+        result[name] = value if equals else "1"
+    return result
 
 
 def parse_threads(text: str | None) -> tuple[int, ...]:

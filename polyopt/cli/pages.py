@@ -5,16 +5,20 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from polyopt.cli.boundary import ARGUMENTS
 from polyopt.cli.networks import is_network, write_page
-from polyopt.cli.options import plan_options, size_option
+from polyopt.cli.options import plan_options, reading_options, size_option
 from polyopt.cli.output import write_file
 from polyopt.cli.program import PlanChoice, complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from polyopt.library import Reading
 
 
 @click.command(short_help="Make a page of PROGRAM, or of what bench --json printed.")
@@ -24,6 +28,7 @@ from polyopt.errors import InvalidOptionError
     help="A program's page is .html; measurements' is .md, with the chart beside it as .svg.",
 )  # fmt: skip
 @click.option("--no-measure", is_flag=True, help="Leave the measured times out.")
+@reading_options
 @plan_options
 @size_option
 def report(
@@ -32,6 +37,7 @@ def report(
     choice: PlanChoice,
     sizes: tuple[str, ...],
     *,
+    reading: Reading,
     no_measure: bool,
 ) -> None:
     """Make one page, complete in itself, of what there is to know about PROGRAM and its plan.
@@ -46,19 +52,25 @@ def report(
         if len(subjects) != 1:
             msg = f"a page is about one program, not {len(subjects)}"
             raise InvalidOptionError(msg, hint="write a page for each")
-        _program_page(subjects[0], target, choice, sizes, measured=not no_measure)
+        _program_page(subjects[0], target, reading, choice, sizes, measured=not no_measure)
         return
     if target.suffix != ".md":
         msg = f"pages are written as .html or .md, not as {target.name!r}"
         raise InvalidOptionError(msg, hint="report blur -o blur.html; report run.json -o run.md")
-    if choice != PlanChoice() or sizes or no_measure:
+    if choice != PlanChoice() or sizes or no_measure or reading.is_given:
         msg = "a page of measurements takes no plan and no sizes"
         raise InvalidOptionError(msg, hint="they are options of bench")
     _measured_page(subjects, target)
 
 
 def _program_page(
-    name: str, target: Path, choice: PlanChoice, sizes: tuple[str, ...], *, measured: bool
+    name: str,
+    target: Path,
+    reading: Reading,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    *,
+    measured: bool,
 ) -> None:
     from polyopt.cli.running import execute
     from polyopt.cli.webpage import web_page
@@ -70,7 +82,7 @@ def _program_page(
     if is_network(name):
         write_page(name, target, choice, sizes, measured=measured)
         return
-    found = load_program(name)
+    found = load_program(name, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
     steps = 2 + measured

@@ -11,6 +11,7 @@ from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError, PolyoptError
 from polyopt.library import (
     PIPELINE,
+    Reading,
     kernel_name,
     kernel_of_file,
     load_kernel,
@@ -42,14 +43,16 @@ class Program:
         return self.kernel is not None and self.kernel.name in recipe_names()
 
 
-def load_program(name: str) -> Program:
+def load_program(name: str, reading: Reading | None = None) -> Program:
     """The program of that description; the file that holds a kernel's program counts as it.
+
+    ``reading`` says how a C file is read.
 
     Raises what ``library.load_scop`` raises, and ``InvalidOptionError`` for a Python file that
     fails by itself.
     """
     try:
-        scop = load_scop(name)
+        scop = load_scop(name, reading)
     except PolyoptError:
         raise
     except Exception as error:
@@ -59,7 +62,7 @@ def load_program(name: str) -> Program:
         msg = f"{place}: {type(error).__name__}: {error}"
         hint = "the file itself fails: it has to load, and its function to return a program"
         raise InvalidOptionError(msg, hint=hint) from error
-    known = _library_name(name)
+    known = "" if reading is not None and reading.is_given else _library_name(name)
     kernel = load_kernel(known) if known else None
     return Program(known or name, scop, kernel)
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from polyopt.cli.networks import explain_model, is_network, network_options, refuse_fusion
-from polyopt.cli.options import json_option, plan_options, program_argument, size_option
+from polyopt.cli.options import (
+    json_option,
+    plan_options,
+    program_argument,
+    reading_options,
+    size_option,
+)
 from polyopt.cli.output import print_json, text, wrapped
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress
@@ -20,15 +26,17 @@ if TYPE_CHECKING:
     from polyopt.auto.cost import Cost
     from polyopt.cli.networks import FusionChoice
     from polyopt.cli.program import PlanChoice
+    from polyopt.library import Reading
     from polyopt.transform.plan import Plan
 
 
 @click.command()
 @program_argument
+@reading_options
 @json_option
-def deps(program: str, *, as_json: bool) -> None:
+def deps(program: str, *, reading: Reading, as_json: bool) -> None:
     """List the exact dependences of PROGRAM, each with a witness."""
-    found = load_program(program)
+    found = load_program(program, reading)
     with progress("dependences"):
         result = found.scop.dependences()
         rows, shown = result.rows(), str(result)
@@ -40,15 +48,22 @@ def deps(program: str, *, as_json: bool) -> None:
 
 @click.command()
 @program_argument
+@reading_options
 @plan_options
 @size_option
 @click.option("--code", is_flag=True, help="Read the C back as well, and compare it.")
 @json_option
 def prove(
-    program: str, choice: PlanChoice, sizes: tuple[str, ...], *, code: bool, as_json: bool
+    program: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    *,
+    reading: Reading,
+    code: bool,
+    as_json: bool,
 ) -> None:
     """Prove that the plan of PROGRAM computes what its source computes."""
-    found = load_program(program)
+    found = load_program(program, reading)
     plan = choice.plan(found, parse_sizes(sizes, found))
     start = time.perf_counter()
     with progress("proof"):
@@ -66,6 +81,7 @@ def prove(
 
 @click.command(short_help="Say what was decided, why, and at what cost.")
 @program_argument
+@reading_options
 @click.argument("subject", required=False)
 @click.option(
     "--if", "place", metavar="PLACE",
@@ -76,7 +92,7 @@ def prove(
 @size_option
 @network_options
 @json_option
-def explain(
+def explain(  # noqa: PLR0913 - an argument for each option
     program: str,
     subject: str | None,
     place: str | None,
@@ -84,6 +100,7 @@ def explain(
     sizes: tuple[str, ...],
     shown_as: tuple[FusionChoice, str | None],
     *,
+    reading: Reading,
     table_of: bool,
     as_json: bool,
 ) -> None:
@@ -102,7 +119,7 @@ def explain(
     from polyopt.explain import bill
     from polyopt.explain import explain as reasons
 
-    found = load_program(program)
+    found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
     if table_of:
@@ -135,15 +152,22 @@ def _alternatives(
 
 @click.command(short_help="Say where one element of PROGRAM comes from.")
 @program_argument
+@reading_options
 @click.argument("element")
 @plan_options
 @size_option
 @json_option
 def why(
-    program: str, element: str, choice: PlanChoice, sizes: tuple[str, ...], *, as_json: bool
+    program: str,
+    element: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    *,
+    reading: Reading,
+    as_json: bool,
 ) -> None:
     """Say where an element such as 'out[10, 20]' comes from: instances and inputs, exactly."""
-    found = load_program(program)
+    found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
     with progress("instances"):
@@ -156,6 +180,7 @@ def why(
 
 @click.command(short_help="Weigh memory against work; keep the plan you choose.")
 @program_argument
+@reading_options
 @click.option("--point", type=int, metavar="N", help="Choose point N of the table.")
 @click.option("--memory", type=float, metavar="BYTES", help="Choose the least work within.")
 @click.option("--save", metavar="FILE", help="Keep the chosen plan as JSON.")
@@ -163,7 +188,7 @@ def why(
 @plan_options
 @size_option
 @json_option
-def tradeoff(
+def tradeoff(  # noqa: PLR0913 - an argument for each option
     program: str,
     point: int | None,
     memory: float | None,
@@ -172,6 +197,7 @@ def tradeoff(
     choice: PlanChoice,
     sizes: tuple[str, ...],
     *,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Weigh memory against work: the plans of PROGRAM that no other beats in both."""
@@ -180,7 +206,7 @@ def tradeoff(
     if point is not None and memory is not None:
         msg = "--point and --memory each choose a plan"
         raise InvalidOptionError(msg, hint="give one of them")
-    found = load_program(program)
+    found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
     with progress("plans") as report:

@@ -13,33 +13,14 @@ from polyopt.cli.options import MOST_THREADS
 from polyopt.cli.output import print_json, text, write_file
 from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
-from polyopt.frontend.c import is_macro_name
 from polyopt.library import existing_file
 from polyopt.rewrite import FUSIONS, Rewriting, has_marks, rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from polyopt.cli.program import PlanChoice
     from polyopt.rewrite import Rewritten, RewrittenFile
 
 Command = Callable[..., Any]
-
-
-def c_options(command: Command) -> Command:
-    """``-D`` and ``-I``, given to ``defines`` and ``includes``."""
-
-    @click.option("-D", "defines", multiple=True, metavar="NAME[=TEXT]",
-                  help="A macro, as the compiler gets it.")  # fmt: skip
-    @click.option("-I", "includes", multiple=True, metavar="DIR",
-                  help="Look for included files there, too.")  # fmt: skip
-    @wraps(command)
-    def with_preprocessing(
-        *args: object, defines: tuple[str, ...], includes: tuple[str, ...], **named: object
-    ) -> object:
-        return command(*args, defines=parse_defines(defines), includes=includes, **named)
-
-    return with_preprocessing
 
 
 def rewriting_options(command: Command) -> Command:
@@ -62,18 +43,6 @@ def rewriting_options(command: Command) -> Command:
         return command(*args, asked=asked, **named)
 
     return with_asked
-
-
-def parse_defines(texts: Sequence[str]) -> dict[str, str]:
-    """Macros from ``NAME=TEXT`` and ``NAME``, which is 1. Raises ``InvalidOptionError``."""
-    result: dict[str, str] = {}
-    for given in texts:
-        name, equals, value = given.partition("=")
-        if not is_macro_name(name):
-            msg = f"-D {given}: {name!r} cannot be the name of a macro"
-            raise InvalidOptionError(msg, hint="write -D N=64")
-        result[name] = value if equals else "1"
-    return result
 
 
 def is_marked_file(program: str) -> bool:

@@ -12,6 +12,7 @@ from polyopt.cli.options import (
     one_thread_count,
     plan_options,
     program_argument,
+    reading_options,
     size_option,
 )
 from polyopt.cli.output import make_folder, milliseconds, print_json, print_table, write_file
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from polyopt.bench.arguments import Values
     from polyopt.bench.measure import Sample
     from polyopt.cli.program import PlanChoice, Program
+    from polyopt.library import Reading
     from polyopt.runtime.kernel import Kernel
 
 
@@ -44,6 +46,7 @@ class Outcome:
 
 @click.command(short_help="Run PROGRAM on arrays or a photograph, check and time it.")
 @program_argument
+@reading_options
 @click.argument("photos", nargs=-1, metavar="[PHOTO]...")
 @plan_options
 @size_option
@@ -74,6 +77,7 @@ def run(  # noqa: PLR0913 - an argument for each option
     threads: int | None,
     seed: int,
     *,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Run PROGRAM on arrays, check it against its reference, and time it.
@@ -82,7 +86,7 @@ def run(  # noqa: PLR0913 - an argument for each option
     """
     from polyopt.cli.pictures import check_place, is_picture
 
-    found = load_program(program)
+    found = load_program(program, reading)
     if output and is_picture(output):
         check_place(output)
     given = photo_inputs(photos, found) | load_inputs(inputs, found)

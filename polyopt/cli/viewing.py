@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polyopt.cli.options import plan_options, program_argument, size_option
+from polyopt.cli.options import plan_options, program_argument, reading_options, size_option
 from polyopt.cli.output import WIDTH, console, folded, heading, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from polyopt.cli.program import PlanChoice, Program
+    from polyopt.library import Reading
     from polyopt.transform.plan import Plan
 
 #: columns from which the loop nest and the C stand side by side
@@ -52,16 +53,19 @@ class Section:
 
 @click.command(short_help="Look through PROGRAM: loops, reasons, tiles, C.")
 @program_argument
+@reading_options
 @click.option("--plain", is_flag=True, help="Print it all, also on a terminal.")
 @plan_options
 @size_option
-def view(program: str, choice: PlanChoice, sizes: tuple[str, ...], *, plain: bool) -> None:
+def view(
+    program: str, choice: PlanChoice, sizes: tuple[str, ...], *, reading: Reading, plain: bool
+) -> None:
     """Look through PROGRAM: its source form, the plan, the reasons, the tiles, the bill, the C.
 
     On a terminal this is a page to walk through with the keyboard (q leaves it), where textual is
     installed; otherwise, and with --plain, the sections are printed after each other.
     """
-    found = load_program(program)
+    found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
     sections: list[Section] = []

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polyopt.cli.networks import emit_network, is_network
-from polyopt.cli.options import json_option, plan_options, program_argument, size_option
+from polyopt.cli.options import (
+    json_option,
+    plan_options,
+    program_argument,
+    reading_options,
+    size_option,
+)
 from polyopt.cli.output import print_json, write_file
 from polyopt.cli.program import load_program, named_numbers, parse_sizes
-from polyopt.cli.rewriting import c_options, emit_rewritten, is_marked_file, rewriting_options
+from polyopt.cli.rewriting import emit_rewritten, is_marked_file, rewriting_options
 from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError
 from polyopt.rewrite import Rewriting
@@ -19,13 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Sized
 
     from polyopt.cli.program import PlanChoice
+    from polyopt.library import Reading
 
 
 @click.command()
 @program_argument
 @plan_options
 @size_option
-@c_options
+@reading_options
 @rewriting_options
 @click.option(
     "--output", "-o", metavar="FILE", help="Write there instead of printing; networks: a folder."
@@ -35,11 +42,10 @@ def emit(
     program: str,
     choice: PlanChoice,
     sizes: tuple[str, ...],
-    defines: dict[str, str],
-    includes: tuple[str, ...],
     asked: dict[str, Any],
     output: str | None,
     *,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Print the C of PROGRAM as planned.
@@ -51,15 +57,20 @@ def emit(
     Makefile: polyopt emit net.onnx -o net
     """
     if is_marked_file(program):
+        if reading.function is not None or reading.region is not None:
+            msg = f"--function and --region choose one program, and emit takes all of {program}"
+            raise InvalidOptionError(msg, hint="leave them out; explain and the others take them")
         explain = asked.pop("explain", False)
-        options = Rewriting(defines, includes, named_numbers(sizes), choice.target, **asked)
+        options = Rewriting(
+            reading.defines, reading.includes, named_numbers(sizes), choice.target, **asked
+        )
         emit_rewritten(program, choice, options, output, explain=explain, as_json=as_json)
         return
-    _refuse(program, asked, defines, includes)
+    _refuse(program, asked)
     if is_network(program):
         emit_network(program, choice, sizes, output, as_json=as_json)
         return
-    found = load_program(program)
+    found = load_program(program, reading)
     plan = choice.plan(found, parse_sizes(sizes, found))
     with progress("C"):
         c = plan.emit()
@@ -76,9 +87,9 @@ def emit(
         click.echo(c.source, nl=not c.source.endswith("\n"))
 
 
-def _refuse(program: str, *given: Sized) -> None:
+def _refuse(program: str, given: Sized) -> None:
     """Options for files with marked regions say nothing of a kernel."""
-    if any(given):
+    if given:
         msg = f"{program} is no C file with marked regions"
-        hint = "--tile, --parallel, --fuse, --threads, --prove, --explain, -D and -I are for those"
+        hint = "--tile, --parallel, --fuse, --threads, --prove and --explain are for those"
         raise InvalidOptionError(msg, hint=hint)

@@ -150,7 +150,8 @@ def test_data_dependent_subscripts_need_a_range(program):
     assert str(caught.value) == (
         "out-of-bounds: `lut[i64(pick[i])]` may leave `lut` by what its subscript may be,"
         " for example at y[0] when N = 1: element lut[200]\n"
-        "  hint: clamp the subscript with min and max so that it stays within lut[200]"
+        "  hint: clamp the subscript with min and max so that it stays within lut[200],"
+        " or state in C that it does: #pragma polyopt inbounds"
     )
 
 

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, TooDeepError
+from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
+from polyopt.frontend.c.marked import marked_regions
 from polyopt.frontend.c.parse import parse
 from polyopt.frontend.c.preprocess import preprocess
+from polyopt.frontend.c.standalone import choose_region, lower_standalone
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.ir.scop import Scop
 
@@ -28,14 +31,21 @@ def parse_c(
     source: str | Path,
     *,
     function: str | None = None,
+    region: int | None = None,
     defines: Mapping[str, str | int] | None = None,
+    includes: Sequence[str] = (),
     params: Iterable[str] = (),
 ) -> Scop:
     """The Scop of a C function, or of its part between the scop pragmas.
 
     ``source`` is a file, or program text (told by a brace or a new line). ``function`` says
-    which function where there are several; ``defines`` are macros as on a compiler's command
-    line; ``params`` names integer arguments to keep as sizes even where no bound needs them.
+    which function where there are several, ``region`` the line of the pragma where it marks
+    several; ``defines`` are macros as on a compiler's command line, ``includes`` folders to look
+    for included files in; ``params`` names integer arguments to keep as sizes even where no bound
+    needs them.
+
+    In a marked region, subscripts that data decide on (``count[key[i]]``) are the program's own
+    duty, as for ``polyopt emit``; of a whole function ``#pragma polyopt inbounds`` has to say so.
 
     Raises ``ProgramSyntaxError``, ``NonAffineError``, ``UnsupportedError``, ``TooDeepError``,
     ``TypeMismatchError`` or ``UnknownNameError``, each with its place in the text.
@@ -45,10 +55,16 @@ def parse_c(
     ('twice', ('n',), ['a'])
     """
     program = read_source(source)
-    text = preprocess(program, _checked(defines or {}))
+    text = preprocess(program, _checked(defines or {}), includes)
     locator = Locator(text)
     try:
-        return lower(parse(text, locator), text, locator, function, tuple(params), MAX_STATEMENTS)
+        tree = parse(text, locator)
+        marked = marked_regions(tree, text, locator)
+        found = choose_region(tree, marked, function, region, locator)
+        if found is None:
+            return lower(tree, text, locator, function, tuple(params), MAX_STATEMENTS)
+        types = Types(locator, tree)
+        return lower_standalone(tree, text, locator, types, found, tuple(params), MAX_STATEMENTS)
     except RecursionError:
         msg = "the program is nested too deep"
         raise TooDeepError(

@@ -22,6 +22,7 @@ from pycparser import c_ast
 from polyopt.frontend.c.literals import literal
 from polyopt.frontend.c.lvalues import replaced
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
+from polyopt.ir.types import BOOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,6 +59,52 @@ class Shape:
             inner = f"{{{k + 1}}}" if last else f"{{({k + 1})}}"
             text = f"{f'({text})' if k else text} * {' * '.join(extent)} + {inner}"
         return f"{name}[{text}]"
+
+
+def unfolded(
+    items: list[c_ast.Node], visible: Mapping[str, c_ast.Decl], types: Types
+) -> tuple[list[c_ast.Node], dict[str, Shape], dict[str, c_ast.Decl]]:
+    """The items with folded arrays unfolded, the arrays' shapes, and their declarations then.
+
+    ``visible`` is what is declared around the items: the arrays and sizes that are looked at.
+    """
+    names = {name for item in items for name in names_in(item)}
+    usage = usage_of(items)
+    inside = {n.name for item in items for n in nodes(item) if isinstance(n, c_ast.Decl)}
+    fixed = names - set(usage.assigned) - usage.iterated - inside
+    sizes = frozenset(n for n in fixed if n in visible and is_size(visible[n], types))
+    flat = [n for n in visible if n in fixed and _rank(visible[n].type) == 1]
+    items, shapes = delinearized(items, flat, sizes, types)
+    return items, shapes, {n: _with_inner(visible[n], shape) for n, shape in shapes.items()}
+
+
+def is_size(decl: c_ast.Decl, types: Types) -> bool:
+    """Whether a declaration is of an integer that extents may be made of."""
+    if not isinstance(decl.type, c_ast.TypeDecl):
+        return False
+    kind = types.of(decl.type)
+    return kind.scalar is not None and kind.scalar.is_integer and kind.scalar != BOOL
+
+
+def _rank(type_: c_ast.Node) -> int:
+    rank = 0
+    while isinstance(type_, (c_ast.ArrayDecl, c_ast.PtrDecl)):
+        type_ = type_.type
+        rank += 1
+    return rank
+
+
+def _with_inner(decl: c_ast.Decl, shape: Shape) -> c_ast.Decl:
+    """The declaration of an array of one dimension with the inner extents of a shape."""
+    assert isinstance(decl.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
+    type_: c_ast.Node = decl.type.type
+    for extent in reversed(shape.extents):
+        dim: c_ast.Node = c_ast.ID(extent[0], decl.coord)
+        for name in extent[1:]:
+            dim = c_ast.BinaryOp("*", dim, c_ast.ID(name, decl.coord), decl.coord)
+        type_ = c_ast.ArrayDecl(type_, dim, [], decl.coord)
+    pointer = c_ast.PtrDecl([], type_, decl.coord)
+    return c_ast.Decl(decl.name, decl.quals, [], decl.storage, [], pointer, None, None, decl.coord)
 
 
 def delinearized(

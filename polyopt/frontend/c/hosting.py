@@ -17,7 +17,7 @@ from pycparser import c_ast
 from polyopt.errors import UnsupportedError, UserError
 from polyopt.frontend.c.assemble import UNKNOWN_EXTENT, assemble
 from polyopt.frontend.c.declarations import Declarer
-from polyopt.frontend.c.delinearize import delinearized
+from polyopt.frontend.c.delinearize import is_size, unfolded
 from polyopt.frontend.c.finals import with_final
 from polyopt.frontend.c.inbounds import within_arrays
 from polyopt.frontend.c.inlining import Inliner
@@ -32,7 +32,6 @@ from polyopt.frontend.c.scope import Env, Parameter, Pending, Program, Substitut
 from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
 from polyopt.ir.block import Block
-from polyopt.ir.types import BOOL
 from polyopt.isl import affine_constant, affine_param, constant_value, params_space
 
 if TYPE_CHECKING:
@@ -76,11 +75,19 @@ class RegionScop:
 
 
 def lower_region(
-    tree: c_ast.FileAST, text: Preprocessed, locator: Locator, types: Types, region: Marked
+    tree: c_ast.FileAST,
+    text: Preprocessed,
+    locator: Locator,
+    types: Types,
+    region: Marked,
+    sizes: frozenset[str] = frozenset(),
 ) -> RegionScop:
-    """The Scop of one region. Raises the frontend's errors."""
+    """The Scop of one region; ``sizes`` are kept as such even where no bound needs them.
+
+    Raises the frontend's errors.
+    """
     with deep_recursion():
-        return _Region(tree, text, locator, types, region).lower()
+        return _Region(tree, text, locator, types, region, sizes).lower()
 
 
 class _Region:
@@ -93,9 +100,10 @@ class _Region:
         locator: Locator,
         types: Types,
         region: Marked,
+        sizes: frozenset[str],
     ) -> None:
         self.tree, self.text, self.locator, self.types = tree, text, locator, types
-        self.region = region
+        self.region, self.sizes = region, sizes
         #: declarations as the region's code uses them, members of structs among them
         self.visible = dict(region.visible)
         #: what may run after a jump, for each label of the function
@@ -105,7 +113,7 @@ class _Region:
         self.sunk: set[str] = set()
         self._check_declarations()
         self._check_directives()
-        lines = range(_line(region.function), region.last + 1)
+        lines = range(_line_above(tree, region.function), region.last + 1)
         self.conditions = assumptions(text, locator, lines)
         self.disjoint = states(text, "disjoint", lines)
         self.body = c_ast.Compound(
@@ -154,15 +162,8 @@ class _Region:
         return changed
 
     def _unfolded(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
-        names = {name for item in items for name in names_in(item)}
-        usage = usage_of(items)
-        inside = {n.name for item in items for n in nodes(item) if isinstance(n, c_ast.Decl)}
-        fixed = names - set(usage.assigned) - usage.iterated - inside
-        sizes = frozenset(n for n in fixed if n in self.visible and self._is_size(n))
-        flat = [n for n in self.visible if n in fixed and _rank(self.visible[n].type) == 1]
-        items, self.shapes = delinearized(items, flat, sizes, self.types)
-        for name, shape in self.shapes.items():
-            self.visible[name] = _with_inner(self.visible[name], shape)
+        items, self.shapes, changed = unfolded(items, self.visible, self.types)
+        self.visible |= changed
         return items
 
     # -- what is around ----------------------------------------------------------------------
@@ -264,7 +265,7 @@ class _Region:
 
     def _params(self) -> tuple[str, ...]:
         """Integers that bounds, conditions and extents are made of, and that nothing changes."""
-        wanted = set(self.usage.affine)
+        wanted = set(self.usage.affine | self.sizes)
         for kind in self.kinds.values():
             for extent in kind.extents:
                 if extent is not None:
@@ -276,11 +277,7 @@ class _Region:
         )
 
     def _is_size(self, name: str) -> bool:
-        decl = self.visible[name]
-        if not isinstance(decl.type, c_ast.TypeDecl):
-            return False
-        kind = self.types.of(decl.type)
-        return kind.scalar is not None and kind.scalar.is_integer and kind.scalar != BOOL
+        return is_size(self.visible[name], self.types)
 
     def _is_changed(self, name: str) -> bool:
         return name in self.usage.assigned or name in self.usage.iterated
@@ -408,25 +405,12 @@ def _line(node: c_ast.Node) -> int:
     return node.coord.line if node.coord is not None else 1
 
 
-def _rank(type_: c_ast.Node) -> int:
-    rank = 0
-    while isinstance(type_, (c_ast.ArrayDecl, c_ast.PtrDecl)):
-        type_ = type_.type
-        rank += 1
-    return rank
-
-
-def _with_inner(decl: c_ast.Decl, shape: Shape) -> c_ast.Decl:
-    """The declaration of an array of one dimension with the inner extents of a shape."""
-    assert isinstance(decl.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
-    type_: c_ast.Node = decl.type.type
-    for extent in reversed(shape.extents):
-        dim: c_ast.Node = c_ast.ID(extent[0], decl.coord)
-        for name in extent[1:]:
-            dim = c_ast.BinaryOp("*", dim, c_ast.ID(name, decl.coord), decl.coord)
-        type_ = c_ast.ArrayDecl(type_, dim, [], decl.coord)
-    pointer = c_ast.PtrDecl([], type_, decl.coord)
-    return c_ast.Decl(decl.name, decl.quals, [], decl.storage, [], pointer, None, None, decl.coord)
+def _line_above(tree: c_ast.FileAST, function: c_ast.FuncDef) -> int:
+    """The first line after what stands before a function: pragmas above it are about it."""
+    before = tree.ext[: tree.ext.index(function)]
+    found = [n for n in before if isinstance(n, (c_ast.FuncDef, c_ast.Decl))]
+    lines = [_line(node) for node in nodes(found[-1])] if found else []
+    return min(max(lines, default=0) + 1, _line(function))
 
 
 def _role(arrays: tuple[Array, ...], name: str) -> str:

@@ -11,11 +11,13 @@ from polyopt.errors import ProgramSyntaxError, TypeMismatchError, UnsupportedErr
 from polyopt.frontend.c.assemble import assemble, in_order
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.declarations import Declarer
+from polyopt.frontend.c.delinearize import unfolded
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.inlining import Inliner
 from polyopt.frontend.c.loops import blame_condition
+from polyopt.frontend.c.lvalues import Flattener, structs_of
 from polyopt.frontend.c.parse import deep_recursion, parse_condition
-from polyopt.frontend.c.region import choose_function, functions_of, region_of
+from polyopt.frontend.c.region import body_of, choose_function, functions_of
 from polyopt.frontend.c.scope import Env, Parameter, Program, Substituted, Variable
 from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
@@ -54,14 +56,14 @@ def lower(
     """
     with deep_recursion():
         found, inlines = choose_function(tree, function, locator)
-        region = region_of(found, locator)
+        items = body_of(found)
         types = Types(locator, tree)
         conditions = assumptions(text, locator)
         inliner = Inliner(functions_of(tree), inlines, locator)
-        body = inliner.all(region.items)
-        roots = [found] if body == region.items else [found.decl, *body]
+        body, listed = _normalized(inliner.all(items), found, tree, types, locator)
+        roots = [found] if body == items else [*listed, *body]
         usage = usage_of([*roots, *(c_ast.If(cond, None, None) for cond in conditions)])
-        arguments = _arguments(found, types, locator)
+        arguments = _arguments(listed, types, locator)
         wanted = usage.affine | set(sizes)
         params = tuple(
             name
@@ -86,17 +88,42 @@ def lower(
         return assemble(program, found.decl.name, tuple(arguments), nest)
 
 
+def _normalized(
+    items: list[c_ast.Node],
+    function: c_ast.FuncDef,
+    tree: c_ast.FileAST,
+    types: Types,
+    locator: Locator,
+) -> tuple[list[c_ast.Node], list[c_ast.Node]]:
+    """The items, and the arguments, with members as variables and folded arrays unfolded."""
+    listed = function.decl.type.args
+    params: list[c_ast.Node] = list(listed.params) if listed is not None else []
+    visible = {node.name: node for node in params if isinstance(node, c_ast.Decl) and node.name}
+    flattener = Flattener(visible, types.typedefs, structs_of(tree), locator)
+    flattener.taken |= {n.name for item in items for n in nodes(item) if isinstance(n, c_ast.Decl)}
+    items = [flattener.flat(item) for item in items]
+    members = flattener.members
+    visible |= {name: member.decl for name, member in members.items()}
+    items, _, unfolded_ = unfolded(items, visible, types)
+    visible |= unfolded_
+    result: list[c_ast.Node] = []
+    for node in params:
+        name = node.name if isinstance(node, c_ast.Decl) else ""
+        own = [visible[path] for path, member in members.items() if member.base == name]
+        result += own or [visible.get(name or "", node)]
+    return items, result
+
+
 def _is_size(kind: CType) -> bool:
     return not kind.is_array and kind.scalar is not None and kind.scalar.is_integer
 
 
 def _arguments(
-    function: c_ast.FuncDef, types: Types, locator: Locator
+    listed: list[c_ast.Node], types: Types, locator: Locator
 ) -> dict[str, tuple[c_ast.Decl, CType]]:
     """The arguments in call order with their types."""
-    listed = function.decl.type.args
     result: dict[str, tuple[c_ast.Decl, CType]] = {}
-    for node in listed.params if listed is not None else []:
+    for node in listed:
         if not isinstance(node, c_ast.Decl):
             if isinstance(node, c_ast.Typename) and types.of(node).scalar is None:
                 continue

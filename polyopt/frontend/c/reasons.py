@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.expressions import Lowering
     from polyopt.frontend.c.locate import Locator
 
+#: what lets data decide on control and elements
+_STATE = "or state #pragma polyopt inbounds, as marked regions (#pragma scop) do"
 _GENERAL = "affine means sums of iterators and sizes times constants, with / and % by constants"
 
 #: node class -> (what it is called, what would help)
@@ -77,12 +79,14 @@ def culprit(lowering: Lowering, node: c_ast.Node, what: str) -> tuple[c_ast.Node
         value = lowering.lower(child)
         if lowering.form(value) is None:
             return culprit(lowering, child, what)
+    known = lowering.program.inbounds
     match node:
         case c_ast.BinaryOp():
             return (node, *_operation(lowering, node, what))
         case c_ast.ArrayRef():
             data = base_of(node) or "this"
-            return node, f"{data!r} is data", "only iterators and sizes may decide this"
+            hint = "only iterators and sizes may decide this"
+            return node, f"{data!r} is data", hint if known else f"{hint}; {_STATE}"
         case c_ast.ID():
             return (node, *_name(lowering, node))
         case c_ast.Constant():
