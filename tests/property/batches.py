@@ -26,7 +26,7 @@ from .plans import Tally
 from .trial import Example, Failure, failures_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from .trial import Trial
 
@@ -118,11 +118,11 @@ def limited(seconds: float) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def apart(first: int, count: int) -> Outcome:
+def apart(first: int, count: int, module: str = __name__) -> Outcome:
     """A batch in a process of its own. Raises ``RuntimeError`` where that ends without a result."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcome"
-        words = [sys.executable, "-m", __spec__.name, str(file), str(first), str(count)]
+        words = [sys.executable, "-m", module, str(file), str(first), str(count)]
         done = subprocess.run(words, cwd=_ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
             said = done.stderr.strip().splitlines()[-1:] or ["nothing said"]
@@ -131,11 +131,13 @@ def apart(first: int, count: int) -> Outcome:
         return pickle.loads(file.read_bytes())
 
 
-def one_by_one(first: int, count: int) -> Generator[Outcome]:
+def one_by_one(
+    first: int, count: int, alone: Callable[[int, int], Outcome] = apart
+) -> Generator[Outcome]:
     """A batch whose process died, each program in its own: who dies there again is a finding."""
     for seed in range(first, first + count):
         try:
-            yield apart(seed, 1)
+            yield alone(seed, 1)
         except RuntimeError as error:
             crash = Failure("crash", str(error), Example("", {}, ()))
             yield Outcome(programs=1, failures=[(seed, crash)])

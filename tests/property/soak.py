@@ -30,9 +30,10 @@ from .batches import HANGS_S, apart, batch, one_by_one
 from .cases import BATCH
 from .shrink import shrunk
 from .soak_page import page
+from .trial import Example, check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from .batches import Outcome
     from .trial import Failure
@@ -47,6 +48,51 @@ _BATCHES_PER_PROCESS = 12
 _ANSWERS_S, _REVIVALS = 10, 3
 #: failures of one kind beyond this many are counted, and not made small
 _MOST_SHRUNK = 5
+
+
+# -- what is driven -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A generator of random programs: how its batches run, and how its failures are kept."""
+
+    #: its key in a report
+    name: str
+    #: programs of a batch
+    size: int
+    batch: Callable[[int, int], Outcome]
+    #: a batch in a process of its own, and each program of one in its own
+    apart: Callable[[int, int], Outcome]
+    one_by_one: Callable[[int, int], Iterable[Outcome]]
+    #: the name of the file that keeps a failure, made small; none where there is no text
+    keep: Callable[[int, Any], str]
+    #: whether a failure that a report tells does not fail any more
+    mended: Callable[[Mapping[str, Any]], bool]
+
+
+def kept(seed: int, failure: Failure) -> str:
+    """The name of the file that keeps a failure, made small; none where there is no text."""
+    if not failure.example.text:
+        return ""
+    small = shrunk(failure, timeout_s=HANGS_S)
+    CORPUS.mkdir(exist_ok=True)
+    words = re.findall(
+        r"[a-z]+", small.example.calls[-1].name if small.example.calls else "unfused"
+    )
+    path = CORPUS / f"seed_{seed}_{small.kind}_{'_'.join(words)}.c"
+    small.example.save(path, f"{small.kind}: {small.text.splitlines()[0]}")
+    return path.name
+
+
+def mended(example: Mapping[str, Any]) -> bool:
+    """Whether a failure's file does no wrong any more; where there is none, its seed."""
+    if (path := CORPUS / example["file"]).is_file():
+        return check(Example.load(path), timeout_s=HANGS_S) is None
+    return not example["file"] and not apart(example["seed"], 1).failures
+
+
+PROPERTY = Kind("property", BATCH, batch, apart, one_by_one, kept, mended)
 
 
 # -- the runs, and where they stand ---------------------------------------------------------------
@@ -78,15 +124,19 @@ class Soak:
     ahead: dict[int, int] = field(default_factory=dict[int, int])
     #: which code runs: numbers of several versions may be in one journal
     code: str = "unknown"
+    kind: Kind = PROPERTY
 
     @classmethod
-    def resume(cls, folder: Path, seed: int | None, page: Path | None = None) -> Soak:
+    def resume(
+        cls, folder: Path, seed: int | None, page: Path | None = None, kind: Kind = PROPERTY
+    ) -> Soak:
         """The runs as they were left, here or by who wrote the page; ``seed`` starts new ones."""
-        states = [_state(folder), *([_beside(page)] if page else [])]
-        state = next((path for path in states if path.exists()), None)
-        if seed is not None or state is None:
-            return cls(folder, seed or 0, seed or 0)
-        left = json.loads(state.read_text(encoding="utf-8"))
+        state = _state(folder, kind)
+        left = reported(page).get(kind.name) if page else None
+        if state.exists():
+            left = json.loads(state.read_text(encoding="utf-8"))
+        if seed is not None or left is None:
+            return cls(folder, seed or 0, seed or 0, kind=kind)
         return cls(
             folder,
             left["next_seed"],
@@ -96,6 +146,7 @@ class Soak:
             examples=left["examples"],
             slowest=(left["slowest"][0], left["slowest"][1]),
             ahead=dict(left.get("ahead", ())),
+            kind=kind,
         )
 
     def done(self, first: int, count: int) -> None:
@@ -119,9 +170,16 @@ class Soak:
             self.counts["failed"][failure.kind] += 1
             print(f"seed {seed}: {failure.kind}: {failure.text.splitlines()[0]}", flush=True)  # noqa: T201
             number = self.counts["failed"][failure.kind]
-            kept = _kept(seed, failure) if number <= _MOST_SHRUNK else ""
+            file = self.kind.keep(seed, failure) if number <= _MOST_SHRUNK else ""
             said = failure.text.splitlines()[0]
-            self.examples.append({"seed": seed, "kind": failure.kind, "text": said, "file": kept})
+            told = {"seed": seed, "kind": failure.kind, "text": said, "file": file}
+            self.examples.append({**told, "code": self.code})
+
+    def look_again(self) -> None:
+        """Note of each failure with which code it is gone."""
+        for example in self.examples:
+            if not example.get("mended") and _gone(self.kind, example):
+                example["mended"] = self.code
 
     def summary(self) -> dict[str, Any]:
         """The runs in numbers."""
@@ -138,7 +196,7 @@ class Soak:
     def save(self) -> None:
         """Write where the runs stand."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = _state(self.folder)
+        path = _state(self.folder, self.kind)
         new = path.with_suffix(".new")  # replaced at once: a run may be stopped at any moment
         new.write_text(self.text, encoding="utf-8")
         new.replace(path)
@@ -149,8 +207,15 @@ class Soak:
         return json.dumps(self.summary(), indent=2) + "\n"
 
 
-def _state(folder: Path) -> Path:
-    return folder / "state.json"
+def _gone(kind: Kind, example: Mapping[str, Any]) -> bool:
+    """Whether a failure is gone, tried in a process of its own; if that dies, it is not."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        tried = pool.submit(kind.mended, example)
+    return tried.exception() is None and tried.result()
+
+
+def _state(folder: Path, kind: Kind = PROPERTY) -> Path:
+    return folder / ("state.json" if kind is PROPERTY else f"{kind.name}.json")
 
 
 def _beside(page: Path) -> Path:
@@ -158,25 +223,26 @@ def _beside(page: Path) -> Path:
     return page.with_suffix(".json")
 
 
-def _kept(seed: int, failure: Failure) -> str:
-    """The name of the file that keeps a failure, made small; none where there is no text."""
-    if not failure.example.text:
-        return ""
-    small = shrunk(failure, timeout_s=HANGS_S)
-    CORPUS.mkdir(exist_ok=True)
-    words = re.findall(
-        r"[a-z]+", small.example.calls[-1].name if small.example.calls else "unfused"
-    )
-    path = CORPUS / f"seed_{seed}_{small.kind}_{'_'.join(words)}.c"
-    small.example.save(path, f"{small.kind}: {small.text.splitlines()[0]}")
-    return path.name
+def reported(page: Path) -> dict[str, dict[str, Any]]:
+    """The numbers beside a page, by generator."""
+    if not _beside(page).exists():
+        return {}
+    found = json.loads(_beside(page).read_text(encoding="utf-8"))
+    return {PROPERTY.name: found} if "totals" in found else found
+
+
+def report(run: Soak, path: Path) -> None:
+    """Write the page, and the numbers beside it: those of other generators stay."""
+    states = {**reported(path), run.kind.name: run.summary()}
+    path.write_text(page(states), encoding="utf-8")
+    _beside(path).write_text(json.dumps(states, indent=2) + "\n", encoding="utf-8")
 
 
 class _Processes:
     """Processes of this machine; new ones where one has died, for it takes the others along."""
 
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
+    def __init__(self, jobs: int, kind: Kind) -> None:
+        self._jobs, self._kind = jobs, kind
         self._pool = self._new()
 
     def _new(self) -> ProcessPoolExecutor:
@@ -186,24 +252,24 @@ class _Processes:
 
     def submit(self, first: int, count: int) -> Future[Outcome]:
         try:
-            return self._pool.submit(batch, first, count)
+            return self._pool.submit(self._kind.batch, first, count)
         except BrokenProcessPool:
             self.close()
             self._pool = self._new()
-            return self._pool.submit(batch, first, count)
+            return self._pool.submit(self._kind.batch, first, count)
 
     def close(self) -> None:
         self._pool.shutdown()
 
 
 @contextmanager
-def workers(jobs: int, cluster: str | None) -> Generator[tuple[Submit, int]]:
+def workers(jobs: int, cluster: str | None, kind: Kind = PROPERTY) -> Generator[tuple[Submit, int]]:
     """What runs batches, and how many at once: processes of this machine, or a dask cluster.
 
     A worker of a cluster that is lost loses nothing: its batches run again.
     """
     if cluster is None:
-        with closing(_Processes(jobs)) as pool:
+        with closing(_Processes(jobs, kind)) as pool:
             yield pool.submit, jobs
         return
     from distributed import Client
@@ -214,13 +280,13 @@ def workers(jobs: int, cluster: str | None) -> Generator[tuple[Submit, int]]:
         raise SystemExit(f"no cluster answers at {cluster}: {error}".splitlines()[0]) from None
     with client:
         there = client.get_executor(pure=False, retries=_REVIVALS)
-        yield partial(there.submit, apart), sum(client.nthreads().values()) or jobs
+        yield partial(there.submit, kind.apart), sum(client.nthreads().values()) or jobs
 
 
 def soak(run: Soak, programs: int, deadline: float, jobs: int, cluster: str | None = None) -> None:
     """Run batches until there are enough programs or it is late."""
     target = run.next_seed + programs
-    with workers(jobs, cluster) as (submit, window):
+    with workers(jobs, cluster, run.kind) as (submit, window):
         drive(run, submit, range(run.next_seed, target), deadline, window)
 
 
@@ -231,7 +297,7 @@ def drive(run: Soak, submit: Submit, seeds: range, deadline: float, jobs: int) -
     while True:
         while len(running) < jobs and ahead < seeds.stop and time.monotonic() < deadline:
             # batches keep their place, so that a seed's compiler is always the same
-            count = min(BATCH - ahead % BATCH, seeds.stop - ahead)
+            count = min(run.kind.size - ahead % run.kind.size, seeds.stop - ahead)
             if ahead in done:
                 ahead += done[ahead]
                 continue
@@ -241,18 +307,18 @@ def drive(run: Soak, submit: Submit, seeds: range, deadline: float, jobs: int) -
             return
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             first, count = running.pop(future)
-            for outcome in _outcomes(future, first, count):
+            for outcome in _outcomes(run.kind, future, first, count):
                 run.add(outcome)
             run.done(first, count)
             run.save()
 
 
-def _outcomes(future: Future[Outcome], first: int, count: int) -> Iterable[Outcome]:
+def _outcomes(kind: Kind, future: Future[Outcome], first: int, count: int) -> Iterable[Outcome]:
     """What a batch gave; where its process died, for whatever reason, what its programs give."""
     try:
         return [future.result()]
     except RuntimeError:  # what a broken pool raises is one
-        return one_by_one(first, count)
+        return kind.one_by_one(first, count)
 
 
 def _commit() -> str:
@@ -265,9 +331,11 @@ def _commit() -> str:
     return done.stdout.strip()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None, kind: Kind = PROPERTY, told: str | None = __doc__
+) -> int:
     """The command line; the exit code says whether anything failed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.property.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m tests.{kind.name}.soak", description=told)
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--hours", type=float, default=None)
     parser.add_argument("--seed", type=int, default=None, help="start here, and not where it was")
@@ -277,7 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=None, help="write all runs' numbers there")
     given = parser.parse_args(arguments)
     os.environ.setdefault("POLYOPT_CC_TIMEOUT", "3600")  # a soak gives way to all else
-    run = Soak.resume(given.folder, given.seed, given.page)
+    run = Soak.resume(given.folder, given.seed, given.page, kind)
     run.code = _commit()
     hours = float("inf") if given.hours is None else given.hours
     try:
@@ -285,10 +353,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         soak(run, given.programs, deadline, max(1, given.jobs), given.cluster)
     except KeyboardInterrupt:
         print("stopped; the next run goes on from here", file=sys.stderr)  # noqa: T201
+    run.look_again()
     run.save()
     if given.page:
-        given.page.write_text(page(run.summary()), encoding="utf-8")
-        _beside(given.page).write_text(run.text, encoding="utf-8")
+        report(run, given.page)
     print(run.text)  # noqa: T201
     return 1 if run.failures else 0
 

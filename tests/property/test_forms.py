@@ -105,7 +105,7 @@ def test_a_batch_is_counted_goes_on_and_makes_a_page(tmp_path):
     assert again.summary() == run.summary()
     again.add(outcome)
     assert again.totals["programs"] == 8
-    text = page(again.summary())
+    text = page({"property": again.summary()})
     assert "| programs | 8 |" in text
     assert f"| `{build_of(4 * BATCH)}` | 8 |" in text
     assert "## Failures\n\nNone." in text
