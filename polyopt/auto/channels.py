@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads, walk
 from polyopt.isl import dim_type
-from polyopt.transform.find import path_to
+from polyopt.transform.find import loop_like, path_to
 from polyopt.transform.tree import PlanLoop
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def jam_channels(plan: Plan, copy: str, vector: PlanLoop) -> Plan:
         for child in loop.body[1:]:
             first = child.copies[0] if isinstance(child, PlanLoop) else child
             plan = plan.distribute(loop.name, at=first)
-        path = [n.name for n in path_to(plan.program, vector.name)]
-        own = next(n for n in path if n.rstrip("0123456789") == loop.name.rstrip("0123456789"))
+        path = path_to(plan.program, vector.name)
+        own = loop_like(plan.program, copy, loop)
         inner = path[path.index(own) + 1 :]
-        return plan.reorder(*inner, own)
+        return plan.reorder(*(n.name for n in inner), own.name)
     except PolyoptError:
         return plan
 

@@ -369,7 +369,7 @@ def _tiled(probe: _Probe, sizes: Mapping[str, int]) -> tuple[Plan, str]:
         plan = plan.reorder(*order)
     blocks = {n.iterator: sizes[n.name] for n in follow if n.name in sizes}
     plan = plan.tile(probe.root, **blocks)
-    tiles = [n.name for n in loops_around(plan.program, probe.root) if "_tile" in n.iterator]
+    tiles = [n.name for n in loops_around(plan.program, probe.root) if n.blocks_of]
     return plan, tiles[-1]
 
 

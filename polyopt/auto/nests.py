@@ -12,7 +12,7 @@ from polyopt.codegen.periods import period
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
-from polyopt.transform.find import find_loop, moves_target, path_to
+from polyopt.transform.find import find_loop, loop_like, moves_target, path_to
 from polyopt.transform.parallel import check_loop
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
@@ -200,10 +200,10 @@ def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
     plan = widen_locals(plan, loop)
     firsts = [copies_in(child)[0] for child in loop.body]
     for first in firsts[1:]:
-        current = _loop_with(plan.program, first, loop.iterator)
+        current = loop_like(plan.program, first, loop)
         plan = plan.distribute(current.name, at=first)
     for first in firsts:
-        chain = _perfect(_loop_with(plan.program, first, loop.iterator))
+        chain = _perfect(loop_like(plan.program, first, loop))
         if len(chain) > 1:
             plan = plan.reorder(*(n.name for n in (*chain[1:], chain[0])))
     return plan
@@ -217,15 +217,6 @@ def widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
         if store.at == loop.name:
             plan = plan.store(store.array, at=outer)
     return plan
-
-
-def _loop_with(program: Program, copy: str, iterator: str) -> PlanLoop:
-    """The loop of that iterator around a copy; distributing numbers the names of its parts."""
-    return next(
-        loop
-        for loop in program.places[copy].loops
-        if loop.iterator.rstrip("0123456789") == iterator.rstrip("0123456789")
-    )
 
 
 def _perfect(loop: PlanLoop) -> list[PlanLoop]:

@@ -21,7 +21,7 @@ from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, widen_locals
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
-from polyopt.transform.find import find_loop, moves_target, path_to
+from polyopt.transform.find import find_loop, loop_like, moves_target, path_to
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of
 
@@ -77,12 +77,7 @@ def _jammed(plan: Plan, name: str) -> Plan:
         inside = copies_in(find_loop(plan.program, loop.name))
         at = inside.index(name)
         for first in (*inside[at : at + 1], *inside[at + 1 : at + 2]):
-            shared = next(
-                n
-                for n in plan.program.places[name].loops
-                if n.values is loop.values
-                or n.iterator.rstrip("0123456789") == loop.iterator.rstrip("0123456789")
-            )
+            shared = loop_like(plan.program, name, loop)
             held = copies_in(shared)
             if first in held and held.index(first) > 0:
                 plan = plan.distribute(shared.name, at=first)

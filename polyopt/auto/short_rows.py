@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.isl import dim_type
+from polyopt.transform.find import loop_over_blocks
 from polyopt.transform.storage import project_tail
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def short_rows(plan: Plan, names: tuple[str, ...], length: float, cache: int) ->
         return plan, 0
     iterator = columns.iterator
     plan = plan.tile(names[-1], **{iterator: size})
-    return plan.interchange(rows.name, f"{columns.name}_tile"), size
+    return plan.interchange(rows.name, loop_over_blocks(plan.program, columns.name).name), size
 
 
 def _bytes(plan: Plan, names: tuple[str, ...]) -> int:

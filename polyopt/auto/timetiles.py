@@ -45,6 +45,7 @@ from polyopt.isl import (
     union_all,
     value_text,
 )
+from polyopt.transform.find import loop_over_blocks
 from polyopt.transform.remark import Remark
 from polyopt.transform.reschedule import bands
 from polyopt.transform.tree import PlanLoop
@@ -291,14 +292,16 @@ def _steps(found: _Stencil, width: int) -> float:
 def _in_diamonds(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
     time, first, *others = found.loops
     plan = replace(plan, checked=False).reschedule(fusion="smart")
-    plan = plan.diamond(time.name, first.name, blocks[1]).parallelize(f"{first.name}_tile")
+    plan = plan.diamond(time.name, first.name, blocks[1])
+    plan = plan.parallelize(loop_over_blocks(plan.program, first.name).name)
     inner = {loop: size for loop, size in zip(others, blocks[2:], strict=True) if size}
     if not inner:
         return plan
     space = _copies(found)[-1]
     plan = plan.tile(space, **{loop.iterator: size for loop, size in inner.items()})
     points = [loop.name for loop in found.loops if loop not in inner]
-    return plan.reorder(*(f"{loop.name}_tile" for loop in inner), *points)
+    tiles = [loop_over_blocks(plan.program, loop.name).name for loop in inner]
+    return plan.reorder(*tiles, *points)
 
 
 def _parallelogram_sizes(
@@ -339,7 +342,7 @@ def _in_parallelograms(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> 
     sizes = {loop.iterator: size for loop, size in zip(found.loops, blocks, strict=True) if size}
     space = plan.program.copies[_copies(found)[-1]].statement.array
     plan = plan.tile(space, **sizes)
-    outer, inner = f"{time.name}_tile", f"{first.name}_tile"
+    outer, inner = (loop_over_blocks(plan.program, loop.name).name for loop in (time, first))
     return plan.skew(inner, by=outer).interchange(outer, inner).parallelize(outer)
 
 

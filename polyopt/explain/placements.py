@@ -234,8 +234,9 @@ class _Group:
         return (0, strip) if strip else ()
 
     def _fused(self, plan: Plan, members: list[str], rows: str) -> Plan:
-        around = [loop.name for loop in loops_around(plan.program, self.root)]
-        tiles = [name for name in around if "_tile" in name.rpartition(".")[2]]
+        loops = loops_around(plan.program, self.root)
+        around = [loop.name for loop in loops]
+        tiles = [loop.name for loop in loops if loop.blocks_of]
         levels = {
             "element": [(around[-1], "scratch")], "sliding": [(rows, "sliding")],
             "scratch": [(tiles[-1], "scratch")] if tiles else [],

@@ -29,6 +29,9 @@ from polyopt.transform.split import block, check_size
 from polyopt.transform.tree import PlanLoop
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.isl import PwAff
     from polyopt.transform.program import Program
 
 
@@ -47,6 +50,15 @@ def diamond(program: Program, time: str, space: str, size: int) -> Program:
     forward, backward = faces(program, outer, inner)
     ahead = {c: block(v, size) for c, v in forward.values.items()}
     waves = {c: v.add(block(backward.values[c], size)) for c, v in ahead.items()}
-    wave = PlanLoop(fresh_loop_name(program.tree, f"{outer.name}_tile"), waves, ())
-    side = PlanLoop(fresh_loop_name(program.tree, f"{inner.name}_tile"), ahead, ())
+    wave = PlanLoop(
+        fresh_loop_name(program.tree, f"{outer.name}_tile"), waves, (), blocks_of=outer.origin
+    )
+    side = PlanLoop(
+        fresh_loop_name(program.tree, f"{inner.name}_tile"), ahead, (), blocks_of=inner.origin
+    )
     return rebuild(program, chain, [wave, side, *chain])
+
+
+def _over_blocks(program: Program, loop: PlanLoop, values: Mapping[str, PwAff]) -> PlanLoop:
+    name = fresh_loop_name(program.tree, f"{loop.name}_tile")
+    return PlanLoop(name, values, (), blocks_of=loop.origin)

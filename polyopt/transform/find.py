@@ -96,10 +96,11 @@ def fusion_loop(program: Program, into: str, at: str | None, storage: str) -> st
     loop after it, and a register lives in the innermost loop."""
     if at is not None:
         return find_loop(program, at).name
-    around = [loop.name for loop in loops_around(program, into)]
-    if not around:
+    loops = loops_around(program, into)
+    if not loops:
         return find_loop(program, into).name
-    blocks = [name for name in around if "_tile" in name.rpartition(".")[2]]
+    around = [loop.name for loop in loops]
+    blocks = [loop.name for loop in loops if loop.blocks_of]
     if storage == "register":
         return around[-1]
     after = around[around.index(blocks[-1]) + 1 :] if blocks else around
@@ -111,6 +112,29 @@ def fusion_loop(program: Program, into: str, at: str | None, storage: str) -> st
 def path_to(program: Program, loop: str) -> tuple[PlanLoop, ...]:
     """The loops from the root down to a loop, including it."""
     return program.paths.get(loop, ())
+
+
+def loop_over_blocks(program: Program, loop: str) -> PlanLoop:
+    """The innermost loop around a loop that goes over blocks of it, as splitting and tiling make
+    one. Raises ``UnknownNameError`` where there is none."""
+    node = find_loop(program, loop)
+    for outer in reversed(path_to(program, node.name)):
+        if outer.blocks_of is node.origin:
+            return outer
+    message = f"no loop goes over blocks of {loop!r}"
+    raise UnknownNameError(message, hint="split or tile it first")
+
+
+def loop_like(program: Program, copy: str, loop: PlanLoop) -> PlanLoop:
+    """The loop around a copy that ``loop`` is, or became where it was distributed or cut.
+
+    Raises ``UnknownNameError`` where the copy is not in it.
+    """
+    for outer in program.places[copy].loops:
+        if outer.origin is loop.origin:
+            return outer
+    message = f"{copy} is not in {loop.name}"
+    raise UnknownNameError(message)
 
 
 def fresh_loop_name(tree: Tree, name: str) -> str:

@@ -357,7 +357,7 @@ def _drop_originals(
         if host not in served and store_for(after.stores, array, after.places[host]) is None
     ]
     live = before.scop.array(array).is_live_out
-    stored = store_for(after.stores, array, after.places[next(iter(_fused(after, names, loop)))])
+    stored = store_for(after.stores, array, after.places[_made(before, after)])
     if (needed or live) and keep is None:
         return after
     if live and stored is not None:
@@ -368,8 +368,9 @@ def _drop_originals(
     return _original_names(without_lost_stores(result))
 
 
-def _fused(program: Program, names: tuple[str, ...], loop: str) -> list[str]:
-    return [c for c in program.copies if any(c.startswith(f"{n}@{loop}") for n in names)]
+def _made(before: Program, after: Program) -> str:
+    """A copy that fusing made."""
+    return next(name for name in after.copies if name not in before.copies)
 
 
 def _original_names(program: Program) -> Program:

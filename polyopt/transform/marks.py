@@ -65,7 +65,7 @@ def unroll(program: Program, loop: str, factor: int = 0) -> Program:
     if factor or not _is_whole(factor):
         node = find_loop(program, loop)
         check_size(factor, f"unroll({loop!r})")
-        program = split(program, node.name, factor, suffix="_unrolled")
+        program = split(program, node.name, factor, suffix="_unrolled", in_blocks=False)
     return _mark(program, loop, "unroll", 0)
 
 
@@ -77,7 +77,7 @@ def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
     if not inner:
         message = f"{loop} holds no loop to jam into: unroll it instead"
         raise NotPermutableError(message)
-    program = split(program, node.name, factor, suffix="_jam")
+    program = split(program, node.name, factor, suffix="_jam", in_blocks=False)
     program = reorder(program, [*(n.name for n in inner), node.name])
     return _mark(program, node.name, "unroll", 0)
 

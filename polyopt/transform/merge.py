@@ -67,7 +67,8 @@ def _join(one: PlanLoop, other: PlanLoop, depth: int) -> PlanLoop:
         last, first = one.body[-1], other.body[0]
         if isinstance(last, PlanLoop) and isinstance(first, PlanLoop):
             body = (*one.body[:-1], _join(last, first, depth - 1), *other.body[1:])
-    return PlanLoop(other.name, {**one.values, **other.values}, body)
+    values = {**one.values, **other.values}
+    return PlanLoop(other.name, values, body, origin=other.origin, blocks_of=other.blocks_of)
 
 
 def distribute(program: Program, loop: str, space: str) -> Program:

@@ -104,7 +104,7 @@ class Plan(Questions):
 
     # -- moves: loops -----------------------------------------------------------------------
 
-    def tile(self, space: str, **sizes: int) -> Plan:
+    def tile(self, space: str, /, **sizes: int) -> Plan:
         """Blocks of ``sizes`` iterations: ``tile("out", y=64, x=512)``. Again for more levels.
 
         Raises ``NotPermutableError`` or ``OrderViolatedError`` where blocks would reverse a
@@ -140,7 +140,7 @@ class Plan(Questions):
         change = partial(_diamond.diamond, time=time, space=space, size=size)
         return self._move("diamond", (time, space, size), {}, change)
 
-    def shift(self, space: str, **amounts: int) -> Plan:
+    def shift(self, space: str, /, **amounts: int) -> Plan:
         """All iterations of a space later by so many: ``shift("out", y=2)``."""
         return self._move("shift", (space,), amounts, lambda p: _skew.shift(p, space, amounts))
 

@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 LARGEST = 2**31 - 1
 
 
-def split(program: Program, loop: str, size: int, *, suffix: str = "_tile") -> Program:
-    """The program with the loop named ``loop`` split; the new outer loop is ``loop_tile``."""
+def split(
+    program: Program, loop: str, size: int, *, suffix: str = "_tile", in_blocks: bool = True
+) -> Program:
+    """The program with the loop named ``loop`` split; the new outer loop is ``loop_tile``, one over
+    blocks."""
     check_size(size, loop)
     outer = fresh_loop_name(program.tree, f"{loop}{suffix}")
 
     def change(node: PlanLoop) -> Tree:
         blocks = {c: block(v, size) for c, v in node.values.items()}
-        return (PlanLoop(outer, blocks, (node,)),)
+        return (PlanLoop(outer, blocks, (node,), blocks_of=node.origin if in_blocks else None),)
 
     tree = replace_loop(program.tree, loop, change)
     return replace(program, tree=tree)

@@ -46,4 +46,5 @@ def tile(program: Program, space: str, sizes: Mapping[str, int]) -> Program:
 
 def _block_loop(program: Program, loop: PlanLoop, size: int) -> PlanLoop:
     name = fresh_loop_name(program.tree, f"{loop.name}_tile")
-    return PlanLoop(name, {c: block(v, size) for c, v in loop.values.items()}, ())
+    blocks = {c: block(v, size) for c, v in loop.values.items()}
+    return PlanLoop(name, blocks, (), blocks_of=loop.origin)

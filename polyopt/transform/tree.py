@@ -79,6 +79,10 @@ class PlanLoop:
     separate: bool = False
     #: lanes of the whole vectors that a vector loop's neighbours come from; 0 for none
     lanes: int = 0
+    #: what it shares with loops that it was copied or cut from, whatever they are called
+    origin: object = field(default_factory=object, repr=False)
+    #: the origin of the loop over whose blocks it goes
+    blocks_of: object | None = field(default=None, repr=False)
 
     @cached_property
     def copies(self) -> tuple[str, ...]:
