@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Affine, Binary, Call, Cast, Const, Expr, Inside, Select, Unary
+from polyopt.ir.types import I32, I64
 from polyopt.isl import PwAff, Set, Val, affine_constant, constant_value, context, dim_type
 
 if TYPE_CHECKING:
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
 
     from polyopt.ir.types import ScalarType
 
-    #: Called with the condition on parameters alone under which unsigned arithmetic does not wrap.
+    #: Called with the instances at which a value would wrap: the program is taken to have none.
     Assume = Callable[[Set], None]
 
-#: multiples of sizes and iterators that 32 bits are taken to hold, together: in values, where
-#: nothing is lost if they are not affine, and in subscripts, which stay in memory
-_MOST_MULTIPLE, _MOST_STRIDE = 1 << 8, 1 << 20
+#: multiples of sizes and iterators, together, that are meant as a place and not as a hash: of
+#: others it is not assumed that they stay within their type
+MOST_STRIDE = 1 << 20
 _MOST_CONSTANT = 1 << 30
 
 
@@ -89,33 +90,39 @@ def fits(
     *,
     converted: bool = False,
 ) -> bool:
-    """Whether the form is the value after conversion to the type.
+    """Whether the form is the value in the type, or after conversion to it: nothing wraps.
 
-    Types of 32 and more bits are taken to hold sums of small multiples of sizes and iterators,
-    and what signed arithmetic makes of them, since its overflow is undefined in C; that of a
-    value ``converted`` is not. Unsigned ones wrap below zero: that has to be impossible, or to
-    depend on sizes alone, in which case ``assume`` is told.
+    Signed arithmetic of 32 and more bits is what the form says, since its overflow is undefined in
+    C; that of a value ``converted`` is not. Where it depends on sizes whether the others wrap,
+    ``assume`` is told the instances that would: without it they have to be known to fit.
     """
     if not type_.is_integer:
         return False
-    wide = type_.bits >= 32
+    wide = type_.bits >= I32.bits
     if wide and type_.kind == "int" and not converted:
         return True
-    low, high = type_.range
-    small = wide and _is_small(form, _MOST_MULTIPLE if assume is None else _MOST_STRIDE)
-    if not small and not always_at_most(form, high, known):
-        return False
-    if small and type_.kind == "int":
+    low, high = type_.range[0], min(type_.range[1], I64.range[1])
+    below, above = not always_at_least(form, low, known), not always_at_most(form, high, known)
+    if not below and not above:
         return True
-    if always_at_least(form, low, known):
-        return True
-    if assume is None or low < 0 or form.involves_dims(dim_type.in_, 0, form.dim(dim_type.in_)):
+    if assume is None or not wide:
         return False
-    assume(form.ge_set(affine_constant(form.get_domain_space(), 0)).params())
+    unsigned = type_.kind == "uint"
+    moving = form.involves_dims(dim_type.in_, 0, form.dim(dim_type.in_))
+    if below and unsigned and moving:
+        return False
+    if not _is_small(form) and (above or not unsigned):
+        return False
+    space = form.get_domain_space()
+    if below:
+        wrong = form.lt_set(affine_constant(space, low))
+        assume(wrong if unsigned else known.intersect(wrong))
+    if above:
+        assume(known.intersect(form.gt_set(affine_constant(space, high))))
     return True
 
 
-def _is_small(form: PwAff, most: int) -> bool:
+def _is_small(form: PwAff) -> bool:
     """Whether a form's coefficients together are no more, and its constants those of an index."""
     for _, aff in form.get_pieces():
         parts = (
@@ -125,7 +132,7 @@ def _is_small(form: PwAff, most: int) -> bool:
         )
         total = sum(abs(part.to_python() if part.is_int() else 1) for part in parts)
         constant = aff.get_constant_val().floor().to_python()
-        if total > most or not -_MOST_CONSTANT <= constant <= _MOST_CONSTANT:
+        if total > MOST_STRIDE or not -_MOST_CONSTANT <= constant <= _MOST_CONSTANT:
             return False
     return True
 
@@ -165,7 +172,8 @@ def _congruent(expr: Expr, known: Set, assume: Assume | None) -> PwAff | None:
             form = affine_form(operand, known, assume)
             return None if form is None else form.max(form.neg())
         case Binary() if expr.type.is_integer:
-            wraps = expr.op in {"add", "sub", "mul"}
+            # the lowest bits are the same, however often the others wrap
+            wraps = expr.op in {"add", "sub", "mul", "and"}
             part = _part if wraps else _exact
             left = part(expr.left, expr.type, known, assume)
             right = part(expr.right, expr.type, known, assume)

@@ -48,6 +48,7 @@ from polyopt.isl import affine_param
 
 if TYPE_CHECKING:
     from polyopt.errors import PolyoptError
+    from polyopt.frontend.c.affine import Assume
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, Set
 
@@ -66,8 +67,8 @@ _LOGICAL = {"&&", "||"}
 class Lowering:
     """Lowers the expressions at one place of the program.
 
-    ``assuming`` says that an unsigned size expression may be taken not to wrap, as a fact about
-    the sizes: so in bounds, conditions and subscripts.
+    ``assuming`` says that an unsigned expression may be taken not to wrap, as a fact about the
+    sizes: so in bounds, conditions and subscripts. ``never`` is told the instances where it would.
     """
 
     program: Program
@@ -77,6 +78,12 @@ class Lowering:
     depth: int = 0
     #: functions whose values the expression is part of
     within: frozenset[str] = frozenset()
+    never: Assume | None = None
+
+    @property
+    def known(self) -> Set:
+        """The instances here, for sizes that there can be."""
+        return self.program.bounded(self.place)
 
     # -- affine ------------------------------------------------------------------------------
     def affine(self, node: c_ast.Node, what: str) -> PwAff:
@@ -92,8 +99,8 @@ class Lowering:
 
     def form(self, expr: Expr) -> PwAff | None:
         """The affine form of a lowered expression here, or ``None``."""
-        assume = self.program.assume if self.assuming else None
-        return affine_form(expr, self.program.known(self.place), assume)
+        never = (self.never or self.program.never) if self.assuming else None
+        return affine_form(expr, self.known, never)
 
     def not_affine(self, node: c_ast.Node, what: str) -> PolyoptError:
         """The error for an expression that should be affine."""
@@ -240,12 +247,11 @@ class Lowering:
     # -- operators ---------------------------------------------------------------------------
     def cast(self, type_: ScalarType, expr: Expr) -> Expr:
         """Conversion that keeps affine values affine where that is exact."""
-        return arith.cast(type_, expr, self.program.known(self.place))
+        return arith.cast(type_, expr, self.known)
 
     def operate(self, op: str, left: Expr, right: Expr) -> Expr:
         """An arithmetic operation under C's promotions."""
-        known = self.program.known(self.place)
-        return arith.operate(op, left, right, known)
+        return arith.operate(op, left, right, self.known)
 
     def _arithmetic(self, node: c_ast.BinaryOp) -> Expr:
         left, right = self.lower(node.left), self.lower(node.right)
@@ -277,7 +283,7 @@ class Lowering:
             return operand
         if node.op == "~":
             return build.invert(operand)
-        return arith.negate(operand, self.program.known(self.place))
+        return arith.negate(operand, self.known)
 
     def _ternary(self, node: c_ast.TernaryOp) -> Expr:
         cond = self.condition(node.cond)
@@ -287,7 +293,7 @@ class Lowering:
             return build.select(cond, then, other)
         type_ = promote_c(then.type, other.type)
         then, other = where.cast(type_, then), elsewhere.cast(type_, other)
-        return arith.choose(cond, then, other, self.program.known(self.place))
+        return arith.choose(cond, then, other, self.known)
 
     def under(self, cond: Expr, *, holds: bool = True) -> Lowering:
         """Lowering where an affine condition is known to hold, or not to."""

@@ -28,11 +28,11 @@ from polyopt.frontend.c.marked import after_labels
 from polyopt.frontend.c.overlap import Pointers
 from polyopt.frontend.c.parse import deep_recursion
 from polyopt.frontend.c.region import functions_of, inlines_of
-from polyopt.frontend.c.scope import Env, Parameter, Pending, Program, Substituted, Variable
+from polyopt.frontend.c.scope import Env, Pending, Program, Substituted, Variable
 from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
 from polyopt.ir.block import Block
-from polyopt.isl import affine_constant, affine_param, constant_value, params_space
+from polyopt.isl import Set, constant_value, dim_type, params_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.marked import Marked
     from polyopt.frontend.c.preprocess import Preprocessed
     from polyopt.ir.scop import Array, Scop
-    from polyopt.isl import PwAff, Set
+    from polyopt.isl import PwAff
 
 
 _DEFINES = re.compile(r"\s*#\s*(define|undef|include)\b")
@@ -247,9 +247,9 @@ class _Region:
         constants(self.tree, program, outer)
         env = outer.inner()
         self._bind(program, env)
+        stated = self._held(program)
         for condition in self.conditions:
-            assume(program, env, condition)
-        stated = program.context
+            stated = stated.intersect(assume(program, env, condition))
         for variable in program.variables.values():
             for extent in variable.extents:
                 if extent is not None:
@@ -282,15 +282,20 @@ class _Region:
     def _is_changed(self, name: str) -> bool:
         return name in self.usage.assigned or name in self.usage.iterated
 
+    def _held(self, program: Program) -> Set:
+        """What the sizes are for certain as signed 64 bits: those of fewer bits not negative."""
+        held = Set.universe(params_space(program.params))
+        for position, name in enumerate(program.params):
+            scalar = self.types.of(self.visible[name].type).scalar
+            if scalar is not None and scalar.kind == "uint" and name not in program.wide:
+                held = held.lower_bound_val(dim_type.param, position, 0)
+        return held
+
     def _bind(self, program: Program, env: Env) -> None:
         for name in program.params:
             kind = self.types.of(self.visible[name].type)
             assert kind.scalar is not None
-            env.declare(name, Parameter(name, kind.scalar))
-            if kind.scalar.kind == "uint":
-                size = affine_param(params_space(program.params), name)
-                zero = affine_constant(size.get_domain_space(), 0)
-                program.assume(size.ge_set(zero).params())
+            env.declare(name, program.size(name, kind.scalar))
         for name in self.used:
             if name not in program.params and not isinstance(env.get(name), Substituted):
                 self._bind_variable(program, env, name)

@@ -12,7 +12,8 @@ from polyopt.frontend.c.affine import fits
 from polyopt.frontend.c.counted import counted, stray_step
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.scope import Env, IteratorVar, Pending, Place, Program, Variable
-from polyopt.isl import Map, PwAff, Set, Val, constant_value, context, dim_type
+from polyopt.ir.types import I32
+from polyopt.isl import Map, PwAff, Set, Val, affine_constant, constant_value, context, dim_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,7 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
     Raises ``NonAffineError`` or ``UnsupportedError``.
     """
     name, type_, start_node = _start(program, node, env)
-    start = Lowering(program, env, place).affine(start_node, "the start of this loop")
+    start = _first(Lowering(program, env, place, assuming=True), type_, start_node)
     test = counted(node, name)
     step = _step(program, node, name, env, place) if test is None else test.step
     cond = node.cond if test is None else test.cond
@@ -50,7 +51,8 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
     inner = place.deeper(unique)
     grid = _grid(inner, start.add_dims(dim_type.in_, 1), step)
     at_grid = replace(inner, domain=inner.domain.intersect(grid))
-    lowering = Lowering(program, scope, at_grid, assuming=True)
+    wrapping: list[Set] = []
+    lowering = Lowering(program, scope, at_grid, assuming=True, never=wrapping.append)
     holds = _condition(lowering, node, cond)
     domain = at_grid.domain.intersect(holds)
     if cond is not None and not _monotone(cond, name, step):
@@ -59,6 +61,12 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
         _check_end(program, node, domain, step)
     domain = domain.coalesce()
     _check_range(program, node, type_, domain)
+    if step > 0 or type_.kind == "int":
+        wrapping += _beyond(inner, type_)
+    tested = _tested(at_grid, start.add_dims(dim_type.in_, 1), domain, step)
+    for where in wrapping:
+        moving = where.involves_dims(dim_type.set, 0, inner.depth)
+        program.never(where.intersect(tested) if moving else where)
     _check_unsigned(program, node, type_, domain, step)
     if test is not None and not test.stepped:
         domain = _moved(domain, step)
@@ -143,6 +151,44 @@ def _added(value: c_ast.Node, name: str) -> tuple[c_ast.Node | None, int]:
             return None, 1
 
 
+def _first(lowering: Lowering, type_: ScalarType, node: c_ast.Node) -> PwAff:
+    """The first value of an iterator, as it is in its type.
+
+    Raises ``NonAffineError`` where it is below zero whatever the sizes, and the type has no sign.
+    """
+    what = "the start of this loop"
+    value = lowering.lower(node)
+    held = lowering.form(lowering.cast(type_, value))
+    form = lowering.affine(node, what) if held is None else held
+    if held is not None or type_.kind != "uint":
+        return form
+    known = lowering.known
+    below = known.intersect(form.lt_set(affine_constant(form.get_domain_space(), 0)))
+    if known.intersect_params(known.params().subtract(below.params())).is_empty():
+        msg = f"{what} is below zero, where its unsigned iterator wraps"
+        hint = "declare the iterator as a signed integer, or start with 0"
+        raise lowering.program.locator.error(NonAffineError, node, msg, hint=hint)
+    lowering.program.never(below)
+    return form
+
+
+def _tested(place: Place, start: PwAff, domain: Set, step: int) -> Set:
+    """``{ [.., i] }`` at which a loop's condition is looked at: the first one, and each next."""
+    iterator = place.variable(place.depth - 1)
+    first = place.domain.intersect(iterator.eq_set(start))
+    return first.union(_moved(domain, step)).intersect(place.domain)
+
+
+def _beyond(place: Place, type_: ScalarType) -> list[Set]:
+    """``{ [.., i] }`` that a step would not reach, since an iterator of the type wraps before."""
+    if type_.kind == "int" and type_.bits >= I32.bits:
+        return []
+    iterator = place.variable(place.depth - 1)
+    low, high = (affine_constant(place.space, end) for end in type_.range)
+    above = iterator.gt_set(high)
+    return [above] if type_.kind == "uint" else [above, iterator.lt_set(low)]
+
+
 def _grid(place: Place, start: PwAff, step: int) -> Set:
     """``{ [.., i] : i = start + k step, k >= 0 }``."""
     iterator = place.variable(place.depth - 1)
@@ -161,7 +207,7 @@ def _stepped(
     Raises ``NonAffineError`` where that may be below zero and the iterator has no sign.
     """
     first = start.add_constant_val(Val.int_from_si(context(), step))
-    if type_.kind != "uint" or fits(first, type_, program.known(place), program.assume):
+    if type_.kind != "uint" or fits(first, type_, program.bounded(place), program.never):
         return first
     msg = "the first step of this loop may go below zero, where its unsigned iterator wraps"
     hint = "declare the iterator as a signed integer, or test with > before the step: i-- > 0"

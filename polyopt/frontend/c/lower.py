@@ -18,13 +18,13 @@ from polyopt.frontend.c.loops import blame_condition
 from polyopt.frontend.c.lvalues import Flattener, structs_of
 from polyopt.frontend.c.parse import deep_recursion, parse_condition
 from polyopt.frontend.c.region import body_of, choose_function, functions_of
-from polyopt.frontend.c.scope import Env, Parameter, Program, Substituted, Variable
+from polyopt.frontend.c.scope import Env, Program, Substituted, Variable
 from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
 from polyopt.ir import build
 from polyopt.ir.expr import Const
 from polyopt.ir.types import I32
-from polyopt.isl import affine_constant, affine_param, params_space
+from polyopt.isl import Set, params_space
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -144,11 +144,7 @@ def _bind_arguments(
     for name, (_, kind) in arguments.items():
         assert kind.scalar is not None
         if name in program.params:
-            env.declare(name, Parameter(name, kind.scalar))
-            if kind.scalar.kind == "uint":
-                size = affine_param(params_space(program.params), name)
-                zero = affine_constant(size.get_domain_space(), 0)
-                program.assume(size.ge_set(zero).params())
+            env.declare(name, program.size(name, kind.scalar))
     declarer = Declarer(program, env, program.start())
     for name, (node, kind) in arguments.items():
         if name in program.params:
@@ -236,12 +232,14 @@ def states(text: Preprocessed, word: str, lines: Container[int] | None = None) -
     )
 
 
-def assume(program: Program, env: Env, node: c_ast.Node) -> None:
-    """Add a stated condition to the context."""
+def assume(program: Program, env: Env, node: c_ast.Node) -> Set:
+    """Add a stated condition to the context, and return it."""
     lowering = Lowering(program, env, program.start(), assuming=True)
     cond = lowering.condition(node)
     where = set_of(cond)
     if where is not None:
         program.assume(where.params())
-    elif not (isinstance(cond, Const) and cond.value):
+        return where.params()
+    if not (isinstance(cond, Const) and cond.value):
         raise blame_condition(lowering, node, "this assumption")
+    return Set.universe(params_space(program.params))

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.isl import Set, affine_constant, affine_var, dim_type, instance_space, params_space
+from polyopt.frontend.c.affine import MOST_STRIDE, deepen
+from polyopt.ir.types import I64
+from polyopt.isl import (
+    Set,
+    affine_constant,
+    affine_param,
+    affine_var,
+    dim_type,
+    instance_space,
+    params_space,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,6 +30,10 @@ if TYPE_CHECKING:
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, Space
     from polyopt.source import Source, Span
+
+#: the largest size of 64 bits of which sums with others are taken to fit: such a multiple of it
+#: as an index has, twice over, is held by a signed one
+MOST_SIZE = (1 << 62) // MOST_STRIDE
 
 
 @dataclass(frozen=True)
@@ -190,8 +204,6 @@ class Place:
 
     def deeper(self, iterator: str) -> Place:
         """One loop further inside, with nothing known of its iterator."""
-        from polyopt.frontend.c.affine import deepen
-
         domain = self.domain.add_dims(dim_type.set, 1)
         domain = domain.set_dim_name(dim_type.set, self.depth, iterator)
         guard = None if self.guard is None else deepen(self.guard, 1)
@@ -228,6 +240,10 @@ class Program:
     params: tuple[str, ...]
     functions: Mapping[str, Inline]
     context: Set = field(init=False)
+    #: what the types of the sizes can hold
+    limits: Set = field(init=False)
+    #: sizes of types of 64 bits
+    wide: set[str] = field(default_factory=set[str])
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     records: list[Record] = field(default_factory=list[Record])
     taken: set[str] = field(default_factory=set[str])
@@ -256,7 +272,7 @@ class Program:
         self.boxes = {}  # of sizes that are not known any more
 
     def __post_init__(self) -> None:
-        self.context = Set.universe(params_space(self.params))
+        self.context = self.limits = Set.universe(params_space(self.params))
 
     def start(self) -> Place:
         """Outside all loops."""
@@ -269,6 +285,52 @@ class Program:
     def known(self, place: Place) -> Set:
         """The instances at a place, for sizes that the program may have."""
         return place.domain.intersect_params(self.context)
+
+    def bounded(self, place: Place) -> Set:
+        """As ``known``, for sizes that their types can hold."""
+        return self.known(place).intersect_params(self.limits)
+
+    def size(self, name: str, type_: ScalarType) -> Parameter:
+        """A size of the program, which is one of the values of its type."""
+        form = affine_param(params_space(self.params), name)
+        space = form.get_domain_space()
+        low, high = type_.range[0], min(type_.range[1], I64.range[1])
+        held = form.ge_set(affine_constant(space, low)).intersect(
+            form.le_set(affine_constant(space, high))
+        )
+        self.limits = self.limits.intersect(held.params())
+        if type_.bits == I64.bits:
+            self.wide.add(name)
+        if type_.kind == "uint":
+            self.assume(form.ge_set(affine_constant(space, 0)).params())
+        return Parameter(name, type_)
+
+    def never(self, where: Set) -> None:
+        """Take it that no instance is among some, as a fact about the sizes.
+
+        The fact is one that 64 bits can test. Of several ways to say it, it is the one that holds
+        for the sizes that there can be.
+        """
+        possible = self.context.intersect(self.limits)
+        wrong = where.intersect_params(possible).params()
+        if wrong.is_empty():
+            return
+        named = wrong.gist(possible)
+        wide = [k for k, name in enumerate(self.params) if name in self.wide]
+        wide = [k for k in wide if named.involves_dims(dim_type.param, k, 1)]
+        small = Set.universe(params_space(self.params))
+        for position in wide:
+            small = small.upper_bound_val(dim_type.param, position, MOST_SIZE)
+        if wrong.intersect(small).is_empty():
+            self.assume(small)
+            return
+        several = sum(named.involves_dims(dim_type.param, k, 1) for k in range(len(self.params)))
+        if several > 1:
+            self.assume(small)
+        allowed = possible.subtract(wrong.remove_divs())  # a plain test, of all steps of a loop
+        if allowed.is_empty():
+            allowed = possible.subtract(wrong)
+        self.assume(allowed.coalesce().gist(self.limits))
 
     def assume_extent(self, extent: PwAff) -> None:
         """An array has at least one element along each dimension."""

@@ -250,7 +250,8 @@ def test_what_could_fail_is_computed_under_its_condition():
 @pytest.mark.parametrize(
     ("value", "affine"),
     [
-        ("i * 2654435761u", False), ("i * 100u", True), ("(int)(i * 10000000000L)", False),
+        ("i * 2654435761u", False), ("i * 100u", False), ("i + 7u", True),
+        ("(int)(i * 10000000000L)", False),
         ("i * 10000000000L", True), ("i + 7", True), ("(unsigned)(i - 5)", False),
     ],
 )  # fmt: skip
