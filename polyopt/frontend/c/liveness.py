@@ -103,6 +103,28 @@ def address_taken(root: c_ast.Node, name: str) -> bool:
     )
 
 
+def escapes(root: c_ast.Node, decl: c_ast.Decl) -> bool:
+    """Whether a variable's address may be known elsewhere: by ``&``, or by an array's name."""
+    rank, type_ = 0, decl.type
+    while isinstance(type_, c_ast.ArrayDecl):
+        rank, type_ = rank + 1, type_.type
+    if rank == 0:
+        return address_taken(root, decl.name)
+    uses = sum(isinstance(n, c_ast.ID) and n.name == decl.name for n in nodes(root))
+    elements = sum(_is_element(n, decl.name, rank) for n in nodes(root))
+    addresses = (n.expr for n in nodes(root) if isinstance(n, c_ast.UnaryOp) and n.op == "&")
+    return uses > elements or any(mentions(part, decl.name) for part in addresses)
+
+
+def _is_element(node: c_ast.Node, name: str, rank: int) -> bool:
+    """Whether a node is an array's element: its name with all subscripts."""
+    for _ in range(rank):
+        if not isinstance(node, c_ast.ArrayRef):
+            return False
+        node = node.name
+    return isinstance(node, c_ast.ID) and node.name == name
+
+
 def sink(items: Sequence[c_ast.Node], decl: c_ast.Decl) -> list[c_ast.Node]:
     """The items with a scalar declared in the innermost loop body that holds all its uses.
 

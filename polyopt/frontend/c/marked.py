@@ -33,7 +33,7 @@ class Marked:
     visible: Mapping[str, c_ast.Decl]
     #: what may run afterwards in the function, in order
     after: Sequence[c_ast.Node]
-    #: names of its blocks' own variables, and of its arguments
+    #: names of its blocks' own variables, and of its arguments: a block's ``extern`` is the file's
     local: frozenset[str]
 
 
@@ -47,7 +47,9 @@ class _Scope:
 
     def with_decls(self, decls: Sequence[c_ast.Decl]) -> _Scope:
         named = {decl.name: decl for decl in decls if decl.name}
-        return _Scope({**self.visible, **named}, self.local | named.keys(), self.after)
+        linked = {name for name, decl in named.items() if "extern" in decl.storage}
+        local = (self.local | named.keys()) - linked
+        return _Scope({**self.visible, **named}, local, self.after)
 
 
 def marks_in(text: Preprocessed) -> list[tuple[int, str]]:

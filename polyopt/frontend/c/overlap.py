@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.liveness import escapes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -58,8 +60,15 @@ class Pointers:
             return True
         # an argument cannot point to what its function declares
         other = two if pointers[0] == one else one
-        inside = other in self.region.local or self._base(other) in self.region.local
+        inside = self._is_inside(other) or self._is_inside(self._base(other))
         return not (self._is_argument(pointers[0]) and inside)
+
+    def _is_inside(self, name: str) -> bool:
+        """Whether a variable is the function's own; a static one, while nobody else knows it."""
+        if name not in self.region.local:
+            return False
+        decl = self.region.visible[name]
+        return "static" not in decl.storage or not escapes(self.region.function.body, decl)
 
     def _base(self, name: str) -> str:
         return self.members[name].base if name in self.members else name
