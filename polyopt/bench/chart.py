@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
+
+from polyopt.escaping import markup as escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from polyopt.bench.reading import CompileTimes, Times, read
 from polyopt.bench.report import COLUMNS, against, as_json, summary, table
 from polyopt.bench.runner import Row, Subjects, bench
 from polyopt.errors import InvalidOptionError
+from polyopt.escaping import markup as escape
 from polyopt.explain.jupyter import MOST_ROWS, more, named
 from polyopt.explain.jupyter import table as html_table
 from polyopt.library import load_kernel

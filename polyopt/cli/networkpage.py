@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
 from polyopt.cli.webpage import page_of
+from polyopt.escaping import markup as escape
 from polyopt.explain.draw import draw_tree
 from polyopt.explain.jupyter import code, more, proof_html
 from polyopt.graph.notebook import (

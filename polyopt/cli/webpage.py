@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import TYPE_CHECKING
 
 from polyopt.errors import PolyoptError
+from polyopt.escaping import markup as escape
 from polyopt.explain import (
     Roof,
     Spot,

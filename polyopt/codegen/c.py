@@ -19,6 +19,7 @@ from polyopt.codegen.loops import (
     Task,
 )
 from polyopt.codegen.neighbours import near_functions
+from polyopt.escaping import comment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,9 +99,9 @@ def vector_types(body: str) -> str:
 def print_c(function: Function) -> str:
     """The complete translation unit of a kernel."""
     body = _function(function)
-    note = "".join(f" * {line}".rstrip() + "\n" for line in function.notes)
-    comment = f"/*\n{note} */\n" if note else ""
-    return comment + before(body) + body + "\n"
+    note = "".join(f" * {comment(line)}".rstrip() + "\n" for line in function.notes)
+    head = f"/*\n{note} */\n" if note else ""
+    return head + before(body) + body + "\n"
 
 
 def before(body: str) -> str:
@@ -271,7 +272,7 @@ def _print_inner(block: Block, depth: int, lines: list[str]) -> None:
 def _print_for(node: For, depth: int, lines: list[str]) -> None:
     pad = _INDENT * depth
     if node.comment:
-        lines.append(f"{pad}/* {node.comment} */")
+        lines.append(f"{pad}/* {comment(node.comment)} */")
     if node.mark == "parallel":
         # no variable for the share: it could hide one of the program's
         # eight shares for each thread, not one less: then some thread would have one more

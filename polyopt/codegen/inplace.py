@@ -16,6 +16,7 @@ from polyopt.codegen.generate import generate
 from polyopt.codegen.names import fresh, renamed
 from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import c_condition, c_extent
+from polyopt.escaping import comment
 from polyopt.isl import affine_constant, constant_value
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _same_macros(place: Place) -> Iterator[str]:
 def _comment(notes: Sequence[str]) -> list[str]:
     if not notes:
         return []
-    first, *rest = (note.replace("*/", "* /") for note in notes)
+    first, *rest = map(comment, notes)
     if not rest:
         return [f"/* {first} */"]
     return [f"/* {first}", *(f" * {line}".rstrip() for line in rest), " */"]

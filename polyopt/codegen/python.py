@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from keyword import kwlist
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.blocks import with_blocks
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 #: what the text takes from its surroundings
 GLOBALS = ("np", "prange")
-_BUILTIN = (*GLOBALS, "range", "min", "max", "abs", "float")
+_BUILTIN = (*GLOBALS, "range", "min", "max", "abs", "float", *kwlist)
 _INDENT = "    "
 
 

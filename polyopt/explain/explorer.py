@@ -7,7 +7,6 @@ refused is taken back, and the refusal shown.
 from __future__ import annotations
 
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.traffic import array_bytes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, MissingExtraError, PolyoptError
+from polyopt.escaping import markup as escape
 from polyopt.explain.draw import draw_tiles, draw_tree
 from polyopt.explain.jupyter import code, cost_html
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
+from polyopt.escaping import markup as escape
 from polyopt.explain.alternatives import HEAD
 from polyopt.explain.explanation import number_text
 from polyopt.explain.summary import beside

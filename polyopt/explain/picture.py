@@ -7,11 +7,11 @@ so that nothing rests on colour alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import InvalidOptionError, MissingExtraError
+from polyopt.escaping import markup as escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,6 +13,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.names import c_name
+from polyopt.escaping import c_string, comment
 from polyopt.graph.memory import aligned
 from polyopt.graph.run import random_inputs, run_plainly
 from polyopt.runtime.export import compiler_settings, write_directory
@@ -119,7 +120,7 @@ class _Exported:
         results = [values[name] for name in graph.outputs]
         tensors = [*_named("in", graph.inputs), *_named("out", results)]
         table = [
-            f'    {{"{v.name}", {v.bytes}, {v.dtype.bytes}, {int(v.dtype.is_float)}}},'
+            f"    {{{c_string(v.name)}, {v.bytes}, {v.dtype.bytes}, {int(v.dtype.is_float)}}},"
             for v in (*graph.inputs, *results)
         ]
         prototypes = [
@@ -132,7 +133,9 @@ class _Exported:
             "parameters": ", ".join(
                 f"{'const ' if name.startswith('in') else ''}void *{name}" for name, _ in tensors
             ),
-            "described": "\n".join(f" * {name}: {v.name}, {v}" for name, v in tensors),
+            "described": "\n".join(
+                f" * {comment(f'{name}: {v.name}, {v}')}" for name, v in tensors
+            ),
             "weights": self.bytes,
             "memory": self.model.arena.bytes,
             "prototypes": "\n".join(prototypes),
@@ -148,7 +151,7 @@ class _Exported:
         """The steps in order, then the copies of the results."""
         for step in self.model.steps:
             arguments = ", ".join((*self._arguments(step), "threads"))
-            shown = " + ".join(node.op for node in step.group.nodes)
+            shown = comment(" + ".join(node.op for node in step.group.nodes))
             yield f"    if ({self.functions[step.kernel]}({arguments})) return 1; /* {shown} */"
         for number, name in enumerate(self.model.graph.outputs):
             size = self.model.graph.values[name].bytes
@@ -165,11 +168,11 @@ class _Exported:
         """The address of a tensor."""
         root = self.model.root(tensor)
         if root in self.weights:
-            return f"W({self.weights[root]})"
+            return f"{self.name}_weight({self.weights[root]})"
         names = [v.name for v in self.model.graph.inputs]
         if root in names:
             return f"in{names.index(root)}"
-        return f"T({self.model.arena.offsets[root]})"
+        return f"{self.name}_tensor({self.model.arena.offsets[root]})"
 
 
 def _named(prefix: str, values: Sequence[Value]) -> Iterable[tuple[str, Value]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from html import escape
 from typing import TYPE_CHECKING
 
 from polyopt.auto.bill import human_bytes
+from polyopt.escaping import markup as escape
 from polyopt.explain.jupyter import MOST_ROWS, code, more, named, table
 from polyopt.graph.draw import draw_graph
 

@@ -14,6 +14,7 @@ from polyopt.codegen.chelpers import helpers
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK
 from polyopt.codegen.program import c_condition
 from polyopt.errors import InvalidOptionError
+from polyopt.escaping import c_string
 from polyopt.runtime.samples import LARGE, choose_sizes
 from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS
 
@@ -116,7 +117,7 @@ def bench_source(kernel: Kernel, sizes: Mapping[str, int]) -> str:
         locals=locals_ or "    (void)size_;",
         n_sizes=len(size_arguments),
         n_arrays=len(arrays),
-        size_names=", ".join(f'"{a.name}"' for a in size_arguments) or "0",
+        size_names=", ".join(c_string(a.name) for a in size_arguments) or "0",
         size_values=", ".join(str(sizes[a.name]) for a in size_arguments) or "0",
         counts="\n".join(f"    count_[{i}] = {count};" for i, count in enumerate(counts)),
         condition=condition,
@@ -138,7 +139,7 @@ def _table(arrays: Sequence[Argument]) -> str:
         kind = {"float": "FLOATING", "int": "SIGNED"}.get(a.type.kind, "UNSIGNED")
         tolerance = _TOLERANCE.get(a.type.name, "0")
         live = f"{int(a.is_live_in)}, {int(a.is_live_out)}"
-        rows.append(f'    {{"{a.name}", {a.type.bytes}, {kind}, {live}, {tolerance}, 0}},')
+        rows.append(f"    {{{c_string(a.name)}, {a.type.bytes}, {kind}, {live}, {tolerance}, 0}},")
     return "\n".join(rows)
 
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* Weights, and tensors between kernels, by bytes from the start. */
-#define W(start) ((const void *)((const char *)weights + (start)))
-#define T(start) ((void *)((char *)memory + (start)))
+#define ${name}_weight(start) ((const void *)((const char *)weights + (start)))
+#define ${name}_tensor(start) ((void *)((char *)memory + (start)))
 
 $prototypes
 
