@@ -145,7 +145,8 @@ def _function(function: Function) -> str:
         head.append(f"{_INDENT}}}")
     release = [f"{_INDENT}free({name});" for name in _allocated(function)]
     tasks = [line for task in function.tasks for line in _task(task)]
-    lines = [*tasks, f"{function.prototype};", "", function.prototype, "{"]
+    # no declaration before it: gcc (12.2) does not survive two whose arrays have sizes as extents
+    lines = [*tasks, function.prototype, "{"]
     return "\n".join([*lines, *head, *allocation, *body, *release, f"{_INDENT}return 0;", "}"])
 
 

@@ -104,8 +104,8 @@ def check_frame(scop: Scop, program: CProgram) -> None:
     and processors see."""
     text = _NOTES.sub("", program.source)
     head = c_prototype(program.name, signature_of(scop))
-    once = text.count(f"{head};\n\n{head}\n{{\n") == 1
-    if not once or len(re.findall(rf"\b{re.escape(program.c_name)}\(", text)) > 2:
+    once = text.count(f"\n{head}\n{{\n") == 1
+    if not once or len(re.findall(rf"\b{re.escape(program.c_name)}\(", text)) > 1:
         message = f"the C of {program.name} does not take what its source takes: {head}"
         raise InternalError(message)
     task = re.search(r"^static void \w", text, re.MULTILINE)

@@ -128,7 +128,7 @@ def c_text(programs: Iterable[CProgram]) -> str:
     heads: dict[str, None] = {}
     bodies: list[str] = []
     for program in programs:
-        start = program.source.index(f"{program.prototype};")
+        start = program.source.index(f"{program.prototype}\n{{")
         head = re.sub(r"\A/\*.*?\*/", "", program.source[:start], flags=re.DOTALL)
         heads.update(dict.fromkeys(part.strip() for part in head.split("\n\n")))
         bodies.append(_SHARED.sub("", program.source[start:]))
