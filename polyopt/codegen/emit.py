@@ -13,6 +13,7 @@ from polyopt.codegen.operations import flops_text
 from polyopt.codegen.pressure import is_crowded
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.codegen.wrapping import needs_wrapv
+from polyopt.ir.indices import index_arrays
 from polyopt.isl import budget
 from polyopt.transform.tree import loops_of
 
@@ -72,6 +73,7 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
         flags=flags,
         uses_openmp="#pragma omp parallel" in text,
         flops=work,
+        indices=index_arrays(scop),
     )
 
 

@@ -33,6 +33,7 @@ from polyopt.isl import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from polyopt.ir.indices import IndexArray
     from polyopt.ir.scop import Array, Scop
 
 
@@ -87,6 +88,8 @@ class CProgram:
     uses_openmp: bool = False
     flops: str = ""
     bytes: str = ""
+    #: arguments whose elements choose elements of others
+    indices: tuple[IndexArray, ...] = ()
 
     @property
     def c_name(self) -> str:

@@ -17,7 +17,7 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.ir.expr import Expr
     from polyopt.isl import PwAff
@@ -36,6 +36,8 @@ class Draft:
     domain: Set
     iterators: tuple[str, ...]
     span: Span | None = None
+    #: see ``Statement.spread``
+    spread: Mapping[int, PwAff] = field(default_factory=dict[int, "PwAff"])
 
 
 @dataclass(eq=False)
@@ -161,6 +163,7 @@ def _statement(draft: Draft, name: str) -> Statement:
         index=tuple(index_of(named(form)) for form in draft.index),
         value=rewrite(draft.value, change),
         span=draft.span,
+        spread=draft.spread,
     )
 
 

@@ -12,7 +12,7 @@ from polyopt.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.codegen.program import Argument
+    from polyopt.codegen.program import Argument, CProgram
     from polyopt.runtime.arrays import NumPyArray
 
 
@@ -47,6 +47,30 @@ def check_memory(array: NumPyArray, argument: Argument) -> None:
             f"{name} is not aligned to its element type", hint=f"pass {name}.copy()"
         )
     raise ArgumentError(f"{name} is written by the kernel, but the array is read-only")
+
+
+def check_indices(
+    program: CProgram,
+    arguments: Sequence[Argument],
+    arrays: Sequence[NumPyArray | None],
+    shapes: Sequence[Sequence[int]],
+) -> None:
+    """Refuse subscripts in index arrays that leave what they index. Raises ``ArgumentError``."""
+    position = {argument.name: k for k, argument in enumerate(arguments)}
+    for found in program.indices:
+        array = arrays[position[found.array]]
+        if not found.always or array is None:
+            continue
+        extent = shapes[position[found.target]][found.axis]
+        if int(array.min()) >= 0 and int(array.max()) < extent:
+            continue
+        place = np.unravel_index(int(np.argmax((array < 0) | (array >= extent))), array.shape)
+        shown = ", ".join(str(int(x)) for x in place)
+        raise ArgumentError(
+            f"{found.array}[{shown}] is {array[place]}, but the elements of {found.array} choose"
+            f" elements of {found.target}, whose axis {found.axis} has {extent}",
+            hint=f"every element has to be from 0 to {extent - 1}",
+        )
 
 
 def check_shape(array: NumPyArray, argument: Argument) -> None:

@@ -16,6 +16,7 @@ from polyopt.runtime.arrays import aligned_copy, empty_at
 from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
 from polyopt.runtime.checks import (
+    check_indices,
     check_memory,
     check_shape,
     check_type,
@@ -377,6 +378,8 @@ class Kernel:
 
     def _complete(self, arrays: list[Any], layout: _Layout) -> list[int]:
         """The addresses of all arrays: outputs not given are allocated, shared memory refused."""
+        if self.program.indices:
+            check_indices(self.program, self.arrays, arrays, layout.shapes)
         starts = [0 if array is None else array.ctypes.data for array in arrays]
         for index in self._outputs:
             if arrays[index] is not None:

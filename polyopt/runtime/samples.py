@@ -61,7 +61,7 @@ def _accepted(kernel: Kernel, sizes: Mapping[str, int], limit: int) -> bool:
 
 
 def random_inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, object]:
-    """A value for every input: floats from 0 to 1, integers from 0 to 100."""
+    """A value for every input: floats from 0 to 1, integers from 0 to 100, subscripts that are."""
     generator = np.random.default_rng(seed)
     shapes = kernel.shapes(**sizes)
     result: dict[str, object] = {}
@@ -70,6 +70,24 @@ def random_inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[s
             result[argument.name] = _random(argument, (), generator)[()]
         elif argument.kind == "array" and argument.is_live_in:
             result[argument.name] = _random(argument, shapes[argument.name], generator)
+    return result | _indices(kernel, shapes, generator)
+
+
+def _indices(
+    kernel: Kernel, shapes: Mapping[str, tuple[int, ...]], generator: np.random.Generator
+) -> dict[str, object]:
+    """Contents of index arrays: subscripts that are there, in order where they are ends."""
+    result: dict[str, object] = {}
+    by_name = {argument.name: argument for argument in kernel.arguments}
+    for name in dict.fromkeys(found.array for found in kernel.program.indices):
+        uses = [found for found in kernel.program.indices if found.array == name]
+        extent = min(shapes[found.target][found.axis] for found in uses)
+        dtype = np.dtype(by_name[name].type.numpy_name)
+        values = generator.integers(0, min(extent, by_name[name].type.range[1]), shapes[name])
+        ordered = any(found.ordered for found in uses)
+        array = empty(shapes[name], dtype)
+        array[...] = np.sort(values, axis=None).reshape(shapes[name]) if ordered else values
+        result[name] = array
     return result
 
 

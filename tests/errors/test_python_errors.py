@@ -58,9 +58,28 @@ def test_a_subscript_that_is_not_affine_writes_nowhere() -> None:
 def test_a_write_at_a_place_that_data_decides() -> None:
     def scatter(p: i32["N"], a: f32["N"]):
         for i in range(len(a)):
+            a[p[i] * 2] = 1
+
+    assert refused(scatter, NonAffineError, "depends on data") == "a[p[i] * 2]"
+
+
+def test_index_arrays_that_no_call_can_check() -> None:
+    def some(p: i32["N"], a: f32["N"]):
+        for i in range(len(a) - 1):
             a[p[i]] = 1
 
-    assert refused(scatter, NonAffineError, "depends on data") == "a[p[i]]"
+    def guarded(p: i32["N"], a: f32["N"]):
+        for i in range(len(a)):
+            if p[i] >= 0:
+                a[p[i]] = 1
+
+    def changed(p: i32["N"], a: f32["N"]):
+        for i in range(len(a)):
+            a[p[i]] = 1
+            p[i] = 7
+
+    for function in (some, guarded, changed):
+        assert "a[p[i]]" in refused(function, NonAffineError, "not all of 'p' can be checked")
 
 
 def test_a_bound_from_data() -> None:

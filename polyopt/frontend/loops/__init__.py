@@ -26,6 +26,7 @@ from polyopt.frontend.loops.annotations import (
     u32,
     u64,
 )
+from polyopt.frontend.loops.scatter import checked
 from polyopt.frontend.loops.scope import Scope
 from polyopt.frontend.loops.signature import Signature, read_signature
 from polyopt.frontend.loops.statements import Retype, Statements
@@ -52,6 +53,10 @@ def scop(function: Callable[..., object]) -> Scop:
     ``alpha: f32`` a scalar. Loops run over ``range`` with affine bounds; returned arrays become
     arguments of role ``out``. ``Scop.reference`` is the function itself.
 
+    Elements that data choose are read and written where their subscript stays in the array: by its
+    type, by ``min`` and ``max``, or, for ``count[key[i]] += 1``, because a call first checks every
+    element of ``key``.
+
     Types are NumPy's, with Python numbers weak (NEP 50). One thing differs from running the
     function: a local and a conditional expression have one type, the common type of all the
     values they can have; where that would change a local's type halfway, it is refused.
@@ -69,7 +74,7 @@ def scop(function: Callable[..., object]) -> Scop:
         except Retype as change:  # types only ever widen, so this ends
             types[change.node] = (change.type, change.weak)
         else:
-            return assemble(_program(function, text, signature, found))
+            return checked(assemble(_program(function, text, signature, found)))
 
 
 def _read(

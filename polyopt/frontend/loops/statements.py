@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from polyopt.errors import NonAffineError, TypeMismatchError, UnsupportedError
+from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.assemble import Draft, DraftLoop
 from polyopt.frontend.located import located
 from polyopt.frontend.loops.expressions import Expressions
 from polyopt.frontend.loops.merge import augmented, changed_in, merged, names_in
 from polyopt.frontend.loops.ranges import loop_domain, read_range
+from polyopt.frontend.loops.scatter import scattered
 from polyopt.frontend.loops.scope import Alias, Frame, Known, Scope, Shape, Variable, View, stores
 from polyopt.frontend.loops.storage import expanded, made_array, maker_of
 from polyopt.frontend.values import (
@@ -372,14 +373,33 @@ class Statements:
                 span=self.read.span(target),
                 hint="loop over the elements",
             )
-        for expr in operand.index:
-            if not isinstance(expr, Affine):
-                raise NonAffineError(
-                    "where this writes depends on data",
-                    span=self.read.span(target),
-                    hint="subscripts of writes are affine in iterators and sizes",
-                )
+        if not all(isinstance(part, Affine) for part in operand.index):
+            self._scatter(operand, target, value, node)
+            return
         self._emit(operand.array, operand.index, self.read.value(value), node)
+
+    def _scatter(
+        self, operand: View, target: ast.Subscript, value: ast.expr, node: ast.AST
+    ) -> None:
+        """A write to an element that data choose."""
+        array, span = operand.array, self.read.span(target)
+        test = self._test()
+        new = typed(self.read.value(value), array.type)
+        holds = None if test is None else typed(test, BOOL)
+        index, block, spread = scattered(array, operand.index, new, holds, self._domain, span)
+        forms = tuple(part.form for part in index)
+        iterators = self.scope.frames[-1].iterators
+        at = self.read.span(node)
+        self.body.append(Draft(array.name, forms, block, self._domain, iterators, at, spread))
+
+    def _test(self) -> Value | None:
+        """Whether the branches around run, where data decide on them."""
+        if not self._tests:
+            return None
+        test = self._tests[0]()
+        for other in self._tests[1:]:
+            test = both(test, other())
+        return test
 
     def _emit(
         self,
@@ -393,10 +413,8 @@ class Statements:
         """``array[index] = value``, or the old value where a test on data fails."""
         forms = tuple(e for e in index if isinstance(e, Affine))
         span = self.read.span(node)
-        if self._tests and not first:
-            test = self._tests[0]()
-            for other in self._tests[1:]:
-                test = both(test, other())
+        test = None if first else self._test()
+        if test is not None:
             old = Load(array.type, array.name, index, span)
             value = select(test, Strong(typed(value, array.type)), Strong(old))
         self.body.append(
