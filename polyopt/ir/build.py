@@ -71,6 +71,12 @@ def value_range(expr: Expr) -> tuple[int, int]:
             return min(one[0], other[0]), max(one[1], other[1])
         case Binary():
             return _within(_binary_range(expr, whole), whole)
+        case Unary(op="neg"):
+            low, high = value_range(expr.operand)
+            return _within((-high, -low), whole)
+        case Call(function="abs") if not expr.type.is_float:
+            low, high = value_range(expr.args[0])
+            return _within((max(low, -high, 0), max(-low, high)), whole)
         case _:
             return whole
 
@@ -93,16 +99,38 @@ def _binary_range(expr: Binary, whole: tuple[int, int]) -> tuple[int, int]:
             return min(a, c), min(b, d)
         case "max":
             return max(a, c), max(b, d)
-        case "div" | "floordiv" if a >= 0 and c > 0:
-            return a // d, b // c
-        case "mod" | "floormod" if a >= 0 and c > 0:
-            return 0, min(b, d - 1)
-        case "and" if a >= 0 and c >= 0:
-            return 0, min(b, d)
-        case "shr" if a >= 0 and c >= 0:
-            return a >> min(d, 64), b >> min(c, 64)
+        case "div" | "floordiv" if c > 0:
+            return _quotients(expr.op, (a, b), (c, d))
+        case "mod" if c > 0:
+            return max(min(a, 0), 1 - d), min(max(b, 0), d - 1)
+        case "floormod" if c > 0:
+            return 0, d - 1 if a < 0 else min(b, d - 1)
+        case _:
+            return _bit_range(expr.op, (a, b), (c, d), whole)
+
+
+def _bit_range(
+    op: str, left: tuple[int, int], right: tuple[int, int], whole: tuple[int, int]
+) -> tuple[int, int]:
+    (a, b), (c, d) = left, right
+    match op:
+        case "and" if a >= 0 or c >= 0:
+            return 0, min(end for low, end in (left, right) if low >= 0)
+        case "or" | "xor" if a >= 0 and c >= 0:
+            return 0, (1 << max(b, d).bit_length()) - 1
+        case "shr" if c >= 0:
+            return a >> min(c if a < 0 else d, 64), b >> min(d if b < 0 else c, 64)
         case _:
             return whole
+
+
+def _quotients(op: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
+    """Bounds of a quotient by positive numbers: the largest one takes most away."""
+    if op == "floordiv":
+        found = [x // y for x in left for y in right]
+    else:
+        found = [abs(x) // y * (1 if x >= 0 else -1) for x in left for y in right]
+    return min(found), max(found)
 
 
 def cast(type_: ScalarType, operand: Expr) -> Expr:
