@@ -29,6 +29,7 @@ from polyopt.frontend.c.overlap import Pointers
 from polyopt.frontend.c.parse import deep_recursion
 from polyopt.frontend.c.region import functions_of, inlines_of
 from polyopt.frontend.c.scope import Env, Pending, Program, Substituted, Variable
+from polyopt.frontend.c.shadowing import alpha_renamed, declared, free_names
 from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
 from polyopt.ir.block import Block
@@ -139,7 +140,7 @@ class _Region:
         )
         functions = functions_of(self.tree)
         inliner = Inliner(functions, inlines_of(self.tree), self.locator, self.region.local)
-        inlined = inliner.all(self.region.items)
+        inlined = inliner.all(self._unshadowed(inliner))
         flattener.taken |= inliner.taken
         items = [flattener.flat(item) for item in inlined]
         for name in sorted(usage_of(items).iterated & self.visible.keys()):
@@ -147,6 +148,19 @@ class _Region:
         self.members = flattener.members
         self.visible |= {name: member.decl for name, member in self.members.items()}
         return self._sinking(self._unfolded(items))
+
+    def _unshadowed(self, inliner: Inliner) -> list[c_ast.Node]:
+        """The items with names of their own for what hides variables that are used, too."""
+        items = self.region.items
+        free = free_names(items)
+        hidden = sorted(
+            name
+            for name in declared(items) & self.visible.keys()
+            if name in free or not self._is_dead_after(name)
+        )
+        inliner.taken |= self.visible.keys()
+        inliner.taken |= {name for item in items for name in names_in(item)} | declared(items)
+        return alpha_renamed(items, {name: inliner.fresh(name) for name in hidden})
 
     def _with_final(self, items: list[c_ast.Node], name: str, taken: set[str]) -> list[c_ast.Node]:
         """The items with loops of their own for an iterator that is used after them."""

@@ -174,7 +174,7 @@ class Inliner:
         if not isinstance(node, c_ast.FuncCall) or self._called(node) is None:
             return node
         assert isinstance(node.name, c_ast.ID)
-        name = c_ast.ID(self._fresh(node.name.name), node.coord)
+        name = c_ast.ID(self.fresh(node.name.name), node.coord)
         calls.append((node, name))
         return name
 
@@ -223,7 +223,7 @@ class Inliner:
         self._check_names(function, call)
         names, locals_ = self._bound(function, call)
         if isinstance(result, c_ast.ID) and result.name == _RESULT:
-            own = self._fresh(function.decl.name)
+            own = self.fresh(function.decl.name)
             names[_RESULT] = c_ast.ID(own, call.coord)
             # a value for the analysis, which follows no branches: each of them sets another one
             zero = c_ast.Constant("int", "0", call.coord)
@@ -296,7 +296,7 @@ class Inliner:
     ) -> tuple[dict[str, c_ast.Node], list[c_ast.Node]]:
         """What each formal and local stands for, and the locals that hold arguments by value."""
         names: dict[str, c_ast.Node] = {
-            node.name: c_ast.ID(self._fresh(node.name), node.coord)
+            node.name: c_ast.ID(self.fresh(node.name), node.coord)
             for node in nodes(function.body)
             if isinstance(node, c_ast.Decl) and node.name
         }
@@ -305,7 +305,7 @@ class Inliner:
             if isinstance(formal.type, (c_ast.ArrayDecl, c_ast.PtrDecl)):
                 names[formal.name] = argument
                 continue
-            fresh = self._fresh(formal.name)
+            fresh = self.fresh(formal.name)
             names[formal.name] = c_ast.ID(fresh, call.coord)
             decl = copy.copy(formal)
             decl.name, decl.init = fresh, argument
@@ -323,7 +323,8 @@ class Inliner:
             raise self.locator.error(TypeMismatchError, call, msg, hint="see its definition")
         return list(zip(formals, given, strict=True))
 
-    def _fresh(self, name: str) -> str:
+    def fresh(self, name: str) -> str:
+        """A name made from another that nothing has yet."""
         number = 1
         while f"{name}_{number}" in self.taken:
             number += 1

@@ -9,7 +9,9 @@ from polyopt.frontend.c.delinearize import delinearized
 from polyopt.frontend.c.files import Declined, lower_regions
 from polyopt.frontend.c.liveness import first_use, is_read, sink
 from polyopt.frontend.c.locate import Locator
+from polyopt.frontend.c.nodes import text_of
 from polyopt.frontend.c.preprocess import preprocess
+from polyopt.frontend.c.shadowing import alpha_renamed, free_names
 from polyopt.frontend.c.statements import without_continue
 from polyopt.ir.expr import Affine, Select
 from polyopt.isl import Set, context
@@ -300,3 +302,31 @@ def test_integer_macros_of_a_region_are_known():
         "N": 20,
         "SIDE": 5,
     }
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        # a loop of its own name, an array hidden in a block, a use before the declaration
+        ("for (int i = 0; i < n; i++) a[i] = i;", {"n", "a"}),
+        ("for (int j = 0; j < n; j++) { double b = a[j]; a[j] = b * b; } b[0] = 1;", {"n", "a", "b"}),
+        ("for (int j = 0; j < n; j++) { a[j] = i; { int i = j; b[j] = i; } }", {"n", "a", "b", "i"}),
+        ("for (int j = 0; j < n; j++) { for (int i = 0; i < 3; i++) a[j] += i; a[j] += i; }",
+         {"n", "a", "i"}),
+    ],
+)  # fmt: skip
+def test_declarations_that_hide_others_are_variables_of_their_own(body, kept):
+    text = "int f(int n, double *restrict a, double *restrict b) {{ int i = 5; {{\n#pragma scop\n{}\n#pragma endscop\n}} return i; }}"
+    (found,) = regions(text.format(body))
+    assert not isinstance(found, Declined), found.error
+    assert set(found.scop.signature) == kept
+    assert not {"i", "b"} & {it for s in found.scop.statements for it in s.iterators}
+
+
+def test_names_are_told_apart_by_their_scopes():
+    items = block("x = i; for (int i = 0; i < n; i++) { s.i = f(i); int n = i; y = n; } i = n;")
+    assert free_names(items) == {"x", "i", "n", "s", "y"}
+    renamed = alpha_renamed(items, {"i": "i_1", "n": "n_1"})
+    found = " ".join(text_of(c_ast.Compound(renamed)).split())
+    loop = "{ x = i; for (int i_1 = 0; i_1 < n; i_1++) { s.i = f(i_1);"
+    assert found == loop + " int n_1 = i_1; y = n_1; } i = n; }"
