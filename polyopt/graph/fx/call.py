@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.graph.ir import Node, attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from polyopt.graph.importer import Importer
     from polyopt.graph.ir import Array, Attribute, Value
+    from polyopt.ir.types import ScalarType
     from polyopt.source import Span
 
     Converter = Callable[["Call"], None]
+
+
+#: arguments that change no value of inference on a CPU: how tensors lie in memory and where, what
+#: training keeps, and what a library may choose
+_WITHOUT_EFFECT = frozenset({
+    "memory_format", "device", "layout", "pin_memory", "non_blocking", "momentum", "cudnn_enable",
+    "cudnn_enabled", "benchmark", "deterministic", "allow_tf32",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,14 +36,50 @@ class Ref:
 
 
 @dataclass(frozen=True)
+class Arguments(Mapping[str, Any]):
+    """Arguments by the names in the operator's schema, which remember what was asked for."""
+
+    values_: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    seen: set[str] = field(default_factory=set[str])
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        self.seen.add(name)
+        return self.values_[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+    def passed_over(self) -> str:
+        """An argument that changes the result and was not asked for; "" where there is none."""
+        rest = (n for n in self.values_ if n not in self.seen and n not in _WITHOUT_EFFECT)
+        return next((n for n in rest if not self._is_default(n)), "")
+
+    def _is_default(self, name: str) -> bool:
+        return name in self.defaults and self.values_[name] == self.defaults[name]
+
+
+@dataclass(frozen=True)
 class Call:
-    """A call: its arguments by the names in the operator's schema, defaults filled in."""
+    """A call: its arguments, defaults filled in, and the shape and type that PyTorch gives it."""
 
     importer: Importer
     op: str
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Arguments
     span: Span
+    result: Value
+
+    def check(self) -> None:
+        """Raises ``UnsupportedError`` where what was made is not what PyTorch makes."""
+        if name := self.arguments.passed_over():
+            raise self.unsupported(f"{name}={self.arguments[name]!r} is not taken")
+        made = self.importer.values[self.importer.resolve(self.name)]
+        if (made.shape, made.dtype) != (self.result.shape, self.result.dtype):
+            raise self.unsupported(f"the result would be {made}, and PyTorch's is {self.result}")
 
     def unsupported(self, what: str) -> UnsupportedError:
         """The error for a form of the operator that is not taken."""
@@ -61,7 +107,7 @@ class Call:
         if not isinstance(given, int | float) or isinstance(given, bool):
             raise self.unsupported(f"{given!r} is not taken as an operand")
         kinds = [self.importer.values[a.name].dtype
-                 for a in self.arguments.values() if isinstance(a, Ref)]  # fmt: skip
+                 for a in self.arguments.values_.values() if isinstance(a, Ref)]  # fmt: skip
         if not kinds or (isinstance(given, float) and not kinds[0].is_float):
             raise self.unsupported("its result would have another type than its operand")
         return self.constant(np.array(given, kinds[0].numpy_name))
@@ -69,6 +115,22 @@ class Call:
     def value(self, argument: str) -> Value:
         """Shape and type of a tensor argument."""
         return self.importer.values[self.tensor(argument)]
+
+    def converted(self, argument: str, kind: ScalarType) -> str:
+        """The name of a tensor argument of this type: it, it converted, or a number as constant.
+
+        Raises ``UnsupportedError``.
+        """
+        import numpy as np
+
+        given = self.arguments[argument]
+        if isinstance(given, Ref):
+            if self.importer.values[given.name].dtype == kind:
+                return given.name
+            return self.step("cast", [given.name], to=kind.name)
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise self.unsupported(f"{argument}={given!r} is not taken as an operand")
+        return self.constant(np.array(given, kind.numpy_name))
 
     def constant(self, array: Array) -> str:
         """An array as a tensor; its name."""

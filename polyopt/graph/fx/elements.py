@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from polyopt.graph.fx.call import CONVERTERS, Ref, converts
 from polyopt.graph.operators import normal_axis
 
@@ -12,17 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from polyopt.graph.fx.call import Call
+    from polyopt.graph.ir import Attribute
 
 #: ATen's name -> ours, of one operand without options
 UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "exp": "exp", "floor": "floor",
-    "hardswish": "hardswish", "hardswish_": "hardswish", "log": "log", "neg": "neg",
-    "reciprocal": "reciprocal", "relu": "relu", "relu_": "relu", "sigmoid": "sigmoid",
-    "silu": "silu", "silu_": "silu", "sin": "sin", "sqrt": "sqrt", "tanh": "tanh",
+    "hardswish": "hardswish", "log": "log", "neg": "neg", "reciprocal": "reciprocal",
+    "relu": "relu", "sigmoid": "sigmoid", "silu": "silu", "sin": "sin", "sqrt": "sqrt",
+    "tanh": "tanh",
 }  # fmt: skip
 BINARY = {
-    "add": "add", "add_": "add", "sub": "sub", "mul": "mul", "mul_": "mul", "div": "div",
-    "maximum": "maximum", "minimum": "minimum", "pow": "power",
+    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "maximum": "maximum",
+    "minimum": "minimum", "pow": "power",
 }  # fmt: skip
 
 
@@ -34,23 +37,26 @@ CONVERTERS.update(dict.fromkeys(UNARY, _unary))
 
 
 def _binary(call: Call) -> None:
-    other = "exponent" if call.op == "pow" else "other"
+    """Operands of other types are converted to the result's, as PyTorch promotes them."""
     if call.arguments.get("alpha", 1) != 1 or call.arguments.get("rounding_mode") is not None:
         raise call.unsupported("alpha and rounding_mode are not taken")
-    call.define(BINARY[call.op], [call.tensor("self"), call.tensor(other)])
+    names = ("self", "exponent" if call.op == "pow" else "other")
+    call.define(BINARY[call.op], [call.converted(name, call.result.dtype) for name in names])
 
 
 CONVERTERS.update(dict.fromkeys(BINARY, _binary))
 
 
-@converts("hardtanh", "hardtanh_", "clamp", "relu6")
+@converts("hardtanh", "clamp", "relu6")
 def _clip(call: Call) -> None:
-    names = ("min_val", "max_val") if "hardtanh" in call.op else ("min", "max")
+    names = ("min_val", "max_val") if call.op == "hardtanh" else ("min", "max")
     ends = {"low": call.arguments.get(names[0]), "high": call.arguments.get(names[1])}
     if call.op == "relu6":
         ends = {"low": 0.0, "high": 6.0}
+    if any(isinstance(end, Ref) for end in ends.values()):
+        raise call.unsupported("tensors as ends are not taken")
     given = {name: float(end) for name, end in ends.items() if end is not None}
-    call.define("clip", [call.tensor("self")], **given)
+    call.define("clip", [call.converted("self", call.result.dtype)], **given)
 
 
 @converts("hardsigmoid")
@@ -58,7 +64,7 @@ def _hardsigmoid(call: Call) -> None:
     call.define("hard_sigmoid", [call.tensor("self")], alpha=1 / 6, beta=0.5)
 
 
-@converts("leaky_relu", "leaky_relu_")
+@converts("leaky_relu")
 def _leaky_relu(call: Call) -> None:
     call.define("leaky_relu", [call.tensor("self")], alpha=float(call["negative_slope"]))
 
@@ -71,20 +77,62 @@ def _gelu(call: Call) -> None:
 @converts("mean", "sum", "amax", "amin")
 def _reduce(call: Call) -> None:
     op = {"mean": "reduce_mean", "sum": "reduce_sum", "amax": "reduce_max", "amin": "reduce_min"}
-    if call.arguments.get("dtype") is not None:
-        raise call.unsupported("dtype is not taken")
+    _ = call.arguments.get("dtype")  # the result has it
     rank = len(call.value("self").shape)
     given = call.arguments.get("dim")
     axes = tuple([given] if isinstance(given, int) else given or range(rank))
     keep = int(call.arguments.get("keepdim", False))
-    call.define(op[call.op], [call.tensor("self")], axes=axes, keepdims=keep)
+    call.define(op[call.op], [call.converted("self", call.result.dtype)], axes=axes, keepdims=keep)
 
 
-@converts("dropout", "clone", "contiguous", "detach", "alias", "lift_fresh_copy")
-def _same(call: Call) -> None:
-    if call.arguments.get("train", False):
+@converts("dropout")
+def _dropout(call: Call) -> None:
+    if call["train"] and call["p"]:
         raise call.unsupported("training is not taken")
-    call.alias(call.tensor("input" if call.op == "dropout" else "self"))
+    _ = call["p"]
+    call.alias(call.tensor("input"))
+
+
+@converts("clone", "contiguous", "detach", "alias", "lift_fresh_copy")
+def _same(call: Call) -> None:
+    call.alias(call.tensor("self"))
+
+
+@converts("_to_copy")
+def _to_copy(call: Call) -> None:
+    _ = call["dtype"]  # the result has it
+    call.alias(call.converted("self", call.result.dtype))
+
+
+@converts("copy", "expand")
+def _expand(call: Call) -> None:
+    _ = [call.arguments.get(name) for name in ("self", "size", "implicit")]
+    _spread(call, "src" if call.op == "copy" else "self")
+
+
+def _spread(call: Call, argument: str) -> None:
+    """The result is an argument in the result's shape and type."""
+    given = call.converted(argument, call.result.dtype)
+    if call.importer.values[given].shape == call.result.shape:
+        call.alias(given)
+        return
+    ones = np.ones(call.result.shape, call.result.dtype.numpy_name)
+    call.define("mul", [given, call.constant(ones)])
+
+
+@converts("fill", "full", "full_like", "zeros", "zeros_like", "ones", "ones_like")
+def _full(call: Call) -> None:
+    _ = [call.arguments.get(name) for name in ("self", "size", "dtype")]
+    names = (name for name in ("value", "fill_value") if name in call.arguments)
+    name = next(names, "")
+    if name and isinstance(call[name], Ref):
+        _spread(call, name)
+        return
+    value = call[name] if name else int("ones" in call.op)
+    if not isinstance(value, int | float):
+        raise call.unsupported(f"{value!r} is not taken as an element")
+    filled = np.full(call.result.shape, value, call.result.dtype.numpy_name)
+    call.alias(call.constant(filled))
 
 
 @converts("getitem")
@@ -172,15 +220,71 @@ def _pad(call: Call) -> None:
 
 @converts("slice")
 def _slice(call: Call) -> None:
+    axis, taken = _taken(call)
+    shape = call.value("self").shape
+    call.define("slice", [call.tensor("self")], **_along(shape, axis, taken))
+
+
+@converts("select")
+def _select(call: Call) -> None:
+    shape = call.value("self").shape
+    axis, place = _selected(call)
+    one = call.step("slice", [call.tensor("self")], **_along(shape, axis, range(place, place + 1)))
+    call.define("reshape", [one], shape=(*shape[:axis], *shape[axis + 1 :]))
+
+
+@converts("slice_scatter")
+def _slice_scatter(call: Call) -> None:
+    axis, taken = _taken(call)
+    if taken.step != 1:
+        raise call.unsupported(f"a step of {taken.step} is not taken")
+    _put(call, axis, taken, call.converted("src", call.result.dtype))
+
+
+@converts("select_scatter")
+def _select_scatter(call: Call) -> None:
+    shape = call.value("self").shape
+    axis, place = _selected(call)
+    row = call.step("reshape", [call.converted("src", call.result.dtype)],
+                    shape=(*shape[:axis], 1, *shape[axis + 1 :]))  # fmt: skip
+    _put(call, axis, range(place, place + 1), row)
+
+
+def _taken(call: Call) -> tuple[int, range]:
+    """The axis of a slice, and which of its elements are taken."""
     shape = call.value("self").shape
     axis = normal_axis(call["dim"], len(shape))
     taken = range(shape[axis])[call["start"] : call["end"] : call["step"]]
     if not taken:
         raise call.unsupported(f"it takes no element of axis {axis}")
-    call.define(
-        "slice",
-        [call.tensor("self")],
-        starts=tuple(taken[0] if d == axis else 0 for d in range(len(shape))),
-        steps=tuple(call["step"] if d == axis else 1 for d in range(len(shape))),
-        shape=tuple(len(taken) if d == axis else n for d, n in enumerate(shape)),
+    return axis, taken
+
+
+def _selected(call: Call) -> tuple[int, int]:
+    """The axis of a selection, and the place along it."""
+    shape = call.value("self").shape
+    axis = normal_axis(call["dim"], len(shape))
+    return axis, range(shape[axis])[int(call["index"])]
+
+
+def _along(shape: Sequence[int], axis: int, taken: range) -> dict[str, Attribute]:
+    """What ``slice`` is told to take of one axis, and all of the others."""
+    return {
+        "starts": tuple(taken[0] if d == axis else 0 for d in range(len(shape))),
+        "steps": tuple(taken.step if d == axis else 1 for d in range(len(shape))),
+        "shape": tuple(len(taken) if d == axis else n for d, n in enumerate(shape)),
+    }
+
+
+def _put(call: Call, axis: int, taken: range, source: str) -> None:
+    """The tensor with these neighbours of an axis replaced: what is before, them, what is after."""
+    given, shape = call.tensor("self"), call.value("self").shape
+    ends = (range(taken[0]), range(taken[-1] + 1, shape[axis]))
+    before, after = (
+        [call.step("slice", [given], **_along(shape, axis, end))] if end else [] for end in ends
     )
+    parts = [*before, source, *after]
+    if len(parts) == 1:
+        call.alias(source)
+    else:
+        call.define("concat", parts, axis=axis)

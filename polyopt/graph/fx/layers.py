@@ -142,7 +142,8 @@ def _matmul(call: Call) -> None:
 def _softmax(call: Call) -> None:
     op = "log_softmax" if "log" in call.op else "softmax"
     axis = normal_axis(int(call["dim"]), len(call.value("self").shape))
-    call.define(op, [call.tensor("self")], axis=axis)
+    _ = [call.arguments.get(name) for name in ("dtype", "half_to_float")]  # the result has it
+    call.define(op, [call.converted("self", call.result.dtype)], axis=axis)
 
 
 #: ATen's name without its rank -> attributes of ``resize``

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
-from polyopt.graph.fx.call import CONVERTERS, Call, Ref
+from polyopt.graph.fx.call import CONVERTERS, Arguments, Call, Ref
+from polyopt.graph.fx.functional import functional, mutations, need_pure, text_of
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir import Graph, Value, value_of
 from polyopt.graph.open import left_open
 from polyopt.graph.verify import verify
-from polyopt.source import Source, Span
+from polyopt.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from polyopt.graph.fx.functional import Mutation
     from polyopt.graph.ir import Array
 
 
@@ -28,8 +31,9 @@ def from_torch(module: object, arguments: Sequence[object], *, open_batch: str =
     of the arguments.
 
     Raises ``MissingExtraError`` without PyTorch, ``GraphError`` where it cannot export the module,
-    ``UnsupportedError`` for operators and types that are not taken, for open dimensions of an
-    ``ExportedProgram``, and for what depends otherwise on a dimension that is to stay open.
+    ``UnsupportedError`` for operators and types that are not taken, for modules that change their
+    inputs or buffers, for open dimensions of an ``ExportedProgram``, and for what depends otherwise
+    on a dimension that is to stay open.
     """
     torch = load_torch()
     if open_batch:
@@ -58,12 +62,17 @@ def _with_open_batch(module: Any, arguments: Sequence[Any], name: str) -> Graph:
 
 
 def _exported(torch: Any, module: Any, arguments: Sequence[object]) -> Graph:  # noqa: ANN401
+    parts = list(module.modules())
+    modes = [part.training for part in parts]
     try:
         program = torch.export.export(module.eval(), tuple(arguments))
     except Exception as error:  # noqa: BLE001  (whatever tracing other people's code raises)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         name = type(module).__name__
         raise GraphError(f"torch.export does not take {name}", notes=[reason]) from None
+    finally:
+        for part, mode in zip(parts, modes, strict=True):
+            part.training = mode
     return exported_graph(program)
 
 
@@ -84,39 +93,70 @@ def torch_operators() -> tuple[str, ...]:
     return tuple(sorted(CONVERTERS))
 
 
-def exported_graph(program: Any, *, frozen: Mapping[str, object] | None = None) -> Graph:  # noqa: ANN401
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A program as a graph; its first outputs are new values of what the program changes."""
+
+    graph: Graph
+    mutations: tuple[Mutation, ...]
+
+
+def exported_graph(program: Any) -> Graph:  # noqa: ANN401
     """The graph of an ``ExportedProgram``.
 
-    ``frozen`` gives inputs that are to be constants. Where an operator is not taken, what it
-    decomposes into is tried. Raises ``UnsupportedError``.
+    Raises ``UnsupportedError`` for operators that are not taken, and for programs that change
+    inputs or buffers.
+    """
+    reading = read_program(program)
+    need_pure(program, reading.mutations)
+    return reading.graph
+
+
+def read_program(program: Any, frozen: Mapping[str, object] | None = None) -> Reading:  # noqa: ANN401
+    """An ``ExportedProgram``, without its operations in place.
+
+    ``frozen`` gives inputs that are constants where the program does not change them. Where an
+    operator is not taken, what it decomposes into is tried. Raises ``UnsupportedError``.
     """
     try:
-        return _read(program, frozen or {})
+        return _read(functional(program, {}), frozen or {})
     except UnsupportedError as error:
         try:
-            return _read(program.run_decompositions(), frozen or {})
+            return _read(functional(program, None), frozen or {})
         except UnsupportedError:
             raise error from None
 
 
-def _read(program: Any, frozen: Mapping[str, object]) -> Graph:  # noqa: ANN401
+def _read(program: Any, frozen: Mapping[str, object]) -> Reading:  # noqa: ANN401
     nodes = list(program.graph.nodes)
-    source = Source("torch", "\n".join(str(node.format_node() or "output") for node in nodes))
+    source = text_of(nodes)
     importer = Importer()
     inputs: list[Value] = []
     outputs: tuple[str, ...] = ()
-    arrays = {**_weights(program), **frozen}
+    changed = mutations(program)
+    written = {one.placeholder for one in changed}
+    arrays = {**_weights(program), **{n: a for n, a in frozen.items() if n not in written}}
     for number, node in enumerate(nodes, 1):
         span = Span(source, number, 1, len(source.line(number)))
         if node.op == "placeholder":
             _placeholder(importer, node, arrays, inputs, span)
         elif node.op == "output":
-            outputs = tuple(_resolved(importer, a).name for a in node.args[0])
-        else:
+            outputs = _outputs(importer, node.args[0], span)
+        elif node.users:  # else it is an assertion, or dead
             _call(importer, node, span)
     used = {n for node in importer.nodes for n in node.inputs} | set(outputs)
     constants = {n: a for n, a in importer.known.items() if n in used}
-    return verify(Graph("module", tuple(inputs), constants, tuple(importer.nodes), outputs))
+    graph = Graph("module", tuple(inputs), constants, tuple(importer.nodes), outputs)
+    return Reading(verify(graph), changed)
+
+
+def _outputs(importer: Importer, given: Sequence[Any], span: Span) -> tuple[str, ...]:
+    found = [_resolved(importer, part) for part in given]
+    other = next((part for part in found if not isinstance(part, Ref)), None)
+    if other is not None or not found:
+        said = f"an output is {other!r}, which is no tensor" if found else "there is no output"
+        raise UnsupportedError(said, span=span)
+    return tuple(part.name for part in found)
 
 
 def _weights(program: Any) -> dict[str, object]:  # noqa: ANN401
@@ -137,26 +177,41 @@ def _placeholder(
 ) -> None:
     if node.name in arrays:
         if node.users:
-            importer.constant(node.name, as_array(arrays[node.name]), span)
+            array = as_array(arrays[node.name], node.name, span)
+            importer.constant(node.name, array.copy(), span)  # the module's may change
         return
-    given = node.meta.get("val")
-    shape = getattr(given, "shape", None)
-    if shape is None or not all(isinstance(n, int) for n in shape):
-        raise UnsupportedError(f"the input {node.name!r} is no tensor of a known shape", span=span)
-    torch = load_torch()
-    try:
-        value = value_of(node.name, torch.empty(0, dtype=given.dtype).numpy())
-    except (KeyError, TypeError):
-        raise UnsupportedError(f"the input {node.name!r} is of type {given.dtype}",
-                               span=span) from None  # fmt: skip
-    value = Value(node.name, tuple(shape), value.dtype)
+    value = tensor_value(node.name, node.meta.get("val"), f"the input {node.name!r}", span)
     importer.values[node.name] = value
     inputs.append(value)
 
 
-def as_array(tensor: Any) -> Array:  # noqa: ANN401
-    """A tensor's elements as a NumPy array, contiguous."""
-    return tensor.detach().cpu().contiguous().numpy()
+def tensor_value(name: str, given: Any, what: str, span: Span) -> Value:  # noqa: ANN401
+    """Shape and type of a tensor of PyTorch's.
+
+    Raises ``UnsupportedError`` for one of no known shape, and for types that C has not.
+    """
+    shape = getattr(given, "shape", None)
+    if shape is None or not all(isinstance(n, int) for n in shape):
+        raise UnsupportedError(f"{what} is no tensor of a known shape", span=span)
+    try:
+        value = value_of(name, load_torch().empty(0, dtype=given.dtype).numpy())
+    except (KeyError, TypeError):
+        raise UnsupportedError(f"{what} is of type {given.dtype}", span=span,
+                               hint="f32 and f64 are taken, and integers: convert by .float()"
+                               ) from None  # fmt: skip
+    return Value(name, tuple(shape), value.dtype)
+
+
+def as_array(tensor: Any, name: str = "", span: Span | None = None) -> Array:  # noqa: ANN401
+    """A tensor's elements as a NumPy array, contiguous.
+
+    Raises ``UnsupportedError`` for types that NumPy has not.
+    """
+    try:
+        return tensor.detach().cpu().contiguous().numpy()
+    except TypeError:
+        raise UnsupportedError(f"{name!r} is of type {tensor.dtype}", span=span,
+                               hint="convert the module by .float()") from None  # fmt: skip
 
 
 def _resolved(importer: Importer, given: object) -> Any:  # noqa: ANN401
@@ -169,20 +224,30 @@ def _resolved(importer: Importer, given: object) -> Any:  # noqa: ANN401
 
 
 def _call(importer: Importer, node: Any, span: Span) -> None:  # noqa: ANN401
-    schema = getattr(node.target, "_schema", None)
-    given = [_resolved(importer, a) for a in node.args]
-    if schema is None:
-        op = getattr(node.target, "__name__", str(node.target))
-        arguments: dict[str, Any] = dict(zip(["self", "index"], given, strict=False))
-    else:
-        op = schema.name.rpartition("::")[2]
-        named = {k: _resolved(importer, v) for k, v in node.kwargs.items()}
-        arguments = {
-            a.name: given[k] if k < len(given) else named.get(a.name, a.default_value)
-            for k, a in enumerate(schema.arguments)
-        }
+    op, arguments = _arguments(importer, node)
     known = torch_operators()
     if op not in known:
         raise UnsupportedError(f"the operator {node.target} is not taken", span=span,
                                hint="taken are: " + ", ".join(known))  # fmt: skip
-    CONVERTERS[op](Call(importer, op, node.name, arguments, span))
+    given = node.meta.get("val")
+    first = given if hasattr(given, "dtype") or not given else given[0]
+    result = tensor_value(node.name, first, f"the result of {op} {node.name!r}", span)
+    call = Call(importer, op, node.name, arguments, span, result)
+    CONVERTERS[op](call)
+    call.check()
+
+
+def _arguments(importer: Importer, node: Any) -> tuple[str, Arguments]:  # noqa: ANN401
+    """The operator's name and its arguments, by the names in its schema."""
+    schema = getattr(node.target, "_schema", None)
+    given = [_resolved(importer, a) for a in node.args]
+    if schema is None:
+        op = getattr(node.target, "__name__", str(node.target))
+        return op, Arguments(dict(zip(["self", "index"], given, strict=False)), {})
+    named = {k: _resolved(importer, v) for k, v in node.kwargs.items()}
+    defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+    values = {
+        a.name: given[k] if k < len(given) else named.get(a.name, defaults.get(a.name))
+        for k, a in enumerate(schema.arguments)
+    }
+    return schema.name.rpartition("::")[2], Arguments(values, defaults)
