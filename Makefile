@@ -58,7 +58,7 @@ help:
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make peers-affine  measure beside compilers, Numba and BLAS, rewrite docs/affine.*"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
-	@echo "make soak       random programs and plans, then crowds; PROGRAMS=100000 HOURS=2 COMPILATIONS=10000"
+	@echo "make soak       random programs of two generators, then crowds; PROGRAMS=100000 HOURS=2 COMPILATIONS=10000"
 	@echo "                CLUSTER=tcp://... spreads them over dask workers"
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
 	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
@@ -296,10 +296,12 @@ peers-nn: $(NN_STAMP)
 	$(BIN)/polyopt report $$all -o docs/nn.md || failed=$$?; \
 	exit $$failed
 
-# Both parts run, and make fails in the end where one did.
+# All parts run, and make fails in the end where one did.
 soak: $(STAMP)
 	@failed=0; \
 	$(BIN)/python -m tests.property.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS)) \
+	  $(if $(CLUSTER),--cluster $(CLUSTER)) $(if $(REPORT),--page $(REPORT)) || failed=$$?; \
+	$(BIN)/python -m tests.random_c.soak --programs $(PROGRAMS) $(if $(HOURS),--hours $(HOURS)) \
 	  $(if $(CLUSTER),--cluster $(CLUSTER)) $(if $(REPORT),--page $(REPORT)) || failed=$$?; \
 	$(BIN)/python -m tests.faults.crowds --compilations $(COMPILATIONS) || failed=$$?; \
 	exit $$failed

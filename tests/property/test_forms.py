@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from .cases import BATCH, build_of, make_case
 from .compile import Subject, differences
 from .plans import Tally
 from .programs import random_program
-from .soak import Soak, drive
+from .soak import PROPERTY, Soak, drive, report, reported
 from .soak_page import page
 from .stages import stages_text
 from .trial import Example, failures_of
@@ -123,6 +124,29 @@ def test_a_run_goes_on_from_a_page_on_another_machine(tmp_path):
     assert "| seeds | 7 to 8 |" in report.read_text()
     assert sum(n for kind, n in again.counts["kinds"].items() if kind.startswith("code: ")) == 2
     assert Soak.resume(there, 0, report).totals["programs"] == 0
+
+
+def test_failures_stand_by_commit_and_mended_ones_apart(tmp_path):
+    """Two generators share a page; who writes it leaves the other's numbers as they are."""
+    other = replace(PROPERTY, name="random_c", mended=lambda example: example["seed"] == 3)
+    first, second = Soak(tmp_path, 0), Soak(tmp_path, 0, kind=other)
+    for run in (first, second):
+        run.code = "0123abcd"
+        run.counts["kinds"]["code: 0123abcd"] = 7
+        found = {"kind": "wrong", "text": "what", "file": "", "code": run.code}
+        run.examples = [{**found, "seed": 3}, {**found, "seed": 4}]
+    second.examples[0]["mended"] = "4567cdef"
+    path = tmp_path / "soak.md"
+    report(first, path)
+    report(second, path)
+    assert reported(path) == {"property": first.summary(), "random_c": second.summary()}
+    mine, yours = path.read_text().split("## C as people write it")
+    assert "| `0123abcd` | 7 | 2 | 0 |" in mine
+    assert "| `0123abcd` | 7 | 2 | 1 |" in yours
+    assert yours.index("| 4 | wrong |") < yours.index("#### Mended") < yours.index("| 3 | wrong |")
+    assert "| `0123abcd` | `4567cdef` |" in yours
+    path.with_suffix(".json").write_text(json.dumps(first.summary()))  # as one generator wrote it
+    assert Soak.resume(tmp_path / "new", None, path).summary() == first.summary()
 
 
 def test_batches_that_ended_before_an_earlier_one_run_once(tmp_path):

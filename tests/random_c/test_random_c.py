@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from . import shrink, subjects
 from .ctypes import TYPES, typed_literal, usual
 from .examples import Example
 from .generate import random_c
 from .inputs import runs_of
 from .oracle import SANITIZE, answers, difference, same, unit_of
-from .shrink import shrunk
 from .subjects import Failure, Way
-from .trial import BATCH, check, known, trial
+from .trial import check, known, trial
 
 #: of those that nothing was wrong about when they were chosen
-SEEDS = range(0, 3 * BATCH, 3)
+SEEDS = range(0, 24, 3)
 
 
 def test_a_seed_gives_one_program():
@@ -26,7 +26,7 @@ def test_a_seed_gives_one_program():
 
 
 def test_what_is_drawn_covers_what_people_write():
-    texts = "\n".join(random_c(seed).text for seed in range(400))
+    texts = "\n".join(random_c(seed).text for seed in range(250))
     wanted = (
         "size_t", "unsigned char", "short", "_Bool", "int64_t", "restrict", "#define", "enum {", "static inline",
         "continue;", "-- > ", "|| ", " % ", " >> ", " << ", "? ", "(float)", "-0.0", "& 15", "else", " -= 7", " += 5",
@@ -35,7 +35,7 @@ def test_what_is_drawn_covers_what_people_write():
 
 
 def test_programs_are_defined_and_their_answers_are_theirs():
-    programs = {seed: random_c(seed) for seed in range(8)}
+    programs = {seed: random_c(seed) for seed in range(6)}
     for seed, fact in known(programs).items():
         assert all(not a.problem for a in fact.expected), seed
         assert [len(a.values) for a in fact.expected] == [len(programs[seed].parameters)] * len(
@@ -51,14 +51,14 @@ def test_a_batch_is_right():
     ("body", "problem"),
     [
         ("a[n] = 1;", "a sanitizer stopped it"),
-        ("a[0] = a[0] + 2147483647 + (n > 0 ? 2147483647 : 0);", "a sanitizer stopped it"),
-        ("for (;;) a[0] ^= 1;", "ended with status 24"),
+        ("a[0] = 2147483647 + n;", "a sanitizer stopped it"),
+        ("for (;;) a[0] ^= 1;", "did not end"),
     ],
 )
 def test_what_is_not_defined_is_told(body, problem):
     program = _written(body)
     found = answers({0: unit_of(program)}, [(0, runs_of(program, 1)[0])], SANITIZE, seconds=1)
-    assert found[0].problem in {problem, "did not end"}
+    assert found[0].problem == problem
 
 
 def _written(body):
@@ -95,8 +95,8 @@ def test_a_failure_is_kept_made_small_and_found_again(tmp_path, monkeypatch):
         wrong = "& 7" in program.text and "a[i]" in program.text
         return Failure("wrong", "a[0] is 1, not 2", program, way) if wrong else None
 
-    monkeypatch.setattr("tests.random_c.shrink.check", broken)
-    small = shrunk(Failure("wrong", "a[0] is 1, not 2", program, Way("file")), 0)
+    monkeypatch.setattr(shrink, "check", broken)
+    small = shrink.shrunk(Failure("wrong", "a[0] is 1, not 2", program, Way("file")), 0)
     assert len(small.program.text) < len(program.text) - 20
     example = Example.of(small, 3)
     example.save(tmp_path / "kept.c", "wrong: once")
@@ -115,7 +115,7 @@ def test_wrong_code_is_found(monkeypatch):
         done = rewrite(text)
         return replace(done, text=done.text.replace("& 7", "& 3"))
 
-    monkeypatch.setattr("tests.random_c.subjects.rewrite", other)
+    monkeypatch.setattr(subjects, "rewrite", other)
     found = check(program, Way("file"))
     assert found is not None
     assert found.kind == "wrong"
