@@ -50,12 +50,8 @@ def diamond(program: Program, time: str, space: str, size: int) -> Program:
     forward, backward = faces(program, outer, inner)
     ahead = {c: block(v, size) for c, v in forward.values.items()}
     waves = {c: v.add(block(backward.values[c], size)) for c, v in ahead.items()}
-    wave = PlanLoop(
-        fresh_loop_name(program.tree, f"{outer.name}_tile"), waves, (), blocks_of=outer.origin
-    )
-    side = PlanLoop(
-        fresh_loop_name(program.tree, f"{inner.name}_tile"), ahead, (), blocks_of=inner.origin
-    )
+    wave = _over_blocks(program, outer, waves)
+    side = _over_blocks(program, inner, ahead)
     return rebuild(program, chain, [wave, side, *chain])
 
 
