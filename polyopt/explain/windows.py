@@ -54,10 +54,11 @@ class Nest:
 
 
 def windows_of(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[Nest, ...]:
-    """What every stage keeps, nest by nest, half-way through each."""
+    """What every stage keeps, nest by nest, half-way through each; of those that run."""
     known = assumed_sizes(plan.scop, sizes)
     explorer = _Explorer(plan, known)
-    return tuple(explorer.nest(node) for node in plan.program.tree)
+    nests = (explorer.nest(node) for node in plan.program.tree)
+    return tuple(nest for nest in nests if nest.windows)
 
 
 class _Explorer:
@@ -69,10 +70,12 @@ class _Explorer:
 
     def nest(self, node: PlanLoop | str) -> Nest:
         """A nest's stages, each once, seen from the middle of what its last copy computes."""
-        names = copies_in(node)
-        title = names[0] if isinstance(node, str) else node.name
+        names = [name for name in copies_in(node) if self._runs(name)]
+        title = node if isinstance(node, str) else node.name
         if isinstance(node, PlanLoop) and node.mark:
             title += f"  ({node.mark})"
+        if not names:
+            return Nest(title, ())
         last = names[-1]
         loops = self.program.places[last].loops
         middle = self._middle(self._times(last, loops), len(loops))
@@ -90,6 +93,10 @@ class _Explorer:
             if array not in found:
                 found[array] = self._window(name, loops, middle, tiled[-1] + 1 if tiled else 0)
         return Nest(title, tuple(found.values()))
+
+    def _runs(self, name: str) -> bool:
+        """Whether a copy has instances at these sizes."""
+        return not fix_param_values(self.program.copies[name].domain, self.sizes).is_empty()
 
     def _times(self, name: str, loops: tuple[PlanLoop, ...]) -> Map:
         times = prefix_map(self.program.copies[name], loops)
@@ -143,8 +150,12 @@ class _Explorer:
         return Window(copy.statement.array, whole, tile, kept, note)
 
     def _drawn(self, copy: Copy, domain: Set) -> list[int]:
-        """The array's two longest dimensions, in their order; the iterators are those first."""
+        """The array's two longest dimensions, in their order; the iterators are those first.
+
+        A statement with fewer iterators than that, of a diagonal or one row, has those alone.
+        """
         rank = self.program.scop.array(copy.statement.array).rank
+        rank = min(rank, domain.dim(dim_type.set) - copy.outer)
         spans = [_span(domain, copy.outer + d) for d in range(rank)]
         longest = sorted(range(rank), key=lambda d: spans[d][0] - spans[d][1])
         return sorted(longest[:2])

@@ -26,6 +26,7 @@ from polyopt.explain import (
 from polyopt.explain.picture import PALETTE, Dot, Line, Rect, Text
 from polyopt.explain.tiles import stages_of
 from polyopt.explain.windows import windows_of
+from polyopt.frontend.c import parse_c
 from polyopt.library import load_kernel, load_scop
 from polyopt.transform.plan import Plan
 
@@ -190,6 +191,22 @@ def test_every_plan_has_a_picture_of_what_it_keeps(name: str) -> None:
         shown = {w.name for nest in windows_of(plan, sizes) for w in nest.windows}
         assert shown == arrays
         assert draw_windows(plan, sizes).svg.startswith("<svg")
+
+
+def test_what_runs_along_fewer_iterators_than_its_array_has_is_drawn_as_well() -> None:
+    scop = parse_c(
+        "void f(int n, double A[restrict n][n], double b[restrict n]) {\n#pragma scop\n"
+        "  for (int i = 0; i < n; i++) A[i][i] = b[i];\n"
+        "  for (int i = 1; i < n; i++) A[0][i] = b[i];\n"
+        "  b[0] = A[0][0];\n#pragma endscop\n}\n",
+    )
+    diagonal, row, one = windows_of(Plan(scop), {"n": 8})
+    assert diagonal.windows[0].whole == ((0, 7),)
+    assert row.windows[0].whole == ((1, 7),)
+    assert one.windows[0].whole == ()
+    # nothing runs of the second nest where there is one column
+    assert [nest.windows[0].name for nest in windows_of(Plan(scop), {"n": 1})] == ["A", "b"]
+    assert draw_windows(Plan(scop), {"n": 1}).svg.startswith("<svg")
 
 
 def arrows(picture: Picture) -> list[Line]:
