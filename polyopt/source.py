@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyopt.oneline import one_line, some
+
 #: columns shown of a longer source line
 _WIDEST = 200
 
@@ -14,6 +16,10 @@ class Source:
 
     name: str
     text: str
+
+    def __repr__(self) -> str:
+        """Its name, and how long it is."""
+        return one_line(self, self.name, some(self.text.count("\n") + 1, "line"))
 
     def line(self, number: int) -> str:
         """Line ``number`` (from 1) without its newline; empty past the end."""

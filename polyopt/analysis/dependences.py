@@ -26,6 +26,7 @@ from polyopt.isl import (
     tuple_name,
     union_all,
 )
+from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from polyopt.analysis.distance import DependenceRow
@@ -130,6 +131,11 @@ class Dependences:
         from polyopt.analysis.distance import dependence_rows
 
         return dependence_rows(self)
+
+    def __repr__(self) -> str:
+        """Whose they are; nothing is worked out for that."""
+        statements = some(len(self.scop.statements), "statement")
+        return one_line(self, self.scop.name, statements, some(len(self.scop.arrays), "array"))
 
     def __str__(self) -> str:
         """The rows as a table of at most 80 columns."""

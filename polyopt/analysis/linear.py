@@ -13,7 +13,7 @@ from polyopt.errors import InternalError
 from polyopt.isl import Set, Written, coalesced, dim_type, fix_param_values, params_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.isl import Aff, BasicSet
 
@@ -141,8 +141,24 @@ def system_ranges(
 
     Raises ``InternalError`` where a dimension has no bounds.
     """
+    found = narrowed_ranges(system)
+    if _are_empty(found):
+        return None
+    result: dict[int, tuple[int, int]] = {}
+    for variable in sorted(system.free):
+        low, high = found[variable]
+        limits = (low, high) if low is not None and high is not None else None
+        limits = limits or _exact_range(system.origin, values, variable)
+        if limits is None:
+            return None
+        result[variable] = limits
+    return result
+
+
+def narrowed_ranges(system: System, more: Iterable[Linear] = ()) -> dict[int, _Range]:
+    """What interval arithmetic says of every dimension and division; ``more`` holds as well."""
     found: dict[int, _Range] = dict.fromkeys(system.free, (None, None))
-    forms = [c for c in system.constraints if c.terms]
+    forms = [c for c in (*system.constraints, *more) if c.terms]
     for k, division in enumerate(system.divisions):
         # 0 <= e - m * floor(e / m) <= m - 1
         own = {system.rank + k: -division.divisor}
@@ -154,19 +170,13 @@ def system_ranges(
         before = dict(found)
         for form in forms:
             _narrow(form, found)
-        if any(low is not None and high is not None and low > high for low, high in found.values()):
-            return None
-        if found == before:
+        if found == before or _are_empty(found):
             break
-    result: dict[int, tuple[int, int]] = {}
-    for variable in sorted(system.free):
-        low, high = found[variable]
-        limits = (low, high) if low is not None and high is not None else None
-        limits = limits or _exact_range(system.origin, values, variable)
-        if limits is None:
-            return None
-        result[variable] = limits
-    return result
+    return found
+
+
+def _are_empty(found: Mapping[int, _Range]) -> bool:
+    return any(low is not None and high is not None and low > high for low, high in found.values())
 
 
 def _exact_range(

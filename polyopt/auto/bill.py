@@ -31,7 +31,11 @@ def table(cost: Cost, *, stages: bool = True) -> str:
         ("instances", sum(cost.source_instances.values()), sum(cost.instances.values())),
         ("operations", cost.source_operations, cost.operations),
     ]
-    lines += [_row(name, f"{a:,}", f"{b:,}", _ratio(a, b)) for name, a, b in rows]
+    one, other = ("" if exact else "~" for exact in (not cost.source_estimated, cost.is_exact))
+    lines += [
+        _row(name, f"{one}{a:,}", f"{other}{b:,}", max(one, other) * bool(a) + _ratio(a, b))
+        for name, a, b in rows
+    ]
     for level, name in (("L2", "bytes beyond L1"), ("memory", "bytes beyond L2")):
         one, other = (sum(m[level].values()) for m in (cost.source_moved, cost.moved))
         lines.append(_row(name, human_bytes(one), human_bytes(other), _ratio(one, other)))
@@ -43,6 +47,8 @@ def table(cost: Cost, *, stages: bool = True) -> str:
         _row("operations per byte", f"{_source_intensity(cost):.3g}", f"{cost.intensity:.3g}", ""),
         _row("iterations for threads", "", f"{cost.parallel_tiles:,}", ""),
     ]
+    if cost.estimated or cost.source_estimated:
+        lines += ["~ estimated: an exact number takes too long"]
     if not stages:
         return "\n".join(lines)
     repeated = [(a, f) for a, f in cost.repeated.items() if abs(f - 1) > 5e-4]

@@ -1,6 +1,7 @@
 """What a plan costs before anything runs: work repeated, storage, bytes moved, parallelism.
 
-Numbers of instances are exact. Bytes moved are the estimate of ``auto.traffic``.
+Numbers of instances are exact, or marked as estimates where an exact one takes too long. Bytes
+moved are the estimate of ``auto.traffic``.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from polyopt.analysis.count import about, count
+from polyopt.analysis.count import Estimate, Number, counted
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.traffic import Traffic, array_bytes
 from polyopt.codegen.target import target as find_target
 from polyopt.ir.expr import Affine, Cast, Const, Inside, Load
 from polyopt.isl import Map, dim_type
+from polyopt.oneline import at_sizes, one_line
 from polyopt.transform.initial import source_program
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr
@@ -78,6 +80,15 @@ class Cost:
     source_moved: Mapping[str, Mapping[str, int]]
     #: parallel loop -> iterations
     parallel: Mapping[str, int]
+    #: the statements, copies and parallel loops that have too many instances for an exact number
+    estimated: frozenset[str] = frozenset()
+    #: the same of the source's statements
+    source_estimated: frozenset[str] = frozenset()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all instances of the plan are counted; else some are ``estimated``."""
+        return self.estimated.isdisjoint(self.instances)
 
     @property
     def operations(self) -> int:
@@ -96,8 +107,10 @@ class Cost:
         Where the source computes nothing (it copies), instances count instead.
         """
         if self.source_operations:
-            return self.operations / self.source_operations
-        return sum(self.instances.values()) / max(1, sum(self.source_instances.values()))
+            found = self.operations / self.source_operations
+        else:
+            found = sum(self.instances.values()) / max(1, sum(self.source_instances.values()))
+        return Estimate(found) if self.source_estimated or not self.is_exact else found
 
     @cached_property
     def repeated(self) -> Mapping[str, float]:
@@ -106,7 +119,10 @@ class Cost:
         for statement, array in self.writes.items():
             source[array] += self.source_instances[statement]
             plan[array] += self.instances.get(statement, 0)
-        return {array: plan[array] / source[array] for array in source if source[array]}
+        found = {array: plan[array] / source[array] for array in source if source[array]}
+        either = self.estimated | self.source_estimated
+        guessed = {array for statement, array in self.writes.items() if statement in either}
+        return {a: Estimate(times) if a in guessed else times for a, times in found.items()}
 
     @property
     def scratch_bytes(self) -> int:
@@ -148,6 +164,12 @@ class Cost:
         """Operations per byte from or to memory."""
         return self.operations / max(1, self.bytes_moved)
 
+    def __repr__(self) -> str:
+        """The program, its operations and its traffic."""
+        operations = f"{'~' * (not self.is_exact)}{self.operations:,} operations"
+        moved = f"{self.bytes_moved:,} bytes moved"
+        return one_line(self, at_sizes(self.program, self.sizes), operations, moved)
+
     def __str__(self) -> str:
         """A table of at most 80 columns."""
         from polyopt.auto.bill import table
@@ -169,15 +191,17 @@ def cost(program: Program, sizes: Mapping[str, int], target: str | Target | None
     scop = program.scop
     numbers = tuple((name, int(sizes[name])) for name in scop.params if name in sizes)
     by_copy, by_statement = _instances(program, numbers)
+    source = _source_instances(scop, numbers)
+    shared = _parallel(program, dict(numbers))
     traffic = Traffic(program, dict(numbers))
     levels = {"L2": machine.l1_bytes, "memory": machine.l2_bytes}
     return Cost(
         program=scop.name,
         sizes=dict(numbers),
         target=machine,
-        source_instances=_source_instances(scop, numbers),
-        copy_instances=by_copy,
-        instances=by_statement,
+        source_instances={name: number.value for name, number in source.items()},
+        copy_instances={name: number.value for name, number in by_copy.items()},
+        instances={s: sum(n.value for n in numbers) for s, numbers in by_statement.items()},
         operations_each={s.name: operations(s.value) for s in scop.statements},
         writes={s.name: s.array for s in scop.statements},
         scratch=_scratches(program, dict(numbers), machine),
@@ -186,8 +210,18 @@ def cost(program: Program, sizes: Mapping[str, int], target: str | Target | None
         stored=_stored(program, dict(numbers)),
         moved={name: traffic.through(size) for name, size in levels.items()},
         source_moved=_source_moved(scop, numbers, machine),
-        parallel=_parallel(program, dict(numbers)),
+        parallel={name: round(runs) for name, runs in shared.items()},
+        estimated=frozenset(_guessed(by_copy, by_statement, shared)),
+        source_estimated=frozenset(name for name in source if not source[name].is_exact),
     )
+
+
+def _guessed(
+    by_copy: Mapping[str, Number], plan: Mapping[str, list[Number]], loops: Mapping[str, float]
+) -> Iterator[str]:
+    yield from (name for name, runs in loops.items() if isinstance(runs, Estimate))
+    yield from (name for name, number in by_copy.items() if not number.is_exact)
+    yield from (name for name, parts in plan.items() if not all(n.is_exact for n in parts))
 
 
 def operations(expr: Expr) -> int:
@@ -200,28 +234,35 @@ def operations(expr: Expr) -> int:
 
 # -- instances --------------------------------------------------------------------------------
 
-_COUNTS: WeakKeyDictionary[Copy, dict[_Sizes, int]] = WeakKeyDictionary()
+_COUNTS: WeakKeyDictionary[Copy, dict[_Sizes, Number]] = WeakKeyDictionary()
 
 
 def instances_of(copy: Copy, sizes: Mapping[str, int]) -> int:
+    """How often a copy runs, or about how often."""
+    return _number_of(copy, sizes).value
+
+
+def _number_of(copy: Copy, sizes: Mapping[str, int]) -> Number:
     """How often a copy runs; remembered per copy and sizes."""
     known = _COUNTS.setdefault(copy, {})
     key = tuple(sizes.items())
     if key not in known:
-        known[key] = count(copy.domain, sizes)
+        known[key] = counted(copy.domain, sizes)
     return known[key]
 
 
-def _instances(program: Program, sizes: _Sizes) -> tuple[dict[str, int], dict[str, int]]:
+def _instances(
+    program: Program, sizes: _Sizes
+) -> tuple[dict[str, Number], dict[str, list[Number]]]:
     """Instances per copy, and per statement with inlined evaluations; packs compute nothing."""
     given = dict(sizes)
-    by_copy: dict[str, int] = {}
-    by_statement: dict[str, int] = {s.name: 0 for s in program.scop.statements}
+    by_copy: dict[str, Number] = {}
+    by_statement: dict[str, list[Number]] = {s.name: [] for s in program.scop.statements}
     for name in program.places:
         found = _with_operands(program, program.copies[name])
-        by_copy |= {copy.name: instances_of(copy, given) for copy in found}
+        by_copy |= {copy.name: _number_of(copy, given) for copy in found}
         for statement, runs, _ in evaluated(program, name):
-            by_statement[statement] += count(runs, given)
+            by_statement[statement].append(counted(runs, given))
     return by_copy, by_statement
 
 
@@ -313,16 +354,17 @@ def _pairs(operand: Copy, rank: int) -> Set:
     return _PAIRS[operand]
 
 
-def evaluations(program: Program, array: str, sizes: Mapping[str, int]) -> int:
+def evaluations(program: Program, array: str, sizes: Mapping[str, int]) -> Number:
     """How often an inlined array's elements are computed, over all that read it."""
     given = {name: int(sizes[name]) for name in program.scop.params if name in sizes}
-    return sum(
-        instances_of(operand, given)
+    found = [
+        _number_of(operand, given)
         for name in program.places
         if any(a.array == array for a in program.copies[name].statement.reads)
         for operand in _with_operands(program, program.copies[name])
         if operand.statement.array == array
-    )
+    ]
+    return Number(sum(n.value for n in found), all(n.is_exact for n in found))
 
 
 class _Source:
@@ -330,7 +372,7 @@ class _Source:
 
     def __init__(self, scop: Scop) -> None:
         self.program = source_program(scop)
-        self.instances: dict[_Sizes, dict[str, int]] = {}
+        self.instances: dict[_Sizes, dict[str, Number]] = {}
         self.moved: dict[tuple[_Sizes, Target], dict[str, dict[str, int]]] = {}
         self.live: dict[tuple[_Sizes, str], int] = {}
 
@@ -344,11 +386,11 @@ def _source(scop: Scop) -> _Source:
     return _SOURCES[scop]
 
 
-def _source_instances(scop: Scop, sizes: _Sizes) -> dict[str, int]:
+def _source_instances(scop: Scop, sizes: _Sizes) -> dict[str, Number]:
     known = _source(scop)
     if sizes not in known.instances:
         known.instances[sizes] = {
-            name: count(copy.domain, dict(sizes)) for name, copy in known.program.copies.items()
+            name: counted(copy.domain, dict(sizes)) for name, copy in known.program.copies.items()
         }
     return known.instances[sizes]
 
@@ -413,12 +455,12 @@ def _stored(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def _parallel(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
+def _parallel(program: Program, sizes: Mapping[str, int]) -> dict[str, float]:
     """Iterations of every parallel loop, per entry."""
-    result: dict[str, int] = {}
+    result: dict[str, float] = {}
     for loop in loops_of(program.tree):
         if loop.mark == "parallel":
-            result[loop.name] = round(trips(program, loop, sizes))
+            result[loop.name] = trips(program, loop, sizes)
     return result
 
 
@@ -426,11 +468,10 @@ def trips(
     program: Program,
     loop: PlanLoop,
     sizes: Mapping[str, int],
-    number: Callable[[Set, Mapping[str, int]], int] = about,
 ) -> float:
     """Iterations of a loop per entry, on average over the last copy inside it.
 
-    ``number`` says how points are counted: ``count`` exactly, or not at all.
+    An ``Estimate`` where they are too many to be counted.
     """
     name = copies_in(loop)[-1]
     path = program.places[name].loops
@@ -439,6 +480,7 @@ def trips(
     runs = prefix_map(copy, path[: level + 1])
     # instances with times of their own are as many, and simpler to count, than the times
     whole = level + 1 == len(path) and runs.is_injective()
-    inner = number(copy.domain if whole else runs.range(), sizes)
-    outer = number(prefix_map(copy, path[:level]).range(), sizes) if level else 1
-    return inner / max(1, outer)
+    inner = counted(copy.domain if whole else runs.range(), sizes)
+    outer = counted(prefix_map(copy, path[:level]).range(), sizes) if level else Number(1, True)
+    found = inner.value / max(1, outer.value)
+    return found if inner.is_exact and outer.is_exact else Estimate(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.ir.expr import Affine, Binary, Call, Expr, Inside, Load, Select, Unary, walk
 from polyopt.isl import dim_type, sets_of, tuple_name
 
@@ -31,7 +31,10 @@ class Work:
 
 
 def work_of(scop: Scop, sizes: Mapping[str, int]) -> Work:
-    """The work of a program for given sizes: elements read and written are counted once each."""
+    """The work of a program for given sizes: elements read and written are counted once each.
+
+    About as much where an exact number takes too long (``analysis.count.about``).
+    """
     deps = scop.dependences()
     done = sum(operations(scop, s, sizes) for s in scop.statements)
     return Work(_bytes(scop, deps.live_in.range(), sizes), _written(scop, sizes), done)
@@ -54,7 +57,7 @@ def _bytes(
     for part in sets_of(elements.coalesce()):
         array = scop.array(tuple_name(part))
         if array.is_live_out if outputs else array.is_live_in:
-            total += count(part, sizes) * array.type.bytes
+            total += about(part, sizes) * array.type.bytes
     return total
 
 
@@ -71,7 +74,7 @@ def operations(scop: Scop, statement: Statement, sizes: Mapping[str, int]) -> in
         if isinstance(expr, (Binary, Unary, Call)):
             along = _dims_of(expr, written)
             domain = statement.domain if along is None else _onto(statement.domain, along)
-            total += count(domain, sizes) * max(1, expr.type.bytes // 4)
+            total += about(domain, sizes) * max(1, expr.type.bytes // 4)
     return total
 
 

@@ -231,11 +231,14 @@ def tradeoff(  # noqa: PLR0913 - an argument for each option
 
 
 def numbers(cost: Cost) -> dict[str, float]:
-    """The totals of a bill for JSON; bytes, operations, iterations, and ratios to the source."""
+    """The totals of a bill for JSON; bytes, operations, iterations, and ratios to the source.
+
+    ``exact`` says whether all instances were counted; bytes moved are estimates in any case.
+    """
     return {
         "operations": cost.operations, "source_operations": cost.source_operations,
         "work_repeated": cost.work_repeated, "bytes_moved": cost.bytes_moved,
         "source_bytes_moved": cost.source_bytes_moved, "bytes_saved": cost.bytes_saved,
         "compulsory_bytes": cost.compulsory_bytes, "scratch_bytes": cost.scratch_bytes,
-        "parallel_tiles": cost.parallel_tiles,
+        "parallel_tiles": cost.parallel_tiles, "exact": cost.is_exact and not cost.source_estimated,
     }  # fmt: skip

@@ -29,6 +29,7 @@ from polyopt.isl import (
     constant_value,
     dim_type,
 )
+from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,6 +91,10 @@ class CProgram:
     bytes: str = ""
     #: arguments whose elements choose elements of others
     indices: tuple[IndexArray, ...] = ()
+
+    def __repr__(self) -> str:
+        """The prototype, and how long the source is."""
+        return one_line(self, self.prototype, some(self.source.count("\n"), "line"))
 
     @property
     def c_name(self) -> str:

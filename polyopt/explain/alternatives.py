@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about, guessed
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import Cost, cost, evaluated, rolled
 from polyopt.auto.sizes import assumed_sizes
@@ -14,6 +14,7 @@ from polyopt.errors import InvalidOptionError, NotDecidedError, PolyoptError
 from polyopt.explain.pairs import pairs_of
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of, producers
 from polyopt.isl import budget
+from polyopt.oneline import at_sizes, one_line
 from polyopt.transform.find import unknown
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, loops_of, prefix_map
@@ -49,6 +50,11 @@ class Alternative:
     #: other producers that moved along: ``{"Ix": "scratch"}``
     along: Mapping[str, str] | None = None
 
+    def __repr__(self) -> str:
+        """The producer and its place."""
+        return one_line(self, self.producer, self.place, "chosen" * self.chosen,
+                        "refused" * (self.refusal is not None))  # fmt: skip
+
     @property
     def numbers(self) -> dict[str, float]:
         """``work`` over the source's, bytes of ``memory`` and ``bytes moved``, ``parallel`` tiles.
@@ -75,6 +81,11 @@ class Alternatives:
     producer: str
     rows: tuple[Alternative, ...]
 
+    def __repr__(self) -> str:
+        """The producer and its places."""
+        places = ", ".join(row.place + "*" * row.chosen for row in self.rows)
+        return one_line(self, f"{self.producer} in {at_sizes(self.program, self.sizes)}", places)
+
     def __iter__(self) -> Iterator[Alternative]:
         """The alternatives, from the least memory to the most."""
         return iter(self.rows)
@@ -89,7 +100,7 @@ class Alternatives:
     def as_dict(self) -> dict[str, object]:
         """The table for JSON."""
         listed = [
-            {"place": r.place, "chosen": r.chosen, **r.numbers,
+            {"place": r.place, "chosen": r.chosen, **r.numbers, "estimated": guessed(r.numbers),
              "refused": r.refusal.diagnostic.message if r.refusal else None,
              "code": r.refusal.code if r.refusal else "", "along": dict(r.along or {})}
             for r in self.rows
@@ -274,10 +285,10 @@ def _inlined_bytes(program: Program, bill: Cost) -> float:
 def _together(program: Program, host: str, bill: Cost) -> float:
     """Bytes of inlined values per loop body that holds several instances of a copy."""
     loops = rolled(program.places[host])
-    bodies = count(prefix_map(program.copies[host], loops).range(), bill.sizes)
+    bodies = about(prefix_map(program.copies[host], loops).range(), bill.sizes)
     arrays = {s.name: program.scop.array(s.array) for s in program.scop.statements}
     _, *inlined = evaluated(program, host)
-    values = sum(count(runs, bill.sizes) * arrays[name].type.bytes for name, runs, _ in inlined)
+    values = sum(about(runs, bill.sizes) * arrays[name].type.bytes for name, runs, _ in inlined)
     return values / max(1, bodies)
 
 

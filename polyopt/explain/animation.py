@@ -12,6 +12,7 @@ from polyopt.errors import InvalidOptionError
 from polyopt.explain.draw import SMALL
 from polyopt.explain.picture import FAINT, INK, PALETTE, Picture, Rect, Shape, Text, text_width
 from polyopt.isl import dim_type, fix_param_values
+from polyopt.oneline import one_line, some
 from polyopt.transform.find import unknown
 from polyopt.transform.show import describe
 from polyopt.transform.storage import project_tail
@@ -39,6 +40,10 @@ class Animation:
     """Pictures of one size that follow one another. Jupyter plays it; ``sheet`` is for print."""
 
     frames: tuple[Picture, ...]
+
+    def __repr__(self) -> str:
+        """What it shows, and of how many pictures."""
+        return one_line(self, self.frames[0].label, some(len(self.frames), "frame"))
 
     @property
     def svg(self) -> str:

@@ -15,6 +15,7 @@ from polyopt.explain.alternatives import ANSWER_BUDGET, memory_bytes, shared_ite
 from polyopt.explain.placements import place_of, producers
 from polyopt.ir.same import same_scop
 from polyopt.isl import budget
+from polyopt.oneline import at_sizes, one_line
 from polyopt.transform.show import describe
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ class Difference:
     places: Mapping[str, tuple[str, str]]
     #: quantity -> value in the first plan and in the second; bytes where the name says so
     bill: Mapping[str, tuple[float, float]]
+
+    def __repr__(self) -> str:
+        """The program, and how much differs."""
+        changes = f"{len(self.removed)} moves removed", f"{len(self.added)} added"
+        places = f"{len(self.places)} producers elsewhere"
+        return one_line(self, at_sizes(self.program, self.sizes), *changes, places)
 
     def __bool__(self) -> bool:
         """Whether there is any difference."""

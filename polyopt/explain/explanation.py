@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.count import guessed
 from polyopt.auto.bill import human_bytes
 from polyopt.explain.summary import is_of_loop, summary
+from polyopt.oneline import at_sizes, one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +26,10 @@ class Explanation:
     program: str
     sizes: Mapping[str, int]
     rows: tuple[Remark, ...]
+
+    def __repr__(self) -> str:
+        """The program, and how many remarks there are."""
+        return one_line(self, at_sizes(self.program, self.sizes), some(len(self.rows), "remark"))
 
     def __iter__(self) -> Iterator[Remark]:
         """The remarks: pairs first, then nests, then loops."""
@@ -105,6 +111,7 @@ def remark_as_dict(remark: Remark) -> dict[str, object]:
         "consumer": remark.consumer,
         "reason": remark.reason,
         "numbers": dict(remark.numbers),
+        "estimated": guessed(remark.numbers),
         "witnesses": [str(w) for w in remark.witnesses],
         "code": remark.code,
         "hint": remark.hint,

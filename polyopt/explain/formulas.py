@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polyopt.auto.formula import formula, latex_formula, show_formula
+from polyopt.oneline import one_line
 from polyopt.transform.find import unknown
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ class Formulas:
     """
 
     program: Program
+
+    def __repr__(self) -> str:
+        """Whose they are; nothing is worked out for that."""
+        return one_line(self, self.program.scop.name)
 
     def __iter__(self) -> Iterator[str]:
         """The quantities."""

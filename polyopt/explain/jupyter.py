@@ -110,7 +110,8 @@ def proof_html(proof: Proof) -> str:
 def cost_html(cost: Cost) -> str:
     """The bill: each quantity beside the source program's."""
     rows = [
-        ["operations", f"{cost.source_operations:,}", f"{cost.operations:,}"],
+        ["operations", f"{'~' * bool(cost.source_estimated)}{cost.source_operations:,}",
+         f"{'~' * (not cost.is_exact)}{cost.operations:,}"],
         ["work", "1", f"{cost.work_repeated:.3f}"],
         ["bytes to and from memory", human_bytes(cost.source_bytes_moved),
          human_bytes(cost.bytes_moved)],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
 from polyopt.auto.cost import trips
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget
@@ -42,17 +41,7 @@ class LoopExplainer:
 
     def remarks(self, loop: PlanLoop) -> Iterator[Remark]:
         """How a loop runs, or what it could do and what forbids it."""
-        try:
-            number = trips(self.plan.program, loop, self.sizes, count)
-        except NotDecidedError as error:
-            number = trips(self.plan.program, loop, self.sizes)
-            note = f"; its iterations are estimated: {error.diagnostic.message}"
-        else:
-            note = ""
-        for remark in self._remarks(loop, {"iterations": number}):
-            yield replace(remark, reason=remark.reason + note)
-
-    def _remarks(self, loop: PlanLoop, numbers: dict[str, float]) -> Iterator[Remark]:
+        numbers = {"iterations": trips(self.plan.program, loop, self.sizes)}
         if loop.mark:
             yield self._marked(loop, numbers)
             return

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.count import Estimate
 from polyopt.auto.cost import Cost, cost, evaluations
 from polyopt.auto.formula import block_size
 from polyopt.errors import IllegalScheduleError, NotDecidedError, NotFusableError, PolyoptError
@@ -99,11 +100,16 @@ class PairExplainer:
         result: dict[str, float] = {}
         for side, array in (("producer", pair.producer), ("consumer", pair.consumer)):
             names = [s.name for s in self.plan.scop.statements if s.array == array]
-            result[f"{side} instances"] = self.bill.source_instances[names[0]]
-            updates = sum(self.bill.source_instances[name] for name in names[1:])
+            result[f"{side} instances"] = self._in_source(names[:1])
+            updates = self._in_source(names[1:])
             if updates:
                 result[f"{side} updates"] = updates
         return result
+
+    def _in_source(self, names: list[str]) -> float:
+        """How many instances of statements the source has."""
+        total = sum(self.bill.source_instances[name] for name in names)
+        return total if self.bill.source_estimated.isdisjoint(names) else Estimate(total)
 
     def _gain(self, pair: Pair, program: Program, bill: Cost) -> dict[str, float]:
         """Recompute, bytes saved and scratch of the producer's array in a program, by its bill."""
@@ -206,8 +212,10 @@ class PairExplainer:
             prove(program, self.plan.original, operations=BUDGET)
         statement = next(s.name for s in self.plan.scop.statements if s.array == array)
         once = self.bill.source_instances[statement]
+        number = evaluations(program, array, self.sizes)
+        times = number.value / once if once else 0.0
         return {
-            "computed": evaluations(program, array, self.sizes) / once if once else 0.0,
+            "computed": times if number.is_exact else Estimate(times),
             "bytes saved": self.bill.source_moved["memory"].get(array, 0),
             "scratch bytes": 0,
         }

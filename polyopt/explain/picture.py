@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import InvalidOptionError, MissingExtraError
 from polyopt.escaping import markup as escape
+from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,6 +103,10 @@ class Picture:
     shapes: tuple[Shape, ...]
     #: what the picture shows, for those who cannot see it
     label: str
+
+    def __repr__(self) -> str:
+        """What it shows, and of how many shapes."""
+        return one_line(self, self.label, some(len(self.shapes), "shape"))
 
     @property
     def svg(self) -> str:

@@ -8,10 +8,10 @@ runs, how often, and where its values are kept.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import Number, counted
 from polyopt.auto.cost import evaluated
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError, NotDecidedError
@@ -26,6 +26,7 @@ from polyopt.isl import (
     sets_of,
     tuple_name,
 )
+from polyopt.oneline import at_sizes, one_line, some
 from polyopt.transform.find import unknown
 from polyopt.transform.show import describe
 from polyopt.transform.tree import prefix_map
@@ -58,6 +59,20 @@ class Part:
     runs: int = 0
     #: where the plan keeps their values
     kept: str = ""
+    #: which of ``count`` and ``runs`` is an estimate: the exact number takes too long
+    estimated: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> str:
+        """How many there are, with ``~`` before an estimate."""
+        return f"{'~' * ('count' in self.estimated)}{self.count:,}"
+
+    @property
+    def times(self) -> str:
+        """``run once each``, ``run 12 times``."""
+        if self.runs == self.count and not self.estimated:
+            return "run once each"
+        return f"run {'~' * ('runs' in self.estimated)}{self.runs:,} times"
 
 
 @dataclass(frozen=True)
@@ -75,13 +90,20 @@ class Provenance:
     instances: tuple[Part, ...]
     inputs: tuple[Part, ...]
 
+    def __repr__(self) -> str:
+        """The element, and from how many statements and inputs it comes."""
+        name = f"{self.element} in {at_sizes(self.program, self.sizes)}"
+        inputs = some(len(self.inputs), "input")
+        return one_line(self, name, some(len(self.instances), "statement"), inputs)
+
     def as_dict(self) -> dict[str, object]:
         """The provenance for JSON."""
 
         def listed(parts: tuple[Part, ...]) -> list[dict[str, object]]:
             return [
                 {"name": p.name, "count": p.count, "span": p.span,
-                 "box": [list(side) for side in p.box], "runs": p.runs, "kept": p.kept}
+                 "box": [list(side) for side in p.box], "runs": p.runs, "kept": p.kept,
+                 "estimated": list(p.estimated)}
                 for p in parts
             ]  # fmt: skip
 
@@ -94,10 +116,9 @@ class Provenance:
     def lines(self) -> Iterator[tuple[str, str, str, str]]:
         """Per statement, then per input: its name, how many, which, and what the plan does."""
         for part in self.instances:
-            times = "run once each" if part.runs == part.count else f"run {part.runs:,} times"
-            yield part.name, f"{part.count:,}", part.span, f"{part.kept}; {times}"
+            yield part.name, part.number, part.span, f"{part.kept}; {part.times}"
         for part in self.inputs:
-            yield part.name, f"{part.count:,}", part.span, "input"
+            yield part.name, part.number, part.span, "input"
 
     def __str__(self) -> str:
         """The writer, then what it needs, a statement or an input a line."""
@@ -222,7 +243,7 @@ def _behind(writer: UnionSet, flow: UnionMap, shown: str) -> UnionSet:
 
 
 def _part(name: str, found: Set, sizes: Mapping[str, int]) -> Part:
-    number = count(found, sizes)
+    number = counted(found, sizes)
     box = tuple(
         (found.dim_min_val(d).to_python(), found.dim_max_val(d).to_python())
         for d in range(found.dim(dim_type.set))
@@ -232,7 +253,9 @@ def _part(name: str, found: Set, sizes: Mapping[str, int]) -> Part:
         volume *= high - low + 1
     sides = ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in box)
     span = f"{name}[{sides}]" if box else name
-    return Part(name, number, span if volume == number else f"within {span}", box)
+    is_box = number.is_exact and volume == number.value
+    guess = () if number.is_exact else ("count",)
+    return Part(name, number.value, span if is_box else f"within {span}", box, estimated=guess)
 
 
 def _instances(plan: Plan, found: Set, sizes: Mapping[str, int]) -> Part:
@@ -242,19 +265,26 @@ def _instances(plan: Plan, found: Set, sizes: Mapping[str, int]) -> Part:
     program = plan.program
     array = plan.scop.statement(name).array
     if array in program.inlined:
-        runs = sum(
-            count(_those(domain, outer, found, sizes), sizes)
+        runs = [
+            counted(_those(domain, outer, found, sizes), sizes)
             for host in program.places
             for statement, domain, outer in evaluated(program, host)
             if statement == name
-        )
-        return Part(name, part.count, part.span, part.box, runs, "inlined")
+        ]
+        return _run(part, runs, "inlined")
     copies = [program.copies[n] for n in program.places
               if program.copies[n].statement.name == name]  # fmt: skip
-    runs = sum(count(_those(c.domain, c.outer, found, sizes), sizes) for c in copies)
+    runs = [counted(_those(c.domain, c.outer, found, sizes), sizes) for c in copies]
     kept = {program.scratch(c.name, array, reading=False) for c in copies}
     texts = sorted(f"in {describe(s)}" if s is not None else f"in {array}" for s in kept)
-    return Part(name, part.count, part.span, part.box, runs, " and ".join(texts))
+    return _run(part, runs, " and ".join(texts))
+
+
+def _run(part: Part, runs: list[Number], kept: str) -> Part:
+    """The part with how often the plan runs it, and where it keeps it."""
+    guess = () if all(number.is_exact for number in runs) else ("runs",)
+    total = sum(number.value for number in runs)
+    return replace(part, runs=total, kept=kept, estimated=(*part.estimated, *guess))
 
 
 def _those(domain: Set, outer: int, found: Set, sizes: Mapping[str, int]) -> Set:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.count import guessed, rounded
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import Cost, cost
 from polyopt.auto.sizes import assumed_sizes
@@ -29,6 +30,7 @@ from polyopt.explain.placements import (
     rows_together,
 )
 from polyopt.isl import budget
+from polyopt.oneline import at_sizes, one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -85,11 +87,19 @@ class Point:
             places = places.replace(place, f"{place} {blocks}".rstrip())
         return places
 
+    def __repr__(self) -> str:
+        """Where its plan has the producers, what it needs, and what it does."""
+        memory = f"{human_bytes(self.memory)} of memory"
+        return one_line(
+            self, self.plan.scop.name, self.name, memory, f"{self.work:.3f} times the work"
+        )
+
     def as_dict(self) -> dict[str, object]:
         """The point for JSON."""
         return {
             "name": self.name, "memory": self.memory, "work": self.work, "threads": self.threads,
             "bytes_moved": self.bill.bytes_moved, "computed": dict(self.bill.repeated),
+            "estimated": guessed({"work": self.work, **self.bill.repeated}),
             "chosen": self.chosen, "script": self.plan.script,
         }  # fmt: skip
 
@@ -109,6 +119,12 @@ class Tradeoff:
     chosen: Point
     #: layouts of large programs that were not weighed
     left_out: int = 0
+
+    def __repr__(self) -> str:
+        """The program, and how many plans there are to choose from."""
+        weighed = f"{some(len(self.points), 'plan')} weighed"
+        front = f"{len(self.front)} on the front"
+        return one_line(self, at_sizes(self.program, self.sizes), weighed, front)
 
     def __iter__(self) -> Iterator[Point]:
         """The front, from the least memory to the most."""
@@ -273,7 +289,7 @@ def _point(plan: Plan, layout: Layout, sizes: Mapping[str, int], machine: Target
     bill = cost(plan.program, sizes, machine)
     threads = shared_iterations(plan, bill)
     return Point(
-        plan, bill, layout, memory_bytes(plan, bill), round(bill.work_repeated, 6), threads
+        plan, bill, layout, memory_bytes(plan, bill), rounded(bill.work_repeated, 6), threads
     )
 
 

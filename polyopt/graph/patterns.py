@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import count
+from polyopt.analysis.count import about
 from polyopt.graph.lower import group_of, lower, signature
 from polyopt.graph.operators import get_operator
 from polyopt.isl import Map, dim_type, sample
@@ -122,8 +122,8 @@ def _pattern(relation: Map | None, shape: tuple[int, ...], result: tuple[int, ..
     if relation is None:
         return Pattern("broadcast", shape, (0,) * len(shape), total, elements, 0.0)
     spans = tuple(_span(relation, d) for d in range(len(shape)))
-    touched = count(relation.range(), {})
-    reads = count(relation.wrap().flatten(), {}) / max(1, touched)
+    touched = about(relation.range(), {})
+    reads = about(relation.wrap().flatten(), {}) / max(1, touched)
     kind = _kind(relation, shape, result, spans, reads)
     clash = () if kind == "pointwise" else _clash(relation, shape, result)
     return Pattern(kind, shape, spans, total, elements, reads, clash)

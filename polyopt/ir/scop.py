@@ -37,6 +37,7 @@ from polyopt.isl import (
     tuple_name,
     union_all,
 )
+from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -65,6 +66,10 @@ class Array:
     #: a variable of its own (privatised by expansion)
     private: int = 0
     span: Span | None = None
+
+    def __repr__(self) -> str:
+        """Its name, type and rank, and whose it is."""
+        return one_line(self, f"{self.type} {self.name}{'[]' * self.rank}", self.role)
 
     @property
     def rank(self) -> int:
@@ -127,6 +132,12 @@ class Statement:
     #: where data decide on the element: dimension -> number of elements from the index on that
     #: may be written, [N] -> { [count] }
     spread: Mapping[int, PwAff] = field(default_factory=dict[int, PwAff])
+
+    def __repr__(self) -> str:
+        """Its name and iterators, what it writes and reads."""
+        reads = ", ".join(dict.fromkeys(access.array for access in self.reads))
+        name = f"{self.name}[{', '.join(self.iterators)}]"
+        return one_line(self, name, f"writes {self.array}", f"reads {reads}" if reads else "")
 
     @cached_property
     def space(self) -> Space:
@@ -371,6 +382,12 @@ class Scop:
             _time(self.statement(name), path, steps, depth)
             for name, path, steps in _leaves(self.nest, (), ())
         ).intersect_domain(self.domain)
+
+    def __repr__(self) -> str:
+        """Its name, and how much it has."""
+        statements = some(len(self.statements), "statement")
+        sizes = f"sizes {', '.join(self.params)}" if self.params else "no open sizes"
+        return one_line(self, self.name, statements, some(len(self.arrays), "array"), sizes)
 
     def __str__(self) -> str:
         """The program as loops, with types."""

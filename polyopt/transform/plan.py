@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan(Questions):
     """How a Scop is to run: loops, fusion, storage, marks.
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.isl import dim_type, exclusive, union_as_is
+from polyopt.oneline import one_line, some
 from polyopt.transform.storage import (
     Scratch,
     Store,
@@ -73,6 +74,11 @@ class Program:
     #: the source's dependences once they are asked for: all programs made from one share them, and
     #: no others do, or what a search may take would depend on those before it
     known: list[Dependences] = field(default_factory=list["Dependences"])
+
+    def __repr__(self) -> str:
+        """Whose it is, and how much it has."""
+        copies, nests = some(len(self.places), "statement"), some(len(self.tree), "nest")
+        return one_line(self, self.scop.name, copies, nests, some(len(self.scratches), "buffer"))
 
     @cached_property
     def places(self) -> Mapping[str, Place]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from polyopt.oneline import one_line, some
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,6 +31,17 @@ class Questions:
 
     def _asked(self) -> Plan:
         return cast("Plan", self)
+
+    def __repr__(self) -> str:
+        """The program's name, and how much it and the plan have."""
+        plan = self._asked()
+        scop = plan.scop
+        statements, arrays = (
+            some(len(scop.statements), "statement"),
+            some(len(scop.arrays), "array"),
+        )
+        moves = some(len(plan.moves), "move") or "no moves"
+        return one_line(plan, scop.name, statements, arrays, moves)
 
     def cost(self, sizes: Sizes = None, *, target: str | None = None) -> Cost:
         """Work repeated, scratch, bytes moved and parallel iterations, before anything runs.

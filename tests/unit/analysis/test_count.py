@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyopt.analysis.count import MOST_ROWS, about, count
+from polyopt.analysis.count import MOST_ROWS, Number, about, count, counted
+from polyopt.analysis.linear import Linear, System, system_ranges, systems
+from polyopt.analysis.unimodular import in_narrow_ranges
 from polyopt.errors import InternalError, NotDecidedError
 from polyopt.isl import fix_param_values, parse_set, parse_union_set
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DIMS = ("i", "j", "k", "l")
 
@@ -108,6 +116,64 @@ def test_infinite_sets_and_missing_sizes_are_refused() -> None:
         count(parse_set("[N] -> { S[i] : 0 <= i < N }"), {})
 
 
+#: what two tiled stages need of a third: each piece is simple, and isl joins them into one where
+#: i1 and y, i3 and x are nearly the same
+NEARLY_EQUAL = parse_set(
+    "[H, W] -> { [i0, i1, z, i3, y, x] : z = 1 + i1 and x = 1 + i3 and 0 <= i0 and 128 i0 < H and"
+    " 128 i0 - 1 <= i1 <= 128 i0 + 127 and i1 < H and -1 <= i3 and 2 i3 < W"
+    " and (2 y = 1 + i1 or 2 y = i1 - 1);"
+    " [i0, i1, z, i3, y, x] : z = 1 + i1 and x = i3 and 0 <= i0 and 128 i0 < H and"
+    " 128 i0 - 2 <= i1 <= 128 i0 + 127 and i1 < H and -1 <= i3 and 2 i3 <= W"
+    " and ((2 y = 1 + i1 and 128 i0 - 1 <= i1 and 2 i3 < W)"
+    " or (2 y = i1 and i1 <= 128 i0 + 126 and 0 <= i3)"
+    " or (2 y = i1 - 1 and 128 i0 - 1 <= i1 and 2 i3 < W)) }"
+)
+
+
+def test_dimensions_that_are_nearly_equal_are_counted_exactly() -> None:
+    small = {"H": 40, "W": 30}
+    enumerated = fix_param_values(NEARLY_EQUAL, small).count_val().to_python()
+    assert count(NEARLY_EQUAL, small) == enumerated
+    assert count(NEARLY_EQUAL, {"H": 1920, "W": 2560}) == 6_244_875
+
+
+def _points(system: System, ranges: Mapping[int, tuple[int, int]]) -> int:
+    """How many points of a box hold every constraint, one by one."""
+    found = 0
+    for values in product(*(range(low, high + 1) for low, high in ranges.values())):
+        known = dict(zip(ranges, values, strict=True))
+        for k, division in enumerate(system.divisions):
+            known[system.rank + k] = _value(division, known) // division.divisor
+        holds = ((_value(c, known), c.equality) for c in system.constraints)
+        found += all(value == 0 if equality else value >= 0 for value, equality in holds)
+    return found
+
+
+def _value(form: Linear, known: Mapping[int, int]) -> int:
+    return form.constant + sum(factor * known.get(v, 0) for v, factor in form.terms.items())
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_sets())
+def test_a_change_of_variables_keeps_the_number_of_points(text: str) -> None:
+    for parametric in systems(parse_set(text)):
+        system = parametric.at((3,))
+        ranges = system_ranges(system, (3,))
+        if ranges is not None:
+            changed, narrow = in_narrow_ranges(system, ranges)
+            assert _points(changed, narrow) == _points(system, ranges)
+
+
+def test_a_change_of_variables_makes_a_diagonal_band_narrow() -> None:
+    (system,) = systems(
+        parse_set("{ [i, j, k] : 0 <= i < 50 and i <= j <= i + 1 and j <= k <= j + 2 }")
+    )
+    ranges = system_ranges(system, ())
+    assert ranges == {0: (0, 49), 1: (0, 50), 2: (0, 52)}
+    _, narrow = in_narrow_ranges(system, ranges)
+    assert sorted(high - low + 1 for low, high in narrow.values()) == [2, 3, 50]
+
+
 #: a cube cut by a plane whose divisions tie all dimensions: two of them have to be enumerated
 TIED = parse_set(
     "[N] -> { S[i, j, k] : 0 <= i, j, k < N and (i + 2 j + 3 k) mod 7 <= 3 and 2 i <= j + k + N }"
@@ -118,6 +184,8 @@ def test_an_exact_number_has_a_limit() -> None:
     small, large = {"N": 300}, {"N": 5000}
     assert about(TIED, small) == count(TIED, small)
     assert large["N"] ** 2 > MOST_ROWS
+    assert counted(TIED, small) == Number(count(TIED, small), is_exact=True)
+    assert not counted(TIED, large).is_exact
     with pytest.raises(NotDecidedError, match=r"not counted: more than [\d,]+ values") as found:
         count(TIED, large)
     assert "smaller sizes" in found.value.diagnostic.hint

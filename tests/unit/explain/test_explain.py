@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from polyopt.analysis.count import _count  # pyright: ignore[reportPrivateUsage]
 from polyopt.auto import auto
 from polyopt.errors import (
     IllegalScheduleError,
-    NotDecidedError,
     StorageTooSmallError,
     UnknownNameError,
 )
 from polyopt.explain import Explanation, bill, explain
 from polyopt.explain.explanation import number_text
+from polyopt.explain.provenance import why
 from polyopt.library import kernel_names, load_kernel, load_scop
 from polyopt.transform.fuse import fuse
 from polyopt.transform.plan import Plan
@@ -24,6 +26,9 @@ from polyopt.transform.program import changed_arrays
 from polyopt.transform.prove import prove
 from polyopt.transform.remark import Remark
 from tests.remarks.check import missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 BN = {"N": 2, "C": 64, "H": 112, "W": 112}
 SIZES = {"H": 1026, "W": 1026}
@@ -161,16 +166,50 @@ def test_loops_say_how_they_run(fused: Plan) -> None:
     assert below.reason == "threads share a loop around it already: out.y_tile"
 
 
-def test_iterations_that_are_not_counted_are_estimated(
-    fused: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def not_counted(domain: object, sizes: object) -> int:
-        raise NotDecidedError("not counted: more than 5 values", hint="ask for smaller sizes")
+@pytest.fixture
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The source can be counted, and little else."""
+    monkeypatch.setattr("polyopt.analysis.count.MOST_ROWS", 4)
+    _count.cache_clear()
+    yield
+    _count.cache_clear()
 
-    monkeypatch.setattr("polyopt.explain.loops.count", not_counted)
-    (tile,) = explain(fused, SIZES).where(subject="out.y_tile").rows
-    assert tile.numbers["iterations"] == 16
-    assert tile.reason.endswith("; its iterations are estimated: not counted: more than 5 values")
+
+@pytest.mark.usefixtures("few_rows")
+def test_what_is_not_counted_is_estimated_and_marked() -> None:
+    plan = Plan(load_scop("blur")).tile("out", y=64, x=512).fuse("bx", into="out")
+    found = explain(plan, SIZES)
+    text = str(found)
+    assert "computed ~1.03 times" in text
+    assert "bx.y ~66" in text
+    assert "instances: bx 1,050,624, out 1,048,576" in text
+    listed = json.loads(json.dumps(found.as_dict()))["remarks"]
+    assert [row["estimated"] for row in listed if row["move"] == "fuse"] == [["computed"]]
+
+    cost = bill(plan, SIZES)
+    assert (cost.is_exact, cost.source_estimated) == (False, frozenset())
+    assert f"~{cost.operations:,}" in str(cost)
+    assert f" {cost.source_operations:,}" in str(cost)
+    assert "~ estimated" in str(cost)
+
+    table = str(plan.alternatives("bx", sizes=SIZES))
+    assert "~1.03x" in table
+    assert " 1x " in table
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_of_one_element_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyopt.analysis.count.MOST_ROWS", 0)
+    found = why(Plan(load_scop("blur")), "out[70, 600]", SIZES)
+    (pixels,) = found.inputs
+    assert (pixels.count, pixels.estimated) == (9, ("count",))
+    assert re.search(r"img +~9  within img\[70..72, 600..602\]", str(found))
+
+
+def test_what_is_counted_is_not_marked(fused: Plan) -> None:
+    assert "~" not in str(explain(fused, SIZES)) + str(bill(fused, SIZES))
+    remarks = json.loads(json.dumps(explain(fused, SIZES).as_dict()))["remarks"]
+    assert {tuple(row["estimated"]) for row in remarks} == {()}
 
 
 def test_a_carried_dependence_is_shown_by_two_instances() -> None:
