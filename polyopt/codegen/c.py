@@ -18,6 +18,7 @@ from polyopt.codegen.loops import (
     Raw,
     Task,
 )
+from polyopt.codegen.names import hidden_macros
 from polyopt.codegen.neighbours import near_functions
 from polyopt.escaping import comment
 
@@ -30,7 +31,7 @@ _COLUMNS = 100
 #: operations that take about as long as waking a team of threads
 LEAST_WORK = 100_000
 _THREADS = """#ifdef _OPENMP
-#include <omp.h>
+int omp_get_thread_num(void);
 #else
 #define omp_get_thread_num() 0
 #endif"""
@@ -52,14 +53,17 @@ _STORES = """#if defined(__GNUC__) && !defined(__clang__)
 #endif"""
 #: where vectors are no registers, functions give them otherwise: only those of other files care
 _BY_VALUE = """#pragma GCC diagnostic ignored "-Wpsabi\""""
+#: What ``<stdlib.h>`` has besides are functions that programs may have, so it is not included.
 #: Large buffers start at a cache line. Fresh memory costs a fault per page, in every call: where
 #: Linux has large pages for those who ask, 512 faults are one. Its header defines many more names,
 #: which programs may have.
-_BUFFER = """#ifdef __linux__
-int madvise(void *start, size_t bytes, int advice);
+_BUFFER = """void *aligned_alloc(__SIZE_TYPE__ alignment, __SIZE_TYPE__ bytes);
+void free(void *memory);
+#ifdef __linux__
+int madvise(void *start, __SIZE_TYPE__ bytes, int advice);
 #endif
 
-static void *buffer(size_t bytes) {
+static void *buffer(__SIZE_TYPE__ bytes) {
     void *found = aligned_alloc(64, (bytes + 63) / 64 * 64);
 #ifdef __linux__
     if (found && bytes >> 22) { /* MADV_HUGEPAGE, from the start of a page: a wish, no more */
@@ -107,9 +111,19 @@ def print_c(function: Function) -> str:
 def before(body: str) -> str:
     """What a translation unit has before its tasks and its kernel: all that these need."""
     support = helpers(body) + near_functions(body)
+    heads = _heads(body, support)
+    if " buffer(" in body:
+        support = _BUFFER + support
+    parts = ["\n".join(heads), vector_types(body), support.rstrip()]
+    if "#include" in "".join(heads[1:]) + support:
+        # headers may have macros of the names that the program has
+        parts.append("\n".join(f"#undef {name}" for name in hidden_macros(body)))
+    return "".join(f"{part}\n\n" for part in parts if part)
+
+
+def _heads(body: str, support: str) -> list[str]:
+    """Headers, and what compilers are told of the whole file."""
     heads = ["#include <stdint.h>"]
-    if " buffer(" in body or "abs(" in body:
-        heads.append("#include <stdlib.h>")
     if "omp_get_thread_num(" in body:
         heads.append(_THREADS)
     if "#pragma omp" in body:
@@ -120,14 +134,9 @@ def before(body: str) -> str:
         heads.append(_NOT_VECTORS)
     if "__builtin_shufflevector" in support:
         heads.append(_BY_VALUE)
-    if _MATH.search(body + support):
+    if _MATH.search(body + support) or "INFINITY" in body or "NAN" in body:
         heads.append("#include <math.h>")
-    if "INFINITY" in body or "NAN" in body:
-        heads.append("#include <math.h>")
-    if " buffer(" in body:
-        support = _BUFFER + support
-    parts = ["\n".join(dict.fromkeys(heads)), vector_types(body), support.rstrip()]
-    return "".join(f"{part}\n\n" for part in parts if part)
+    return heads
 
 
 def _function(function: Function) -> str:

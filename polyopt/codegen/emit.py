@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.c import print_c
 from polyopt.codegen.generate import generate
-from polyopt.codegen.names import c_name
+from polyopt.codegen.loops import loops_in
+from polyopt.codegen.names import renamed
 from polyopt.codegen.operations import flops_text
 from polyopt.codegen.pressure import is_crowded
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
@@ -54,7 +55,8 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
     arguments = signature_of(scop)
     function = generate(program, name)
     work = flops_text(scop)
-    function = replace(function, notes=notes, work=work)
+    sizes = {a.name: a.c_name for a in arguments if a.kind == "size"}
+    function = replace(function, notes=notes, work=renamed(work, sizes))
     text = print_c(function)
     unused = tuple(a.c_name for a in arguments if not _occurs(a.c_name, text, function.prototype))
     if unused:
@@ -71,7 +73,7 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
         arguments=arguments,
         params=scop.params,
         flags=flags,
-        uses_openmp="#pragma omp parallel" in text,
+        uses_openmp=any(loop.mark == "parallel" for loop in loops_in(function.body)),
         flops=work,
         indices=index_arrays(scop),
     )
@@ -79,6 +81,6 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
 
 def _occurs(name: str, text: str, prototype: str) -> bool:
     """Whether an argument is used in the body (or another argument's extent)."""
-    uses = len(re.findall(rf"\b{re.escape(c_name(name))}\b", text.rpartition(prototype)[2]))
+    uses = len(re.findall(rf"\b{re.escape(name)}\b", text.rpartition(prototype)[2]))
     extents = re.findall(r"\[(?:restrict )?([^\]]*)\]", prototype)
     return uses > 0 or any(re.search(rf"\b{re.escape(name)}\b", e) for e in extents)

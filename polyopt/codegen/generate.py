@@ -11,6 +11,7 @@ from polyopt.codegen.blocks import with_blocks
 from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.common import repeated
+from polyopt.codegen.frames import buffers_of, c_extents, stored_temps
 from polyopt.codegen.lanes import in_lanes
 from polyopt.codegen.leaves import Leaf, all_users, children, is_loop, isl_tree, users
 from polyopt.codegen.limits import limits
@@ -26,21 +27,25 @@ from polyopt.codegen.loops import (
     Raw,
 )
 from polyopt.codegen.materialize import materialize
-from polyopt.codegen.names import buffer_names, c_name, c_names, fresh, names_in, operand
+from polyopt.codegen.names import (
+    buffer_names,
+    c_name,
+    c_names,
+    fresh,
+    function_name,
+    names_in,
+    operand,
+)
 from polyopt.codegen.outline import outline
 from polyopt.codegen.partials import ORDERED, is_ordered, with_partials
 from polyopt.codegen.permutes import is_short
 from polyopt.codegen.program import (
-    at_least_one,
     c_affine,
-    c_extent,
     c_prototype,
     c_trips,
-    constant_bytes,
     signature_of,
 )
 from polyopt.codegen.rewrites import Known, rewritten
-from polyopt.codegen.rowpads import with_padded_rows
 from polyopt.codegen.shared import shared
 from polyopt.codegen.spelling import Spelling
 from polyopt.codegen.streams import Streams
@@ -51,9 +56,7 @@ from polyopt.ir.expr import Affine, Expr, Inside, Load, loads
 from polyopt.isl import (
     AstNode,
     IslError,
-    PwAff,
     ast_node_type,
-    constant_value,
 )
 from polyopt.transform.find import path_to
 from polyopt.transform.tree import PlanLoop, loops_of
@@ -64,15 +67,12 @@ if TYPE_CHECKING:
     from polyopt.codegen.blocks import Blocked
     from polyopt.codegen.ctext import CText
     from polyopt.codegen.registers import RegisterBlock
-    from polyopt.ir.scop import Array
     from polyopt.ir.types import ScalarType
     from polyopt.transform.program import Program
     from polyopt.transform.storage import Scratch
 
 #: what subscripts are called, from the last on
 SUBSCRIPTS = ("column", "row")
-#: larger buffers, and those of parametric size, are allocated instead of put on the stack
-STACK_BYTES = 32 * 1024
 
 
 def generate(program: Program, name: str, spelling: Spelling | None = None) -> Function:
@@ -116,7 +116,7 @@ class _Generator:
         self.arrays = {a.name: a for a in program.scop.arrays}
         self.loops = {loop.name: loop for loop in loops_of(blocked.program.tree)}
         argument_names = {a.name: a.c_name for a in self.arguments} | dict(self.spelling.names)
-        temps = [s.name for s in self._stored_temps()]
+        temps = [s.name for s in stored_temps(program)]
         scratches = {s.name: s.array for s in program.scratches}
         used = [*argument_names.values(), *map(c_name, temps)]
         stems = [name.removesuffix("_of") for name in used if name.endswith("_of")]
@@ -129,7 +129,7 @@ class _Generator:
         for scratch, key in zip(scratches, buffer_names(scratches), strict=True):
             self.buffer_names[scratch] = own[key]
         self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
-        self.buffers = {s.name: self._buffer(s) for s in program.scratches}
+        self.temps, self.buffers = buffers_of(program, self.buffer_names, self.params)
         self._name_blocks()
         #: the iterator of the innermost loop, where it is a vector loop, and what it writes
         self.vector: tuple[str, frozenset[str]] | None = None
@@ -142,7 +142,7 @@ class _Generator:
 
     def function(self, tree: AstNode) -> Function:
         """The whole kernel."""
-        temps = tuple(self._temp(array) for array in self._stored_temps())
+        temps = tuple(self.temps.values())
         top = [self.buffers[s.name] for s in self.program.scratches if self._home(s) == ""]
         body = self._below(tree, dict(self.params))
         block = body if isinstance(body, Block) else Block((body,))
@@ -150,7 +150,7 @@ class _Generator:
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
         taken = {*self.buffer_names.values(), *self.params.values(), *self.block_locals}
-        taken |= {*self.statement_locals, c_name(self.name)}
+        taken |= {*self.statement_locals, function_name(self.name)}
         taken |= {buffer.pool for buffer in self.buffers.values()} | self.spelling.taken
         private = tuple(
             self.buffers[s.name]
@@ -174,32 +174,6 @@ class _Generator:
         return {n: kinds[k].type for k, n in self.buffer_names.items() if k in kinds}
 
     # -- storage ----------------------------------------------------------------------------
-
-    def _stored_temps(self) -> list[Array]:
-        """Local arrays that some copy still accesses as a whole."""
-        used = {
-            t.access.array for t in (*self.program.reads, *self.program.writes) if t.scratch is None
-        }
-        return [a for a in self.program.scop.arrays if a.role == "temp" and a.name in used]
-
-    def _temp(self, array: Array) -> Buffer:
-        texts = self._extents(with_padded_rows(array.extents, array.type.bytes))
-        bytes_ = constant_bytes(array.extents, array.type.bytes)
-        heap = bool(texts) and (bytes_ is None or bytes_ > STACK_BYTES)
-        return Buffer(self.buffer_names[array.name], array.type, texts, heap, bytes_)
-
-    def _buffer(self, scratch: Scratch) -> Buffer:
-        type_ = self.arrays[scratch.array].type
-        bytes_ = constant_bytes(scratch.extents, type_.bytes)
-        single = all(constant_value(e) == 1 for e in scratch.extents)
-        extents = with_padded_rows(scratch.ordered(scratch.extents), type_.bytes)
-        texts = () if single else self._extents(extents)
-        heap = not single and (bytes_ is None or bytes_ > STACK_BYTES)
-        return Buffer(self.buffer_names[scratch.name], type_, texts, heap, bytes_)
-
-    def _extents(self, extents: tuple[PwAff, ...]) -> tuple[str, ...]:
-        context = self.program.scop.context
-        return tuple(c_extent(at_least_one(e, context), context, self.params) for e in extents)
 
     def _home(self, scratch: Scratch) -> str:
         """The loop at which a buffer is declared: its own, or for the heap the parallel one."""
@@ -456,7 +430,10 @@ class _Generator:
     def _row_length(self, name: str) -> int:
         """The last extent of an array or a buffer; 0 where sizes decide."""
         buffer = self.buffers.get(name)
-        extents = buffer.extents if buffer else self._extents(self.arrays[name].extents)
+        if buffer is None:
+            extents = c_extents(self.arrays[name].extents, self.program, self.params)
+        else:
+            extents = buffer.extents
         return int(extents[-1]) if extents and extents[-1].isdigit() else 0
 
     def _block_lines(self, block: IrBlock, leaf: Leaf, names: dict[str, str]) -> Raw:
@@ -473,7 +450,7 @@ class _Generator:
         """What a new iterator or local cannot be called, under the iterators ``names``."""
         pools = {buffer.pool for buffer in self.buffers.values()}
         arguments = {*self.buffer_names.values(), *self.params.values()}
-        around = {c_name(self.name)} if not self.spelling.taken else self.spelling.used
+        around = {function_name(self.name)} if not self.spelling.taken else self.spelling.used
         return {*names.values(), *arguments, *pools, *self.locals, *around}
 
     def _named(self, buffer: str, index: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ from polyopt.codegen.loops import (
     loops_in,
     walk,
 )
-from polyopt.codegen.names import c_name, fresh, names_in
+from polyopt.codegen.names import fresh, function_name, names_in
 from polyopt.codegen.program import declared
 from polyopt.frontend.c.known import BARRIER
 
@@ -96,7 +96,7 @@ class _Outliner:
             used |= more  # what extents name
         passed = [name for name in known if name in used]
         private = {b.name: f"{b.pool}[omp_get_thread_num()]" for b in loop.private}
-        name = fresh(c_name(f"{self.name}_{loop.iterator}"), self.taken)
+        name = fresh(function_name(f"{self.name}_{loop.iterator}"), self.taken)
         self.taken.add(name)
         self.tasks.append(Task(name, tuple(known[n] for n in passed), loop.body))
         call = Call(name, tuple(private.get(n, n) for n in passed))

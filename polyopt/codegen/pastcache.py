@@ -22,7 +22,13 @@ LINE = 64
 STRIP = 256
 NAMES = ("streamed", "settled", "fetched")
 
-_HEADER = "#ifdef __SSE2__\n#include <immintrin.h>\n#endif\n"
+#: what processors have instructions for, without the allocator that comes with it: that includes
+#: ``<stdlib.h>``, whose functions programs may have
+INTRINSICS = """#define _MM_MALLOC_H_INCLUDED
+#define __MM_MALLOC_H
+#include <immintrin.h>
+"""
+_HEADER = f"#ifdef __SSE2__\n{INTRINSICS}#endif\n"
 _STREAMED = """static inline void streamed_KIND(TYPE *to, TYPE *strip, int64_t count,
     int first, int last, int past)
 {

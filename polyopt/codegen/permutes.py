@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.pastcache import INTRINSICS
 from polyopt.ir.types import I16, I32
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 LONGEST = {8: 2048, 16: 512, 32: 128}
 #: bits of an element -> what compilers define where the processor permutes them by data
 _FEATURE = {8: "__AVX512VBMI__", 16: "__AVX512BW__", 32: "__AVX512VL__"}
-_HEADER = "#ifdef __AVX512F__\n#include <immintrin.h>\n#endif\n"
+_HEADER = f"#ifdef __AVX512F__\n{INTRINSICS}#endif\n"
 
 #: for elements of so many bits: full vectors without masks, which loads would have to wait for
 _PERMUTE = """#ifdef FEATURE

@@ -16,7 +16,7 @@ from polyopt.codegen.ctext import (
     TERNARY,
     UNARY,
 )
-from polyopt.codegen.names import c_name, c_names, operand
+from polyopt.codegen.names import c_names, function_name, operand
 from polyopt.errors import InternalError
 from polyopt.ir.types import I64, ScalarType
 from polyopt.isl import (
@@ -99,7 +99,7 @@ class CProgram:
     @property
     def c_name(self) -> str:
         """The function's C name."""
-        return c_name(self.name)
+        return function_name(self.name)
 
     @property
     def may_contract(self) -> bool:
@@ -149,7 +149,7 @@ def c_prototype(name: str, arguments: Sequence[Argument]) -> str:
     Array parameters are VLA types, so that the body reads ``A[i][j]``.
     """
     shown = ", ".join([*map(declared, arguments), "int threads"])
-    return f"int {c_name(name)}({shown})"
+    return f"int {function_name(name)}({shown})"
 
 
 def declared(argument: Argument) -> str:

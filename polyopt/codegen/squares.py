@@ -10,15 +10,14 @@ it, this is a plain loop.
 
 from __future__ import annotations
 
+from polyopt.codegen.pastcache import INTRINSICS
+
 #: rows and columns at most
 SIDE = 16
 #: bits of the elements that are moved in registers
 BITS = 32
 
-TRANSPOSED = """#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
-
+_SQUARE = """\
 static inline void transposed_f32(const float *from, int64_t from_step, float *to, int64_t to_step,
     int64_t rows, int64_t columns)
 {
@@ -67,3 +66,4 @@ static inline void transposed_f32(const float *from, int64_t from_step, float *t
 #endif
 }
 """
+TRANSPOSED = f"#ifdef __AVX512F__\n{INTRINSICS}#endif\n\n{_SQUARE}"

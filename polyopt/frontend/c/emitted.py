@@ -109,7 +109,7 @@ def read_emitted(
         node
         for node in tree.ext
         if not (isinstance(node, c_ast.FuncDef) and node.decl.name in gone)
-        and not (isinstance(node, c_ast.Decl) and node.name == name)
+        and not (isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl))
     ]
     tree = c_ast.FileAST([*kept, *map(reader.task, tasks.values()), reader.kernel(kernel)])
     return lower(tree, program, locator, name, tuple(params), inbounds=inbounds)

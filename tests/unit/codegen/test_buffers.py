@@ -14,6 +14,8 @@ from polyopt.runtime.toolchain import find_toolchain
 
 #: a program of its own ``madvise``, which takes note of what it is asked
 ASKED = """
+#include <stdlib.h>
+
 static uintptr_t first, last;
 
 int madvise(void *start, size_t bytes, int advice) {
