@@ -72,6 +72,15 @@ class InternalError(PolyoptError):
         )
 
 
+def unexpected(error: Exception) -> InternalError:
+    """An exception that nothing foresees as the defect that it shows."""
+    first = str(error).strip().splitlines()
+    said = f": {first[0]}" if first else ""
+    made = InternalError(f"{type(error).__name__}{said}")
+    made.__cause__ = error
+    return made
+
+
 class UserError(PolyoptError):
     """Base of the errors that a change of the input mends."""
 
@@ -242,7 +251,7 @@ class NotDecidedError(UserError):
 
 
 class TooLargeError(UserError):
-    """What a plan would make of its source is more than the budget of memory allows."""
+    """What plans, macros or inlined calls would make of a source is more than a budget allows."""
 
     code = "too-large"
 

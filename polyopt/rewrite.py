@@ -14,7 +14,7 @@ from polyopt.auto import auto
 from polyopt.codegen.inplace import Place, emit_in_place
 from polyopt.codegen.names import names_in
 from polyopt.codegen.spelling import Spelling
-from polyopt.errors import InvalidOptionError, UserError
+from polyopt.errors import InvalidOptionError, PolyoptError, UserError, unexpected
 from polyopt.frontend.c import read_source
 from polyopt.frontend.c.files import Declined, lower_regions
 
@@ -64,7 +64,7 @@ class Rewritten:
     code: str = ""
     plan: Plan | None = None
     proof: Proof | None = None
-    error: UserError | None = None
+    error: PolyoptError | None = None
     #: why some of its code is ordered as one statement, and not looked into
     reasons: tuple[UserError, ...] = ()
 
@@ -139,8 +139,10 @@ def _rewritten(
         plan = plan_of(region.scop, options)
         proof = _proof(plan) if options.prove else None
         code = _code(region, plan, lines, taken, options)
-    except UserError as error:
+    except PolyoptError as error:
         return Rewritten(region.first, region.last, error=error)
+    except Exception as error:  # noqa: BLE001  (a defect in one region leaves the others)
+        return Rewritten(region.first, region.last, error=unexpected(error))
     return Rewritten(region.first, region.last, code, plan, proof, reasons=region.reasons)
 
 

@@ -13,7 +13,7 @@ import traceback
 import click
 
 from polyopt.cli.output import error_console
-from polyopt.errors import InternalError, PolyoptError
+from polyopt.errors import InternalError, PolyoptError, unexpected
 
 #: where a context's ``meta`` keeps the arguments of the command line
 ARGUMENTS = "polyopt.arguments"
@@ -52,15 +52,9 @@ class GuardedGroup(click.Group):
             _show(PolyoptError(f"{error.filename or 'the system'}: {error.strerror or error}"))
             ctx.exit(MISTAKE)
         except Exception as error:  # noqa: BLE001 - the last resort of a program for people
-            _show(_unexpected(error))
+            _show(unexpected(error))
             ctx.exit(DEFECT)
         return result
-
-
-def _unexpected(error: Exception) -> InternalError:
-    first = str(error).strip().splitlines()
-    said = f": {first[0]}" if first else ""
-    return InternalError(f"{type(error).__name__}{said}")
 
 
 def _show(error: PolyoptError) -> None:

@@ -15,7 +15,7 @@ from polyopt.ir.show import expr_text
 from polyopt.isl import union_all
 
 if TYPE_CHECKING:
-    from polyopt.errors import PolyoptError, UserError
+    from polyopt.errors import PolyoptError
     from polyopt.ir.scop import Array, Scop, Statement
     from polyopt.library import Reading
 
@@ -58,7 +58,7 @@ def _documents(program: str, reading: Reading) -> list[dict[str, object]]:
     ]
 
 
-def _declined(error: UserError) -> dict[str, object]:
+def _declined(error: PolyoptError) -> dict[str, object]:
     return {"declined": _message(error)}
 
 

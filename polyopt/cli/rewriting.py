@@ -12,7 +12,7 @@ import click
 from polyopt.cli.options import MOST_THREADS
 from polyopt.cli.output import print_json, text, write_file
 from polyopt.cli.waiting import progress
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InternalError, InvalidOptionError
 from polyopt.library import existing_file
 from polyopt.rewrite import FUSIONS, Rewriting, has_marks, rewrite
 
@@ -75,6 +75,9 @@ def emit_rewritten(
     taken = [region for region in done.regions if region.error is None]
     for region in done.regions:
         _report(region, done, explain=explain, proofs=options.prove)
+    defect = next((r.error for r in done.regions if isinstance(r.error, InternalError)), None)
+    if not taken and defect is not None:
+        raise defect
     if not taken:
         count = len(done.regions)
         msg = f"none of the {count} regions of {file} can be optimised"

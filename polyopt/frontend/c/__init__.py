@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, TooDeepError
+from polyopt.frontend.c.bounded import MAX_STATEMENTS
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.locate import Locator
 from polyopt.frontend.c.lower import lower
 from polyopt.frontend.c.marked import marked_regions
 from polyopt.frontend.c.parse import parse
-from polyopt.frontend.c.preprocess import preprocess
+from polyopt.frontend.c.preprocess import MOST_BYTES, preprocess
 from polyopt.frontend.c.standalone import choose_region, lower_standalone
 from polyopt.source import Source, Span
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
 
 __all__ = ["parse_c", "read_source"]
-
-#: of one function: what their order and flow take grows with the square
-MAX_STATEMENTS = 1_000
 
 
 def parse_c(
@@ -48,7 +46,8 @@ def parse_c(
     duty, as for ``polyopt emit``; of a whole function ``#pragma polyopt inbounds`` has to say so.
 
     Raises ``ProgramSyntaxError``, ``NonAffineError``, ``UnsupportedError``, ``TooDeepError``,
-    ``TypeMismatchError`` or ``UnknownNameError``, each with its place in the text.
+    ``TypeMismatchError``, ``UnknownNameError``, ``TooLargeError`` or ``NotDecidedError``, each with
+    its place in the text.
 
     >>> scop = parse_c("void twice(int n, float a[n]) { for (int i = 0; i < n; i++) a[i] *= 2; }")
     >>> scop.name, scop.params, [s.name for s in scop.statements]
@@ -81,11 +80,16 @@ def read_source(source: str | Path) -> Source:
         raise InvalidOptionError(msg)
     path = Path(source)
     try:
-        data = path.read_bytes()
-        if b"\0" not in data:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if b"\0" not in data and len(data) <= MOST_BYTES:
             # what is not UTF-8 stands in comments and strings, and is kept as it is
             return Source(str(path), data.decode("utf-8", "surrogateescape"))
-        msg = f"{path} is not text"
+        msg = (
+            f"{path} is not text"
+            if b"\0" in data
+            else f"{path} is longer than {MOST_BYTES:,} bytes"
+        )
     except FileNotFoundError:
         msg = f"there is no file {path}"
     except (OSError, ValueError) as error:

@@ -32,8 +32,13 @@ from polyopt.isl import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pycparser import c_ast
+
     from polyopt.frontend.c.scope import Program, Record, Variable
     from polyopt.frontend.c.statements import Item
+    from polyopt.source import Span
+
+_SPLIT = "split the function, or mark a part of it with #pragma scop and endscop"
 
 
 #: what a pointer's extent is taken to be where data decide on its elements: accesses whose
@@ -72,6 +77,20 @@ def assemble(program: Program, name: str, signature: tuple[str, ...], nest: list
         signature=signature,
     )
     return replace(scop, arrays=tuple(_with_role(scop, a) for a in arrays))
+
+
+def check_count(
+    program: Program,
+    nest: list[Item],
+    name: str,
+    node: c_ast.Node | Span,
+    most: int,
+) -> None:
+    """Raise ``UnsupportedError`` for more statements than are taken (0: as many as there are)."""
+    count = len(in_order(nest))
+    if 0 < most < count:
+        message = f"{name} has {count:,} statements, and {most:,} are taken"
+        raise program.locator.error(UnsupportedError, node, message, hint=_SPLIT)
 
 
 def in_order(nest: list[Item] | tuple[Item, ...]) -> list[Record]:

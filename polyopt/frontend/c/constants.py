@@ -7,6 +7,8 @@ import operator
 import re
 from typing import TYPE_CHECKING
 
+from polyopt.ir.types import I64, U64
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,14 +19,15 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def constant_integer(text: str) -> int | None:
-    """The value of C's literals joined by ``+ - * /`` and parentheses; ``None`` for other text."""
+    """The 64-bit value of C's literals joined by ``+ - * /`` and parentheses; else ``None``."""
     plain = re.sub(r"\b(0[xX][0-9a-fA-F]+|[1-9]\d*|0)[uUlL]*\b", r"\1", text.strip())
     if not re.fullmatch(r"[-+*/() \t\da-fA-FxX]+", plain):
         return None
     try:
-        return _value(ast.parse(plain, mode="eval").body)
+        value = _value(ast.parse(plain, mode="eval").body)
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
         return None
+    return value if I64.range[0] <= value <= U64.range[1] else None
 
 
 def _value(node: ast.expr) -> int:

@@ -10,6 +10,7 @@ from pycparser import c_ast
 from polyopt.errors import (
     NonAffineError,
     TooDeepError,
+    TooLargeError,
     TypeMismatchError,
     UnknownNameError,
     UnsupportedError,
@@ -54,6 +55,11 @@ if TYPE_CHECKING:
 
 #: Deepest expression: later stages recurse over it within Python's usual limit.
 MAX_EXPRESSION = 256
+
+#: operands and operations that calls of functions that are a value may come to in one place
+MOST_INLINED = 10_000
+#: characters of a literal that a message shows
+_SHOWN = 40
 
 _ARITHMETIC = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or",
@@ -160,7 +166,8 @@ class Lowering:
         found = literal(node.value)
         if found is not None:
             return found
-        msg = f"the literal {node.value} is not taken"
+        text = node.value if len(node.value) <= _SHOWN else f"{node.value[:_SHOWN]}..."
+        msg = f"the literal {text} is not taken"
         hint = "use integers up to 64 bits, and float or double numbers"
         raise self.program.locator.error(UnsupportedError, node, msg, hint=hint)
 
@@ -395,7 +402,12 @@ class Lowering:
             value = self.cast(type_, self.lower(argument))
             scope.declare(formal.name, Substituted(value, self.place.depth))
         body = replace(self, env=scope, within=self.within | {decl.name})
-        return self.cast(self.program.types.scalar(decl.type.type), body.lower(function.value))
+        value = self.cast(self.program.types.scalar(decl.type.type), body.lower(function.value))
+        if size_of(value) > MOST_INLINED:
+            msg = f"{decl.name!r} inlined here has more than {MOST_INLINED:,} operands"
+            hint = "keep what it is called with in a variable, or use a loop over an array"
+            raise self.program.locator.error(TooLargeError, node, msg, hint=hint)
+        return value
 
 
 def subscript_value(lowering: Lowering, node: c_ast.Node) -> Expr:
@@ -416,6 +428,18 @@ def subscript_value(lowering: Lowering, node: c_ast.Node) -> Expr:
     if known and not lowering.program.inbounds:
         raise lowering.not_affine(node, "this subscript")
     return build.cast(I64, expr)
+
+
+def size_of(expr: Expr) -> int:
+    """The number of nodes of an expression as a tree, those that it shares counted each time."""
+    known: dict[int, int] = {}
+
+    def size(node: Expr) -> int:
+        if id(node) not in known:
+            known[id(node)] = 1 + sum(size(child) for child in node.children)
+        return known[id(node)]
+
+    return size(expr)
 
 
 def set_of(cond: Expr) -> Set | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.errors import ProgramSyntaxError, TooDeepError, UserError
+from polyopt.errors import PolyoptError, ProgramSyntaxError, TooDeepError, unexpected
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.hosting import RegionScop, lower_region
 from polyopt.frontend.c.locate import Locator
@@ -30,7 +30,7 @@ class Declined:
 
     first: int
     last: int
-    error: UserError
+    error: PolyoptError
 
 
 def lower_regions(
@@ -40,7 +40,7 @@ def lower_regions(
 
     ``includes`` are folders to look for included files in, after that of the file.
 
-    Raises ``ProgramSyntaxError`` or ``TooDeepError`` where the file as a whole is wrong.
+    Raises ``ProgramSyntaxError``, ``TooLargeError`` or ``TooDeepError`` where the whole is wrong.
     """
     text = preprocess(source, defines, includes)
     locator = Locator(text)
@@ -67,9 +67,11 @@ def _lowered(
         return lower_region(tree, text, locator, types, region)
     except RecursionError:
         msg = "the region is nested too deep"
-        error: UserError = TooDeepError(
+        error: PolyoptError = TooDeepError(
             msg, span=locator.line_span(region.first), hint="split long expressions and deep nests"
         )
-    except UserError as found:
+    except PolyoptError as found:
         error = found
+    except Exception as found:  # noqa: BLE001  (a defect in one region leaves the others)
+        error = unexpected(found)
     return Declined(region.first, region.last, error)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import UnsupportedError, UserError
-from polyopt.frontend.c.assemble import UNKNOWN_EXTENT, assemble
+from polyopt.frontend.c.assemble import UNKNOWN_EXTENT, assemble, check_count
+from polyopt.frontend.c.bounded import MAX_STATEMENTS, within
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.delinearize import is_size, unfolded
 from polyopt.frontend.c.finals import with_final
@@ -87,8 +88,11 @@ def lower_region(
 
     Raises the frontend's errors.
     """
+    what = f"the lowering of {region.function.decl.name}"
     with deep_recursion():
-        return _Region(tree, text, locator, types, region, sizes).lower()
+        around = _Region(tree, text, locator, types, region, sizes)
+        place = locator.line_span(region.first)
+        return within(around.lower, [around.body], what, place, locator)
 
 
 class _Region:
@@ -272,6 +276,8 @@ class _Region:
         nest = Statements(program).block(items, env.inner(), program.start())
         signature = (*params, *(v.array for v in program.variables.values() if v.argument))
         name = self.region.function.decl.name
+        place = self.locator.line_span(self.region.first)
+        check_count(program, nest, name, place, MAX_STATEMENTS)
         scop = within_arrays(assemble(program, name, signature, nest))
         if all(isinstance(s.value, Block) and not s.iterators for s in scop.statements):
             raise program.reasons[0]

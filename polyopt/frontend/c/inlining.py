@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.errors import TypeMismatchError, UnsupportedError
+from polyopt.errors import TooLargeError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.c.lvalues import replaced
 from polyopt.frontend.c.returns import at_end
 from polyopt.frontend.c.usage import names_in, nodes, written_name
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.locate import Locator
     from polyopt.frontend.c.scope import Inline
 
+#: calls of a region that may be replaced, and nodes of the parser's trees that they may be replaced
+#: by, those of calls within counted each time
+MOST_CALLS, MOST_NODES = 2_000, 50_000
 #: what a body that returns from several places sets; no name in C
 _RESULT = "return"
 
@@ -73,6 +76,10 @@ class Inliner:
     local: frozenset[str] = frozenset()
     taken: set[str] = field(default_factory=set[str])
     _open: list[str] = field(default_factory=list[str])
+    _calls: int = 0
+    _made: int = 0
+    #: the last number that a name was made with
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def all(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
         """The statements without calls that can be replaced."""
@@ -207,6 +214,12 @@ class Inliner:
             raise self.locator.error(
                 UnsupportedError, call.name, msg, hint="write the recursion as a loop"
             )
+        self._calls += 1
+        self._made += sum(1 for _ in nodes(function.body))
+        if self._calls > MOST_CALLS or self._made > MOST_NODES:
+            msg = f"more than {MOST_CALLS:,} calls, or {MOST_NODES:,} operations, to be inlined"
+            hint = "call in a loop, or mark a smaller part"
+            raise self.locator.error(TooLargeError, call, msg, hint=hint)
         self._open.append(name)
         try:
             yield
@@ -325,9 +338,10 @@ class Inliner:
 
     def fresh(self, name: str) -> str:
         """A name made from another that nothing has yet."""
-        number = 1
+        number = self._numbers.get(name, 0) + 1
         while f"{name}_{number}" in self.taken:
             number += 1
+        self._numbers[name] = number
         self.taken.add(f"{name}_{number}")
         return f"{name}_{number}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from pycparser import c_ast
 from polyopt.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from polyopt.errors import PolyoptError
     from polyopt.frontend.c.preprocess import Preprocessed
@@ -26,6 +27,32 @@ _OPEN, _CLOSE = {"(", "[", "{"}, {")": "(", "]": "[", "}": "{"}
 _PREFIX = {"-", "+", "!", "~", "*", "&", "++", "--"}
 
 Place = tuple[int, int]
+#: pairs of tokens, before and after macros, that are looked at in search of the best alignment;
+#: lines beyond are taken to be one expansion between a common start and a common end
+_MOST_COMPARED = 2_000_000
+
+
+@dataclass(frozen=True)
+class _Aligned:
+    """A line's tokens in the source and as preprocessed, and which stand for which."""
+
+    was: list[re.Match[str]]
+    now: list[re.Match[str]]
+    starts: list[int]
+    blocks: Sequence[tuple[str, int, int, int, int]]
+
+
+def _ends(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """The equal start, what differs, and the equal end of two sequences."""
+    most = min(len(old), len(new))
+    head = next((k for k in range(most) if old[k] != new[k]), most)
+    tail = next((k for k in range(most - head) if old[-1 - k] != new[-1 - k]), most - head)
+    a, b = len(old) - tail, len(new) - tail
+    return [
+        ("equal", 0, head, 0, head),
+        ("replace", head, a, head, b),
+        ("equal", a, len(old), b, len(new)),
+    ]
 
 
 class Locator:
@@ -34,6 +61,8 @@ class Locator:
     def __init__(self, program: Preprocessed) -> None:
         self._program = program
         self._lines = program.text.split("\n")
+        self._aligned: dict[int, _Aligned] = {}
+        self._compared = 0
 
     @cached_property
     def tokens(self) -> list[tuple[int, int, str]]:
@@ -135,24 +164,42 @@ class Locator:
         old, new = self._program.source.line(line), self._lines[line - 1]
         if old[start - 1 : stop - 1] == new[start - 1 : stop - 1]:
             return start, max(stop, start + 1)
-        was, now = list(TOKEN.finditer(old)), list(TOKEN.finditer(new))
-        match = SequenceMatcher(None, [t.group() for t in was], [t.group() for t in now], False)
-        touched: list[re.Match[str]] = []
-        for _, a, b, c, d in match.get_opcodes():
-            hit = [
-                k for k, n in enumerate(now[c:d]) if n.end() + 1 > start and n.start() + 1 < stop
-            ]
-            if d - c == b - a:
-                touched += [was[a + k] for k in hit]
-            elif hit:
-                touched += was[a:b] or was[max(0, a - 1) : a + 1]
+        found = self._alignment(line)
+        was, now = found.was, found.now
+        first = max(0, bisect_right(found.starts, start - 1) - 1)
+        first += first < len(now) and now[first].end() < start
+        last = bisect_right(found.starts, stop - 2)
+        touched: list[range] = []
+        for _, a, b, c, d in found.blocks:
+            inside = range(max(c, first), min(d, last))
+            if inside and d - c == b - a:
+                touched.append(range(a + inside[0] - c, a + inside[-1] - c + 1))
+            elif inside:
+                touched.append(range(a, b) if a < b else range(max(0, a - 1), a + 1))
         exact = old.find(new[start - 1 : stop - 1])
-        changed = [t.group() for t in touched] != TOKEN.findall(new[start - 1 : stop - 1])
+        changed = sum(map(len, touched)) != last - first or any(
+            was[k].group() != now[first + n].group()
+            for n, k in enumerate(k for part in touched for k in part)
+        )
         if changed and exact >= 0:
             return exact + 1, exact + 1 + stop - start
         if not touched:
             return 1, len(old) + 1
-        return touched[0].start() + 1, touched[-1].end() + 1
+        return was[touched[0][0]].start() + 1, was[touched[-1][-1]].end() + 1
+
+    def _alignment(self, line: int) -> _Aligned:
+        """The tokens of a line before and after macros, side by side; made once for each line."""
+        if line not in self._aligned:
+            was = list(TOKEN.finditer(self._program.source.line(line)))
+            now = list(TOKEN.finditer(self._lines[line - 1]))
+            old, new = [t.group() for t in was], [t.group() for t in now]
+            self._compared += len(was) * len(now)
+            same = self._compared <= _MOST_COMPARED
+            blocks = (
+                SequenceMatcher(None, old, new, False).get_opcodes() if same else _ends(old, new)
+            )
+            self._aligned[line] = _Aligned(was, now, [t.start() for t in now], blocks)
+        return self._aligned[line]
 
     def _pragma_span(self, line: int, column: int, last: int) -> Span:
         text = self._program.source.line(line)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import ProgramSyntaxError, TypeMismatchError, UnsupportedError
-from polyopt.frontend.c.assemble import assemble, in_order
+from polyopt.frontend.c.assemble import assemble, check_count
+from polyopt.frontend.c.bounded import within
 from polyopt.frontend.c.ctypes import Types
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.delinearize import unfolded
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.preprocess import Preprocessed
     from polyopt.ir.scop import Scop
 
-_SPLIT = "split the function, or mark a part of it with #pragma scop and endscop"
 _ASSUME = re.compile(
     r"\s*#\s*pragma\s+polyopt\b\s*(?:(assume)\s*\((.*)\)\s*$|(inbounds|disjoint)\s*$)?"
 )
@@ -80,12 +80,15 @@ def lower(
         for condition in conditions:
             assume(program, env, condition)
         items = [*tables(tree, found.body, arguments), *body]
-        nest = Statements(program).block(items, env.inner(), program.start())
-        count = len(in_order(nest))
-        if 0 < most < count:
-            message = f"{found.decl.name} has {count:,} statements, and {most:,} are taken"
-            raise locator.error(UnsupportedError, found.decl, message, hint=_SPLIT)
-        return assemble(program, found.decl.name, tuple(arguments), nest)
+
+        def work() -> Scop:
+            nest = Statements(program).block(items, env.inner(), program.start())
+            check_count(program, nest, found.decl.name, found.decl, most)
+            return assemble(program, found.decl.name, tuple(arguments), nest)
+
+        if not most:  # text of our own, which is read within the budget of whoever asks
+            return work()
+        return within(work, items, f"the lowering of {found.decl.name}", found.decl, locator)
 
 
 def _normalized(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pcpp
 
-from polyopt.errors import ProgramSyntaxError
+from polyopt.errors import ProgramSyntaxError, TooLargeError, UserError
 from polyopt.frontend.c.constants import constant_integer
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: Limits and constants that the standard headers would give, where the program has none.
 _MACROS = {
@@ -39,6 +41,14 @@ _SPELLINGS = {
     "__volatile__": "volatile", "__volatile": "volatile", "__signed__": "signed",
     "__thread": "", "_Thread_local": "", "_Noreturn": "", "va_arg(ap,kind)": "(*(kind *)(ap))",
 }  # fmt: skip
+
+#: tokens that all macros of a program may expand to, those of their arguments and of macros within
+#: counted each time: a name that stands for four others of its kind, and so on, has no end
+MOST_EXPANDED = 1_000_000
+#: of one macro that is looked at for an integer
+_MOST_CONSTANT = 256
+#: nesting of included files, their number, and the bytes that they have together
+MOST_INCLUDES, MOST_FILES, MOST_BYTES = 50, 1_000, 1 << 24
 
 #: instructions that are none, as generated C has them: nothing runs
 _NO_INSTRUCTION = re.compile(r'__asm__ volatile \(""(?: ::: "memory")?\);')
@@ -78,7 +88,8 @@ def preprocess(
 ) -> Preprocessed:
     """Expand macros, take includes in or drop them, keep pragmas and line numbers.
 
-    Raises ``ProgramSyntaxError`` for a directive that does not make sense.
+    Raises ``ProgramSyntaxError`` for a directive that does not make sense, and ``TooLargeError``
+    for macros and includes without end.
     """
     engine = _Engine(source)
     for name, value in {**_SPELLINGS, **_MACROS, **defines}.items():
@@ -90,7 +101,7 @@ def preprocess(
     engine.parse(plain, None)
     try:
         lines = _collect(engine)
-    except ProgramSyntaxError:
+    except UserError:
         raise
     except Exception as error:  # the library stops with all kinds on malformed directives
         msg = "a preprocessor directive does not make sense"
@@ -161,14 +172,74 @@ class _Engine(pcpp.Preprocessor):
         super().__init__()
         self._source = source
         self._mistakes: list[ProgramSyntaxError] = []
-        self.last_line = 1
+        self.last_line = self._first_include = 1
         # else tokens of a file below the current folder would name it by its relative path
         self.rewrite_paths = []
+        self._expanded, self._most = 0, MOST_EXPANDED
+        self._depth = self._files = self._bytes = 0
+
+    def expand_macros(
+        self, tokens: list[pcpp.Token], expanding_from: list[str] | None = None
+    ) -> list[pcpp.Token]:
+        """Expand, within what all macros together may come to. Raises ``TooLargeError``."""
+        done = super().expand_macros(tokens, expanding_from or [])
+        if expanding_from:
+            self._expanded += len(done)
+        if self._expanded > self._most:
+            msg = f"the macros expand to more than {self._most:,} tokens"
+            hint = "write the repetition as a loop, or as a function"
+            line = self._first_include if self._depth else self.linemacro or self.last_line
+            span = _whole(self._source, line)
+            raise TooLargeError(msg, span=span, hint=hint)
+        return done
+
+    def include(
+        self, tokens: list[pcpp.Token], original_line: list[pcpp.Token]
+    ) -> Iterator[pcpp.Token]:
+        """Take a file in, not within too many others. Raises ``TooLargeError``."""
+        self._depth += 1
+        if self._depth > MOST_INCLUDES:
+            msg = f"files include each other more than {MOST_INCLUDES} deep"
+            hint = "does one include itself? guard it: #pragma once"
+            raise TooLargeError(msg, span=_whole(self._source, self._first_include), hint=hint)
+        if self._depth == 1:
+            self._first_include = self.last_line
+        yield from super().include(tokens, original_line)
+        self._depth -= 1
+
+    def on_file_open(
+        self,
+        is_system_include: bool,  # noqa: FBT001  (the library's signature)
+        includepath: str,
+    ) -> io.StringIO:
+        """The text of an included file, which has to be a plain one, and not too large.
+
+        Raises ``ProgramSyntaxError``, ``TooLargeError``, or ``OSError`` where there is none.
+        """
+        del is_system_include
+        path = Path(includepath)
+        size = path.stat().st_size
+        span = _whole(self._source, self._first_include)
+        if path.is_dir():
+            raise FileNotFoundError(includepath)
+        if not path.is_file() and includepath != os.devnull:
+            msg = f"the included {includepath!r} is not a plain file"
+            raise ProgramSyntaxError(msg, span=span, hint="include files of C declarations")
+        self._files += 1
+        self._bytes += size
+        if self._files > MOST_FILES or self._bytes > MOST_BYTES:
+            msg = f"more than {MOST_FILES:,} files or {MOST_BYTES:,} bytes are included"
+            hint = "include what the program needs; guard files: #pragma once"
+            raise TooLargeError(msg, span=span, hint=hint)
+        return io.StringIO(path.read_bytes().decode("utf-8-sig", "surrogateescape"))
 
     def on_error(self, file: str, line: int, msg: str) -> None:
         """Keep a mistake for later: the library goes on after it."""
         del file
-        self._mistake(f"preprocessor: {msg.strip()}", line, "correct the directive")
+        # of an exception only that there was one
+        text, broken, _ = msg.strip().partition(" due to ")
+        text = "this condition cannot be evaluated" if broken else f"preprocessor: {text}"
+        self._mistake(text, line, "correct the directive")
         self.return_code = 1
 
     def on_include_not_found(
@@ -229,10 +300,18 @@ class _Engine(pcpp.Preprocessor):
                 continue
             text = "".join(token.value for token in macro.value)
             names[name] = tuple(_WORD.findall(text))
-            value = constant_integer(self.expand(name)) if macro.arglist is None else None
+            value = self._integer(name) if macro.arglist is None else None
             if value is not None:
                 integers[name] = value
         return names, integers
+
+    def _integer(self, name: str) -> int | None:
+        """The integer that a macro stands for, if it is one that is soon found."""
+        self._expanded, self._most = 0, _MOST_CONSTANT
+        try:
+            return constant_integer(self.expand(name))
+        except TooLargeError:
+            return None
 
     def expand(self, text: str) -> str:
         """One line with the macros known at the end of the file."""

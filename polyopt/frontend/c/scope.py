@@ -242,6 +242,8 @@ class Program:
     context: Set = field(init=False)
     #: what the types of the sizes can hold
     limits: Set = field(init=False)
+    #: a place, what was known of the sizes, and what ``bounded`` made of them
+    latest: tuple[Place, Set, Set, Set] | None = None
     #: sizes of types of 64 bits
     wide: set[str] = field(default_factory=set[str])
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
@@ -287,8 +289,13 @@ class Program:
         return place.domain.intersect_params(self.context)
 
     def bounded(self, place: Place) -> Set:
-        """As ``known``, for sizes that their types can hold."""
-        return self.known(place).intersect_params(self.limits)
+        """As ``known``, for sizes that their types can hold; made once for many expressions."""
+        wanted = place, self.context, self.limits
+        kept = self.latest
+        if kept is None or any(one is not two for one, two in zip(kept, wanted, strict=False)):
+            kept = *wanted, self.known(place).intersect_params(self.limits)
+            self.latest = kept
+        return kept[3]
 
     def size(self, name: str, type_: ScalarType) -> Parameter:
         """A size of the program, which is one of the values of its type."""

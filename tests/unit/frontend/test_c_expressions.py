@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from polyopt.frontend.c import parse_c
@@ -54,6 +56,22 @@ def uncast(expr: Expr) -> Expr:
         ("1e3", F64, 1000.0),
         ("2.f", F32, 2.0),
         ("0x1p-1", F64, 0.5),
+        ("0x1p99999999999", F64, math.inf),
+        ("1e999999999", F64, math.inf),
+        ("1e39f", F32, math.inf),
+        ("1e-999999999", F64, 0.0),
+        ("9" * 5000 + ".", F64, math.inf),
+        ("0" * 5000 + "7", I32, 7),
+        ("0x" + "0" * 5000 + "7", I32, 7),
+        # a char has a sign
+        (r"'\377'", I32, -1),
+        (r"'\xff'", I32, -1),
+        (r"'\x7f'", I32, 127),
+        (r"'\0'", I32, 0),
+        (r"'\''", I32, 39),
+        (r"'\?'", I32, 63),
+        (r"'\n'", I32, 10),
+        ("'\"'", I32, 34),
     ],
 )
 def test_literals(text: str, kind: ScalarType, number: float) -> None:
@@ -62,7 +80,14 @@ def test_literals(text: str, kind: ScalarType, number: float) -> None:
     assert (found.type, found.value) == (kind, number)
 
 
-@pytest.mark.parametrize("text", ["1.0L", '"a"', "'ab'", "099", "18446744073709551616"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.0L", '"a"', "'ab'", "099", "18446744073709551616", "9" * 5000, "0x" + "9" * 5000,
+        "0" + "7" * 5000, "0b" + "1" * 5000, "1.2.3", ".", "''", "'\\'", r"'\777'", r"'\xfff'",
+        r"'\8'", r"'\u00e9'", r"'\N{DIGIT ONE}'", "'é'",
+    ],
+)  # fmt: skip
 def test_literals_that_are_not_taken(text: str) -> None:
     assert literal(text) is None
 

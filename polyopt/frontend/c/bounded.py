@@ -1,0 +1,46 @@
+"""The isl operations that the lowering of one function or region may take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from pycparser import c_ast
+
+from polyopt.errors import NotDecidedError
+from polyopt.frontend.c.usage import nodes
+from polyopt.isl import budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from polyopt.frontend.c.locate import Locator
+    from polyopt.source import Span
+
+T = TypeVar("T")
+
+#: three times what a statement of a large region has been seen to take, and ten times what a region
+#: of few statements has, whose loops and conditions are more
+OPERATIONS_EACH, OPERATIONS = 30_000, 1_000_000
+#: of one function or region: what their order and flow take grows with the square
+MAX_STATEMENTS = 1_000
+_HINT = "nest fewer loops, % and / in one another, or mark a smaller part of the program"
+
+
+def within(
+    work: Callable[[], T],
+    items: Iterable[c_ast.Node],
+    what: str,
+    node: c_ast.Node | Span,
+    locator: Locator,
+) -> T:
+    """What the lowering of some items gives, within a budget of isl operations.
+
+    Raises ``NotDecidedError``, at the node, where that is spent.
+    """
+    statements = sum(isinstance(n, c_ast.Assignment) for item in items for n in nodes(item))
+    try:
+        with budget(OPERATIONS + OPERATIONS_EACH * statements, what):
+            return work()
+    except NotDecidedError as error:
+        message = error.diagnostic.message
+        raise locator.error(NotDecidedError, node, message, hint=_HINT) from None
