@@ -232,5 +232,6 @@ class Union(Node):
     decls: list[Node] | None
 
 class While(Node):
+    def __init__(self, cond: Node, stmt: Node, coord: Coord | None = None) -> None: ...
     cond: Node
     stmt: Node

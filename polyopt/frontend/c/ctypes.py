@@ -58,6 +58,7 @@ class Types:
         """
         extents: list[c_ast.Node | None] = []
         const = False
+        start, name = node, ""
         while True:
             self._refuse_volatile(node)
             match node:
@@ -80,11 +81,12 @@ class Types:
                 case c_ast.Typename():
                     node = node.type
                 case c_ast.IdentifierType() if node.names[0] in self.typedefs:
+                    name = name or node.names[0]
                     node = self.typedefs[node.names[0]]
                 case c_ast.IdentifierType() | c_ast.Enum():
                     return CType(self._scalar(node), tuple(extents), const)
                 case _:
-                    raise self._unsupported(node)
+                    raise self._unsupported(node, start, name)
 
     def _enum(self, node: c_ast.Enum) -> ScalarType:
         """The integers that gcc and clang take for an enumeration: unsigned where none is less
@@ -115,14 +117,18 @@ class Types:
         hint = "pass one array with all its extents, such as float a[H][W]"
         return self._locator.error(UnsupportedError, node, msg, hint=hint)
 
-    def _unsupported(self, node: c_ast.Node) -> Exception:
-        kinds = {"Struct": "a struct", "Union": "a union"}
-        kinds["FuncDecl"] = "a function"
+    def _unsupported(self, node: c_ast.Node, start: c_ast.Node, name: str) -> Exception:
+        """The error for a declarator or type name; ``name`` is the typedef that it goes through."""
+        kinds = {"Struct": "a struct", "Union": "a union", "FuncDecl": "a function"}
         what = kinds.get(type(node).__name__, "this type")
-        hint = "use one array per field" if what in {"a struct", "a union"} else "use plain scalars"
-        return self._locator.error(
-            UnsupportedError, node, f"{what} is not taken as a type", hint=hint
+        hint = "use plain scalars"
+        if what in {"a struct", "a union"}:
+            hint = "use its members, or one array per field; or declare it outside of the region"
+        msg = (
+            f"{name!r} is {what}, which is not taken" if name else f"{what} is not taken as a type"
         )
+        place = start if name else node
+        return self._locator.error(UnsupportedError, place, msg, hint=hint)
 
     def _scalar(self, node: c_ast.IdentifierType | c_ast.Enum) -> ScalarType | None:
         if isinstance(node, c_ast.Enum):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.frontend.c.counted import counted
+from polyopt.frontend.c.desugar import stepped_name
 from polyopt.frontend.c.nodes import binary, constant, renamed
 from polyopt.frontend.c.usage import iterator_of, names_in, nodes, usage_of
 
@@ -56,6 +57,28 @@ def with_final(
     changed = [_own(item, decl, fresh) if item not in elsewhere else item for item in items]
     target = c_ast.ID(name, loops[-1].coord)
     return [*changed, c_ast.Assignment("=", target, value, loops[-1].coord)]
+
+
+def with_start(
+    items: Sequence[c_ast.Node], decl: c_ast.Decl, fresh: str
+) -> list[c_ast.Node] | None:
+    """The items with a loop over ``fresh`` in place of one that goes on from a variable's value.
+
+    rewrite: ``for (; k < hi; k++) S(k);`` -> ``for (int k_1 = k; k_1 < hi; k_1++) S(k_1);``, where
+    the variable is not used afterwards. ``None`` where that is not simply found.
+    """
+    name = decl.name
+    users = [item for item in items if name in _mentioned(item)]
+    loop = users[0] if len(users) == 1 else None
+    if not isinstance(loop, c_ast.For) or loop.init is not None or stepped_name(loop) != name:
+        return None
+    if _is_left(loop, name):
+        return None
+    started = copy.copy(loop)
+    started.init = c_ast.Assignment("=", c_ast.ID(name, loop.coord), constant(0), loop.coord)
+    made = _own(started, decl, fresh)
+    made.init.decls[0].init = c_ast.ID(name, loop.coord)
+    return [made if item is loop else item for item in items]
 
 
 def _mentioned(node: c_ast.Node) -> set[str]:

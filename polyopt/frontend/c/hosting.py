@@ -19,7 +19,8 @@ from polyopt.frontend.c.assemble import UNKNOWN_EXTENT, assemble, check_count
 from polyopt.frontend.c.bounded import MAX_STATEMENTS, within
 from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.delinearize import is_size, unfolded
-from polyopt.frontend.c.finals import with_final
+from polyopt.frontend.c.desugar import stepped_name
+from polyopt.frontend.c.finals import with_final, with_start
 from polyopt.frontend.c.inbounds import within_arrays
 from polyopt.frontend.c.inlining import Inliner
 from polyopt.frontend.c.liveness import address_taken, is_read, sink
@@ -147,8 +148,10 @@ class _Region:
         inlined = inliner.all(self._unshadowed(inliner))
         flattener.taken |= inliner.taken
         items = [flattener.flat(item) for item in inlined]
-        for name in sorted(usage_of(items).iterated & self.visible.keys()):
-            items = self._with_final(items, name, flattener.taken)
+        iterated = usage_of(items).iterated
+        going_on = {stepped_name(i) for i in items if isinstance(i, c_ast.For) and not i.init}
+        for name in sorted((iterated | going_on) & self.visible.keys()):
+            items = self._with_own_iterator(items, name, flattener.taken)
         self.members = flattener.members
         self.visible |= {name: member.decl for name, member in self.members.items()}
         return self._sinking(self._unfolded(items))
@@ -166,14 +169,16 @@ class _Region:
         inliner.taken |= {name for item in items for name in names_in(item)} | declared(items)
         return alpha_renamed(items, {name: inliner.fresh(name) for name in hidden})
 
-    def _with_final(self, items: list[c_ast.Node], name: str, taken: set[str]) -> list[c_ast.Node]:
-        """The items with loops of their own for an iterator that is used after them."""
+    def _with_own_iterator(
+        self, items: list[c_ast.Node], name: str, taken: set[str]
+    ) -> list[c_ast.Node]:
+        """The items with loops of their own for an iterator that is used before or after them."""
         decl = self.visible[name]
-        if not isinstance(decl.type, c_ast.TypeDecl) or self._is_dead_after(name):
+        if not isinstance(decl.type, c_ast.TypeDecl):
             return items
         used = taken | self.visible.keys()
         own = next(n for k in count(1) if (n := f"{name}_{k}") not in used)
-        changed = with_final(items, decl, own)
+        changed = (with_start if self._is_dead_after(name) else with_final)(items, decl, own)
         if changed is None:
             return items
         taken.add(own)

@@ -63,6 +63,61 @@ def _cast(value: c_ast.Node, type_: c_ast.Node) -> c_ast.Node:
     return c_ast.Cast(c_ast.Typename(None, [], None, type_, value.coord), value, value.coord)
 
 
+def _element(pointer: c_ast.Node, offset: c_ast.Node | None) -> c_ast.Node | None:
+    """``pointer[offset]`` where a pointer is made of an element's address and steps from it.
+
+    ``(&a[i])[j]`` and ``(a + i)[j]`` are ``a[i + j]``; ``None`` for other pointers.
+    """
+    match pointer:
+        case c_ast.UnaryOp(op="&", expr=c_ast.ArrayRef() as element):
+            return c_ast.ArrayRef(element.name, _sum(element.subscript, offset), pointer.coord)
+        case c_ast.UnaryOp(op="&"):
+            return pointer.expr if offset is None else None
+        case c_ast.BinaryOp(op="+"):
+            more = _sum(pointer.right, offset)
+            if isinstance(pointer.left, (c_ast.ID, c_ast.ArrayRef)):
+                return c_ast.ArrayRef(pointer.left, more, pointer.coord)
+            return _element(pointer.left, more)
+        case _:
+            return None
+
+
+def _pointed(argument: c_ast.Node) -> str:
+    """The variable that a pointer leads into: ``a`` of ``&a[i]`` and of ``a[i] + 2``."""
+    match argument:
+        case c_ast.ID():
+            return argument.name
+        case c_ast.ArrayRef():
+            return _pointed(argument.name)
+        case c_ast.UnaryOp() | c_ast.Cast():
+            return _pointed(argument.expr)
+        case c_ast.BinaryOp():
+            return _pointed(argument.left) or _pointed(argument.right)
+        case _:
+            return ""
+
+
+def _moving(argument: c_ast.Node) -> set[str]:
+    """The variables that decide where in its array a pointer points to."""
+    match argument:
+        case c_ast.ID():
+            return set()
+        case c_ast.ArrayRef():
+            return _moving(argument.name) | names_in(argument.subscript)
+        case c_ast.UnaryOp() | c_ast.Cast():
+            return _moving(argument.expr)
+        case c_ast.BinaryOp() if _pointed(argument.left):
+            return _moving(argument.left) | names_in(argument.right)
+        case c_ast.BinaryOp():
+            return names_in(argument.left) | _moving(argument.right)
+        case _:
+            return names_in(argument)
+
+
+def _sum(one: c_ast.Node, other: c_ast.Node | None) -> c_ast.Node:
+    return one if other is None else c_ast.BinaryOp("+", one, other, one.coord)
+
+
 @dataclass(eq=False)
 class Inliner:
     """Inlines calls in statements; ``values`` are functions that expressions deal with.
@@ -286,23 +341,31 @@ class Inliner:
             msg = f"{function.decl.name!r} keeps {kept.name!r} from one call to the next"
             hint = "make it a variable of the file"
             raise self.locator.error(UnsupportedError, call, msg, hint=hint)
-        self._check_arguments(function, list(call.args.exprs) if call.args is not None else [])
+        self._check_arguments(function, call)
 
-    def _check_arguments(self, function: c_ast.FuncDef, arguments: list[c_ast.Node]) -> None:
+    def _check_arguments(self, function: c_ast.FuncDef, call: c_ast.FuncCall) -> None:
         """Refuse pointers into places that the function changes its mind about."""
-        written = {name for n in nodes(function.body) if (name := written_name(n)) is not None}
-        for argument in arguments:
-            moving = {
-                name
-                for n in nodes(argument)
-                if isinstance(n, (c_ast.ArrayRef, c_ast.BinaryOp))
-                for name in names_in(n.subscript if isinstance(n, c_ast.ArrayRef) else n)
-            }
-            changed = sorted(moving & written)
-            if changed:
-                msg = f"{function.decl.name!r} changes {changed[0]!r}, by which this is found"
-                hint = f"keep {changed[0]!r} in a variable of its own"
+        changed = self._changed_by(function, call)
+        for formal, argument in self._pairs(function, call):
+            if not isinstance(formal.type, (c_ast.ArrayDecl, c_ast.PtrDecl)):
+                continue
+            found = sorted(_moving(argument) & changed)
+            if found:
+                msg = f"{function.decl.name!r} changes {found[0]!r}, by which this is found"
+                hint = f"keep {found[0]!r} in a variable of its own"
                 raise self.locator.error(UnsupportedError, argument, msg, hint=hint)
+
+    def _changed_by(self, function: c_ast.FuncDef, call: c_ast.FuncCall) -> set[str]:
+        """The caller's variables that a call writes: globals, and what its pointers point into."""
+        written = {name for n in nodes(function.body) if (name := written_name(n)) is not None}
+        formals = {formal.name for formal in _formals(function)}
+        own = {n.name for n in nodes(function.body) if isinstance(n, c_ast.Decl)} | formals
+        pointed = {
+            _pointed(argument)
+            for formal, argument in self._pairs(function, call)
+            if formal.name in written and isinstance(formal.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
+        }
+        return (written - own) | pointed
 
     def _bound(
         self, function: c_ast.FuncDef, call: c_ast.FuncCall
@@ -351,9 +414,14 @@ class Inliner:
             return names.get(node.name, node)
         if isinstance(node, c_ast.UnaryOp) and node.op == "*":
             inner = self._renamed(node.expr, names)
-            if isinstance(inner, c_ast.UnaryOp) and inner.op == "&":
-                return inner.expr
-            return c_ast.UnaryOp("*", inner, node.coord)
+            if inner is node.expr:
+                return node
+            return _element(inner, None) or c_ast.UnaryOp("*", inner, node.coord)
+        if isinstance(node, c_ast.ArrayRef):
+            base = self._renamed(node.name, names)
+            subscript = self._renamed(node.subscript, names)
+            moved = None if base is node.name else _element(base, subscript)
+            return moved or c_ast.ArrayRef(base, subscript, node.coord)
         changed = {
             name: new
             for name, child in node.children()

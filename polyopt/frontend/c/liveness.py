@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_JUMPS = (c_ast.Break, c_ast.Continue, c_ast.Goto)
-
-
 def mentions(node: c_ast.Node | None, name: str) -> bool:
     """Whether a name occurs as an identifier below a node."""
     return node is not None and name in names_in(node)
@@ -48,48 +45,158 @@ def is_read(items: Sequence[c_ast.Node], name: str) -> bool:
         if found == "read":
             return True
         if found in {"write", "hidden"}:
-            jumps = any(isinstance(n, _JUMPS) for i in items[: position + 1] for n in nodes(i))
-            return jumps and is_read(items[position + 1 :], name)
+            return any(map(leaves, items[: position + 1])) and is_read(items[position + 1 :], name)
     return False
 
 
-def _first(node: c_ast.Node, name: str) -> str:
+def leaves(node: c_ast.Node) -> bool:
+    """Whether a statement may jump to another place than its own end."""
+    inner: set[type[c_ast.Node]] = set()
     match node:
+        case c_ast.Break() | c_ast.Continue() | c_ast.Goto():
+            return True
+        case c_ast.For() | c_ast.While() | c_ast.DoWhile():
+            inner = {c_ast.Break, c_ast.Continue}
+        case c_ast.Switch():
+            inner = {c_ast.Break}
+        case _:
+            pass
+    return bool(_jumps(node) - inner)
+
+
+def _jumps(node: c_ast.Node) -> set[type[c_ast.Node]]:
+    """The kinds of jumps below a statement that may leave its parts."""
+    result: set[type[c_ast.Node]] = set()
+    for _, child in node.children():
+        match child:
+            case c_ast.Break() | c_ast.Continue() | c_ast.Goto():
+                result.add(type(child))
+            case c_ast.For() | c_ast.While() | c_ast.DoWhile():
+                result |= _jumps(child) - {c_ast.Break, c_ast.Continue}
+            case c_ast.Switch():
+                result |= _jumps(child) - {c_ast.Break}
+            case _:
+                result |= _jumps(child)
+    return result
+
+
+def _first(node: c_ast.Node | None, name: str) -> str:
+    """What happens first to a variable when a statement runs or an expression is evaluated.
+
+    As ``first_use``; ``hidden`` after a declaration of another variable of that name.
+    """
+    match node:
+        case None:
+            return ""
+        case c_ast.ID():
+            return "read" if node.name == name else ""
         case c_ast.Decl() if node.name == name:
             return "read" if mentions(node.init, name) else "hidden"
-        case c_ast.Assignment(rvalue=c_ast.Assignment() as inner):
-            last = c_ast.Assignment(node.op, node.lvalue, inner.lvalue, node.coord)
-            return _first(inner, name) or _first(last, name)
-        case c_ast.Assignment(op="=", lvalue=c_ast.ID(name=target)) if target == name:
-            return "read" if mentions(node.rvalue, name) else "write"
+        case c_ast.Assignment():
+            return _first_of_assignment(node, name)
         case c_ast.Compound():
             return first_use(node.block_items or [], name)
-        case c_ast.For(init=c_ast.DeclList() as init) if any(d.name == name for d in init.decls):
-            return "read" if any(mentions(d.init, name) for d in init.decls) else ""
-        case c_ast.For(init=c_ast.Assignment() as init) if mentions(init, name):
-            return _first(init, name)
-        case c_ast.For() | c_ast.While():
-            return _first_in_loop(node, name)
-        case c_ast.If() if not mentions(node.cond, name):
-            found = {_first(b, name) if b is not None else "" for b in (node.iftrue, node.iffalse)}
-            if "read" in found:
-                return "read"
-            return "write" if found == {"write"} else "maybe" if found != {""} else ""
+        case c_ast.For() | c_ast.While() | c_ast.DoWhile():
+            return _first_of_loop(node, name)
         case _:
-            return "read" if mentions(node, name) else ""
+            return _first_of_parts(node, name)
 
 
-def _first_in_loop(node: c_ast.For | c_ast.While, name: str) -> str:
-    """As ``_first``, for a loop whose body may not run at all."""
-    parts = (node.init, node.cond) if isinstance(node, c_ast.For) else (node.cond,)
-    if any(mentions(part, name) for part in parts):
+def _first_of_parts(node: c_ast.Node, name: str) -> str:
+    """As ``_first``, for what does nothing to a variable itself."""
+    match node:
+        case c_ast.If() | c_ast.TernaryOp():
+            return _then(_first(node.cond, name), _either(node.iftrue, node.iffalse, name))
+        case c_ast.BinaryOp(op="&&" | "||"):
+            return _then(_first(node.left, name), _maybe(_first(node.right, name)))
+        case c_ast.Switch():
+            return _then(_first(node.cond, name), _first_of_cases(node.stmt, name))
+        case c_ast.Label() | c_ast.Case() | c_ast.Default() | c_ast.ExprList() | c_ast.DeclList():
+            return _in_order([child for _, child in node.children()], name)
+        case c_ast.UnaryOp(op="sizeof"):
+            return ""
+        case _:
+            return _unordered([child for _, child in node.children()], name)
+
+
+def _in_order(items: Sequence[c_ast.Node], name: str) -> str:
+    result = ""
+    for item in items:
+        result = _then(result, _first(item, name))
+    return result
+
+
+def _unordered(items: Sequence[c_ast.Node], name: str) -> str:
+    """Of operands that may be evaluated in any order: a read of one may be the first."""
+    found = {_first(item, name) for item in items}
+    return next((use for use in ("read", "write", "maybe") if use in found), "")
+
+
+def _then(one: str, other: str) -> str:
+    """What happens first where one thing happens after the other."""
+    return one if one in {"read", "write", "hidden"} else other or one
+
+
+def _maybe(use: str) -> str:
+    """A use that may not happen."""
+    return "maybe" if use == "write" else use
+
+
+def _either(one: c_ast.Node | None, other: c_ast.Node | None, name: str) -> str:
+    found = {_first(one, name), _first(other, name)}
+    if "read" in found:
         return "read"
-    inside = _first(node.stmt, name)
-    step = node.next if isinstance(node, c_ast.For) else None
-    sure = inside == "write" and not any(isinstance(n, c_ast.Continue) for n in nodes(node.stmt))
-    if inside == "read" or (not sure and mentions(step, name)):
+    return "write" if found == {"write"} else "maybe" if found != {""} else ""
+
+
+def _first_of_assignment(node: c_ast.Assignment, name: str) -> str:
+    target = node.lvalue
+    if not isinstance(target, c_ast.ID) or target.name != name:
+        return _unordered([node.lvalue, node.rvalue], name)
+    value = _first(node.rvalue, name)
+    return "read" if node.op != "=" or value == "read" else "write"
+
+
+def _first_of_loop(node: c_ast.For | c_ast.While | c_ast.DoWhile, name: str) -> str:
+    """As ``_first``; the body of ``for`` and ``while`` may not run at all."""
+    start = _first(node.init, name) if isinstance(node, c_ast.For) else ""
+    if start in {"read", "write", "hidden"}:
+        return "" if start == "hidden" else start
+    jumps = _jumps(node)
+    body = _first(node.stmt, name)
+    body = "" if body == "hidden" else body
+    after = _first(node.next if isinstance(node, c_ast.For) else None, name)
+    if isinstance(node, c_ast.DoWhile):
+        body = _maybe(body) if jumps else body
+        return _then(start, _then(body, _first(node.cond, name)))
+    # what comes after the body is not reached before a write that no jump leaves out
+    again = body if body == "write" and not jumps & {c_ast.Continue, c_ast.Goto} else ""
+    inside = "read" if body == "read" or (not again and after == "read") else _maybe(body or after)
+    return _then(start, _then(_first(node.cond, name), inside))
+
+
+def _first_of_cases(body: c_ast.Node, name: str) -> str:
+    """Of a ``switch``: what follows any of its labels up to a ``break``, or nothing, is run."""
+    items = list(body.block_items or []) if isinstance(body, c_ast.Compound) else [body]
+    found = {_first_of_run(items[k:], name) for k in range(len(items))}
+    if "read" in found:
         return "read"
-    return "maybe" if inside else ""
+    complete = any(isinstance(item, c_ast.Default) for item in items)
+    return "write" if complete and found == {"write"} else "maybe" if found - {"", "hidden"} else ""
+
+
+def _first_of_run(items: Sequence[c_ast.Node], name: str) -> str:
+    """As ``_in_order``, of the items of a ``switch`` from one of its labels on."""
+    result, jumped = "", False
+    for item in items:
+        parts = item.stmts if isinstance(item, (c_ast.Case, c_ast.Default)) else [item]
+        for part in parts or []:
+            if isinstance(part, c_ast.Break):
+                return result
+            jumped = jumped or leaves(part)
+            use = _first(part, name)
+            result = _then(result, _maybe(use) if jumped else use)
+    return result
 
 
 def address_taken(root: c_ast.Node, name: str) -> bool:

@@ -96,6 +96,8 @@ def _start(program: Program, node: c_ast.For, env: Env) -> tuple[str, ScalarType
             raise program.locator.error(UnsupportedError, target, msg, hint=_HINT)
         case _:
             msg = "the start of this loop has to set one iterator"
+            if node.init is None:
+                msg = "this loop goes on from where its iterator stands, which is not known here"
             raise program.locator.error(UnsupportedError, node.init or node, msg, hint=_HINT)
 
 

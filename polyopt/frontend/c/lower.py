@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.errors import ProgramSyntaxError, TypeMismatchError, UnsupportedError
+from polyopt.errors import NonAffineError, ProgramSyntaxError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.c.assemble import assemble, check_count
 from polyopt.frontend.c.bounded import within
 from polyopt.frontend.c.ctypes import Types
@@ -15,6 +15,7 @@ from polyopt.frontend.c.declarations import Declarer
 from polyopt.frontend.c.delinearize import unfolded
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.inlining import Inliner
+from polyopt.frontend.c.liveness import address_taken, sink
 from polyopt.frontend.c.loops import blame_condition
 from polyopt.frontend.c.lvalues import Flattener, structs_of
 from polyopt.frontend.c.parse import deep_recursion, parse_condition
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.locate import Locator
     from polyopt.frontend.c.preprocess import Preprocessed
     from polyopt.ir.scop import Scop
+    from polyopt.isl import PwAff
 
 _ASSUME = re.compile(
     r"\s*#\s*pragma\s+polyopt\b\s*(?:(assume)\s*\((.*)\)\s*$|(inbounds|disjoint)\s*$)?"
@@ -56,7 +58,7 @@ def lower(
     """
     with deep_recursion():
         found, inlines = choose_function(tree, function, locator)
-        items = body_of(found)
+        items = _sunk(body_of(found))
         types = Types(locator, tree)
         conditions = assumptions(text, locator)
         inliner = Inliner(functions_of(tree), inlines, locator)
@@ -89,6 +91,19 @@ def lower(
         if not most:  # text of our own, which is read within the budget of whoever asks
             return work()
         return within(work, items, f"the lowering of {found.decl.name}", found.decl, locator)
+
+
+def _sunk(items: list[c_ast.Node]) -> list[c_ast.Node]:
+    """The statements of a function with its scalars declared in the loops that they belong to."""
+    for decl in [item for item in items if isinstance(item, c_ast.Decl)]:
+        position = next(k for k, item in enumerate(items) if item is decl)
+        rest = items[position + 1 :]
+        is_scalar = isinstance(decl.type, c_ast.TypeDecl) and decl.init is None
+        if is_scalar and not decl.storage and not any(address_taken(i, decl.name) for i in rest):
+            moved = sink(rest, decl)
+            if moved != rest:
+                items = [*items[:position], *moved]
+    return items
 
 
 def _normalized(
@@ -154,7 +169,7 @@ def _bind_arguments(
             continue
         assert kind.scalar is not None
         extents = tuple(
-            None if size is None else declarer.extent(size, name) for size in kind.extents
+            _extent(declarer, size, name, outermost=not k) for k, size in enumerate(kind.extents)
         )
         for extent in extents:
             if extent is not None:
@@ -162,6 +177,18 @@ def _bind_arguments(
         span = program.locator.span(node)
         variable = Variable(name, kind.scalar, extents, argument=True, const=kind.const, span=span)
         env.declare(name, program.add(variable))
+
+
+def _extent(
+    declarer: Declarer, size: c_ast.Node | None, name: str, *, outermost: bool
+) -> PwAff | None:
+    """A declared extent; the outermost one is found from the uses where it is not affine."""
+    try:
+        return None if size is None else declarer.extent(size, name)
+    except NonAffineError:
+        if outermost:
+            return None
+        raise
 
 
 def constants(tree: c_ast.FileAST, program: Program, env: Env) -> None:

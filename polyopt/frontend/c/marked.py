@@ -110,7 +110,7 @@ def _regions(
             yield from _in_block(function, list(node.block_items or []), scope, locator)
         case c_ast.For() | c_ast.While() | c_ast.DoWhile():
             decls = getattr(node.init, "decls", []) if isinstance(node, c_ast.For) else []
-            again = _Scope(scope.visible, scope.local, (_once_more(node), *scope.after))
+            again = _Scope(scope.visible, scope.local, (*_once_more(node), *scope.after))
             again = again.with_decls(decls)
             yield from _regions(function, node.stmt, again, locator)
         case c_ast.If():
@@ -124,11 +124,16 @@ def _regions(
             return
 
 
-def _once_more(loop: c_ast.Node) -> c_ast.Node:
-    """What runs after an iteration of a loop: another loop, which starts where it is."""
-    if not isinstance(loop, c_ast.For):
-        return loop
-    return c_ast.For(None, loop.cond, loop.next, loop.stmt, loop.coord)
+def _once_more(loop: c_ast.Node) -> tuple[c_ast.Node, ...]:
+    """What runs after an iteration of a loop: its step, and another loop, which starts there."""
+    match loop:
+        case c_ast.For():
+            again = c_ast.For(None, loop.cond, loop.next, loop.stmt, loop.coord)
+            return (again,) if loop.next is None else (loop.next, again)
+        case c_ast.DoWhile():
+            return (c_ast.While(loop.cond, loop.stmt, loop.coord),)
+        case _:
+            return (loop,)
 
 
 def after_labels(
@@ -142,7 +147,7 @@ def after_labels(
             for position, item in enumerate(items):
                 yield from after_labels(item, (*items[position + 1 :], *after))
         case c_ast.For() | c_ast.While() | c_ast.DoWhile():
-            yield from after_labels(node.stmt, (_once_more(node), *after))
+            yield from after_labels(node.stmt, (*_once_more(node), *after))
         case c_ast.If():
             yield from after_labels(node.iftrue, after)
             yield from after_labels(node.iffalse, after)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast, c_lexer, c_parser
 
 from polyopt.errors import ProgramSyntaxError, TooDeepError
+from polyopt.frontend.c.desugar import desugared
 from polyopt.isl import exclusive
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def parse(program: Preprocessed, locator: Locator) -> c_ast.FileAST:
     Raises ``ProgramSyntaxError`` or ``TooDeepError``.
     """
     check_depth(locator)
-    return _parse_text(f'{PROLOGUE}\n#line 1 "program"\n{program.text}\n', locator)
+    tree = _parse_text(f'{PROLOGUE}\n#line 1 "program"\n{program.text}\n', locator)
+    with deep_recursion():
+        return desugared(tree)
 
 
 def parse_condition(text: str, line: int, column: int, locator: Locator) -> c_ast.Node:

@@ -53,6 +53,7 @@ MOST_INCLUDES, MOST_FILES, MOST_BYTES = 50, 1_000, 1 << 24
 #: instructions that are none, as generated C has them: nothing runs
 _NO_INSTRUCTION = re.compile(r'__asm__ volatile \(""(?: ::: "memory")?\);')
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_BYTE_ORDER_MARK = "\ufeff"
 _COMMENT = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?\*/|/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
 )
@@ -120,8 +121,8 @@ def _blank_comments(source: Source) -> str:
 
     def blank(found: re.Match[str]) -> str:
         text = found.group()
-        if not text.startswith("/"):
-            return text
+        if not text.startswith("/"):  # a string goes on in one line, what follows stays in its own
+            return text.replace("\\\n", "") + "\\\n" * text.count("\\\n")
         if text == "/*":
             line = source.text.count("\n", 0, found.start()) + 1
             column = found.start() - source.text.rfind("\n", 0, found.start())
@@ -131,7 +132,10 @@ def _blank_comments(source: Source) -> str:
             )
         return re.sub(r"[^\n]", " ", text)
 
-    text = _COMMENT.sub(blank, source.text.replace("\r\n", "\n"))
+    text = source.text.replace("\r\n", "\n")
+    if text.startswith(_BYTE_ORDER_MARK):
+        text = " " + text.removeprefix(_BYTE_ORDER_MARK)
+    text = _COMMENT.sub(blank, text)
     return _NO_INSTRUCTION.sub(lambda found: " " * len(found[0]), text)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import UnknownNameError, UnsupportedError
+from polyopt.frontend.c.desugar import stepped_name
 from polyopt.frontend.c.hosting import lower_region
 from polyopt.frontend.c.liveness import is_read
 from polyopt.frontend.c.marked import after_labels
@@ -106,6 +107,8 @@ def _with_own_locals(region: Marked) -> Marked:
     used = {name for item in region.items for name in names_in(item)}
     waiting = [decl for decl in region.visible.values() if decl.name in region.local]
     used |= {name for decl in waiting for name in names_in(decl.init)}
+    loops = (n for item in region.items for n in nodes(item) if isinstance(n, c_ast.For))
+    used -= {stepped_name(loop) for loop in loops if loop.init is None}
     found = {
         decl.name: decl
         for decl in waiting
@@ -127,7 +130,12 @@ def _with_own_locals(region: Marked) -> Marked:
 
 
 def _is_plain(decl: c_ast.Decl) -> bool:
-    """Whether declaring a local does nothing else, and it is no pointer."""
+    """Whether declaring a local does nothing else, and it is no pointer.
+
+    Scalars without a value are declared where they are used by whoever lowers a region.
+    """
+    if isinstance(decl.type, c_ast.TypeDecl) and decl.init is None:
+        return False
     calls = any(isinstance(node, (c_ast.FuncCall, c_ast.Assignment)) for node in nodes(decl))
     kept = {"static", "extern"} & {*(decl.storage or [])}
     return not calls and not kept and isinstance(decl.type, (c_ast.TypeDecl, c_ast.ArrayDecl))

@@ -227,12 +227,22 @@ class Statements:
         lowering = Lowering(self.program, env, place)
         own = (index_of(affine_constant(place.space, number)) for number in subscripts)
         index = (*lowering.private(variable), *own)
-        plain = replace(place, guard=None)
         lowered = lowering.cast(variable.type, lowering.lower(value))
-        if place.guard is not None and self._may_fail(lowered):
-            lowered = build.cast(variable.type, lowered)
-            lowered = build.select(place.guard, lowered, build.const(variable.type, 0))
-        return self._record(variable, index, lowered, plain, self.program.locator.span(node))
+        span = self.program.locator.span(node)
+        return self._record(variable, index, *self._unguarded(variable, lowered, place), span)
+
+    def _unguarded(self, variable: Variable, value: Expr, place: Place) -> tuple[Expr, Place]:
+        """A first value, for instances whose guard fails, too: nothing is lost by it."""
+        if place.guard is not None and self._may_fail(value):
+            value = build.cast(variable.type, value)
+            value = build.select(place.guard, value, build.const(variable.type, 0))
+        return value, replace(place, guard=None)
+
+    def _is_first(self, variable: Variable, place: Place) -> bool:
+        """Whether nothing was written yet to an iteration's own scalar."""
+        if variable.argument or variable.extents or len(variable.private) != place.depth:
+            return False
+        return all(record.array != variable.array for record in self.program.records)
 
     def _may_fail(self, value: Expr) -> bool:
         """Whether a value is only for places that its guard lets through.
@@ -301,6 +311,8 @@ class Statements:
             put = Put(index, build.cast(variable.type, lowered))
             block = Block(variable.type, (When(place.guard, (put,)),))
             return [self._record(variable, index, block, replace(place, guard=None), span)]
+        if place.guard is not None and self._is_first(variable, place):
+            return [self._record(variable, index, *self._unguarded(variable, lowered, place), span)]
         if place.guard is not None:
             old = build.load(variable.type, variable.array, index)
             old = replace(old, span=self.program.locator.span(target))
@@ -346,6 +358,9 @@ class Statements:
                 hint = "arguments by value keep nothing for the caller; use a local variable"
             case Variable(extents=()):
                 return binding
+            case Variable(extents=(None, *_)):
+                msg = f"the pointer {target.name!r} is moved"
+                hint = "let it stay, and add to subscripts what it moves by: p[i + 8]"
             case Variable():
                 msg, hint = f"{target.name!r} is an array", "assign to its elements"
             case IteratorVar() | Pending():

@@ -193,6 +193,20 @@ def test_each_region_is_declined_by_itself():
         ("s += 1;", "read"), ("x = s = 1;", "write"), ("{ int s; s = 2; } x = s;", "read"),
         ("for (int s = 0; s < 9; s++) x = s;", ""), ("while (c) { s = 1; x = s; }", "maybe"),
         ("for (i = 0; i < 9; i += s) s = 1;", "maybe"), ("f(&s);", "read"),
+        ("for (i = 0, s = 0; s < 9; s++) ;", "write"), ("do { s = 1; } while (s);", "write"),
+        ("do { if (c) continue; s = 1; } while (s);", "read"), ("do x = s; while (0);", "read"),
+        ("do { if (c) break; s = 1; } while (d);", "maybe"), ("x = (s = 2) + 1;", "write"),
+        ("while ((s = f(c)) > 0) x = s;", "write"), ("x = c ? s : 1;", "read"),
+        ("if (c && (s = d)) x = s;", "read"), ("if (c && (s = d)) x = 1;", "maybe"),
+        ("x = sizeof(s);", ""), ("x = s + (s = 1);", "read"), ("a[s] = 1;", "read"),
+        ("switch (c) { case 1: s = 1; break; default: s = 2; }", "write"),
+        ("switch (c) { case 1: s = 1; break; case 2: s = 2; }", "maybe"),
+        ("switch (c) { case 1: break; default: s = 2; }", "maybe"),
+        ("switch (c) { case 1: if (d) break; s = 1; default: s = 2; }", "maybe"),
+        ("switch (c) { case 1: s = 1; case 2: x = s; }", "read"),
+        ("again: s = 1; x = s;", "write"), ("switch (s) { case 1: s = 1; }", "read"),
+        ("for (;; s++) { if (c) continue; s = 1; }", "read"),
+        ("for (;; s++) { s = 1; if (c) break; }", "maybe"), ("if (c) { int s = 1; } x = s;", "read"),
     ],
 )  # fmt: skip
 def test_first_uses(text, use):
@@ -205,7 +219,10 @@ def test_first_uses(text, use):
         ("s = 1; x = s;", False), ("if (c) break; s = 1;", False),
         ("if (c) break; s = 1; x = s;", True), ("if (c) goto out; s = 1; x = s;", True),
         ("for (;; i += s) { if (c) continue; s = 1; }", True), ("int s; if (c) return s;", False),
-        ("while (c) { if (d) break; } s = 1; x = s;", True),
+        ("while (c) { if (d) break; } s = 1; x = s;", False),
+        ("switch (c) { case 1: break; } s = 1; x = s;", False),
+        ("switch (c) { case 1: continue; } s = 1; x = s;", True),
+        ("while (c) { switch (d) { case 1: goto e; } } s = 1; x = s;", True),
     ],
 )  # fmt: skip
 def test_a_jump_may_skip_a_write(text, read):
@@ -219,6 +236,8 @@ def test_a_jump_may_skip_a_write(text, read):
         "double s = 0; for (;;) { REGION if (n) break; s = 1; } a[0] = s;",
         "double s = 0; again: a[0] = s; REGION if (n--) goto again; s = 2;",
         "double s = 0; REGION if (n) goto out; s = 2; out: a[0] = s;",
+        "double s = 0; for (int k = 0; k < 3; a[0] += s, k++) { s = 0; REGION }",
+        "double s; do { s = 0; REGION } while (s > 1);",
     ],
 )  # fmt: skip
 def test_what_is_needed_after_the_region_is_kept(around):
