@@ -13,6 +13,7 @@ from polyopt.explain.alternatives import ANSWER_BUDGET, what_if
 from polyopt.explain.explanation import Explanation
 from polyopt.explain.loops import LoopExplainer
 from polyopt.explain.pairs import PairExplainer, pairs_of
+from polyopt.explain.precision import promotions
 from polyopt.isl import budget
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import loops_of
@@ -65,6 +66,7 @@ def explain(
         rows += _within(allowed, pairs.remarks(pair), "fuse", pair.producer, pair.consumer)
         if progress is not None:
             progress(number, len(wanted))
+    rows += promotions(plan.scop)
     rows += of_nests(plan)
     loops = LoopExplainer(plan, known)
     for loop in loops_of(plan.program.tree):
