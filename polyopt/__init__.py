@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from polyopt import errors, graph
     from polyopt.auto import affine, auto
     from polyopt.frontend.c import parse_c
-    from polyopt.frontend.loops import (
+    from polyopt.frontend.loops import scop
+    from polyopt.frontend.loops.checked import (
         boolean,
         f32,
         f64,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         i16,
         i32,
         i64,
-        scop,
         u8,
         u16,
         u32,

@@ -15,6 +15,7 @@ from polyopt.errors import AliasError, ArgumentError, CompilerFailedError
 from polyopt.runtime.arrays import aligned_copy, empty_at
 from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
+from polyopt.runtime.callsignature import call_signature
 from polyopt.runtime.checks import (
     check_indices,
     check_memory,
@@ -81,6 +82,7 @@ class Kernel:
             for a in self.arguments
             if (a.kind != "size" and a.is_live_in) or (a.kind == "size" and a.name not in derivable)
         )
+        self.__signature__ = call_signature(self.arguments, self.positional)
         self._dtypes = tuple(np.dtype(a.type.numpy_name) for a in self.arrays)
         self._layouts: dict[object, _Layout] = {}
         self._slots = _slots(self.arguments)

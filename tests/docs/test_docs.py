@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -44,6 +46,36 @@ def test_the_readme_is_true_also_where_it_shows_no_output(monkeypatch, capsys):
     assert names["kernel"](names["image"]).shape == (68, 78)
     assert "int blur(" in capsys.readouterr().out
     assert "bx[3 rolling]" in str(names["plan"])
+
+
+#: what else of annotations a type checker has to take: scalars, casts, expressions of sizes
+TYPED = """
+@po.scop
+def scaled(a: po.f64["2 * N + 1", 3], s: po.f32, n: int):
+    rows, columns = a.shape
+    for i in range(rows):
+        for j in range(columns):
+            a[i, j] = max(a[i, j], po.f64(s)) + n
+
+called: np.ndarray = po.auto(scaled).compile()(np.zeros((5, 3)), po.f32(2), 1, threads=1)
+mistaken: int = po.auto("no program")
+"""
+
+
+def test_a_type_checker_takes_the_readme(tmp_path):
+    text = (build.ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python[^\n]*\n(.*?)```", text, re.DOTALL)
+    given = "import numpy as np\nimage = np.zeros((70, 80), np.uint16)\n"
+    (tmp_path / "readme.py").write_text("\n".join([given, *blocks, TYPED]))
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "basic"}')
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
+    command += ["-p", "."]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = json.loads(ran.stdout)["generalDiagnostics"]
+    # both are about the line that is mistaken: what is given, and what comes back
+    assert {d["rule"] for d in found} == {"reportArgumentType", "reportAssignmentType"}, found
+    lines = (tmp_path / "readme.py").read_text().splitlines()
+    assert {lines[d["range"]["start"]["line"]][:8] for d in found} == {"mistaken"}
 
 
 def test_a_plain_example_that_fails_is_found():

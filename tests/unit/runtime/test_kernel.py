@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import threading
 
@@ -9,7 +10,10 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.codegen.program import Argument
 from polyopt.errors import CompilerFailedError
+from polyopt.ir.types import F32, I64
+from polyopt.runtime.callsignature import call_signature
 from polyopt.runtime.kernel import Kernel, compile_kernel
 from polyopt.runtime.timing import measure
 from tests.unit.runtime.programs import (
@@ -196,6 +200,29 @@ def test_a_reference_is_made_once_and_when_it_is_asked_for() -> None:
     assert made == []
     assert kernel.verify() == kernel.verify() == 0
     assert made == ["reference"]
+
+
+def test_a_kernel_names_its_arguments_to_editors(blur_kernel) -> None:
+    found = inspect.signature(blur_kernel)
+    listed = [(p.name, p.kind.name, p.annotation) for p in found.parameters.values()]
+    assert listed == [
+        ("img", "POSITIONAL_OR_KEYWORD", "uint16[:, :]"),
+        ("H", "KEYWORD_ONLY", "int"),
+        ("W", "KEYWORD_ONLY", "int"),
+        ("out", "KEYWORD_ONLY", "array or arrays"),
+        ("threads", "KEYWORD_ONLY", "int"),
+    ]
+    shape = {"H": 4, "W": 5}
+    assert blur_kernel(**found.bind(image(4, 5), threads=1, **shape).arguments).shape == (2, 3)
+    assert "program" in inspect.signature(Kernel).parameters
+
+
+def test_a_name_that_python_keeps_for_itself_is_an_argument_by_position() -> None:
+    size = Argument("n", "n", "size", I64)
+    known = [size, *(Argument(name, name, "scalar", F32) for name in ("lambda", "x"))]
+    assert list(call_signature(known, ["lambda", "x"]).parameters) == [
+        "argument_0", "x", "n", "out", "threads"
+    ]  # fmt: skip
 
 
 def test_source_and_repr(blur_kernel) -> None:
