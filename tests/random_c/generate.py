@@ -95,7 +95,7 @@ def random_c(seed: int, *, wild: bool | None = None) -> Program:
     _file_scope(b)
     _arguments(b)
     nests = Nests(b)
-    count = draw.choose((1, 1, 2, 2, 3, 4))
+    count = draw.choose((1, 1, 1, 2, 2, 3))
     region = [line for _ in range(count) for line in nests.nest()]
     parameters = _parameters(b)
     depth = max(1, nests.depth)

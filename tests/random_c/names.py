@@ -18,7 +18,7 @@ _OWN = (
     "x__", "apart", "c0", "c1", "S0", "S1", "s0", "t0", "t1", "p0", "o0", "i0", "part", "parts", "i64", "u8", "f32",
     "omp_get_max_threads", "omp_get_thread_num", "omp", "value", "size", "point", "block", "scratch", "window", "ring",
     "a_row", "b_local", "restrict_", "vector", "e1", "f", "L", "u", "U", "E", "p2", "_", "_x", "x_", "O0", "in", "is",
-    "lambda", "not", "and", "or", "None", "class", "def", "del", "new", "this", "template", "private", "delete", "with",
+    "lambda", "not", "and", "or", "class", "def", "del", "new", "this", "template", "private", "delete", "with",
     "pass", "self", "sizeof_", "reduction", "simd", "parallel", "schedule", "shared", "to", "from", "map", "once",
 )  # fmt: skip
 #: functions and variables of libraries: a local name may hide them

@@ -175,6 +175,15 @@ def compiled(units: Mapping[int, Unit], flags: Sequence[str], before: str = "") 
         yield made
 
 
+def is_c(unit: Unit, before: str = "") -> bool:
+    """Whether a compiler that only reads takes it."""
+    try:
+        with compiled({0: unit}, ("-fsyntax-only",), before):
+            return True
+    except NotCompiledError:
+        return False
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What a call left in its arguments, or how it ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from polyopt.frontend.c import parse_c
 from polyopt.rewrite import FUSIONS, Rewriting, rewrite
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
+from polyopt.transform.tree import loops_of
 from tests.property.batches import TooSlow, limited
 from tests.property.compile import c_text, is_allowed
 from tests.property.plans import (
@@ -28,7 +30,8 @@ from tests.property.plans import (
 )
 
 from .draw import Draw
-from .oracle import Unit, unit_of
+from .oracle import Unit, is_c, unit_of
+from .renames import renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,8 +44,11 @@ if TYPE_CHECKING:
 
 #: processor time that a program may take to be planned, or rewritten
 SLOW_S = 60.0
+#: how often, of a hundred, a program is treated again under other names
+RENAMED = 12
 #: how a program is treated: as a kernel by one of these plans, or in its file
 PLANS = ("auto", "auto", "auto", "auto", "unfused", "moves", "moves", "auto, moves")
+_MARKS = re.compile(r"^#pragma (end)?scop$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -114,13 +120,32 @@ def subjects_of(program: Program, seed: int) -> Made:
     draw = Draw(f"subjects of {seed}")
     made = Made()
     way = Way("kernel", (Call(draw.choose(PLANS)),), {"proof": draw.chance(20), "seed": seed})
-    if not program.wild or draw.chance(25):
+    as_kernel = draw.chance(10 if program.wild else 80)
+    if as_kernel:
         guarded(made, program, way, lambda: _kernel(made, program, way, draw))
-    if program.wild or draw.chance(60):
+    if not as_kernel or draw.chance(30):
         options = _options(draw)
         way = Way("file", (), options)
         guarded(made, program, way, lambda: _file(made, program, way))
+    if draw.chance(RENAMED) and made.subjects:
+        _renamed(made, made.subjects[0], draw)
     return made
+
+
+def _renamed(made: Made, subject: Subject, draw: Draw) -> None:
+    """The same of the program under names out of the C that was made of it."""
+    way = subject.way
+    kind = way.options.get("plan", "")
+    if "moves" in kind:
+        return  # moves name loops
+    if kind == "auto":
+        way = replace(way, calls=(Call("auto", (), way.options["auto"]),))
+    text = subject.kernel.source if subject.kernel else subject.unit.text
+    program = renamed(subject.program, text, draw)
+    if not is_c(unit_of(program)):
+        return
+    made.counts["renamed"] += 1
+    guarded(made, program, way, lambda: again_made(made, program, way))
 
 
 def guarded(made: Made, program: Program, way: Way, make: Callable[[], None]) -> None:
@@ -143,7 +168,7 @@ def guarded(made: Made, program: Program, way: Way, make: Callable[[], None]) ->
 
 def _read(made: Made, program: Program) -> Scop | None:
     try:
-        scop = parse_c(program.text)
+        scop = parse_c(_MARKS.sub("", program.text))  # the whole function, not a part of it
     except PolyoptError as error:
         refused(made, error, "parse_c")
         return None
@@ -154,8 +179,11 @@ def _read(made: Made, program: Program) -> Scop | None:
 def refused(made: Made, error: PolyoptError, where: str) -> None:
     """Count a refusal. Raises ``Defect`` where it is none that helps."""
     check_refusal(error, ())
-    if error.diagnostic.span is None or not error.diagnostic.hint:
-        missing = "no place" if error.diagnostic.span is None else "no hint"
+    placed = error.diagnostic.span is not None or isinstance(
+        error, (NotDecidedError, TooLargeError)
+    )
+    if not placed or not error.diagnostic.hint:
+        missing = "no hint" if placed else "no place"
         raise Defect("refusal", f"{missing}: {error}") from error
     what = re.sub(r"'[^']*'|\b\d+\b", "...", error.diagnostic.message)
     made.counts[f"refused: {where}: {error.code}: {what}"] += 1
@@ -172,22 +200,14 @@ def _kernel(made: Made, program: Program, way: Way, draw: Draw) -> None:
         return
     kind = way.calls[0].name
     made.counts[f"plan: {kind}"] += 1
-    plan = _planned(scop, kind, draw, way.options["seed"])
-    add_kernel(made, program, scop, plan, way.options)
-
-
-def _planned(scop: Scop, kind: str, draw: Draw, seed: int) -> Plan:
-    import random
-
+    options = {"target": draw.choose(TARGETS), "tile": draw.chance(80)} if draw.chance(50) else {}
     plan = Plan(scop)
     if kind.startswith("auto"):
-        options = (
-            {} if draw.chance(50) else {"target": draw.choose(TARGETS), "tile": draw.chance(80)}
-        )
         plan = _auto(scop, options)
-    if kind.endswith("moves"):
-        plan = random_plans(plan, random.Random(seed), Tally())[-1]  # noqa: S311
-    return plan
+    if kind.endswith("moves") and any(loops_of(plan.program.tree)):
+        rng = random.Random(way.options["seed"])  # noqa: S311
+        plan = random_plans(plan, rng, Tally(), 2 if kind.startswith("auto") else 5)[-1]
+    add_kernel(made, program, scop, plan, {**way.options, "plan": kind, "auto": options})
 
 
 def _auto(scop: Scop, options: Mapping[str, Any]) -> Plan:
@@ -209,7 +229,7 @@ def add_kernel(
     try:
         kernel = plan.emit(name=name) if calls else emit(initial_program(scop), name=name)
     except (NotDecidedError, TooLargeError) as error:
-        if "auto" in str(options.get("kind")):
+        if options.get("plan") == "auto":
             raise
         check_refusal(error, calls)
         made.counts[f"refused: C of moves: {error.code}"] += 1
@@ -233,8 +253,8 @@ def _prove(made: Made, program: Program, plan: Plan, way: Way) -> None:
 
 def _kernel_unit(program: Program, kernel: CProgram) -> Unit:
     at = {p.name: i for i, p in enumerate(program.parameters)}
-    holes = [f"{{{at[a.name]}}}" for a in kernel.arguments]
-    call = f"if ({kernel.c_name}({', '.join([*holes, '2'])})) _exit(98)"
+    given = [f"{{{at[a.name]}}}" for a in kernel.arguments]
+    call = f"if ({kernel.c_name}({', '.join([*given, '2'])})) _exit(98)"
     keys = tuple((p.kind, p.key) for p in program.parameters)
     return Unit("extern void _exit(int);", call, True, keys)
 
@@ -277,22 +297,24 @@ def _file(made: Made, program: Program, way: Way) -> None:
 def again(program: Program, way: Way) -> Made:
     """The subject that was made that way; with what fails on the way."""
     made = Made()
-
-    def make() -> None:
-        if way.form == "file":
-            _file(made, program, way)
-            return
-        scop = _read(made, program)
-        if scop is not None and not any(c.name in PLANS and c.name != "auto" for c in way.calls):
-            calls = way.calls
-            plan = (
-                _auto(scop, calls[0].options)
-                if calls and calls[0].name == "auto"
-                else replayed(scop, calls)
-            )
-            add_kernel(made, program, scop, plan, way.options)
-        elif scop is not None:
-            _kernel(made, program, way, Draw(f"subjects of {way.options['seed']}"))
-
-    guarded(made, program, way, make)
+    guarded(made, program, way, lambda: again_made(made, program, way))
     return made
+
+
+def again_made(made: Made, program: Program, way: Way) -> None:
+    """Make the subject of that way among others."""
+    if way.form == "file":
+        _file(made, program, way)
+        return
+    if any(c.name in PLANS and c.name != "auto" for c in way.calls):
+        _kernel(made, program, way, Draw(f"subjects of {way.options['seed']}"))
+        return
+    scop = _read(made, program)
+    if scop is not None:
+        first = way.calls[:1]
+        plan = (
+            _auto(scop, first[0].options)
+            if first and first[0].name == "auto"
+            else replayed(scop, way.calls)
+        )
+        add_kernel(made, program, scop, plan, way.options)

@@ -10,7 +10,7 @@ from tests.property.batches import Outcome
 
 from .generate import random_c
 from .inputs import runs_of
-from .oracle import SANITIZE, NotCompiledError, answers, difference, unit_of
+from .oracle import SANITIZE, NotCompiledError, answers, difference, is_c, unit_of
 from .subjects import Failure, Made, Subject, again, prelude, subjects_of
 
 if TYPE_CHECKING:
@@ -101,9 +101,11 @@ def _wrong(pairs: Sequence[tuple[Subject, Known]], flags: Sequence[str]) -> Iter
                 "compiler", str(error), pairs[0][0].program, pairs[0][0].way, " ".join(flags)
             )
             return
-        half = len(pairs) // 2
-        yield from _wrong(pairs[:half], flags)
-        yield from _wrong(pairs[half:], flags)
+        bad = [pair for pair in pairs if not is_c(pair[0].unit, prelude([pair[0]]))]
+        half = bad or pairs[: len(pairs) // 2]
+        for part in [[pair] for pair in half] if bad else [half]:
+            yield from _wrong(part, flags)
+        yield from _wrong([pair for pair in pairs if pair not in half], flags)
         return
     told: set[int] = set()
     for (n, run, expected), answer in zip(calls, found, strict=True):
