@@ -82,6 +82,8 @@ class _Filler:
 
     def fill(self, node: ScheduleNode, tree: Tree) -> ScheduleNode:
         """Put ``tree`` where ``node`` (a leaf) stands; returns the node at the same place."""
+        if not tree:  # of a program without results nothing may be left
+            return node
         if len(tree) == 1:
             return self._child(node, tree[0])
         node = _insert_sequence(node, [self.domain(c) for c in tree])

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from .generate import Program
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-_TOLD_APART = re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_TOLD_APART = re.compile(
+    r'"(?:\\.|[^"\\])*"|/\*.*?\*/|//[^\n]*|^ *#(?! *define)[^\n]*', re.DOTALL | re.MULTILINE
+)
 #: words of C; and what a header's line, a pragma, or a type is made of
 _WORDS = frozenset(
     """
@@ -32,7 +34,7 @@ def names_in(text: str) -> frozenset[str]:
     """The identifiers of a C text."""
     found = frozenset(_NAME.findall(_TOLD_APART.sub(" ", text)))
     return frozenset(
-        n for n in found - _WORDS - _TYPES if not n.startswith("__") and not n.endswith("_t")
+        n for n in found - _WORDS - _TYPES if not re.match("_[A-Z_]", n) and not n.endswith("_t")
     )
 
 

@@ -64,3 +64,17 @@ def test_what_nothing_was_run_for_is_not_decided():
     plan = po.Plan(po.parse_c(LARGE))
     found = check_code(plan.scop, emit(plan.program), operations=1)
     assert found.detail.startswith("not decided: no size and data")
+
+
+@pytest.mark.parametrize("moves", [(), (("vectorize", "t.i"),), (("parallelize", "t.i"),)])
+def test_a_plan_may_leave_nothing_of_a_program_without_results(moves):
+    plan = po.Plan(
+        po.parse_c(
+            "void p(int n, const int a[n]) { int t[n]; for (int i = 0; i < n; i++) t[i] = a[i]; }"
+        )
+    )
+    for name, loop in moves:
+        plan = plan.replay(name, (loop,), {})
+    plan = plan.inline("t")
+    assert "for (" not in plan.emit().source
+    assert plan.prove(code=True).obligations[-1].detail.startswith("there is no result")
