@@ -168,7 +168,8 @@ def guarded(made: Made, program: Program, way: Way, make: Callable[[], None]) ->
 
 def _read(made: Made, program: Program) -> Scop | None:
     try:
-        scop = parse_c(_MARKS.sub("", program.text))  # the whole function, not a part of it
+        text = _MARKS.sub("", program.text)  # the whole function, not a part of it
+        scop = parse_c(text, function=program.name)
     except PolyoptError as error:
         refused(made, error, "parse_c")
         return None
