@@ -84,14 +84,16 @@ def random_plans(
     wanted = rng.randint(1, most)
     found: list[Plan] = []
     for _ in range(_MOST_TRIES):
-        if len(found) == wanted:
+        if len(found) == wanted or not _loops(plan):
             break
         changed = tried(plan, random_call(plan, rng), tally)
         if changed is not plan:
             plan = changed
             found.append(plan)
+    if found or not _loops(plan):
+        return tuple(found) or (plan,)
     # whatever was refused, a loop can be split
-    return tuple(found) or (tried(plan, _split(plan, rng), tally),)
+    return (tried(plan, _split(plan, rng), tally),)
 
 
 def tried(plan: Plan, call: Call, tally: Tally) -> Plan:

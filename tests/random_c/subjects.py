@@ -16,7 +16,6 @@ from polyopt.frontend.c import parse_c
 from polyopt.rewrite import FUSIONS, Rewriting, rewrite
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
-from polyopt.transform.tree import loops_of
 from tests.property.batches import TooSlow, limited
 from tests.property.compile import c_text, is_allowed
 from tests.property.plans import (
@@ -205,7 +204,7 @@ def _kernel(made: Made, program: Program, way: Way, draw: Draw) -> None:
     plan = Plan(scop)
     if kind.startswith("auto"):
         plan = _auto(scop, options)
-    if kind.endswith("moves") and any(loops_of(plan.program.tree)):
+    if kind.endswith("moves"):
         rng = random.Random(way.options["seed"])  # noqa: S311
         plan = random_plans(plan, rng, Tally(), 2 if kind.startswith("auto") else 5)[-1]
     add_kernel(made, program, scop, plan, {**way.options, "plan": kind, "auto": options})

@@ -259,7 +259,33 @@ def _parts(poly: Polynomial, shape: Shape) -> list[Polynomial] | None:
                     return None
                 parts[k][rest] = parts[k].get(rest, 0) + count
                 break
-    return parts
+    return _borrowed(parts, shape)
+
+
+def _borrowed(parts: list[Polynomial], shape: Shape) -> list[Polynomial]:
+    """The parts with a row's length moved to where something is subtracted from it.
+
+    ``A[i * n + n - 1 - j]`` is ``A[i][n - 1 - j]``, not ``A[i + 1][-1 - j]``. Which
+    is meant decides what is taken, and never what is computed: all have to be in their extents.
+    """
+    moved = [dict(part) for part in parts]
+    for k in range(len(moved) - 1, 0, -1):
+        extent = shape.extents[k - 1]
+        if not _is_below(moved[k]):
+            continue
+        if len(extent) != 1:
+            return parts
+        moved[k][extent] = moved[k].get(extent, 0) + 1
+        moved[k - 1][()] = moved[k - 1].get((), 0) - 1
+    moved = [{m: c for m, c in part.items() if c} for part in moved]
+    # a row before the one that is written is meant only where even the last element is before it
+    before = moved[0].get((), 0) < 0 <= parts[0].get((), 0) and () not in parts[-1]
+    return parts if before or _is_below(moved[0]) else moved
+
+
+def _is_below(part: Polynomial) -> bool:
+    """Whether nothing is added and something subtracted."""
+    return bool(part) and all(count < 0 for count in part.values())
 
 
 def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known) -> c_ast.Node:

@@ -51,6 +51,26 @@ def test_arrays_and_sizes_keep_their_names():
     assert found.scop.signature == ("n", "a", "b")
 
 
+@pytest.mark.parametrize(
+    ("subscript", "unfolded_to"),
+    [
+        ("i * m + m - 1 - j", "a[i][((-j) + m) - 1]"),  # a row mirrored
+        ("(i + 1) * m - 1", "a[i][m - 1]"),
+        ("(m - j - 1 + i * m) * l + l - 1 - k", "a[i][((-j) + m) - 1][((-k) + l) - 1]"),
+        ("((i + 1) * m - j - 1) * l + k", "a[i][((-j) + m) - 1][k]"),
+        ("(i + 1) * m + j - 1", "a[i + 1][j - 1]"),  # a neighbour, where j is positive
+        ("i * m - m + j", "a[i - 1][j]"),
+        ("(i - 1) * m + m - 1 - j", "a[i - 1][((-j) + m) - 1]"),
+        ("i * m - j", "a[i][-j]"),  # j is negative, for all that is known here
+    ],
+)
+def test_what_is_subtracted_is_from_the_end_of_a_row(subscript, unfolded_to):
+    rank = unfolded_to.count("[")
+    fold = "" if rank == 2 else "a[(i * m + j) * l + k] = 0;"
+    items, _ = unfolded(block(f"{fold} a[{subscript}] = a[i * m * {'l' if fold else '1'}];"))
+    assert text_of(items[-1].lvalue) == unfolded_to
+
+
 def test_a_folded_array_is_unfolded():
     found = region(
         "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = b[j + m * i];",
