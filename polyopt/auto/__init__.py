@@ -81,7 +81,8 @@ def auto(
 
     ``operations`` bounds what isl does in the search, the same on every machine: a step that finds
     none left leaves the plan as it was, and remarks say so. The last proof has its own budget, and
-    a plan that it does not accept gives way to the source's order.
+    a plan that it does not accept gives way to the source's order, as an order of isl's does that
+    is not decided.
 
     Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
     ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
@@ -92,7 +93,7 @@ def auto(
     model = Model(machine, numbers, reassociate=reassociate)
     allowed = budget(operations, "the search")
     if fusion != "output":
-        plan = scheduled(start, fusion, model, tile=tile)
+        plan = scheduled(start, fusion, model, allowed, tile=tile)
         return replace(plan, checked=True)
     plan = _best(start, model, allowed, tile=tile)
     if reassociate:

@@ -20,7 +20,7 @@ from polyopt.auto.grouping import is_legal, is_proven
 from polyopt.auto.nests import is_free, refusal
 from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
-from polyopt.errors import PolyoptError
+from polyopt.errors import NotDecidedError, PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.transform.find import iterators_of, moves_target
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from polyopt.auto.finish import Step
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
+    from polyopt.isl import Allowance
     from polyopt.transform.program import Program
     from polyopt.transform.tree import Copy, Place, Tree
 
@@ -79,14 +80,23 @@ def affine(scop: Scop, *, fusion: str = "smart") -> Plan:
     return Plan(scop).reschedule(fusion=fusion)
 
 
-def scheduled(start: Plan, fusion: str, model: Model, *, tile: bool) -> Plan:
+def scheduled(start: Plan, fusion: str, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
     """The plan in isl's order by one heuristic, with blocks, vectors and threads.
 
-    ``start`` is the plan without moves. Raises ``InvalidOptionError`` for an unknown heuristic,
-    ``NotDecidedError`` where isl's budget is spent.
+    ``start`` is the plan without moves. Where isl finds no order within its budget, or one that is
+    not proven, it is the source's order that gets them. Raises ``InvalidOptionError`` for an
+    unknown heuristic.
     """
-    plan = _finished(start.reschedule(fusion=fusion), model, tile=tile)
-    asked = Remark("applied", "reschedule", fusion, "isl's order, as it was asked for")
+    try:
+        with allowed:
+            plan = _finished(start.reschedule(fusion=fusion), model, tile=tile)
+        plan.prove()
+    except NotDecidedError as error:
+        with allowed:
+            plan = _finished(start, model, tile=tile)
+        asked = refusal("reschedule", fusion, error)
+    else:
+        asked = Remark("applied", "reschedule", fusion, "isl's order, as it was asked for")
     return replace(plan, remarks=(asked, *plan.remarks))
 
 
@@ -133,8 +143,8 @@ def _finished(plan: Plan, model: Model, *, tile: bool = True) -> Plan:
     remarks: tuple[Remark, ...] = ()
     blocks: list[Step] = [lambda p: contractions(p, model.target, model.sizes)]
     if tile:
-        plan, remarks = factors(plan, model.sizes)
-    plan = _apart(plan)
+        plan, remarks = take(lambda p: factors(p, model.sizes), plan)
+    plan, _ = take(lambda p: (_apart(p), ()), plan)
     for step in (*(blocks if tile else ()), *finishing(model, is_legal)):
         plan, said = take(step, plan)
         remarks += said

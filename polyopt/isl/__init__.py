@@ -74,7 +74,12 @@ from polyopt.isl.api import (
     schedule_node_type,
 )
 from polyopt.isl.budgets import Allowance, budget, exclusive, exclusive_property, stretches
-from polyopt.isl.flow import defined_last_writes, last_writes, quick_last_writes
+from polyopt.isl.flow import (
+    defined_last_writes,
+    each_last_writes,
+    last_writes,
+    quick_last_writes,
+)
 from polyopt.isl.written import Written
 
 __all__ = [
@@ -124,6 +129,7 @@ __all__ = [
     "context",
     "defined_last_writes",
     "dim_type",
+    "each_last_writes",
     "empty_map",
     "empty_set",
     "exclusive",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polyopt.isl.api import UnionAccessInfo, UnionMap
+from polyopt.errors import NotDecidedError
+from polyopt.isl.algebra import empty_map, empty_set, maps_of, union_as_is
+from polyopt.isl.api import Map, UnionAccessInfo, UnionMap, UnionSet
+from polyopt.isl.budgets import budget
+
+#: isl operations that its own search may take for all reads, twice those of the largest program of
+#: the library, and for those of one array in one statement
+_ALL_READS, _ONE_READ = 2_000_000, 500_000
 
 
 class Flow(NamedTuple):
@@ -14,6 +21,8 @@ class Flow(NamedTuple):
     sources: UnionMap
     #: { R[e] -> A[x] }: reads of cells that nothing wrote before
     without: UnionMap
+    #: whether that was shown
+    is_whole: bool = True
 
     @property
     def pairs(self) -> UnionMap:
@@ -28,10 +37,33 @@ def last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
     ``{ R[e] -> [t]; W[d] -> [t] }`` with columns of one number; no two writes of a cell are at one
     time.
 
-    isl's own search may lose reads. Where it does, all are found anew by the definition.
+    isl's own search may lose reads. Where it does, all are found anew by the definition. Where it
+    takes long, reads are taken one by one, and at last piece by piece: see ``paired_last_writes``.
     """
-    flow = quick_last_writes(reads, writes, times)
-    return flow if _is_whole(flow, reads) else defined_last_writes(reads, writes, times)
+    found = _quickly(reads, writes, times, _ALL_READS)
+    return found or each_last_writes(reads, writes, times)
+
+
+def each_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    """``last_writes`` read by read, and piece by piece where isl's search for one takes long."""
+    parts = [_of_one_read(part.to_union_map(), writes, times) for part in maps_of(reads)]
+    sources = union_as_is(part.sources for part in parts)
+    return Flow(sources, union_as_is(part.without for part in parts))
+
+
+def _of_one_read(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    return _quickly(reads, writes, times, _ONE_READ) or paired_last_writes(reads, writes, times)
+
+
+def _quickly(reads: UnionMap, writes: UnionMap, times: UnionMap, most: int) -> Flow | None:
+    """What isl's search finds, made whole; ``None`` where it takes more operations."""
+    try:
+        with budget(most, "isl's search for last writes"):
+            flow = quick_last_writes(reads, writes, times)
+            is_whole = _is_whole(flow, reads)
+    except NotDecidedError:
+        return None
+    return flow._replace(is_whole=True) if is_whole else defined_last_writes(reads, writes, times)
 
 
 def quick_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
@@ -42,7 +74,7 @@ def quick_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flo
     """
     info = UnionAccessInfo.from_sink(reads).set_must_source(writes).set_schedule_map(times)
     found = info.compute_flow()
-    return Flow(found.get_full_must_dependence(), found.get_must_no_source())
+    return Flow(found.get_full_must_dependence(), found.get_must_no_source(), is_whole=False)
 
 
 def _is_whole(flow: Flow, reads: UnionMap) -> bool:
@@ -61,3 +93,54 @@ def defined_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> F
     latest = earlier.apply_range(times).lexmax()  # { [R[e] -> A[x]] -> [t] }
     sources = earlier.intersect(latest.apply_range(times.reverse())).coalesce().reverse()
     return Flow(sources, reads.wrap().subtract(sources.range()).unwrap())
+
+
+def paired_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    """``last_writes`` of each pair of pieces, of which the latest is the last.
+
+    Remainders by several numbers multiply in a search through all writes at once: what comes
+    before what is then a case for each of their combinations. A single piece of the writes has
+    only its own.
+    """
+    sources, known = empty_map(), empty_set()
+    for part in _pieces(reads):
+        here = writes.intersect_range(part.range())
+        latest = [_last_of(part, piece, times) for piece in _pieces(here)]
+        latest = [one for one in latest if not one.is_empty()]
+        for one in latest:
+            known = known.union(one.domain())
+            sources = sources.union(_unless_later(one, latest, times).reverse())
+    return Flow(sources, reads.wrap().subtract(known.coalesce()).unwrap())
+
+
+def _pieces(union: UnionMap) -> list[UnionMap]:
+    return [
+        Map.from_basic_map(piece).to_union_map()
+        for part in maps_of(union)
+        for piece in part.get_basic_maps()
+    ]
+
+
+def _last_of(read: UnionMap, write: UnionMap, times: UnionMap) -> UnionMap:
+    """``{ [R[e] -> A[x]] -> W[d] }``: the last of the writes of a piece before each read of one."""
+    flow = quick_last_writes(read, write, times)
+    if not _is_whole(flow, read):
+        flow = defined_last_writes(read, write, times)
+    return flow.sources.reverse().coalesce()
+
+
+def _unless_later(one: UnionMap, others: list[UnionMap], times: UnionMap) -> UnionMap:
+    """``{ [R[e] -> A[x]] -> W[d] }``: those of the writes that no other one follows."""
+    kept = one
+    for other in others:
+        if other is not one:
+            kept = kept.subtract_domain(_earlier(one, other, times)).coalesce()
+    return kept
+
+
+def _earlier(one: UnionMap, other: UnionMap, times: UnionMap) -> UnionSet:
+    """``{ [R[e] -> A[x]] }``: the reads before which one write comes earlier than another."""
+    both = one.apply_range(times).range_product(other.apply_range(times))
+    spaces = [part.get_space().range().unwrap().domain() for part in maps_of(both)]
+    order = union_as_is(Map.lex_lt(space) for space in spaces[:1])  # { [t] -> [t'] }
+    return both.intersect_range(order.wrap()).domain().coalesce()

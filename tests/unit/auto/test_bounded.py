@@ -50,6 +50,17 @@ def test_an_order_of_isls_is_bounded_as_well(monkeypatch):
     assert any("isl operations" in r.reason for r in plan.remarks)
 
 
+@pytest.mark.parametrize("fusion", ["min", "smart", "max", "hybrid"])
+def test_an_order_that_is_not_decided_gives_way_to_the_sources(monkeypatch, fusion):
+    monkeypatch.setattr("polyopt.transform.reschedule.SCHEDULER_BUDGET", 1)
+    plan = po.auto(po.parse_c(SOURCE), target="generic", fusion=fusion)
+    plan.prove()
+    assert "reschedule" not in plan.script
+    assert "vectorize" in plan.script
+    refused = [(r.kind, r.move, r.subject, r.code) for r in plan.remarks]
+    assert ("refused", "reschedule", fusion, "not-decided") in refused
+
+
 def test_c_that_takes_too_long_is_refused(monkeypatch):
     monkeypatch.setattr("polyopt.codegen.emit._BUDGET", 100)
     with pytest.raises(NotDecidedError, match="the C of two: not decided within 100 isl"):

@@ -70,3 +70,15 @@ def test_isl_loses_reads_where_remainders_meet(monkeypatch):
     found = last_writes(reads, writes, times)
     known = found.sources.range().union(found.without.wrap())
     assert not reads.wrap().is_subset(known)
+
+
+@pytest.mark.parametrize("texts", [CHAIN, REMAINDERS])
+def test_pairs_of_pieces_say_what_all_writes_at_once_do(monkeypatch, texts):
+    """As where isl's own search is not decided within its share of operations."""
+    reads, writes, times = map(parse_union_map, texts)
+    monkeypatch.setattr(flow, "_ALL_READS", 1)
+    monkeypatch.setattr(flow, "_ONE_READ", 1)
+    paired = last_writes(reads, writes, times)
+    defined = flow.defined_last_writes(reads, writes, times)
+    assert paired.sources.is_equal(defined.sources)
+    assert paired.without.is_equal(defined.without)
