@@ -120,20 +120,20 @@ def _loses_lanes(
     """Whether in some reader it would run, or load its operands, an element at a time."""
     for name, taps in hosts.items():
         host = scop.statement(name)
-        if _is_serial(host, taps) or _is_gathered(statement, host, taps):
+        if _is_serial(scop, host, taps) or _is_gathered(statement, host, taps):
             return True
         if statement.name in crossing and tests(host):
             return True
     return False
 
 
-def _is_serial(host: Statement, taps: list[Map]) -> bool:
-    """Whether a host accumulates along the contiguous dimension of what it reads, or looks up
-    elements that vectors cannot gather."""
-    if _looks_up_narrow(host):
+def _is_serial(scop: Scop, host: Statement, taps: list[Map]) -> bool:
+    """Whether a host accumulates along the contiguous dimension of what it reads, runs one by one,
+    or looks up elements that vectors cannot gather."""
+    if _looks_up_narrow(host) or isinstance(host.value, Block):
         return True
     if host.reduction is None:
-        return False
+        return _is_recurrence(scop, host)
     count = len(host.iterators)
     target = {
         k for k in range(count) for i in host.index if i.form.involves_dims(dim_type.in_, k, 1)
@@ -145,6 +145,17 @@ def _is_serial(host: Statement, taps: list[Map]) -> bool:
         if walked and not walked & target:
             return True
     return False
+
+
+def _is_recurrence(scop: Scop, host: Statement) -> bool:
+    """Whether an iteration of a host's innermost loop needs the value of one before."""
+    if not host.iterators or not any(read.array == host.array for read in host.reads):
+        return False
+    space = host.domain.get_space().map_from_set()
+    pairs = scop.dependences().flow.extract_map(space)
+    for level in range(len(host.iterators) - 1):
+        pairs = pairs.equate(dim_type.in_, level, dim_type.out, level)
+    return not pairs.is_empty()
 
 
 def _is_gathered(statement: Statement, host: Statement, taps: list[Map]) -> bool:
