@@ -172,7 +172,9 @@ def _code(
     original = lines[region.first : region.last - 1]
     pragma = lines[region.first - 1]
     place = Place(
-        Spelling(region.elements, region.sizes, taken | region.reserved),
+        Spelling(
+            region.elements, region.sizes, region.types, region.folded, taken | region.reserved
+        ),
         "\n".join(line.rstrip("\r") for line in original),
         region.needed,
         region.apart,

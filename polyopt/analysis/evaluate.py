@@ -33,7 +33,7 @@ from polyopt.ir.expr import (
     Unary,
     Within,
 )
-from polyopt.ir.types import BOOL, F32, ScalarType
+from polyopt.ir.types import BOOL, F32, I64, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -122,7 +122,7 @@ def compile_expr(expr: Expr, leaves: Leaves) -> Compiled:
 
 def _affine(expr: Affine, leaves: Leaves) -> Compiled:
     value, type_ = leaves.affine(expr.form), expr.type
-    if type_.bits == 64:
+    if type_ == I64:
         return value
     return lambda row: wrap(type_, value(row))
 

@@ -27,8 +27,8 @@ class BlockPrinter:
     """Prints one block: ``affine`` its affine parts, ``element`` an element of a buffer."""
 
     block: Block
-    affine: Callable[[Affine | Inside], str]
-    element: Callable[[str, tuple[Expr, ...], Callable[[Expr], str]], str]
+    affine: Callable[[Affine | Inside], CText]
+    element: Callable[[str, tuple[Expr, ...], Callable[[Expr], CText]], str]
     buffer: str
     taken: set[str]
     #: whether signed numbers wrap where it is compiled
@@ -58,14 +58,14 @@ class BlockPrinter:
         yield from self._all(self.block.body, 1)
         yield "}"
 
-    def _text(self, expr: Expr, *, stored: bool = False) -> str:
+    def _text(self, expr: Expr, *, stored: bool = False) -> CText:
         def load(node: Load) -> str:
             return self.element(node.array, node.index, self._text)
 
         affine, known = self.affine, self._known
         return c_expression(
             expr, load, affine, affine, stored=stored, known=known, wrapv=self.wrapv
-        ).text
+        )
 
     def _all(self, actions: tuple[Action, ...], depth: int) -> Iterator[str]:
         for action in actions:

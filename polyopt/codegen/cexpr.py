@@ -31,10 +31,8 @@ from polyopt.codegen.ctext import (
     UNARY,
     XOR,
     CText,
-    affine_text,
     c_constant,
     common_type,
-    condition_text,
     convert,
     decided,
     exact,
@@ -46,6 +44,7 @@ from polyopt.codegen.ctext import (
     operation_bounds,
     whole,
 )
+from polyopt.codegen.indices import index_value
 from polyopt.errors import InternalError
 from polyopt.ir import build
 from polyopt.ir.expr import (
@@ -79,14 +78,16 @@ _OPERATORS = {
 def c_expression(
     expr: Expr,
     load: Callable[[Load], str],
-    affine: Callable[[Affine], str],
-    inside: Callable[[Inside], str],
+    affine: Callable[[Affine], CText],
+    inside: Callable[[Inside], CText],
     *,
     stored: bool = False,
     known: Mapping[int, CText] | None = None,
     wrapv: bool = True,
 ) -> CText:
-    """Print ``expr``; the callbacks print loads, affine values (as ``int64_t``) and conditions.
+    """Print ``expr``; the callbacks print loads, affine values and conditions. Of the latter two
+    they say what type C gives them, and bounds: unrolling may leave a number, which settles what
+    clamps it.
 
     ``known`` has the texts of nodes, by their id, that are not to be printed: names of locals.
     With ``stored`` the text is for the right-hand side of an assignment to an object of
@@ -107,8 +108,8 @@ class _Printer:
     def __init__(
         self,
         load: Callable[[Load], str],
-        affine: Callable[[Affine], str],
-        inside: Callable[[Inside], str],
+        affine: Callable[[Affine], CText],
+        inside: Callable[[Inside], CText],
         known: Mapping[int, CText],
         wrapv: bool,  # noqa: FBT001
     ) -> None:
@@ -125,11 +126,11 @@ class _Printer:
             case Load():
                 return loaded_text(expr.type, self.load(expr))
             case Affine():
-                return affine_text(expr.type, self.affine(expr))
+                return index_value(expr.type, self.affine(expr))
             case Within():
                 return self.print(expr.operand)
             case Inside():
-                return condition_text(self.inside(expr))
+                return replace(self.inside(expr), type=BOOL)
             case _:
                 return self._operation(expr)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyopt.ir.types import BOOL, F32, I32, I64, U32, U64, ScalarType, promote_c
+from polyopt.ir.types import F32, I32, I64, U32, U64, ScalarType, promote_c
 
 #: C's precedence levels, higher binds tighter.
 PRIMARY, UNARY, MUL, ADD, SHIFT, LESS, EQUAL = 15, 14, 13, 12, 11, 10, 9
@@ -73,21 +73,6 @@ def c_constant(type_: ScalarType, value: float) -> CText:
 def loaded_text(type_: ScalarType, text: str) -> CText:
     """An element by its text: any value of its type."""
     return CText(text, precedence_of(text), type_, type_, whole(type_))
-
-
-def affine_text(type_: ScalarType, text: str) -> CText:
-    """An affine value by its text: a number where unrolling leaves one, which may settle what
-    clamps it."""
-    number = re.fullmatch(r"-?\d+", text)
-    bounds = (int(text), int(text)) if number else I64.range
-    return CText(text, precedence_of(text), type_, I64, bounds)
-
-
-def condition_text(text: str) -> CText:
-    """An affine condition by its text: where unrolling leaves nothing to ask, the other side may
-    not even exist."""
-    bounds = (int(text), int(text)) if text in {"0", "1"} else (0, 1)
-    return CText(text, precedence_of(text), BOOL, I32, bounds)
 
 
 def _float_constant(type_: ScalarType, value: float) -> CText:
@@ -182,7 +167,7 @@ def explicit(value: CText, type_: ScalarType) -> CText:
         return value
     kept = not value.ctype.is_float and is_inside(value.bounds, type_)
     bounds = value.bounds if kept else whole(type_)
-    if type_ == U32 and value.text.isdigit():
+    if type_ == U32 and kept and value.text.isdigit():
         return replace(value, text=value.text + "u", ctype=U32, bounds=bounds)
     text = f"({type_.c_name}){value.at(UNARY)}"
     return replace(value, text=text, precedence=UNARY, ctype=type_, bounds=bounds)

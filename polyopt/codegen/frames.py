@@ -22,6 +22,7 @@ from polyopt.transform.tree import loops_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from polyopt.codegen.ctext import CText
     from polyopt.ir.scop import Array
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff
@@ -43,7 +44,7 @@ def stored_temps(program: Program) -> list[Array]:
 
 
 def buffers_of(
-    program: Program, names: Mapping[str, str], params: Mapping[str, str]
+    program: Program, names: Mapping[str, str], params: Mapping[str, CText]
 ) -> tuple[dict[str, Buffer], dict[str, Buffer]]:
     """Local arrays and scratches by name, on the stack where they fit a frame.
 
@@ -74,7 +75,7 @@ def _buffer(
     shape: tuple[PwAff, ...],
     elements: tuple[PwAff, ...],
     program: Program,
-    params: Mapping[str, str],
+    params: Mapping[str, CText],
 ) -> Buffer:
     bytes_ = constant_bytes(elements, type_.bytes)
     heap = bool(shape) and (bytes_ is None or bytes_ > STACK_BYTES)
@@ -83,11 +84,11 @@ def _buffer(
 
 
 def c_extents(
-    extents: tuple[PwAff, ...], program: Program, params: Mapping[str, str]
+    extents: tuple[PwAff, ...], program: Program, params: Mapping[str, CText]
 ) -> tuple[str, ...]:
     """Extents as C, none below one, under the program's context."""
     context = program.scop.context
-    return tuple(c_extent(at_least_one(e, context), context, params) for e in extents)
+    return tuple(c_extent(at_least_one(e, context), context, params).text for e in extents)
 
 
 def beyond_frame(

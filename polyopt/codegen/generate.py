@@ -12,6 +12,7 @@ from polyopt.codegen.cblock import BlockPrinter
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.common import repeated
 from polyopt.codegen.frames import buffers_of, c_extents, stored_temps
+from polyopt.codegen.indices import index_operand, index_variable, texts_of
 from polyopt.codegen.lanes import in_lanes
 from polyopt.codegen.leaves import Leaf, all_users, children, is_loop, isl_tree, users
 from polyopt.codegen.limits import limits
@@ -34,7 +35,6 @@ from polyopt.codegen.names import (
     fresh,
     function_name,
     names_in,
-    operand,
 )
 from polyopt.codegen.outline import outline
 from polyopt.codegen.partials import ORDERED, is_ordered, with_partials
@@ -53,6 +53,7 @@ from polyopt.codegen.vectors import block_body, block_name, copied, in_registers
 from polyopt.errors import InternalError
 from polyopt.ir.block import Block as IrBlock
 from polyopt.ir.expr import Affine, Expr, Inside, Load, loads
+from polyopt.ir.types import BOOL
 from polyopt.isl import (
     AstNode,
     IslError,
@@ -128,7 +129,7 @@ class _Generator:
         self.buffer_names = {**argument_names, **{t: own[t] for t in temps}}
         for scratch, key in zip(scratches, buffer_names(scratches), strict=True):
             self.buffer_names[scratch] = own[key]
-        self.params = {p: argument_names.get(p, c_name(p)) for p in program.scop.params}
+        self.params = self.spelling.params(program.scop, argument_names)
         self.temps, self.buffers = buffers_of(program, self.buffer_names, self.params)
         self._name_blocks()
         #: the iterator of the innermost loop, where it is a vector loop, and what it writes
@@ -149,7 +150,7 @@ class _Generator:
         local = tuple(b for b in (*temps, *top) if not b.heap)
         heap = tuple(b for b in (*temps, *top) if b.heap)
         prototype = c_prototype(self.name, self.arguments)
-        taken = {*self.buffer_names.values(), *self.params.values(), *self.block_locals}
+        taken = {*self.buffer_names.values(), *texts_of(self.params), *self.block_locals}
         taken |= {*self.statement_locals, function_name(self.name)}
         taken |= {buffer.pool for buffer in self.buffers.values()} | self.spelling.taken
         private = tuple(
@@ -197,7 +198,7 @@ class _Generator:
 
     # -- loops ------------------------------------------------------------------------------
 
-    def _node(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> Node:
+    def _node(self, node: AstNode, names: dict[str, CText], marks: tuple[PlanLoop, ...]) -> Node:
         kind = node.get_type()
         if kind == ast_node_type.mark:
             return self._mark(node, names, marks)
@@ -209,7 +210,7 @@ class _Generator:
             return self._for(node, names, marks)
         return self._scoped(self._user(node, names), marks)
 
-    def _mark(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> Node:
+    def _mark(self, node: AstNode, names: dict[str, CText], marks: tuple[PlanLoop, ...]) -> Node:
         """The loop below a mark has its name. A mark still waiting is of a loop that isl left
         out because it runs once: only its buffers remain."""
         loop = self.loops[node.mark_get_id().get_name()]
@@ -222,19 +223,18 @@ class _Generator:
         return self._scoped(inner, marks)
 
     def _in_registers(
-        self, block: RegisterBlock, node: AstNode, names: dict[str, str], inner: Node
+        self, block: RegisterBlock, node: AstNode, names: dict[str, CText], inner: Node
     ) -> Block:
         """The loop of a block between loading and storing what it updates."""
         stem = self.buffer_names[block.buffer]
         if block.whole is None:
             return in_registers(block, stem, inner, stem, copied(block, stem))
-        (user,) = all_users(node)
-        rows = self.leaves[user.get_annotation().get_name()].rows
+        rows = self.leaves[all_users(node)[0].get_annotation().get_name()].rows
         stored = self.buffer_names[block.assignment.buffer]
         return in_registers(block, stem, inner, stored, places(block, rows, self._named, names))
 
     def _sequence(
-        self, nodes: list[AstNode], names: dict[str, str], marks: tuple[PlanLoop, ...]
+        self, nodes: list[AstNode], names: dict[str, CText], marks: tuple[PlanLoop, ...]
     ) -> Block:
         """Nodes after each other. Where isl left out the loop whose mark waits, because it runs
         once or is unrolled, they share its buffers: an iteration may be several of them."""
@@ -249,7 +249,7 @@ class _Generator:
 
     def _name_blocks(self) -> None:
         for block in self.blocks.values():
-            taken = {*self.buffer_names.values(), *self.params.values()}
+            taken = {*self.buffer_names.values(), *texts_of(self.params)}
             taken |= {c_name(loop.iterator) for loop in self.loops.values()}
             array = self.program.copies[block.copy].statement.array
             name = block_name(array, taken)
@@ -271,39 +271,39 @@ class _Generator:
         buffers = tuple(b for loop in loops for b in self._declared_at(loop.name))
         return Block((node,), buffers) if buffers else node
 
-    def _if(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> If:
-        condition = c_affine(node.if_get_cond(), names)[0]
+    def _if(self, node: AstNode, names: dict[str, CText], marks: tuple[PlanLoop, ...]) -> If:
+        condition = c_affine(node.if_get_cond(), names).text
         then = _block(self._node(node.if_get_then_node(), names, marks))
         if not node.if_has_else_node():
             return If(condition, then)
         return If(condition, then, _block(self._node(node.if_get_else_node(), names, marks)))
 
-    def _for(self, node: AstNode, names: dict[str, str], marks: tuple[PlanLoop, ...]) -> Node:
+    def _for(self, node: AstNode, names: dict[str, CText], marks: tuple[PlanLoop, ...]) -> Node:
         if not marks:
             message = "a generated loop has no name"
             raise InternalError(message)
         loop = marks[-1]
         isl_name = node.for_get_iterator().get_id().get_name()
         if node.for_is_degenerate():
-            start = c_affine(node.for_get_init(), names)[0]
-            inner = {**names, isl_name: operand(start)}
+            start = c_affine(node.for_get_init(), names)
+            inner = {**names, isl_name: index_operand(start)}
             body = _block(self._below(node.for_get_body(), inner))
             return replace(body, buffers=(*body.buffers, *self._declared_at(loop.name)))
         run = limits(node)
         iterator = fresh(c_name(loop.iterator), self._taken(names))
-        inner = {**names, isl_name: iterator}
+        inner = {**names, isl_name: index_variable(iterator)}
         around = set(self.locals), self.vector
         self.vector = (iterator, self._written(loop)) if loop.mark == "vector" else None
         body = _block(self._below(node.for_get_body(), inner))
         self.locals, self.vector = around
         mark = self._pragma(loop, node)
-        step = int(c_affine(node.for_get_inc(), inner)[0])
-        start, end = (c_affine(bound, names)[0] for bound in (run.start, run.end))
+        step = int(c_affine(node.for_get_inc(), inner).text)
+        start, end = (c_affine(bound, names) for bound in (run.start, run.end))
         for test in run.tests:
-            body = Block((If(c_affine(test, inner)[0], body),))
+            body = Block((If(c_affine(test, inner).text, body),))
         plain = For(
-            iterator, start,
-            c_affine(run.condition, inner)[0], step,
+            iterator, start.text,
+            c_affine(run.condition, inner).text, step,
             replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, heap=False))),
             mark, -(-loop.width // step),  # a width counts values of the loop, a pragma iterations
             c_trips(start, end) if mark == "parallel" else "",
@@ -314,13 +314,13 @@ class _Generator:
         self.block_locals |= sums
         return made
 
-    def _below(self, node: AstNode, names: dict[str, str]) -> Node:
+    def _below(self, node: AstNode, names: dict[str, CText]) -> Node:
         """What stands in a loop, or in none."""
         around = self.common
         leaves = [self.leaves.get(user.get_annotation().get_name()) for user in users(node)]
         statements = [leaf for leaf in leaves if leaf is not None and leaf.assignment.inlined]
         self.common = repeated(
-            (leaf, lambda e, leaf=leaf: c_affine(leaf.affine[id(e)], names)[0])
+            (leaf, lambda e, leaf=leaf: c_affine(leaf.affine[id(e)], names).text)
             for leaf in statements
         )
         found = self._node(node, names, ())
@@ -349,7 +349,7 @@ class _Generator:
         leaves = (self.leaves.get(user.get_annotation().get_name()) for user in all_users(node))
         return "" if shared or looks_apart(filter(None, leaves), self.program, path) else "vector"
 
-    def _user(self, node: AstNode, names: dict[str, str]) -> Node:
+    def _user(self, node: AstNode, names: dict[str, CText]) -> Node:
         leaf = self.leaves.get(node.get_annotation().get_name())
         if leaf is None:
             return Block(())
@@ -360,28 +360,29 @@ class _Generator:
             return self._block_lines(leaf.assignment.value, leaf, names)
         return self._assign(leaf, names)
 
-    def _assign(self, leaf: Leaf, names: dict[str, str]) -> Assign:
+    def _assign(self, leaf: Leaf, names: dict[str, CText]) -> Assign:
         loaded: dict[tuple[str, str], None] = {}
         forms: dict[str, Form] = {}
 
         #: by the id of isl's expression, of which many nodes have the same
-        texts: dict[int, str] = {}
+        texts: dict[int, CText] = {}
 
-        def affine(expr: Affine | Inside) -> str:
+        def affine(expr: Affine | Inside) -> CText:
             found = leaf.affine[id(expr)]
-            text = texts.get(id(found)) or c_affine(found, names)[0]
-            texts[id(found)] = text
-            forms.setdefault(text, Form("inside" if isinstance(expr, Inside) else "plane", text))
-            return text
+            made = texts.get(id(found)) or c_affine(found, names)
+            texts[id(found)] = made
+            name, type_ = ("inside", BOOL) if isinstance(expr, Inside) else ("plane", made.ctype)
+            forms.setdefault(made.text, Form(name, made.text, type_))
+            return made
 
         def printed(expr: Expr, known: Mapping[int, CText], *, stored: bool = False) -> CText:
             def load(expr: Load) -> str:
-                text = self._element(expr.array, expr.index, lambda e: printed(e, known).text)
+                text = self._element(expr.array, expr.index, lambda e: printed(e, known))
                 loaded[self.buffer_names[expr.array], text] = None
                 for name, subscript in zip(SUBSCRIPTS, reversed(expr.index), strict=False):
                     if isinstance(subscript, Affine):
                         form = affine(subscript)
-                        forms[form] = Form(name, form)
+                        forms[form.text] = Form(name, form.text, form.ctype)
                 return text
 
             wrapv = not self.spelling.taken
@@ -389,7 +390,7 @@ class _Generator:
 
         assignment = leaf.assignment
         # a target without locals, so that updates of one element look alike
-        target = self._element(assignment.buffer, assignment.index, lambda e: printed(e, {}).text)
+        target = self._element(assignment.buffer, assignment.index, lambda e: printed(e, {}))
 
         def is_fixed(expr: Expr) -> bool:
             iterator, written = self.vector or ("", frozenset[str]())
@@ -436,39 +437,39 @@ class _Generator:
             extents = buffer.extents
         return int(extents[-1]) if extents and extents[-1].isdigit() else 0
 
-    def _block_lines(self, block: IrBlock, leaf: Leaf, names: dict[str, str]) -> Raw:
-        def affine(expr: Affine | Inside) -> str:
-            return c_affine(leaf.affine[id(expr)], names)[0]
-
+    def _block_lines(self, block: IrBlock, leaf: Leaf, names: dict[str, CText]) -> Raw:
         taken = self._taken(names)
         buffer, wrapv = leaf.assignment.buffer, not self.spelling.taken
-        printer = BlockPrinter(block, affine, self._element, buffer, taken, wrapv)
+        forms = leaf.affine
+        printer = BlockPrinter(
+            block, lambda e: c_affine(forms[id(e)], names), self._element, buffer, taken, wrapv
+        )
         self.block_locals.update(printer.names.values())
         return Raw(tuple(printer.lines()))
 
-    def _taken(self, names: Mapping[str, str]) -> set[str]:
+    def _taken(self, names: Mapping[str, CText]) -> set[str]:
         """What a new iterator or local cannot be called, under the iterators ``names``."""
         pools = {buffer.pool for buffer in self.buffers.values()}
-        arguments = {*self.buffer_names.values(), *self.params.values()}
+        arguments = {*self.buffer_names.values(), *texts_of(self.params)}
         around = {function_name(self.name)} if not self.spelling.taken else self.spelling.used
-        return {*names.values(), *arguments, *pools, *self.locals, *around}
+        return {*texts_of(names), *arguments, *pools, *self.locals, *around}
 
-    def _named(self, buffer: str, index: Sequence[str]) -> str:
+    def _named(self, buffer: str, index: Sequence[CText]) -> str:
         """An element of an array or buffer by the texts of its subscripts."""
         if buffer in self.spelling.elements:
-            return self.spelling.element(buffer, index)
-        return self.buffer_names[buffer] + "".join(f"[{text}]" for text in index)
+            return self.spelling.element(buffer, index, self.params)
+        return self.buffer_names[buffer] + "".join(f"[{subscript}]" for subscript in index)
 
-    def _element(self, buffer: str, index: tuple[Expr, ...], printer: Callable[[Expr], str]) -> str:
+    def _element(
+        self, buffer: str, index: tuple[Expr, ...], printer: Callable[[Expr], CText]
+    ) -> str:
         text = self.buffer_names[buffer]
         if buffer in self.buffers and self.buffers[buffer].is_scalar:
             return text
-        if buffer in self.spelling.elements:
-            return self._named(buffer, [printer(e) for e in index])
         array = self.arrays.get(buffer)
-        if array is not None and array.rank == 0:
+        if array is not None and array.rank == 0 and buffer not in self.spelling.elements:
             return f"*{text}" if array.is_live_out else text
-        return text + "".join(f"[{printer(e)}]" for e in index)
+        return self._named(buffer, list(map(printer, index)))
 
 
 def _block(node: Node) -> Block:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ctext import with_name
 from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, loops_in
 from polyopt.codegen.names import fresh, names_in, operand, renamed
-from polyopt.ir.types import BOOL, I64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,9 +45,8 @@ def _block(block: Block, known: Mapping[str, str], taken: set[str]) -> Block:
         for form in _invariant(node):
             if form.text not in known:
                 known[form.text] = _named(form.name, taken)
-                type_ = BOOL if form.name == "inside" else I64
                 name = known[form.text]
-                body.append(Assign(name, form.text, type=type_, declares=True, constant=True))
+                body.append(Assign(name, form.text, type=form.type, declares=True, constant=True))
         inside = _node(node, known, taken)
         body.append(_fixed_first(inside, taken) if isinstance(inside, For) else inside)
     return replace(block, body=tuple(body))

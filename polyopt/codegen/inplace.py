@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.c import LEAST_WORK, body_lines, pointer, pool, size_of, vector_types
 from polyopt.codegen.chelpers import HELPER, macros
 from polyopt.codegen.generate import generate
-from polyopt.codegen.names import fresh, renamed
+from polyopt.codegen.indices import index_number
+from polyopt.codegen.names import fresh
 from polyopt.codegen.operations import flops_text
 from polyopt.codegen.program import c_condition, c_extent
 from polyopt.escaping import comment
@@ -22,6 +23,7 @@ from polyopt.isl import affine_constant, constant_value
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from polyopt.codegen.ctext import CText
     from polyopt.codegen.loops import Function
     from polyopt.codegen.spelling import Spelling
     from polyopt.isl import Set
@@ -205,10 +207,8 @@ def _threads(program: Program, text: str, place: Place, team: str) -> Iterator[s
         yield f"{_INDENT}extern int omp_get_max_threads(void);"
     if own:
         yield f"{_INDENT}extern int omp_get_thread_num(void);"
-    work = flops_text(program.scop)
+    work = flops_text(program.scop, place.spelling.untested())
     if work and place.threads != 1:
-        work = renamed(work, place.spelling.sizes)
-        work = re.sub(r"^\d+", lambda found: f"{found.group()}.0", work)
         limit = f"{work} < {LEAST_WORK} ? 1 : {limit}"
     yield f"{_INDENT}const int {team} = {limit};"
     yield "#else"
@@ -223,7 +223,7 @@ def _tests(program: Program, place: Place) -> Iterator[str]:
     """What has to hold, as C conditions joined by ``&&``."""
     needed = place.needed.coalesce()
     if not needed.plain_is_universe():
-        text = c_condition(needed, dict(place.spelling.sizes))
+        text = c_condition(needed, place.spelling.untested())
         yield f"({text})" if "||" in text or "?" in text else text
     for one, two in place.apart:
         first, second = (_span(name, program, place) for name in (one, two))
@@ -243,14 +243,16 @@ def _span(name: str, program: Program, place: Place) -> tuple[str, str]:
         text = place.spelling.sizes[name].removeprefix("(long)")
         return text, text
     array = program.scop.array(name)
-    context, names = program.scop.context, dict(place.spelling.sizes)
-    last: list[str] = []
+    context, sizes = program.scop.context, place.spelling.params(program.scop, place.spelling.sizes)
+    last: list[CText] = []
     for extent in array.extents:
         one = affine_constant(extent.get_domain_space(), 1)
         number = constant_value(extent)
         last.append(
-            str(number - 1) if number is not None else c_extent(extent.sub(one), context, names)
+            index_number(number - 1)
+            if number is not None
+            else c_extent(extent.sub(one), context, sizes)
         )
-    start = place.spelling.element(array.name, ["0"] * array.rank)
-    end = place.spelling.element(array.name, last)
+    start = place.spelling.element(array.name, [index_number(0)] * array.rank, sizes)
+    end = place.spelling.element(array.name, last, sizes)
     return start, end

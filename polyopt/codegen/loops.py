@@ -30,10 +30,11 @@ class Vector:
 
 @dataclass(frozen=True)
 class Form:
-    """The text of a subscript or a test, and a name for its value."""
+    """The text of a subscript or a test, a name for its value, and its type in C."""
 
     name: str
     text: str
+    type: ScalarType
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.ctext import UNARY
 from polyopt.codegen.program import c_extent
 from polyopt.ir.expr import Binary, Call, Expr, Load, Unary
 from polyopt.isl import Set, affine_constant, affine_var, dim_type
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.codegen.ctext import CText
     from polyopt.ir.scop import Scop, Statement
 
 
-def flops_text(scop: Scop) -> str:
+def flops_text(scop: Scop, sizes: Mapping[str, CText] | None = None) -> str:
     """The source's arithmetic operations, such as ``"2 * N * N * N"``; empty if not so simple.
+    Among other code ``sizes`` say what they are in C, whatever their values; then it is computed in
+    ``double``, as they may be ``int``.
 
     Subscripts, comparisons and casts are not counted. The text is C and Python alike; a domain
     that is no box over the sizes (triangular, strided) has no such text.
@@ -24,11 +30,12 @@ def flops_text(scop: Scop) -> str:
         operations = _operations(statement.value)
         if operations == 0 or statement.domain.intersect_params(scop.context).is_empty():
             continue
-        size = _size(scop, statement)
+        size = _size(scop, statement, sizes or {})
         if size is None:
             return ""
         terms[size] = terms.get(size, 0) + operations
-    return " + ".join(" * ".join([str(count), *size]) for size, count in terms.items())
+    real = "" if sizes is None else ".0"
+    return " + ".join(" * ".join([f"{count}{real}", *size]) for size, count in terms.items())
 
 
 def _operations(expr: Expr) -> int:
@@ -38,7 +45,7 @@ def _operations(expr: Expr) -> int:
     return here + sum(_operations(child) for child in expr.children)
 
 
-def _size(scop: Scop, statement: Statement) -> tuple[str, ...] | None:
+def _size(scop: Scop, statement: Statement, sizes: Mapping[str, CText]) -> tuple[str, ...] | None:
     """The extents of the domain where it is a box, else ``None``."""
     domain = statement.domain.intersect_params(scop.context).coalesce()
     space = domain.get_space()
@@ -51,8 +58,8 @@ def _size(scop: Scop, statement: Statement) -> tuple[str, ...] | None:
         box = box.intersect(index.le_set(high.insert_domain(space)))
         extent = high.sub(low)
         extent = extent.add(affine_constant(extent.get_domain_space(), 1))
-        text = c_extent(extent.coalesce(), scop.context, {})
-        if re.search(r"[?%]|\w\(", text):
+        found = c_extent(extent.coalesce(), scop.context, sizes)
+        if re.search(r"[?%]|\w\(", found.text):
             return None
-        extents.append(text if re.fullmatch(r"\w+", text) else f"({text})")
+        extents.append(found.at(UNARY))
     return tuple(extents) if box.intersect_params(scop.context).is_equal(domain) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from polyopt.codegen.ctext import (
@@ -12,13 +12,22 @@ from polyopt.codegen.ctext import (
     LOGICAL_AND,
     LOGICAL_OR,
     MUL,
-    PRIMARY,
-    TERNARY,
-    UNARY,
+    CText,
+    common_type,
+    explicit,
+    is_inside,
 )
-from polyopt.codegen.names import c_names, function_name, operand
+from polyopt.codegen.indices import (
+    index_choice,
+    index_negation,
+    index_number,
+    index_operand,
+    index_operation,
+    index_variable,
+)
+from polyopt.codegen.names import c_names, function_name
 from polyopt.errors import InternalError
-from polyopt.ir.types import I64, ScalarType
+from polyopt.ir.types import BOOL, I32, I64, ScalarType
 from polyopt.isl import (
     AstBuild,
     AstExpr,
@@ -138,7 +147,8 @@ def _uses(array: Array, param: str) -> bool:
 
 def _array_argument(array: Array, names: Mapping[str, str], scop: Scop) -> Argument:
     kind = "scalar" if array.rank == 0 and array.role == "in" else "array"
-    texts = tuple(c_extent(extent, scop.context, names) for extent in array.extents)
+    sizes = {name: index_variable(text) for name, text in names.items()}
+    texts = tuple(c_extent(extent, scop.context, sizes).text for extent in array.extents)
     c_name = names[array.name]
     return Argument(array.name, c_name, kind, array.type, array.extents, texts, array.role)
 
@@ -167,10 +177,10 @@ def declared(argument: Argument) -> str:
     return f"{const}{type_} {argument.c_name}[restrict {first}]{inner}"
 
 
-def c_extent(extent: PwAff, context: Set, names: Mapping[str, str]) -> str:
+def c_extent(extent: PwAff, context: Set, names: Mapping[str, CText]) -> CText:
     """An affine expression of the parameters as C, simplified under the context."""
     build = AstBuild.from_context(context)
-    return c_affine(build.expr_from_pw_aff(extent), names)[0]
+    return c_affine(build.expr_from_pw_aff(extent), names)
 
 
 def at_least_one(extent: PwAff, context: Set) -> PwAff:
@@ -179,20 +189,25 @@ def at_least_one(extent: PwAff, context: Set) -> PwAff:
     return extent if context.is_subset(extent.ge_set(one)) else extent.union_max(one)
 
 
-def c_trips(start: str, bound: str) -> str:
-    """About how many iterations a loop runs: its bound less its start; never below zero."""
-    if start == "0":
-        return bound
-    count = f"{bound} - {operand(start)}"
+def c_trips(start: CText, bound: CText) -> str:
+    """About how many iterations a loop runs: its bound less its start; never below zero.
+
+    One less than that is no overflow either.
+    """
+    if start.text == "0":
+        low, _ = bound.bounds
+        fits = is_inside((low - 1, low), common_type(bound))
+        return bound.text if bound.ctype == I64 or fits else explicit(bound, I64).text
+    count = index_operation("-", bound, index_operand(start)).text
     return (
         f"({count} > 0 ? {count} : 0)"  # no helper, which a compiler without OpenMP would not need
     )
 
 
-def c_condition(context: Set, names: Mapping[str, str]) -> str:
+def c_condition(context: Set, names: Mapping[str, CText]) -> str:
     """A condition on the parameters as C."""
     build = AstBuild.from_context(Set.universe(context.get_space()))
-    return c_affine(build.expr_from_set(context.coalesce()), names)[0]
+    return c_affine(build.expr_from_set(context.coalesce()), names).text
 
 
 _INFIX = {
@@ -211,60 +226,77 @@ def operation_name(expr: AstExpr) -> str:
     return str(kind.name).rstrip("_")
 
 
-def c_affine(expr: AstExpr, names: Mapping[str, str]) -> tuple[str, int]:
-    """C text and precedence of an affine expression or condition in isl's AST.
+def c_affine(expr: AstExpr, names: Mapping[str, CText]) -> CText:
+    """C of an affine expression or condition in isl's AST, and the type that it has in C.
 
-    ``names`` maps iterators and sizes to C; rounding down becomes ``floordiv_i64``.
+    ``names`` maps iterators and sizes to C; others are 64-bit variables of their own name.
+    Rounding down becomes ``floordiv_i64``.
     """
     kind = expr.get_type()
     if kind == ast_expr_type.int:
-        text = str(expr.get_val())
-        return text, UNARY if text.startswith("-") else PRIMARY
+        return index_number(int(str(expr.get_val())))
     if kind == ast_expr_type.id:
         name = expr.get_id().get_name()
-        return names.get(name, name), PRIMARY
+        return names.get(name) or index_variable(name)
     op = operation_name(expr)
     args = [c_affine(expr.get_op_arg(i), names) for i in range(expr.get_op_n_arg())]
     if op in _INFIX and len(args) == 2:
-        return _infix(*_INFIX[op], *args)
+        found = _infix(*_INFIX[op], *args)
+        if found.ctype == I64 != common_type(*args):
+            return _wide(expr, names)
+        return found
     match op:
         case "minus":
-            text = _at(args[0], UNARY)
-            return f"-({text})" if text.startswith("-") else f"-{text}", UNARY
+            return index_negation(args[0])
         case "fdiv_q":
-            return f"floordiv_i64({args[0][0]}, {args[1][0]})", PRIMARY
+            text = f"floordiv_i64({args[0].text}, {args[1].text})"
+            return index_variable(text)
         case "min" | "max":
-            return _nested(op, args), PRIMARY
+            return index_variable(_nested(op, args))
         case "cond" | "select":
             cond, then, other = args
-            text = f"{_at(cond, LOGICAL_OR)} ? {_at(then, LOGICAL_OR)} : {_at(other, TERNARY)}"
-            return text, TERNARY
+            return index_choice(cond.at(LOGICAL_OR), then, other)
         case _:
             msg = f"no C for isl's operation {op}"
             raise InternalError(msg)
 
 
-def _at(text: tuple[str, int], precedence: int) -> str:
-    return text[0] if text[1] >= precedence else f"({text[0]})"
+def _wide(expr: AstExpr, names: Mapping[str, CText]) -> CText:
+    """An expression in 64 bits from its first variable on: C then converts what follows."""
+    op = operation_name(expr) if expr.get_type() == ast_expr_type.op else ""
+    if op not in {"add", "sub", "mul"}:
+        return explicit(c_affine(expr, names), I64)
+    args = [c_affine(expr.get_op_arg(k), names) for k in (0, 1)]
+    # what starts with a minus goes behind the other operand
+    second = expr.get_op_arg(0).get_type() == ast_expr_type.int or args[0].text.startswith("-")
+    args[second] = _wide(expr.get_op_arg(int(second)), names)
+    return _infix(*_INFIX[op], *args)
 
 
-def _infix(sign: str, level: int, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
-    negative = left[0].startswith("-") and left[1] >= MUL  # one term: "-i - j" is two
-    if sign == "+" and negative and not right[0].startswith("-"):
-        return f"{_at(right, ADD)} - {_at((left[0][1:], left[1]), MUL)}", ADD
+def _infix(sign: str, level: int, left: CText, right: CText) -> CText:
+    negative = left.text.startswith("-") and left.precedence >= MUL  # one term: "-i - j" is two
+    if sign == "+" and negative and not right.text.startswith("-"):
+        low, high = left.bounds
+        positive = replace(left, text=left.text[1:], bounds=(-high, -low))
+        if left.ctype == I64 or is_inside(positive.bounds, left.ctype):
+            return index_operation("-", right, positive)
     if level in {ADD, MUL}:
-        return f"{_at(left, level)} {sign} {_at(right, level + 1)}", level
+        return index_operation(sign, left, right)
     if level in {LESS, EQUAL}:
-        return f"{_at(left, ADD)} {sign} {_at(right, ADD)}", level
-    one, two = (t if t[1] == level else (_at(t, EQUAL), PRIMARY) for t in (left, right))
-    return f"{one[0]} {sign} {two[0]}", level
+        return _truth(f"{left.at(ADD)} {sign} {right.at(ADD)}", level)
+    one, two = (t.text if t.precedence == level else t.at(EQUAL) for t in (left, right))
+    return _truth(f"{one} {sign} {two}", level)
 
 
-def _nested(name: str, args: list[tuple[str, int]]) -> str:
+def _truth(text: str, level: int) -> CText:
+    return CText(text, level, BOOL, I32, (0, 1))
+
+
+def _nested(name: str, args: list[CText]) -> str:
     """``min`` of any number of operands by the helper of two."""
-    text = args[-1][0]
+    text = args[-1].text
     for arg in reversed(args[:-1]):
-        text = f"{name}_i64({arg[0]}, {text})"
+        text = f"{name}_i64({arg.text}, {text})"
     return text
 
 

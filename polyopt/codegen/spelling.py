@@ -7,10 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.names import names_in
+from polyopt.codegen.ctext import UNARY
+from polyopt.codegen.indices import folded_start, index_variable
+from polyopt.codegen.names import c_name, names_in
+from polyopt.ir.types import I64
+from polyopt.isl import param_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from polyopt.codegen.ctext import CText
+    from polyopt.ir.scop import Scop
+    from polyopt.ir.types import ScalarType
+    from polyopt.isl import Set
 
 _SLOT = re.compile(r"\{(\d+)\}|\{\((\d+)\)\}")
 
@@ -23,6 +32,12 @@ class Spelling:
     elements: Mapping[str, str] = field(default_factory=dict[str, str])
     #: parameter -> text
     sizes: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: parameter -> the type of its text, where that is not ``int64_t``
+    types: Mapping[str, ScalarType] = field(default_factory=dict[str, "ScalarType"])
+    #: array that is folded -> per inner dimension the parameters whose product is its extent
+    folded: Mapping[str, tuple[tuple[str, ...], ...]] = field(
+        default_factory=dict[str, tuple[tuple[str, ...], ...]]
+    )
     #: identifiers of the file: new names differ from them
     taken: frozenset[str] = frozenset()
 
@@ -38,13 +53,39 @@ class Spelling:
         texts = (*self.elements.values(), *self.sizes.values())
         return frozenset(name for text in texts for name in names_in(text))
 
-    def element(self, array: str, index: Sequence[str]) -> str:
-        """The text of one element for the texts of its subscripts."""
+    def params(self, scop: Scop, texts: Mapping[str, str]) -> dict[str, CText]:
+        """The sizes of a program, by their ``texts``, where its context holds."""
+        types = {name: self.types.get(name, I64) for name in scop.params}
+        return {
+            name: index_variable(
+                texts.get(name, c_name(name)), type_, _bounds(scop.context, name, type_)
+            )
+            for name, type_ in types.items()
+        }
+
+    def untested(self) -> dict[str, CText]:
+        """The surroundings' sizes, where they may have any value."""
+        return {n: index_variable(t, self.types.get(n, I64)) for n, t in self.sizes.items()}
+
+    def element(self, array: str, index: Sequence[CText], sizes: Mapping[str, CText]) -> str:
+        """The text of one element for its subscripts; ``sizes`` are those of the program."""
+        if array in self.folded:
+            extents = [[sizes[name] for name in names] for names in self.folded[array]]
+            first, *inner = index
+            index = (folded_start(first, inner, extents), *inner)
 
         def filled(slot: re.Match[str]) -> str:
             if slot.group(1) is not None:
-                return index[int(slot.group(1))]
-            text = index[int(slot.group(2))]
-            return text if re.fullmatch(r"\w+", text) else f"({text})"
+                return index[int(slot.group(1))].text
+            return index[int(slot.group(2))].at(UNARY)
 
         return _SLOT.sub(filled, self.elements[array])
+
+
+def _bounds(context: Set, name: str, type_: ScalarType) -> tuple[int, int]:
+    """What a size of a type can be in the context."""
+    low, high = type_.range
+    if type_ == I64 or context.plain_is_universe():
+        return low, high
+    least, most = param_bounds(context, name)
+    return max(low, low if least is None else least), min(high, high if most is None else most)

@@ -6,7 +6,7 @@ from itertools import count, product
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.cexpr import c_expression
-from polyopt.codegen.ctext import ADD
+from polyopt.codegen.indices import index_number, index_operation
 from polyopt.codegen.loops import Assign, Block, Node, Vector
 from polyopt.codegen.names import c_name, fresh
 from polyopt.codegen.program import c_affine
@@ -16,6 +16,7 @@ from polyopt.isl import affine_constant
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from polyopt.codegen.ctext import CText
     from polyopt.codegen.registers import Operand, RegisterBlock
     from polyopt.ir.expr import Expr, Load
     from polyopt.ir.types import ScalarType
@@ -64,8 +65,8 @@ def block_body(
     block: RegisterBlock,
     buffer: str,
     rows: Subscripts,
-    named: Callable[[str, Sequence[str]], str],
-    names: Mapping[str, str],
+    named: Callable[[str, Sequence[CText]], str],
+    names: Mapping[str, CText],
     taken: Collection[str],
 ) -> Block:
     """One iteration of the loop: vectors that serve several rows, then an update of each
@@ -87,8 +88,8 @@ class _Body:
         block: RegisterBlock,
         buffer: str,
         rows: Subscripts,
-        named: Callable[[str, Sequence[str]], str],
-        names: Mapping[str, str],
+        named: Callable[[str, Sequence[CText]], str],
+        names: Mapping[str, CText],
         taken: Collection[str],
     ) -> None:
         self.block, self.buffer, self.rows = block, buffer, rows
@@ -148,26 +149,29 @@ def _serves_rows(block: RegisterBlock, operand: Operand) -> bool:
     )
 
 
-def _unexpected(expr: Expr) -> str:
+def _unexpected(expr: Expr) -> CText:
     message = f"a {type(expr).__name__} in a block of registers"
     raise InternalError(message)
 
 
-def _texts(subscripts: Sequence[AstExpr], lane: int, names: Mapping[str, str]) -> list[str]:
+def _texts(subscripts: Sequence[AstExpr], lane: int, names: Mapping[str, CText]) -> list[CText]:
     """C of an element's subscripts, so many lanes further in its row."""
-    texts = [c_affine(e, names)[0] for e in subscripts]
+    texts = [c_affine(e, names) for e in subscripts]
     if lane:
-        last, level = c_affine(subscripts[-1], names)
-        first = last if level >= ADD else f"({last})"
-        texts[-1] = str(int(last) + lane) if last.isdigit() else f"{first} + {lane}"
+        last = texts[-1]
+        texts[-1] = (
+            index_number(int(last.text) + lane)
+            if last.text.isdigit()
+            else index_operation("+", last, index_number(lane))
+        )
     return texts
 
 
 def places(
     block: RegisterBlock,
     rows: Subscripts,
-    named: Callable[[str, Sequence[str]], str],
-    names: Mapping[str, str],
+    named: Callable[[str, Sequence[CText]], str],
+    names: Mapping[str, CText],
 ) -> Place:
     """Where the vectors of a target lie that is stored as a whole."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.ctext import PRIMARY, CText, whole
+from polyopt.codegen.indices import index_variable
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Local, walk
 
@@ -19,13 +21,19 @@ if TYPE_CHECKING:
 def needs_wrapv(expr: Expr) -> bool:
     """Whether printed C relies on signed overflow that wraps: compile it with ``-fwrapv``."""
     if isinstance(expr, Block):
-        known = {id(n): c_local("x", n.type) for n in walk(expr) if isinstance(n, Local)}
+        known = {id(n): c_local(n.name, n.type) for n in walk(expr) if isinstance(n, Local)}
         return any(_wraps(part, known) for part in expr.children)
     return _wraps(expr, {})
 
 
 def _wraps(expr: Expr, known: Mapping[int, CText]) -> bool:
-    return c_expression(expr, lambda _: "x", lambda _: "x", lambda _: "x", known=known).wraps
+    # each leaf has a text of its own: what looks alike is taken to be equal
+    names = (f"{number}x" for number in count())
+
+    def affine(_: Expr) -> CText:
+        return index_variable(next(names))  # no number that it may be wraps sooner
+
+    return c_expression(expr, lambda _: next(names), affine, affine, known=known).wraps
 
 
 def c_local(name: str, type_: ScalarType) -> CText:

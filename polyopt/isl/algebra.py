@@ -225,6 +225,21 @@ def instance_of(value: Set) -> tuple[str, tuple[int, ...], dict[str, int]] | Non
     return tuple_name(value), tuple(found["set"]), dict(zip(names, found["params"], strict=True))
 
 
+def param_bounds(context: Set, name: str) -> tuple[int | None, int | None]:
+    """The least and the largest value of a parameter in ``[N] -> { : ... }``, where there is one;
+    none of a parameter that the set does not name."""
+    position = context.find_dim_by_name(dim_type.param, name)
+    if position < 0:
+        return None, None
+    line = context.from_params().move_dims(dim_type.set, 0, dim_type.param, position, 1)
+    line = line.project_out(dim_type.param, 0, line.dim(dim_type.param))
+    least, most = line.dim_min_val(0), line.dim_max_val(0)
+    return (
+        least.to_python() if least.is_int() else None,
+        most.to_python() if most.is_int() else None,
+    )
+
+
 def fix_param_values(value: Set, params: Mapping[str, int]) -> Set:
     """The set for given parameter values; parameters it does not have are passed over."""
     for name, number in params.items():

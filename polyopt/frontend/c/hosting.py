@@ -35,6 +35,7 @@ from polyopt.frontend.c.shadowing import alpha_renamed, declared, free_names
 from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
 from polyopt.ir.block import Block
+from polyopt.ir.types import I64, U32, U64
 from polyopt.isl import Set, constant_value, dim_type, params_space
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.marked import Marked
     from polyopt.frontend.c.preprocess import Preprocessed
     from polyopt.ir.scop import Array, Scop
+    from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff
 
 
@@ -65,6 +67,10 @@ class RegionScop:
     elements: Mapping[str, str]
     #: parameter -> C text
     sizes: Mapping[str, str]
+    #: parameter -> the type of that text
+    types: Mapping[str, ScalarType]
+    #: array that the file folds -> the names whose products are its inner extents
+    folded: Mapping[str, tuple[tuple[str, ...], ...]]
     #: [N] -> { : what has to hold for the region to mean what the Scop says }
     needed: Set
     #: pairs of arrays that must not overlap
@@ -384,9 +390,12 @@ class _Region:
         scop = replace(scop, arrays=arrays, signature=kept)
         elements = {a.name: self._spelled(a) for a in arrays if a.role != "temp"}
         sizes = {name: self._size_text(name) for name in scop.params}
+        kinds = {name: self._integer(name) for name in sizes}
+        types = {name: I64 if kind in {U32, U64} else kind for name, kind in kinds.items()}
+        folded = {name: shape.extents for name, shape in self.shapes.items()}
         needed = scop.context.gist(stated)
         return RegionScop(
-            scop, self.region.first, self.region.last, elements, sizes, needed,
+            scop, self.region.first, self.region.last, elements, sizes, types, folded, needed,
             () if self.disjoint else self._apart(scop), reasons, self._macros(),
             frozenset(self.text.names),
         )  # fmt: skip
@@ -414,7 +423,13 @@ class _Region:
         member, shape = self.members.get(array.name), self.shapes.get(array.name)
         name = array.name if member is None else member.spelling
         if shape is not None:
-            sizes = {size: self._size_text(size) for size in self.members}
+            # a product of a literal and 32 unsigned bits wraps, where 64 hold it
+            sizes = {
+                size: self._size_text(size)
+                for names in shape.extents
+                for size in names
+                if size in self.members or self._integer(size) == U32
+            }
             return shape.spelling(name.removesuffix("[{0}]"), sizes)
         if member is not None:
             return name
@@ -425,10 +440,14 @@ class _Region:
 
     def _size_text(self, name: str) -> str:
         """The parameter as a signed number that holds it."""
+        text = self.members[name].spelling if name in self.members else name
+        return f"(long){text}" if self._integer(name) in {U32, U64} else text
+
+    def _integer(self, name: str) -> ScalarType:
+        """The type that a size is declared with."""
         scalar = self.types.of(self.visible[name].type).scalar
         assert scalar is not None
-        text = self.members[name].spelling if name in self.members else name
-        return f"(long){text}" if scalar.kind == "uint" and scalar.bits >= 32 else text
+        return scalar
 
 
 def _line(node: c_ast.Node) -> int:

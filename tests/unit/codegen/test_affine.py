@@ -22,7 +22,7 @@ def form(text: str) -> PwAff:
 
 def c_of(pw: PwAff) -> str:
     build = AstBuild.from_context(Set.universe(params_space(PARAMS)))
-    return c_affine(build.expr_from_pw_aff(pw), {})[0]
+    return c_affine(build.expr_from_pw_aff(pw), {}).text
 
 
 def value_of(text: str, values: dict[str, int]) -> int:

@@ -15,14 +15,15 @@ from polyopt.codegen import shared as module
 from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.cexpr import c_expression
 from polyopt.codegen.chelpers import helpers
-from polyopt.codegen.ctext import c_constant
+from polyopt.codegen.ctext import LESS, CText, c_constant
+from polyopt.codegen.indices import index_variable
 from polyopt.codegen.loops import Assign, Block, Buffer, Local
 from polyopt.codegen.shared import shared
 from polyopt.codegen.unused import without_unused
 from polyopt.codegen.wrapping import needs_wrapv
 from polyopt.ir import build
 from polyopt.ir.expr import Load, index_of, inside
-from polyopt.ir.types import F32, F64, I32, I64, TYPES, U8, U16
+from polyopt.ir.types import BOOL, F32, F64, I32, I64, TYPES, U8, U16
 from polyopt.isl import affine_var, instance_space, parse_set
 from tests.unit.codegen.test_cexpr import (
     COMPILERS,
@@ -40,7 +41,8 @@ def printed(expr, known, *, stored=False):
     def load(expr):
         return expr.array + "".join(f"[{printed(e, known).text}]" for e in expr.index)
 
-    return c_expression(expr, load, lambda _: "i", lambda _: "i >= 1", stored=stored, known=known)
+    i, test = index_variable("i"), CText("i >= 1", LESS, BOOL, I32, (0, 1))
+    return c_expression(expr, load, lambda _: i, lambda _: test, stored=stored, known=known)
 
 
 def c(value, inlined=(), taken=()):

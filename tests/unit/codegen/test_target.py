@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from polyopt.codegen.indices import index_variable
 from polyopt.codegen.names import c_name, c_names
 from polyopt.codegen.program import c_condition, c_extent, c_prototype, signature_of
 from polyopt.codegen.target import TARGETS, _sysfs_cache, core_count, isa_of, native_target, target
@@ -116,9 +117,9 @@ def test_prototype_compiles_without_a_warning(tmp_path, compiler: str) -> None:
 
 def test_extents_and_conditions_as_c() -> None:
     context = scop().context
-    names = {"H": "H", "W": "W_"}
-    assert c_extent(minus(W, 2), context, names) == "W_ - 2"
+    names = {"H": index_variable("H"), "W": index_variable("W_")}
+    assert c_extent(minus(W, 2), context, names).text == "W_ - 2"
     half = minus(W, 3).scale_down_val(affine_constant(SPACE, 2).as_aff().get_constant_val()).floor()
-    assert "/ 2" in c_extent(half, context, names)
-    assert c_extent(H.max(W), context, names) == "H >= W_ ? H : W_"
+    assert "/ 2" in c_extent(half, context, names).text
+    assert c_extent(H.max(W), context, names).text == "H >= W_ ? H : W_"
     assert c_condition(context, names) == "H >= 3 && W_ >= 3 && H % 2 == 0"

@@ -1,0 +1,141 @@
+"""Index arithmetic is in 64 bits wherever 32 do not hold it, and literals are what C takes them for.
+
+What random expressions with such parts mean is in ``test_cexpr.py``; whole files with sizes and
+data at the ends of their types are in ``tests/oracle/sources/widths.c``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.codegen.indices import (
+    index_choice,
+    index_negation,
+    index_number,
+    index_operation,
+    index_variable,
+)
+from polyopt.codegen.program import c_trips
+from polyopt.codegen.spelling import Spelling
+from polyopt.ir.types import I16, I32, I64
+from polyopt.rewrite import rewrite
+
+n = index_variable("n", I32)
+few = index_variable("few", I32, (1, 1000))
+short = index_variable("s", I16)
+i = index_variable("i")
+
+
+@pytest.mark.parametrize(
+    ("expected", "type_", "made"),
+    [
+        ("i + n", I64, index_operation("+", i, n)),
+        ("(int64_t)n + few", I64, index_operation("+", n, few)),
+        ("few + few", I32, index_operation("+", few, few)),
+        ("66 * (int64_t)n", I64, index_operation("*", index_number(66), n)),
+        ("66 * s", I32, index_operation("*", index_number(66), short)),
+        ("n / 2 + few", I32, index_operation("+", index_operation("/", n, index_number(2)), few)),
+        ("n % 8 - few", I32, index_operation("-", index_operation("%", n, index_number(8)), few)),
+        ("-(int64_t)n", I64, index_negation(n)),
+        ("-few", I32, index_negation(few)),
+        ("i > 3 ? 1 : 2", I32, index_choice("i > 3", index_number(1), index_number(2))),
+        ("i > 3 ? i : 2", I64, index_choice("i > 3", i, index_number(2))),
+        ("-2147483648", I64, index_number(-(2**31))),
+        ("2147483647", I32, index_number(2**31 - 1)),
+        ("INT64_MIN", I64, index_number(-(2**63))),
+    ],
+)
+def test_32_bits_are_widened_where_they_may_overflow(expected, type_, made):
+    assert (made.text, made.ctype) == (expected, type_)
+
+
+def test_iterations_are_counted_in_64_bits():
+    zero = index_number(0)
+    assert [c_trips(zero, bound) for bound in (few, i)] == ["few", "i"]
+    assert c_trips(zero, n) == "(int64_t)n"  # of which the chunk takes one
+    assert c_trips(few, n) == "((int64_t)n - few > 0 ? (int64_t)n - few : 0)"
+
+
+@pytest.mark.parametrize(
+    ("expected", "first", "extent"),
+    [("0 * n + k", index_number(0), n), ("(int64_t)3 * n + k", index_number(3), n),
+     ("i * n + k", i, n), ("(int64_t)few * n + k", few, n), ("few * few + k", few, few),
+     ("(n / 2) * few + k", index_operation("/", n, index_number(2)), index_variable("few"))],
+)  # fmt: skip
+def test_elements_of_folded_arrays_are_found_in_64_bits(expected, first, extent):
+    spelling = Spelling({"A": f"A[{{(0)}} * {extent} + {{1}}]"}, folded={"A": (("m",),)})
+    k = index_variable("k", I32, (0, 99))
+    assert spelling.element("A", [first, k], {"m": extent}) == f"A[{expected}]"
+
+
+REGIONS = """
+void jacobi(int T, int n, double a[n], double b[n])
+{
+#pragma scop
+    for (int t = 0; t < T; t++) {
+        for (int i = 1; i < n - 1; i++)
+            b[i] = 0.33 * (a[i - 1] + a[i] + a[i + 1]);
+        for (int i = 1; i < n - 1; i++)
+            a[i] = 0.33 * (b[i - 1] + b[i] + b[i + 1]);
+    }
+#pragma endscop
+}
+void copy(int n, int m, double *A, double *B)
+{
+#pragma scop
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            A[i * m + j] = 2 * B[i * m + j];
+#pragma endscop
+}
+void unsigned_rows(unsigned m, double *restrict A)
+{
+#pragma scop
+    for (long i = 3; i < 5; i++)
+        for (unsigned j = 0; j < m; j++)
+            A[i * m + j] = 0;
+#pragma endscop
+}
+"""
+
+
+def test_what_is_made_of_int_sizes_is_worked_out_in_64_bits(tmp_path):
+    path = tmp_path / "regions.c"
+    path.write_text(REGIONS)
+    text = rewrite(path).text
+    assert "* (long)T + n" in text  # bounds of skewed tiles
+    assert "* T + n" not in text
+    assert "6.0 * T * ((long)n - 2) <" in text  # what decides on threads, before any test
+    assert "A[0 * m + 0], A[(long)(n - 1) * m + m - 1], B[0 * m + 0]" in text
+    assert "A[i * (long)m + j]" in text
+
+
+SINGLE = """
+void single(int N, const int u[N], const unsigned v[N], long y[N], double z[N])
+{
+    for (int i = 0; i < N; i++)
+        for (long k = 3; k < 4; k++) {
+            y[i] = u[i] * k;
+            z[i] = (v[i] - k) * 0.5;
+        }
+}
+"""
+ENDS = np.array([2**31 - 1, -(2**31), -1, 0, 1, 7, 1431655765, 2**31 - 2], np.int32)
+
+
+def test_a_single_trip_keeps_its_iterator_in_64_bits():
+    kernel = po.auto(po.parse_c(SINGLE)).compile()
+    u, v = ENDS, ENDS.view(np.uint32)
+    y, z = kernel(u=u, v=v)
+    np.testing.assert_array_equal(y, u.astype(np.int64) * 3)
+    np.testing.assert_array_equal(z, (v.astype(np.int64) - 3) * 0.5)
+
+
+def test_unrolled_sums_keep_their_iterator_in_64_bits():
+    u = po.input("u", po.u32, ("N",))
+    y = po.stage("y", ("N",), lambda i: po.sum(lambda c: po.cast(po.i64, u[i]) - c, c=(1, 4)))
+    given = ENDS.view(np.uint32)
+    found = po.auto(po.pipeline(y, name="sums", context="N >= 1")).compile()(u=given)
+    np.testing.assert_array_equal(found, given.astype(np.int64) * 3 - 6)
