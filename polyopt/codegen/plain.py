@@ -7,17 +7,20 @@ their type; below such a cast sums and products need none of their own.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ctext import is_inside, operation_bounds, whole
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Binary, Cast, Compare, Const, Expr, Load, Select, Unary
-from polyopt.ir.types import BOOL, I64, ScalarType
+from polyopt.ir.types import BOOL, I64, U64, ScalarType
+from polyopt.isl import dim_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.ir.scop import Scop
+    from polyopt.isl import Set
 
     Bounds = tuple[int, int]
 
@@ -28,7 +31,7 @@ _ROUNDING = frozenset({"div", "mod", "floordiv", "floormod"})
 def plain_values(scop: Scop) -> dict[str, Expr]:
     """What each statement of a program stores, as a number; opaque statements are left out."""
     values: dict[str, Expr] = {}
-    known: dict[str, Bounds] = {}
+    temps: dict[str, Bounds] = {}
     waiting = {a.name: 0 for a in scop.arrays if a.role == "temp"}
     for statement in scop.statements:
         waiting[statement.array] = waiting.get(statement.array, 0) + 1
@@ -37,33 +40,57 @@ def plain_values(scop: Scop) -> dict[str, Expr]:
         name = statement.array
         bounds = whole(statement.value.type)
         if not isinstance(statement.value, Block):
+            known = _Known(temps, statement.domain.intersect_params(scop.context))
             values[statement.name], bounds = _plain(statement.value, known)
         stored.setdefault(name, []).append(bounds)
         # what is read before its last writer may hold any value
         if len(stored[name]) == waiting[name] and scop.array(name).role == "temp":
             lows, highs = zip(*stored[name], strict=True)
-            known[name] = min(lows), max(highs)
+            temps[name] = min(lows), max(highs)
     return values
 
 
 def plain(expr: Expr) -> Expr:
     """One expression over whole numbers; loads stay the objects that they are."""
-    return _plain(expr, {})[0]
+    return _plain(expr, _Known({}))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Bounds of what an expression's leaves can be, where they are tighter than their types."""
+
+    #: of local arrays by name
+    temps: Mapping[str, Bounds]
+    #: the instances that compute the expression
+    domain: Set | None = None
+
+    def affine(self, expr: Affine) -> Bounds:
+        """The least and the largest value of an affine part, such as that of a single trip."""
+        low, high = whole(expr.type)
+        if self.domain is None or self.domain.is_empty():
+            return low, high
+        form = expr.form.set_tuple_id(dim_type.in_, self.domain.get_tuple_id())
+        form = form.intersect_domain(self.domain)
+        least, most = form.min_val(), form.max_val()
+        if not (least.is_int() and most.is_int()):
+            return low, high
+        found = int(str(least)), int(str(most))
+        return found if is_inside(found, expr.type) else (low, high)
 
 
 def _is_whole(type_: ScalarType) -> bool:
     return type_.is_integer and type_ != BOOL
 
 
-def _plain(expr: Expr, known: Mapping[str, Bounds]) -> tuple[Expr, Bounds]:
+def _plain(expr: Expr, known: _Known) -> tuple[Expr, Bounds]:
     """The expression, and its bounds where it is a whole number."""
     match expr:
         case Const() if _is_whole(expr.type):
             return Const(I64, expr.value), (int(expr.value), int(expr.value))
         case Load():
-            return expr, known.get(expr.array, whole(expr.type))
+            return expr, known.temps.get(expr.array, whole(expr.type))
         case Affine():
-            return expr, whole(expr.type)
+            return expr, known.affine(expr)
         case _ if _is_whole(expr.type):
             return _integer(expr, known)
         case _:
@@ -74,18 +101,24 @@ def _plain(expr: Expr, known: Mapping[str, Bounds]) -> tuple[Expr, Bounds]:
     return (expr.with_children(children) if children else expr), whole(expr.type)
 
 
-def _integer(expr: Expr, known: Mapping[str, Bounds]) -> tuple[Expr, Bounds]:
+def _integer(expr: Expr, known: _Known) -> tuple[Expr, Bounds]:
     type_ = expr.type
     made = [_plain(child, known) for child in expr.children]
     values = tuple(value for value, _ in made)
     bounds = [found for _, found in made]
     match expr:
         case Cast() if _is_whole(expr.operand.type):
-            return _cut(type_, values[0], bounds[0])
+            return _cut(type_, values[0], bounds[0], known)
         case Cast():
             return Cast(type_, values[0]), whole(type_)
         case Binary() if expr.op in _RING:
-            return _cut(type_, Binary(I64, expr.op, *values), operation_bounds(expr.op, *bounds))
+            return _cut(
+                type_, Binary(I64, expr.op, *values), operation_bounds(expr.op, *bounds), known
+            )
+        case Binary(op="shl", right=Const() as power):
+            factor = 1 << int(power.value)
+            scaled = Binary(I64, "mul", values[0], Const(I64, factor))
+            return _cut(type_, scaled, operation_bounds("mul", bounds[0], (factor, factor)), known)
         case Binary() if expr.op in {"min", "max"}:
             choose = min if expr.op == "min" else max
             (a, b), (c, d) = bounds
@@ -94,7 +127,7 @@ def _integer(expr: Expr, known: Mapping[str, Bounds]) -> tuple[Expr, Bounds]:
             return _rounded(expr, values, bounds)
         case Unary(op="neg"):
             low, high = bounds[0]
-            return _cut(type_, Unary(I64, "neg", values[0]), (-high, -low))
+            return _cut(type_, Unary(I64, "neg", values[0]), (-high, -low), known)
         case Select():
             (a, b), (c, d) = bounds[1:]
             return Select(I64, *values), (min(a, c), max(b, d))
@@ -112,11 +145,31 @@ def _rounded(expr: Binary, values: tuple[Expr, ...], bounds: list[Bounds]) -> tu
     return Binary(I64, "mod", *values), (0, min(b, d - 1))
 
 
-def _cut(type_: ScalarType, value: Expr, bounds: Bounds) -> tuple[Expr, Bounds]:
+def _cut(type_: ScalarType, value: Expr, bounds: Bounds, known: _Known) -> tuple[Expr, Bounds]:
     """The value in the type, which changes nothing where the bounds are within it."""
     if is_inside(bounds, type_):
         return value, bounds
-    return Cast(type_, _uncut(value, type_.bits)), whole(type_)
+    uncut = _uncut(value, type_.bits)
+    reach = _reach(uncut, known)  # ``(int64_t)((uint64_t)x << 4)`` is ``16 * x`` where that fits
+    if is_inside(reach, type_):
+        return uncut, reach
+    return Cast(type_, uncut), whole(type_)
+
+
+def _reach(value: Expr, known: _Known) -> Bounds:
+    """Bounds of sums and products of whole numbers, which need not be those of any type."""
+    match value:
+        case Const() | Load() | Affine():
+            return _plain(value, known)[1]
+        case Cast():
+            return whole(value.type)
+        case Binary() if value.op in _RING:
+            return operation_bounds(value.op, _reach(value.left, known), _reach(value.right, known))
+        case Unary(op="neg"):
+            low, high = _reach(value.operand, known)
+            return -high, -low
+        case _:
+            return I64.range[0], U64.range[1]
 
 
 def _uncut(value: Expr, bits: int) -> Expr:

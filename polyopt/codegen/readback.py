@@ -31,10 +31,11 @@ from polyopt.isl import Set, budget, fix_param_values, params_of, sample
 from polyopt.transform.parallel import Obligation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from polyopt.codegen.program import CProgram
     from polyopt.ir.scop import Scop
+    from polyopt.ir.types import ScalarType
 
 #: values of the first size to try, even and odd; each further size is one larger, or the same
 _SIZES = (1, 2, 3, 4, 5, 8, 9)
@@ -255,11 +256,15 @@ class _Case:
 
 
 def _cases(scop: Scop, text: str) -> Iterator[_Case]:
-    """Runs of the source: sizes for which no data stay within their arrays say nothing."""
-    for sizes in (*small_sizes(scop), *crossing_sizes(scop, text)):
-        case = _case(scop, sizes)
-        if case is not None:
-            yield case
+    """Runs of the source: sizes for which no data stay within their arrays say nothing.
+
+    Where it reads integers, they are once more what is at the ends of their types.
+    """
+    small = list(small_sizes(scop))
+    tried = [(sizes, _small_numbers) for sizes in (*small, *crossing_sizes(scop, text))]
+    if any(a.type.is_integer and a.is_live_in for a in scop.arrays):
+        tried += [(sizes, _ends) for sizes in small]
+    return filter(None, (_case(scop, sizes, pools) for sizes, pools in tried))
 
 
 def _compare(
@@ -282,23 +287,42 @@ def _compare(
             raise InternalError(message)
 
 
-def _case(scop: Scop, sizes: Mapping[str, int]) -> _Case | None:
-    """A run with arguments that stay within their arrays, also as subscripts."""
+def _case(
+    scop: Scop, sizes: Mapping[str, int], pools: Callable[[ScalarType, int], list[list[int]]]
+) -> _Case | None:
+    """A run with arguments from the first pool that stay within their arrays, also as
+    subscripts."""
     shapes = {
         array: [max(parameter_value(e, sizes), 0) for e in array.extents]
         for array in scop.arrays
         if array.role != "temp"
     }
     least = min((n for shape in shapes.values() for n in shape), default=1)
-    for low, high in ((1, 50), (0, least)):
+    for number in range(2):
         rng = np.random.default_rng(0)
         given = {
-            array.name: rng.integers(low, max(high, low + 1), shape).astype(array.type.numpy_name)
+            array.name: rng.choice(np.array(pools(array.type, least)[number]), shape).astype(
+                array.type.numpy_name
+            )
             for array, shape in shapes.items()
         }
         with suppress(ArgumentError):
             return _Case(sizes, given, interpret(scop, sizes, given))
     return None
+
+
+def _small_numbers(_type: ScalarType, least: int) -> list[list[int]]:
+    """Numbers above zero, and those that are subscripts of all arrays."""
+    return [list(range(1, 50)), list(range(max(least, 1)))]
+
+
+def _ends(type_: ScalarType, _least: int) -> list[list[int]]:
+    """Integers that numbers of another width or sign are not, with and without zero."""
+    if not type_.is_integer:
+        return [[-4, -1, 0, 3], [-4, -1, 3, 50]]
+    low, high = type_.range
+    ends = {low + 1, low // 2, high - 1, high, low or 2}
+    return [sorted(ends | {-1 if low else 1, 0}), sorted(ends | {-1 if low else 1} - {0})]
 
 
 def _equal(one: np.ndarray, other: np.ndarray, *, reordered: bool) -> bool:

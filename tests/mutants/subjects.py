@@ -131,6 +131,16 @@ void turned(int H, int W, const float a[H][W], float b[W][H])
             b[x][y] = 2 * a[y][x];
 }
 """
+TRIPS = """
+void trips(int N, const int u[N], const unsigned v[N], long y[N], double z[N])
+{
+    for (int i = 0; i < N; i++)
+        for (long k = 3; k < 4; k++) {
+            y[i] = u[i] * k;
+            z[i] = (v[i] - k) * 0.5;
+        }
+}
+"""
 
 EDGES = """
 void edges(int N, int M, int inside, const float a[N], const float b[N][M], float out[N][M])
@@ -230,6 +240,10 @@ def _whole(plan: po.Plan) -> po.Plan:
     return plan.vectorize("b.x", lanes=4).parallelize("b.y")
 
 
+def _trips(plan: po.Plan) -> po.Plan:
+    return plan.unroll("y.k")
+
+
 def _single(plan: po.Plan) -> po.Plan:
     return plan.unroll("out.c").vectorize("out.x")
 
@@ -264,6 +278,7 @@ SUBJECTS = (
         "whole vectors", NEAR, _whole, ({"H": 3, "W": 4}, {"H": 4, "W": 37}, {"H": 7, "W": 50})
     ),
     Subject("single lanes", PIXELS, _single, ({"H": 2, "W": 3}, {"H": 3, "W": 90})),
+    Subject("single trips", TRIPS, _trips, ({"N": 1}, {"N": 9})),
     Subject("transposed", TURNED, _transposed, ({"H": 1, "W": 2}, {"H": 19, "W": 17})),
     Subject(
         "tests hoisted",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -78,3 +79,23 @@ def test_a_plan_may_leave_nothing_of_a_program_without_results(moves):
     plan = plan.inline("t")
     assert "for (" not in plan.emit().source
     assert plan.prove(code=True).obligations[-1].detail.startswith("there is no result")
+
+
+WIDTHS = """
+void widths(int N, const int u[N], const unsigned v[N], const int t[8], long y[N])
+{
+    for (int i = 0; i < N; i++)
+        for (long k = 3; k < 4; k++)
+            y[i] = ((u[i] + k) << 4) + t[7 & (v[i] - k > 5)] * k;
+}
+"""
+
+
+def test_data_at_the_ends_of_their_types_tell_widths_apart():
+    plan = po.Plan(po.parse_c(WIDTHS)).unroll("y.k")
+    program = emit(plan.program)
+    assert "for all sizes" in check_code(plan.scop, program).detail
+    for part in re.finditer(r"\(int64_t\)(?=\w)", program.source):
+        narrow = program.source[: part.start()] + program.source[part.end() :]
+        with pytest.raises(InternalError, match="computes another y"):
+            check_code(plan.scop, replace(program, source=narrow))
