@@ -440,10 +440,8 @@ class _Generator:
     def _block_lines(self, block: IrBlock, leaf: Leaf, names: dict[str, CText]) -> Raw:
         taken = self._taken(names)
         buffer, wrapv = leaf.assignment.buffer, not self.spelling.taken
-        forms = leaf.affine
-        printer = BlockPrinter(
-            block, lambda e: c_affine(forms[id(e)], names), self._element, buffer, taken, wrapv
-        )
+        forms = {key: c_affine(form, names) for key, form in leaf.affine.items()}
+        printer = BlockPrinter(block, lambda e: forms[id(e)], self._element, buffer, taken, wrapv)
         self.block_locals.update(printer.names.values())
         return Raw(tuple(printer.lines()))
 

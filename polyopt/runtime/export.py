@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helpers
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK
+from polyopt.codegen.indices import index_variable
 from polyopt.codegen.program import c_condition
 from polyopt.errors import InvalidOptionError
 from polyopt.escaping import c_string
@@ -110,7 +111,7 @@ def bench_source(kernel: Kernel, sizes: Mapping[str, int]) -> str:
         for i, a in enumerate(size_arguments)
     )
     counts = [_count(a) for a in arrays]
-    condition = c_condition(kernel.context, names)
+    condition = c_condition(kernel.context, {n: index_variable(t) for n, t in names.items()})
     text = _template("bench.c").substitute(
         name=program.c_name,
         helpers=helpers(*counts, condition),

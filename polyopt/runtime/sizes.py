@@ -155,7 +155,7 @@ class SizeSolver:
     def _check_context(self, sizes: Mapping[str, int], origin: Mapping[str, str]) -> None:
         for condition in self._conditions:
             if not evaluate(condition, sizes):
-                text = c_affine(condition, {})[0]
+                text = c_affine(condition, {}).text
                 used = [origin[p] for p in self.params if p in _names_in(condition)]
                 raise ArgumentError(f"the program needs {text}", notes=used)
 
