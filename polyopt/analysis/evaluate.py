@@ -81,7 +81,7 @@ def scalar(type_: ScalarType, value: float) -> Scalar:
     """A Python or NumPy number as a value of the type."""
     if type_.is_float:
         return np.float32(value) if type_ == F32 else np.float64(value)
-    return wrap(type_, int(value))
+    return bool(value != 0) if type_ == BOOL else wrap(type_, int(value))
 
 
 def poison(type_: ScalarType) -> Scalar:

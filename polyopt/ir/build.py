@@ -28,7 +28,7 @@ from polyopt.ir.expr import (
     Select,
     Unary,
 )
-from polyopt.ir.types import BOOL, F32, ScalarType, contains
+from polyopt.ir.types import BOOL, F32, I64, U64, ScalarType, contains
 from polyopt.isl import constant_value
 
 if TYPE_CHECKING:
@@ -40,9 +40,15 @@ _ROUNDING = {"div", "mod", "floordiv", "floormod"}
 
 def const(type_: ScalarType, value: float) -> Const:
     """A literal of the type, wrapped or rounded into it."""
-    if type_.is_float:
-        return Const(type_, float(np.float32(value)) if type_ == F32 else float(value))
-    return Const(type_, _wrap(type_, int(value)))
+    if type_ == BOOL:
+        return Const(type_, int(value != 0))
+    if not type_.is_float:
+        return Const(type_, _wrap(type_, int(value)))
+    if isinstance(value, int) and I64.range[0] <= value <= U64.range[1]:
+        # rounded once: by way of a double it would be twice
+        wide = np.uint64(value) if value > I64.range[1] else np.int64(value)
+        return Const(type_, float(wide.astype(type_.numpy_name)))
+    return Const(type_, float(np.float32(value)) if type_ == F32 else float(value))
 
 
 def affine(type_: ScalarType, form: PwAff) -> Expr:
@@ -52,8 +58,6 @@ def affine(type_: ScalarType, form: PwAff) -> Expr:
 
 
 def _wrap(type_: ScalarType, value: int) -> int:
-    if type_ == BOOL:
-        return int(value != 0)
     value &= (1 << type_.bits) - 1
     return value - (1 << type_.bits) if value > type_.range[1] else value
 
@@ -153,7 +157,7 @@ def _widens(wide: ScalarType, narrow: ScalarType) -> bool:
 
 
 def _cast_const(type_: ScalarType, operand: Const) -> Expr:
-    if operand.type.is_float and not type_.is_float:
+    if operand.type.is_float and not type_.is_float and type_ != BOOL:
         if not math.isfinite(operand.value):
             return Cast(type_, operand)
         low, high = type_.range

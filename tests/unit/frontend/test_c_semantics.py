@@ -191,6 +191,21 @@ PROGRAMS = {
             " a[i] |= 8; ; }"
         ),
     ),
+    "truth of constants": (
+        "double x[n], _Bool z[n], int a[n]",
+        (
+            "for (int i = 0; i < n; i++) {\n"
+            "    _Bool b = 0.5, c = 256, d = -0.0, e = 0.0 / 0.0, f = 1e-320, g = (int)0.5;\n"
+            "    _Bool h = x[i], k = z[i]; h += 0.25; k -= 1;\n"
+            "    a[i] = b + 2 * c + 4 * d + 8 * e + 16 * f + 32 * g + 64 * h + 128 * k\n"
+            "        + 256 * (_Bool)0.25 + 512 * (_Bool)x[i] + 1024 * !0.5 + 2048 * (-0.0 || e);\n"
+            "    if (0.5) a[i] += 4096;\n"
+            "    b = i ? 0.5 : 0.0; c ^= 3; a[i] += 8192 * b + 16384 * c + 32768 * (_Bool)-f;\n"
+            "    z[i] = 1e-9;\n"
+            "    if (x[i] > 1) z[i] = x[i] * 1e-200 * 1e-200;\n"
+            "}"
+        ),
+    ),
     "pointers": (
         "int *restrict p, int (*q)[m]",
         "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { p[i] += q[i][j]; }",
