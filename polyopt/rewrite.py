@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 
 _MARK = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(end)?scop\b", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+#: a name that is not called
+_VARIABLE = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*\()")
 #: ways of fusing loops
 FUSIONS = ("output", "min", "smart", "max", "hybrid")
 
@@ -181,6 +184,7 @@ def _code(
         pragma[: len(pragma) - len(pragma.lstrip())],
         region.macros,
         1 if not options.parallel else options.threads,
+        frozenset(_VARIABLE.findall(_COMMENT.sub(" ", "\n".join(lines)))),
     )
     code = emit_in_place(plan.program, place, _notes(plan)).rstrip("\n")
     return code.replace("\n", "\r\n") + "\r" if pragma.endswith("\r") else code

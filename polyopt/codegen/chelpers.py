@@ -7,12 +7,16 @@ a translation unit defines only those that it uses.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from polyopt.codegen.pastcache import NAMES as PAST_CACHES
 from polyopt.codegen.pastcache import past_functions
 from polyopt.codegen.permutes import lookup_functions
 from polyopt.codegen.squares import TRANSPOSED
 from polyopt.ir.types import TYPES, ScalarType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NAMES = ("min", "max", "abs", "floordiv", "floormod", "lookup", "transposed", *PAST_CACHES)
 #: A use of a helper: ``min_f32``, ``floordiv_i64``, ...
@@ -84,27 +88,32 @@ def _definition(name: str, type_: ScalarType) -> str:
     return f"static inline {type_.c_name} {helper_name(name, type_)}{body}\n"
 
 
-def macros(*texts: str) -> list[tuple[str, str]]:
-    """``(name, definition)`` of every helper that the texts call, for code inside of a function.
+def macros(text: str, one: str, other: str) -> list[tuple[str, str]]:
+    """``(name, definition)`` of every helper that a text calls, for code inside of a function.
 
-    Operands are evaluated once: each macro is a statement expression, as gcc and clang have it.
+    Operands are evaluated once: each macro is a statement expression, as gcc and clang have it, and
+    has them in the locals ``one`` and ``other``, which no operand may name.
     """
-    used = {found.groups() for text in texts for found in HELPER.finditer(text)}
+    used = {found.groups() for found in HELPER.finditer(text)}
     order = [(name, kind) for name in _NAMES for kind in TYPES if (name, kind) in used]
-    return [(helper_name(name, TYPES[kind]), _macro(name, TYPES[kind])) for name, kind in order]
+    return [
+        (helper_name(name, TYPES[kind]), _macro(name, TYPES[kind], {"A": one, "B": other}))
+        for name, kind in order
+    ]
 
 
 _VALUES = {
-    "min": "a__ < b__ ? a__ : b__",
-    "max": "a__ > b__ ? a__ : b__",
-    "abs": "a__ < 0 ? -a__ : a__",
-    "floordiv": "a__ / b__ - ((a__ % b__ != 0) & ((a__ < 0) != (b__ < 0)))",
-    "floormod": "a__ % b__ + (((a__ % b__ != 0) & ((a__ % b__ < 0) != (b__ < 0))) ? b__ : 0)",
+    "min": "A < B ? A : B",
+    "max": "A > B ? A : B",
+    "abs": "A < 0 ? -A : A",
+    "floordiv": "A / B - ((A % B != 0) & ((A < 0) != (B < 0)))",
+    "floormod": "A % B + (((A % B != 0) & ((A % B < 0) != (B < 0))) ? B : 0)",
 }
 
 
-def _macro(name: str, type_: ScalarType) -> str:
+def _macro(name: str, type_: ScalarType, locals_: Mapping[str, str]) -> str:
     names = ["a"] if name == "abs" else ["a", "b"]
-    values = ", ".join(f"{n}__ = ({n})" for n in names)
+    values = ", ".join(f"{locals_[n.upper()]} = ({n})" for n in names)
     head = f"#define {helper_name(name, type_)}({', '.join(names)})"
-    return f"{head} __extension__({{ {type_.c_name} {values}; {_VALUES[name]}; }})"
+    value = re.sub(r"\b[AB]\b", lambda found: locals_[found[0]], _VALUES[name])
+    return f"{head} __extension__({{ {type_.c_name} {values}; {value}; }})"

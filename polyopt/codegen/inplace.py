@@ -43,6 +43,9 @@ _WORD = re.compile(rf"\b({'|'.join(_BASIC)})\b")
 #: a macro of the code's own, where it is defined and where it is taken back
 _OWN_MACRO = re.compile(rf"^#(?:define|undef) (apart\b|{HELPER.pattern})", re.MULTILINE)
 
+#: functions that the code calls
+_FUNCTIONS = frozenset({"aligned_alloc", "free", "omp_get_max_threads", "omp_get_thread_num"})
+
 _QUIET = [
     "#pragma GCC diagnostic push",
     '#pragma GCC diagnostic ignored "-Wunknown-pragmas"',
@@ -66,6 +69,8 @@ class Place:
     macros: Mapping[str, int] = field(default_factory=dict[str, int])
     #: a fixed number of threads; none leaves it to OpenMP
     threads: int | None = None
+    #: names in the file that may be variables
+    variables: frozenset[str] = frozenset()
 
 
 def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> str:
@@ -79,6 +84,7 @@ def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> 
     start = "\n".join([*_comment(notes), "{", *head, *before])
     end = "\n".join([*after, *tail, "}"])
     start, end = (_renamed(part, place.spelling.taken) for part in (start, end))
+    start, end = (_called(part, place) for part in (start, end))
     result = _indented(_basic(start), place.indent) + "\n"
     if after:
         result += place.original.rstrip("\n") + "\n"
@@ -90,6 +96,17 @@ def _renamed(text: str, taken: frozenset[str]) -> str:
     for name in sorted({found.group(1) for found in _OWN_MACRO.finditer(text)} & taken):
         other = fresh(name, taken)
         text = re.sub(rf"\b{name}(?=\(|$)", other, text, flags=re.MULTILINE)
+    return text
+
+
+def _called(text: str, place: Place) -> str:
+    """The text with other names, for the linker's of the same functions, where variables of the
+    surroundings hide those."""
+    for name in sorted(_FUNCTIONS & place.variables):
+        other = fresh(name, place.spelling.taken)
+        text = re.sub(rf"\b{name}(?=\(|$)", other, text, flags=re.MULTILINE)
+        declared = re.compile(rf"(extern .*\b{other}\(.*\));$", re.MULTILINE)
+        text = declared.sub(rf'\1 __asm__("{name}");', text)
     return text
 
 
@@ -128,7 +145,7 @@ def _if(tests: Sequence[str], pad: str) -> str:
 
 def _support(program: Program, place: Place, text: str, team: str) -> tuple[list[str], list[str]]:
     """What the code declares and defines for itself, and what takes it back."""
-    found = macros(text)
+    found = macros(text, *(fresh(name, place.spelling.taken) for name in ("a__", "b__")))
     head = [*_same_macros(place), *_threads(program, text, place, team)]
     if "aligned_alloc(" in text:
         head.append(f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);")

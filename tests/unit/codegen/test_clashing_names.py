@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import re
 import subprocess
 
 import numpy as np
@@ -17,6 +18,7 @@ from polyopt.codegen.names import names_in, renamed
 from polyopt.codegen.subscripts import apart, moved, moving
 from polyopt.codegen.transposes import _simple
 from polyopt.codegen.vectors import block_name
+from polyopt.rewrite import rewrite
 
 SIZES = {"N": 3, "xinside": 4}
 ITERATORS = ("xz", "z", "yx", "x")
@@ -158,3 +160,48 @@ def test_vectors_of_a_block_are_called_like_no_argument():
     declared = {line.split(" = ")[0].split()[-1] for line in made.splitlines() if " = " in line}
     assert "A_0" in declared
     assert "A_1" not in declared
+
+
+HIDING = """
+#include <stdio.h>
+
+void f(int n, long a__, long b__, int omp_get_max_threads, int free, double A[n][n], double B[n][n])
+{
+#pragma scop
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            A[i][j] = B[i][j] * a__ + b__ + omp_get_max_threads + free;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i && j < b__; j++)
+            A[i][j] += 2 * A[i][(j + 1) / 2];
+#pragma endscop
+}
+
+int main(void)
+{
+    static double A[40][40], B[40][40];
+    for (int i = 0; i < 40; i++)
+        for (int j = 0; j < 40; j++)
+            B[i][j] = i * 3 + j;
+    f(40, 17, 31, 3, 5, A, B);
+    for (int i = 0; i < 40; i++)
+        for (int j = 0; j < 40; j++)
+            printf("%g ", A[i][j]);
+}
+"""
+
+
+def test_code_in_place_declares_nothing_that_its_surroundings_name(tmp_path):
+    (tmp_path / "plain.c").write_text(HIDING)
+    (region,) = (made := rewrite(tmp_path / "plain.c")).regions
+    assert region.error is None
+    assert "min_i64" in region.code
+    assert not re.search(r"\blong a__\b", region.code)
+    (tmp_path / "made.c").write_text(made.text)
+    shown = []
+    for name in ("plain", "made"):
+        program = tmp_path / name
+        build = ["gcc", "-O0", "-w", "-fopenmp", str(program.with_suffix(".c")), "-o", str(program)]
+        subprocess.run(build, check=True)
+        shown.append(subprocess.run([str(program)], check=True, capture_output=True).stdout)
+    assert shown[0] == shown[1] != b""
