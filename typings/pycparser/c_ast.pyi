@@ -146,6 +146,7 @@ class ID(Node):
     name: str
 
 class IdentifierType(Node):
+    def __init__(self, names: list[str], coord: Coord | None = None) -> None: ...
     names: list[str]
 
 class If(Node):
@@ -199,6 +200,14 @@ class TernaryOp(Node):
     iffalse: Node
 
 class TypeDecl(Node):
+    def __init__(
+        self,
+        declname: str | None,
+        quals: list[str],
+        align: list[Node] | None,
+        type: Node,
+        coord: Coord | None = None,
+    ) -> None: ...
     declname: str | None
     quals: list[str]
     type: Node

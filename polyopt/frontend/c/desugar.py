@@ -112,7 +112,7 @@ def _taken_start(before: list[c_ast.Node], name: str) -> c_ast.Node | None:
             case c_ast.Assignment(op="=", lvalue=c_ast.ID(name=found)) if found == name:
                 value = item.rvalue
                 kept: list[c_ast.Node] = []
-            case c_ast.Decl(name=found) if found == name:
+            case c_ast.Decl(name=found, storage=[]) if found == name:
                 value = item.init
                 bare = copy.copy(item)
                 bare.init = None

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import UnknownNameError, UnsupportedError
+from polyopt.frontend.c.assemble import UNKNOWN_EXTENT
 from polyopt.frontend.c.desugar import stepped_name
 from polyopt.frontend.c.hosting import lower_region
 from polyopt.frontend.c.liveness import is_read
 from polyopt.frontend.c.marked import after_labels
 from polyopt.frontend.c.region import functions_of
 from polyopt.frontend.c.usage import names_in, nodes
+from polyopt.isl import constant_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,8 +86,11 @@ def lower_standalone(
     ``sizes`` are integers to keep as sizes even where no bound needs them. Raises the frontend's
     errors.
     """
-    own = _with_own_locals(region)
-    scop = lower_region(tree, text, locator, types, own, frozenset(sizes)).scop
+    own, kept = _with_own_locals(region), frozenset(sizes)
+    scop = lower_region(tree, text, locator, types, own, kept).scop
+    sized = _with_extents(own, scop)
+    if sized is not own:
+        scop = lower_region(tree, text, locator, types, sized, kept).scop
     count = len(scop.statements)
     if 0 < most < count:
         msg = f"{scop.name} has {count:,} statements, and {most:,} are taken"
@@ -127,6 +132,30 @@ def _with_own_locals(region: Marked) -> Marked:
     visible = {name: decl for name, decl in region.visible.items() if name not in own}
     items = [*own.values(), *region.items]
     return replace(region, items=items, visible=visible, local=region.local - own.keys())
+
+
+def _with_extents(region: Marked, scop: Scop) -> Marked:
+    """The region with a size for each pointer of which data decide how far it reaches."""
+    unknown = [
+        array.name
+        for array in scop.arrays
+        if array.extents and constant_value(array.extents[0]) == UNKNOWN_EXTENT
+    ]
+    visible, names = dict(region.visible), names_in(region.function.body)
+    for name in unknown:
+        decl = visible.get(name)
+        size = f"{name}_size"
+        if decl is None or size in visible or size in names:
+            continue
+        assert isinstance(decl.type, (c_ast.PtrDecl, c_ast.ArrayDecl))
+        dim = c_ast.ID(size, decl.coord)
+        kind = c_ast.ArrayDecl(decl.type.type, dim, [], decl.coord)
+        visible[name] = c_ast.Decl(
+            name, decl.quals, [], decl.storage, [], kind, None, None, decl.coord
+        )
+        whole = c_ast.TypeDecl(size, [], None, c_ast.IdentifierType(["long"]), decl.coord)
+        visible[size] = c_ast.Decl(size, [], [], [], [], whole, None, None, decl.coord)
+    return replace(region, visible=visible) if len(visible) > len(region.visible) else region
 
 
 def _is_plain(decl: c_ast.Decl) -> bool:

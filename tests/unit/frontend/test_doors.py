@@ -211,6 +211,20 @@ def test_a_region_takes_what_is_around_it_as_arguments():
     assert interpret(members, {"p_rows": 3}, given)["y"].tolist() == [0, 1, 2]
 
 
+def test_pointers_of_which_data_decide_the_elements_have_an_extent_of_their_own():
+    pointers = "void f(int n, const int *restrict key, int *restrict count)"
+    scop = po.parse_c(file(pointers, "for (int i = 0; i < n; i++) count[key[i]] += 1;"))
+    assert scop.params == ("n", "count_size")
+    kernel = po.Plan(scop).compile()
+    key = np.array([2, 0, 2], np.int32)
+    assert kernel(key=key, count=np.zeros(3, np.int32)).tolist() == [1, 0, 2]
+    rows = file(
+        "void f(int n, int m, const int *restrict k, float (*restrict a)[m])",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[k[i]][j] = j;",
+    )
+    assert po.parse_c(rows).params == ("n", "m", "a_size")
+
+
 def test_the_arrays_of_a_whole_function_are_unfolded_too():
     folded = "void f(int n, int m, const double *A, double y[n]) { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i] += A[i * m + j]; }"
     plain = folded.replace("*A", "A[][m]").replace("A[i * m + j]", "A[i][j]")
@@ -251,7 +265,13 @@ def test_a_start_before_the_loop_is_the_loops(before, after):
 
 
 @pytest.mark.parametrize(
-    "before", ["int i = n; n = 3;", "int i; i = k[0]; k[0] = 2;", "int i = 3; if (n > 4) i = 2;"]
+    "before",
+    [
+        "int i = n; n = 3;",
+        "int i; i = k[0]; k[0] = 2;",
+        "int i = 3; if (n > 4) i = 2;",
+        "static int i = 3;",
+    ],
 )
 def test_a_start_that_may_be_another_is_not_moved(before):
     text = f"void f(int n, int *k, float *a) {{ {before} for (; i < 9; i++) a[i] = 0; }}"
