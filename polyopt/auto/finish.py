@@ -14,6 +14,7 @@ from polyopt.auto.passing import passed_once
 from polyopt.auto.serial import chains_together, rows_together, strips
 from polyopt.auto.splits import splits
 from polyopt.auto.streams import streams
+from polyopt.auto.strip_mine import strip_mined
 from polyopt.auto.temporaries import contracted
 from polyopt.auto.threads import parallelize_outer
 
@@ -42,6 +43,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
         lambda p: rows_together(p, sizes, is_legal),
         lambda p: chains_together(p, sizes, is_legal),
         lambda p: strips(p, target, sizes, is_legal),
+        lambda p: strip_mined(p, model, is_legal),
         lambda p: streams(p, model),
         lambda p: from_whole_vectors(p, model),
         lambda p: parallelize_outer(p, model),

@@ -143,10 +143,13 @@ def _share(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
 
     Infinite for the outermost loop of a nest, which is entered once.
     """
+    return operations(program, loop, sizes) if len(path_to(program, loop.name)) > 1 else inf
+
+
+def operations(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
+    """The operations of all iterations of a loop, each time that it is entered; vectors are one."""
     total = 0.0
     level = len(path_to(program, loop.name)) - 1
-    if not level:
-        return inf
     for name in loop.copies:
         copy, path = program.copies[name], program.places[name].loops
         entries = about(prefix_map(copy, path[:level]).range(), sizes)

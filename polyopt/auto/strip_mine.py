@@ -1,0 +1,68 @@
+"""Outermost vector loops strip-mined: threads share the strips.
+
+A loop that is both outermost and innermost would run on one core. Strips are of whole cache lines,
+as long as the first-level cache holds of one array, or shorter where threads would not get
+several.
+
+rewrite: ``for (i) b[i] = f(a[i]);`` -> ``for (is) for (i in strip is) b[i] = f(a[i]);``
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from polyopt.auto.cost import trips
+from polyopt.auto.nests import refusal
+from polyopt.auto.threads import LEAST_SHARE, PER_THREAD, VECTOR, independent, operations
+from polyopt.errors import PolyoptError
+from polyopt.transform.find import path_to
+from polyopt.transform.remark import Remark
+from polyopt.transform.tree import PlanLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.auto.grouping import Model
+    from polyopt.transform.plan import Plan
+
+
+def strip_mined(
+    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with strips of outermost vector loops, where threads gain by sharing them."""
+    remarks: list[Remark] = []
+    if model.target.cores < 2:
+        return plan, ()
+    for root in plan.program.tree:
+        if not isinstance(root, PlanLoop) or root.mark != "vector":
+            continue
+        work = operations(plan.program, root, model.sizes)
+        if work < LEAST_SHARE * model.target.cores:
+            reason = "threads would wait for each other longer than they work"
+            said = Remark("refused", "parallelize", root.name, reason, numbers={"operations": work})
+            remarks.append(said)
+            continue
+        width = _width(plan, root, model)
+        changed = plan.split(root.name, width)
+        strips = path_to(changed.program, root.name)[-2]
+        try:
+            independent(changed, strips)
+        except PolyoptError as error:
+            remarks.append(refusal("parallelize", root.name, error))
+            continue
+        if legal(changed):
+            plan = changed
+            reason = "threads share strips of it, each of them vectors"
+            numbers = {"iterations": float(width)}
+            remarks.append(Remark("applied", "split", root.name, reason, numbers=numbers))
+    return plan, tuple(remarks)
+
+
+def _width(plan: Plan, loop: PlanLoop, model: Model) -> int:
+    """Iterations of a strip: whole lines of each array that the loop writes."""
+    sizes = [plan.program.copies[c].statement.value.type.bytes for c in loop.copies]
+    line = VECTOR // min(sizes)
+    most = model.target.l1_bytes // max(sizes)
+    even = trips(plan.program, loop, model.sizes) / (PER_THREAD * model.target.cores)
+    return max(1, ceil(min(most, even) / line)) * line

@@ -1,0 +1,71 @@
+"""Outermost vector loops are shared by threads in strips, where there is work for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.codegen.target import target
+
+SQUARES = """
+void squares(long n, const %(type)s a[restrict n], %(type)s b[restrict n], %(type)s c[restrict n])
+{
+    for (long i = 0; i < n; i++) {
+        b[i] = a[i] * a[i] + 1;
+        c[i] = b[i] - a[i];
+    }
+}
+"""
+CARRIED = """
+void carried(long n, double b[restrict n + 100])
+{
+    for (long i = 0; i < n; i++)
+        b[i + 100] = b[i] + 1;
+}
+"""
+MACHINE = replace(target("avx2"), cores=4)
+
+
+def marks(plan):
+    return {
+        name: tuple(loop.mark for loop in place.loops)
+        for name, place in plan.program.places.items()
+    }
+
+
+@pytest.mark.parametrize("kind", ["double", "float", "unsigned char"])
+def test_strips_of_whole_lines_are_for_threads(kind):
+    scop = po.parse_c(SQUARES % {"type": kind})
+    plan = po.auto(scop, sizes={"n": 20_000_000}, target=MACHINE)
+    plan.prove()
+    assert marks(plan) == dict.fromkeys(plan.program.places, ("parallel", "vector"))
+    (width,) = [r.numbers["iterations"] for r in plan.remarks if r.move == "split"]
+    assert width * scop.arrays[0].type.bytes % 64 == 0
+
+
+def test_remainders_are_in_the_last_strip():
+    scop = po.parse_c(SQUARES % {"type": "double"})
+    plan = po.auto(scop, sizes={"n": 20_000_000}, target=MACHINE)
+    (width,) = [int(r.numbers["iterations"]) for r in plan.remarks if r.move == "split"]
+    kernel = plan.compile()
+    for n in (1, width - 1, width, width + 1, 9 * width + 5):
+        a = np.arange(n, dtype=np.float64)
+        b, c = kernel(a=a)
+        assert np.array_equal(b, a * a + 1)
+        assert np.array_equal(c, a * a + 1 - a)
+
+
+def test_with_little_work_a_vector_loop_stays_as_it_is_and_a_remark_says_why():
+    scop = po.parse_c(SQUARES % {"type": "double"})
+    plan = po.auto(scop, sizes={"n": 10_000}, target=MACHINE)
+    assert marks(plan) == dict.fromkeys(plan.program.places, ("vector",))
+    assert [r.kind for r in plan.remarks if r.move == "parallelize"] == ["refused"]
+
+
+def test_a_loop_whose_vectors_need_one_another_is_not_shared():
+    plan = po.auto(po.parse_c(CARRIED), sizes={"n": 20_000_000}, target=MACHINE)
+    assert "parallel" not in str(plan)
+    plan.prove()
