@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from polyopt.source import Span
 
 
+#: so many characters of a value are shown
+_SHOWN = 60
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """A message with its place, further notes, and a hint on what would help."""
@@ -37,7 +41,16 @@ class Diagnostic:
 
 def given(value: object) -> str:
     """What a user gave, as messages say it: of ``None``, ``null`` in files, that it is nothing."""
-    return "nothing" if value is None else repr(value)
+    return "nothing" if value is None else shown(value)
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: never long, whatever its own text is or does."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  (its class may be the user's)
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 class PolyoptError(Exception):

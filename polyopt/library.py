@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, UnknownNameError
 from polyopt.ir.scop import Scop
 
@@ -189,6 +190,7 @@ def kernel_module(name: str) -> ModuleType:
     return _load_file(_places()[kernel_name(name)].with_suffix(".py"))
 
 
+@checks_arguments
 def load_kernel(name: str) -> LibraryKernel:
     """A kernel of ``kernels/`` with its reference. Raises ``UnknownNameError``."""
     return LibraryKernel(kernel_name(name), kernel_module(name))

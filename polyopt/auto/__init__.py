@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.auto.affine import affine, reordered, scheduled
 from polyopt.auto.again import duplicated
 from polyopt.auto.bounded import SEARCH_BUDGET, take
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["affine", "auto"]
 
 
+@checks_arguments
 @exclusive()
 def auto(
     scop: Scop,

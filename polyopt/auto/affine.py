@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about
+from polyopt.arguments import checks_arguments
 from polyopt.auto.bounded import take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
@@ -71,6 +72,7 @@ class Weight:
         return self.serial + PER_BYTE * self.moved
 
 
+@checks_arguments
 def affine(scop: Scop, *, fusion: str = "smart") -> Plan:
     """The plan that isl's scheduler makes of a program, proven; no tiles, no marks.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.bench.machine import machine
 from polyopt.bench.reading import CompileTimes, Times, read
 from polyopt.bench.report import COLUMNS, against, as_json, summary, table
@@ -97,6 +98,7 @@ def rows_html(rows: Sequence[Row]) -> str:
     return body + noisy + more(len(shown), "print(results) has them all")
 
 
+@checks_arguments
 def measure_kernels(
     *kernels: str,
     sizes: Mapping[str, int] | None = None,
@@ -127,6 +129,7 @@ def measure_kernels(
     return Results(about, tuple(rows), limits)
 
 
+@checks_arguments
 def load_results(path: str | Path) -> Results:
     """What ``polyopt bench --json`` wrote. Raises ``InvalidOptionError`` for anything else."""
     try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about, guessed
+from polyopt.arguments import checks_arguments
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import Cost, cost, evaluated, rolled
 from polyopt.auto.sizes import assumed_sizes
@@ -163,6 +164,7 @@ def _line(cells: Sequence[str]) -> str:
     )
 
 
+@checks_arguments
 def alternatives(
     plan: Plan,
     producer: str,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.points import parameter_value, points
+from polyopt.arguments import checks_arguments
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.draw import SMALL
@@ -103,6 +104,7 @@ class Animation:
         return where
 
 
+@checks_arguments
 def animate(plan: Plan, producer: str, sizes: Mapping[str, int] | None = None) -> Animation:
     """The buffer of a fused producer over the first iterations of the loop it is fused into.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.points import points
+from polyopt.arguments import checks_arguments
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.draw import MOST_POINTS, SMALL, columns, sizes_text, statement_of
@@ -71,6 +72,7 @@ class _Panel:
             yield Dot(*self.place(row), _DOT, colour if row in ends else FAINT, name)
 
 
+@checks_arguments
 def draw_dependences(
     scop: Scop,
     source: str,

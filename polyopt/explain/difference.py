@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import cost
 from polyopt.auto.sizes import assumed_sizes
@@ -90,6 +91,7 @@ def text(name: str, value: float) -> str:
     return f"{value:.3f}" if name == "work" else f"{value:,.0f}"
 
 
+@checks_arguments
 def diff(
     one: Plan,
     other: Plan,

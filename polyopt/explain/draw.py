@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.analysis.points import affine_values, points
+from polyopt.arguments import checks_arguments
 from polyopt.auto.formula import block_size
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError, UnknownNameError
@@ -43,6 +44,7 @@ MOST_POINTS = 1500
 _MARGIN, _CELL, _DOT = 46.0, 22.0, 5.0
 
 
+@checks_arguments
 def draw_domain(
     program: Scop | Plan,
     statement: str,
@@ -216,6 +218,7 @@ _BESIDE = 4
 _LEAST_SIDE = 0.35
 
 
+@checks_arguments
 def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -> Picture:
     """The tiles of a space and of every producer fused into them, one panel each.
 
@@ -290,6 +293,7 @@ _ROW, _STEP = 20.0, 18.0
 _MARKS = {"parallel": PALETTE[2], "vector": PALETTE[1], "unroll": PALETTE[6]}
 
 
+@checks_arguments
 def draw_tree(plan: Plan) -> Picture:
     """The plan's loops as nested bars: buffers at their loops, marks in colour and in words."""
     rows: list[tuple[int, str, str]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import cost
 from polyopt.auto.sizes import assumed_sizes
@@ -52,6 +53,7 @@ class Node:
     dashed: bool = False
 
 
+@checks_arguments
 def draw_graph(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     """Inputs above, then a frame per nest with the stages that run in it, then arrows along the
     flow. Bytes are those of a whole array, or of the buffer that stands in for it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polyopt.arguments import checks_arguments
 from polyopt.auto.formula import formula, latex_formula, show_formula
 from polyopt.oneline import one_line
 from polyopt.transform.find import unknown
@@ -53,6 +54,7 @@ class Formulas:
         return f"$$\n{self.latex}\n$$"
 
 
+@checks_arguments
 def formulas(plan: Plan) -> Formulas:
     """The formulas behind ``plan.cost()``; imports sympy when first shown."""
     return Formulas(plan.program)

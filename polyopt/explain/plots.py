@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.auto.bill import human_bytes
+from polyopt.errors import InvalidOptionError
 from polyopt.explain.picture import FAINT, INK, PALETTE, Dot, Line, Picture, Rect, Shape, Text
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ def _frame(across: _Axis, up: _Axis, across_texts: Sequence[str], up_texts: Sequ
 # -- memory against work ----------------------------------------------------------------------
 
 
+@checks_arguments
 def draw_tradeoff(found: Tradeoff) -> Picture:
     """The front as a staircase of numbered points; the chosen plan is a square.
 
@@ -190,6 +193,7 @@ class Spot:
     gflops: float
 
 
+@checks_arguments
 def draw_roofline(roofs: Sequence[Roof], spots: Sequence[Spot]) -> Picture:
     """Spots below the lines that bandwidth and arithmetic draw, both axes in powers of ten.
 
@@ -221,8 +225,14 @@ def draw_roofline(roofs: Sequence[Roof], spots: Sequence[Spot]) -> Picture:
     return Picture(_WIDTH, _HEIGHT, tuple(shapes), "roofline")
 
 
+@checks_arguments
 def roofs_of(bandwidth_gbs: Mapping[int, float], peak_gflops: Mapping[int, float]) -> list[Roof]:
-    """A roof per number of threads, the highest first."""
+    """A roof per number of threads, the highest first.
+
+    Raises ``InvalidOptionError`` for numbers of threads that only one of them has.
+    """
+    if bandwidth_gbs.keys() != peak_gflops.keys():
+        raise InvalidOptionError("a roof needs bandwidth and peak for the same numbers of threads")
     return [
         Roof(f"{n} thread{'s' * (n > 1)}", bandwidth_gbs[n], peak_gflops[n])
         for n in sorted(bandwidth_gbs, reverse=True)

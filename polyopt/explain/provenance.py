@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.count import Number, counted
+from polyopt.arguments import checks_arguments
 from polyopt.auto.cost import evaluated
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError, NotDecidedError
@@ -140,6 +141,7 @@ class Provenance:
         return provenance_html(self)
 
 
+@checks_arguments
 def why(plan: Plan, element: object, sizes: Mapping[str, int] | None = None) -> Provenance:
     """Everything that one element is computed from, and where the plan does that.
 

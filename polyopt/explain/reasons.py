@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.auto.cost import Cost, cost
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
@@ -30,6 +31,7 @@ OF_PAIRS = frozenset({"inline", "fuse", "root"})
 OF_LOOPS = frozenset({"parallelize", "vectorize", "unroll", "registers"})
 
 
+@checks_arguments
 def explain(
     plan: Plan,
     sizes: Mapping[str, int] | None = None,
@@ -107,6 +109,7 @@ def of_nests(plan: Plan) -> Iterator[Remark]:
             yield replace(remark, reason=f"{remark.reason}{joined}", consumer="")
 
 
+@checks_arguments
 def bill(plan: Plan, sizes: Mapping[str, int] | None = None, *, target: str | None = None) -> Cost:
     """What the plan costs for given sizes, as a table; usual sizes where they are not given.
 

@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import guessed, rounded
+from polyopt.arguments import checks_arguments
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import Cost, cost
 from polyopt.auto.sizes import assumed_sizes
@@ -211,6 +212,7 @@ def _line(cells: Sequence[str]) -> str:
     return f"{number:<4}{memory:>8}{work:>8}{threads:>9}{moved:>9}  {name[:40]}"
 
 
+@checks_arguments
 def tradeoff(
     plan: Plan,
     sizes: Mapping[str, int] | None = None,

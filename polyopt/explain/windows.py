@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.points import parameter_value
+from polyopt.arguments import checks_arguments
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import cost
 from polyopt.auto.formula import block_size
@@ -192,6 +193,7 @@ def _val(value: int) -> Val:
 # -- the picture ------------------------------------------------------------------------------
 
 
+@checks_arguments
 def draw_windows(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     """What each stage keeps, nest by nest: the array, what one tile computes, the window.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.graph.ir import Graph
 from polyopt.graph.kernels import Options, compile_groups, planned_scratch
 from polyopt.graph.model import Model
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from polyopt.graph.passes import Pass
 
 
+@checks_arguments
 def compile_model(
     model: object,
     *,
@@ -50,6 +52,7 @@ def compile_model(
     )
 
 
+@checks_arguments
 def compile_graph(
     graph: Graph, *, fusion: Fusion | str | None = None, options: Options | None = None
 ) -> Model:

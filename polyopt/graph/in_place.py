@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.graph.operators import get_operator
 from polyopt.graph.patterns import patterns
 
@@ -28,6 +29,7 @@ class InPlace:
         return f"{self.node} {verb} overwrite {self.operand}: {self.reason}"
 
 
+@checks_arguments
 def in_place(graph: Graph) -> tuple[InPlace, ...]:
     """One answer for each node and computed or given operand, in the graph's order."""
     position = {node.name: k for k, node in enumerate(graph.nodes)}

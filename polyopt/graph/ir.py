@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.frontend.loops.annotations import as_scalar
 from polyopt.graph.open import at, open_sizes
 from polyopt.ir.types import TYPES, ScalarType
@@ -104,11 +105,13 @@ class Node:
         return f"{text} in {self.region}" if self.region else text
 
 
+@checks_arguments
 def attributes(**values: Attribute) -> tuple[tuple[str, Attribute], ...]:
     """Attributes in the order that makes equal nodes compare equal."""
     return tuple(sorted(values.items()))
 
 
+@checks_methods
 @dataclass(frozen=True, eq=False)
 class Graph:
     """Inputs, constants, and nodes in an order in which each follows what it reads.
@@ -200,6 +203,7 @@ class Graph:
         return graph_html(self)
 
 
+@checks_arguments
 def same_graph(one: Graph, other: Graph) -> bool:
     """Whether two graphs have the same inputs, nodes, outputs, and bits in their constants."""
     return (one.inputs, one.nodes, one.outputs) == (

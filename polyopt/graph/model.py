@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from polyopt.arguments import checks_methods
 from polyopt.errors import ArgumentError, InvalidOptionError
 from polyopt.graph.memory import Lifetime, plan_memory
 from polyopt.graph.open import Open
@@ -41,6 +42,7 @@ class Step:
     arguments: Mapping[str, str]
 
 
+@checks_methods
 class Model:
     """A network as a function on NumPy arrays.
 

@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from math import isnan
 from typing import TYPE_CHECKING, Any, cast
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, InvalidOptionError
 from polyopt.frontend import stages as po
 from polyopt.graph.open import Open
@@ -170,6 +171,7 @@ class Operator:
 _OPERATORS: dict[str, Operator] = {}
 
 
+@checks_arguments
 def operator(
     name: str,
     *,
@@ -226,12 +228,14 @@ def called(node: Node) -> frozenset[str]:
     return frozenset({node.name, node.op, get_operator(node.op).form_of}) - {""}
 
 
+@checks_arguments
 def supported() -> tuple[str, ...]:
     """Names of all operators, sorted."""
     _ = find_operator("")
     return tuple(sorted(_OPERATORS))
 
 
+@checks_arguments
 def forget(name: str) -> None:
     """Take an operator out of the registry again."""
     _OPERATORS.pop(name, None)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from polyopt.errors import InvalidOptionError
+from polyopt.arguments import checks_arguments
+from polyopt.errors import InvalidOptionError, shown
 from polyopt.graph.lower import group_of
 from polyopt.graph.operators import called, get_operator
 from polyopt.graph.patterns import Pattern, patterns
@@ -59,8 +60,8 @@ class Fusion:
     most_scratch_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        if self.level not in LEVELS:
-            msg = f"there is no fusion level {self.level!r}"
+        if not isinstance(cast("object", self.level), str) or self.level not in LEVELS:
+            msg = f"there is no fusion level {shown(self.level)}"
             raise InvalidOptionError(msg, hint=f"there are: {', '.join(LEVELS)}")
 
 
@@ -87,6 +88,7 @@ class Grouping:
         return replace(self, groups=tuple(group_of(graph, g.nodes) for g in self.groups))
 
 
+@checks_arguments
 def choose_groups(
     graph: Graph,
     fusion: Fusion | None = None,

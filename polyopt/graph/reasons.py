@@ -8,6 +8,7 @@ import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.auto.bill import human_bytes
 from polyopt.auto.cost import cost
 from polyopt.errors import PolyoptError
@@ -202,6 +203,7 @@ def _kernel_line(group: Group) -> str:
     return f"{', '.join(group.outputs)} = [{ops}]({', '.join(group.inputs)})"
 
 
+@checks_arguments
 def explain_network(
     graph: Graph,
     fusion: Fusion | None = None,

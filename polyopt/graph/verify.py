@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError
 from polyopt.graph.show import node_span
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from polyopt.graph.ir import Graph
 
 
+@checks_arguments
 def verify(graph: Graph) -> Graph:
     """The graph itself, checked.
 

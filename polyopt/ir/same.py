@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.ir.expr import loads, same_expr
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
 
 
+@checks_arguments
 def same_scop(one: Scop, other: Scop) -> bool:
     """Whether two programs are the same: sets and relations by value, expressions node by node,
     loop structure without iterator names. Names of arrays, statements and parameters count.

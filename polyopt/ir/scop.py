@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from polyopt.arguments import checks_methods
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.ir.build import value_range
 from polyopt.ir.expr import (
@@ -316,6 +317,7 @@ class Loop:
     step: int = 1
 
 
+@checks_methods
 @dataclass(frozen=True, eq=False)
 class Scop:
     """Arrays, statements, and the order in which the source runs them."""
@@ -407,8 +409,11 @@ class Scop:
         return scop_html(self)
 
     def fills(self, array: str) -> bool:
-        """Whether the program writes every element of an array, for all sizes of the context."""
-        elements = self.elements[array].intersect_params(self.context)
+        """Whether the program writes every element of an array, for all sizes of the context.
+
+        Raises ``UnknownNameError``.
+        """
+        elements = self.elements[self.array(array).name].intersect_params(self.context)
         return elements.to_union_set().is_subset(self.writes.range())
 
     def with_statements(self, *statements: Statement) -> Scop:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,10 +102,9 @@ def checked_sizes(given: Mapping[str, Any], params: Sequence[str]) -> dict[str, 
         try:
             sizes[name] = operator.index(value)
         except TypeError:
-            shown = f"{name} is {value!r}, not a whole number"
-            raise ArgumentError(shown) from None
+            raise ArgumentError(f"{name} is {shown(value)}, not a whole number") from None
         if not -(2**62) < sizes[name] < 2**62:
-            raise ArgumentError(f"the size {name} = {sizes[name]} is too large")
+            raise ArgumentError(f"the size {name} = {shown(sizes[name])} is too large")
     return sizes
 
 
@@ -120,11 +119,24 @@ def checked_scalar(argument: Argument, value: object) -> int | float:
         number = array[()] if array.ndim == 0 else array
     if argument.type.is_float:
         if isinstance(number, (int, float, np.floating, np.integer)):
-            return float(cast("float", number))
+            return _as_float(argument, cast("float", number))
     elif isinstance(number, (int, np.integer, np.bool_)):
         low, high = argument.type.range
-        if low <= int(cast("int", number)) <= high:
-            return int(cast("int", number))
-        raise ArgumentError(f"{argument.name} = {number} does not fit {argument.type.numpy_name}")
-    shown = type(cast("object", number)).__name__
-    raise ArgumentError(f"{argument.name} is a {shown}, but {argument.type.numpy_name} is needed")
+        whole = int(cast("int", number))
+        if low <= whole <= high:
+            return whole
+        raise ArgumentError(
+            f"{argument.name} = {shown(whole)} does not fit {argument.type.numpy_name}"
+        )
+    kind = type(cast("object", number)).__name__
+    raise ArgumentError(f"{argument.name} is a {kind}, but {argument.type.numpy_name} is needed")
+
+
+def _as_float(argument: Argument, number: float) -> float:
+    """Raises ``ArgumentError`` for an integer beyond all floats."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise ArgumentError(
+            f"{argument.name} = {shown(number)} does not fit {argument.type.numpy_name}"
+        ) from None

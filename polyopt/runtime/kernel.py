@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from polyopt.arguments import checks_methods
 from polyopt.codegen.target import Target, target
-from polyopt.errors import AliasError, ArgumentError, CompilerFailedError
+from polyopt.errors import AliasError, ArgumentError, CompilerFailedError, shown
 from polyopt.runtime.arrays import aligned_copy, empty_at
 from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
@@ -55,6 +56,7 @@ class _Layout:
     bytes: tuple[int, ...]
 
 
+@checks_methods
 class Kernel:
     """A C program as a Python function on NumPy arrays.
 
@@ -437,7 +439,7 @@ class Kernel:
             threads = int(text) if text.isdigit() else 0
             origin = f"POLYOPT_THREADS={text!r}"
         else:
-            origin = f"threads={threads!r}"
+            origin = f"threads={shown(threads)}"
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ArgumentError(f"{origin} is not a number of threads", hint="it is 1 or more")
         return self._team(min(int(threads), MOST_THREADS))

@@ -62,6 +62,8 @@ def _accepted(kernel: Kernel, sizes: Mapping[str, int], limit: int) -> bool:
 
 def random_inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, object]:
     """A value for every input: floats from 0 to 1, integers from 0 to 100, subscripts that are."""
+    if seed < 0:
+        raise InvalidOptionError(f"seed={seed} is no seed", hint="0 or more")
     generator = np.random.default_rng(seed)
     shapes = kernel.shapes(**sizes)
     result: dict[str, object] = {}

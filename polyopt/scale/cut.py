@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from polyopt.analysis.points import parameter_value
+from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, UserError
 from polyopt.ir.scop import Scop
@@ -56,6 +57,7 @@ class Place:
         return tuple(outer), tuple(inner)
 
 
+@checks_methods
 @dataclass(frozen=True, eq=False)
 class Cut:
     """A kernel that computes any box of some results of another kernel.
@@ -175,6 +177,7 @@ def number_of(form: PwAff) -> Number:
 _KNOWN: WeakKeyDictionary[Kernel, dict[object, Any]] = WeakKeyDictionary()
 
 
+@checks_arguments
 def cuts(kernel: Kernel | Plan | Scop) -> tuple[Cut, ...]:
     """Kernels for boxes of a kernel's results, one for all results of one shape.
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import core_count
-from polyopt.errors import ArgumentError, InvalidOptionError
+from polyopt.errors import ArgumentError, InvalidOptionError, shown
 from polyopt.runtime.arrays import NumPyArray, empty
+from polyopt.runtime.kernel import MOST_THREADS
 from polyopt.scale.cut import Cut, as_kernel, cuts
 from polyopt.scale.execute import pool_of, progress_of, run_all
 from polyopt.scale.grid import box_shape, boxes, bytes_text, output_shape, parse_bytes
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 
+@checks_arguments
 def map_blocks(
     kernel: Kernel | Plan | Scop,
     *arrays: object,
@@ -146,8 +149,11 @@ def _worker_count(workers: int | None, executor: object) -> int:
         if hasattr(executor, "ncores"):
             return max(1, 2 * sum(cast("Any", executor).ncores().values()))
         return core_count()
-    if isinstance(workers, bool) or workers < 1:
-        raise InvalidOptionError(f"workers={workers!r} is no number of workers", hint="1 or more")
+    whole = isinstance(cast("object", workers), int) and not isinstance(workers, bool)
+    if not whole or not 1 <= workers <= MOST_THREADS:
+        raise InvalidOptionError(
+            f"workers={shown(workers)} is no number of workers", hint=f"1 to {MOST_THREADS}"
+        )
     return workers
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.affected import affected, merged
-from polyopt.errors import ArgumentError, NotCutError
+from polyopt.errors import ArgumentError, NotCutError, shown
 from polyopt.scale.cut import dependences_of, fine_cuts
 from polyopt.scale.job import run_job
 from polyopt.scale.ship import job_of, shipment_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from polyopt.analysis.affected import Ranges
     from polyopt.runtime.kernel import Kernel
@@ -57,6 +59,11 @@ def update(
         raise NotCutError(
             f"{kernel.name} changes {inout[0]} in place: what it was computed from is gone",
             hint="map_blocks takes the old array and writes a new one",
+        )
+    if not isinstance(cast("object", dirty), Mapping):
+        raise ArgumentError(
+            f"dirty is {shown(dirty)}: it says by name which parts of inputs have changed",
+            hint='such as {"img": np.s_[100:120, 40:60]}',
         )
     arrays, scalars, sizes = kernel.checked_arguments(args, out, named)
     boxes: dict[str, tuple[tuple[slice, ...], ...]] = {}
@@ -121,16 +128,28 @@ def _region(name: str, region: object, arrays: Mapping[str, Any]) -> tuple[tuple
     parts = cast("tuple[Any, ...]", region if isinstance(region, tuple) else (region,))
     if len(parts) > len(shape):
         raise ArgumentError(f"the region of {name} has {len(parts)} dimensions, not {len(shape)}")
-    ranges: list[tuple[int, int]] = []
-    for part, extent in zip(
-        (*parts, *[slice(None)] * (len(shape) - len(parts))), shape, strict=True
-    ):
+    every = (*parts, *[slice(None)] * (len(shape) - len(parts)))
+    return tuple(_range(name, part, int(n)) for part, n in zip(every, shape, strict=True))
+
+
+def _range(name: str, part: Any, extent: int) -> tuple[int, int]:  # noqa: ANN401
+    """The positions of a slice or an index along one dimension. Raises ``ArgumentError``."""
+    said = shown(part)
+    try:
         if isinstance(part, slice):
             low, high, step = part.indices(extent)
-            if step != 1:
-                raise ArgumentError(f"the region of {name} has a step; give the range around it")
-            ranges.append((low, max(low, high)))
         else:
-            position = cast("int", range(int(extent))[part])
-            ranges.append((position, position + 1))
-    return tuple(ranges)
+            low = range(extent)[operator.index(part)]
+            high, step = low + 1, 1
+    except IndexError:
+        raise ArgumentError(
+            f"the region of {name} has the index {said}, and there are {extent} elements"
+        ) from None
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"the region of {name} has {said} in it: a dimension is a slice or an index",
+            hint=f'such as {{"{name}": np.s_[10:20]}}; give the box around what changed',
+        ) from None
+    if step != 1:
+        raise ArgumentError(f"the region of {name} has a step; give the range around it")
+    return low, max(low, high)

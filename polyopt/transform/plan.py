@@ -12,6 +12,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
+from polyopt.arguments import checks_methods
 from polyopt.errors import (
     InvalidOptionError,
     OrderViolatedError,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 
+@checks_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Questions):
     """How a Scop is to run: loops, fusion, storage, marks.

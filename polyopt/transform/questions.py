@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from polyopt.arguments import checks_methods
 from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     Sizes = Mapping[str, int] | None
 
 
+@checks_methods
 class Questions:
     """The questions that a plan answers. ``sizes`` are parameter values; usual ones if left out."""
 

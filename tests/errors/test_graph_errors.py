@@ -258,6 +258,18 @@ def test_truncated_files_are_refused(tmp_path, keep):
     assert "cut.onnx" in str(caught.value)
 
 
+@pytest.mark.parametrize("text", [b"batch", b"name_of_x", b"axis"])
+def test_names_that_are_no_text_are_told(text):
+    """Protobuf gives them as bytes."""
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", 4])
+            for n in ("name_of_x", "r")]  # fmt: skip
+    graph = helper.make_graph([node("Softmax", "name_of_x", "r", axis=1)], "g", ends[:1], ends[1:])
+    whole = helper.make_model(graph).SerializeToString()
+    assert load_onnx(whole).inputs
+    with pytest.raises(GraphError, match="is no ONNX model, or a damaged one"):
+        load_onnx(whole.replace(text, b"\xff" * len(text)))
+
+
 def test_damaged_bytes_never_crash():
     whole = bytearray(model([node("Relu", "x", "r"), node("Neg", "r")]).SerializeToString())
     rng = np.random.default_rng(0)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, TooDeepError
 from polyopt.frontend.c.bounded import MAX_STATEMENTS
 from polyopt.frontend.c.ctypes import Types
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["parse_c", "read_source"]
 
 
+@checks_arguments
 def parse_c(
     source: str | Path,
     *,

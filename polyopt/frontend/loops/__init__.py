@@ -10,6 +10,7 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.frontend.assemble import Program, assemble
 from polyopt.frontend.loops.annotations import (
     ArrayOf,
@@ -45,6 +46,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@checks_arguments
 @exclusive()
 def scop(function: Callable[..., object]) -> Scop:
     """The program that a Python loop function is; also a decorator.

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, shown
 from polyopt.frontend.functions import named_type
 from polyopt.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
 
@@ -88,12 +88,12 @@ def as_scalar(kind: object) -> Scalar:
         found = None if kind is None else _from_dtype(kind)
     if found is None:
         hint = "use one of u8 u16 u32 u64 i8 i16 i32 i64 f32 f64, or NumPy's names"
-        raise InvalidOptionError(f"{kind!r} is not a scalar type polyopt knows", hint=hint)
+        raise InvalidOptionError(f"{shown(kind)} is not a scalar type polyopt knows", hint=hint)
     return Scalar(found)
 
 
 def _from_dtype(kind: object) -> ScalarType | None:
     try:
         return named_type(np.dtype(cast("Any", kind)).name)
-    except TypeError:
+    except (TypeError, ValueError):
         return None

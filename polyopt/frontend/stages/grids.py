@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from inspect import CO_VARARGS
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
-from polyopt.errors import InvalidOptionError, TypeMismatchError, UnsupportedError
+from polyopt.arguments import checks_arguments
+from polyopt.errors import (
+    InvalidOptionError,
+    PolyoptError,
+    TypeMismatchError,
+    UnsupportedError,
+    shown,
+)
 from polyopt.frontend.loops.annotations import as_scalar
 from polyopt.frontend.sizes import parse_size
-from polyopt.frontend.stages.origin import Origin, origin, span_of
+from polyopt.frontend.stages.origin import Origin, origin, raised_at, span_of
 from polyopt.frontend.stages.term import Indexed, Term, as_term, term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from polyopt.ir.types import ScalarType
 
@@ -99,6 +107,7 @@ class Border(Grid):
     value: Term | None = None
 
 
+@checks_arguments
 def size(name: str) -> Term:
     """A size of the pipeline, such as an image's height, for use in extents and expressions."""
     _check_name(name, "size")
@@ -117,6 +126,11 @@ def read_ranges(extents: object) -> tuple[tuple[Term, Term], ...]:
     """Half-open ranges from extents: sizes (from 0), or pairs ``(low, high)``."""
     if isinstance(extents, str | int | Term):
         extents = (extents,)
+    if not isinstance(extents, Iterable) or isinstance(extents, bytes):
+        raise InvalidOptionError(
+            f"extents are sizes, one for each dimension, not {shown(extents)}",
+            span=span_of(origin()),
+        )
     return tuple(read_range(extent) for extent in cast("Iterable[object]", extents))
 
 
@@ -141,6 +155,7 @@ def _check_name(name: object, what: str) -> None:
         )
 
 
+@checks_arguments
 def input(name: str, type: object, extents: object) -> Input:  # noqa: A001, A002  (public names)
     """An array that the caller gives: ``po.input("img", po.u16, ["H", "W"])``.
 
@@ -151,12 +166,14 @@ def input(name: str, type: object, extents: object) -> Input:  # noqa: A001, A00
     return Input(name, read_ranges(extents), origin(), as_scalar(type).type)
 
 
+@checks_arguments
 def scalar(name: str, type: object) -> Term:  # noqa: A002  (public name)
     """A scalar argument, used as a number: ``scalar("alpha", "f32")``."""
     _check_name(name, "scalar")
     return Input(name, (), origin(), as_scalar(type).type).as_term()
 
 
+@checks_arguments
 def stage(
     name: str,
     extents: object,
@@ -191,9 +208,36 @@ def stage(
             span=span_of(origin()),
         )
     terms = tuple(Term("index", (), n) for n in names)
-    expression = as_term(function(*terms))
+    expression = element(function, terms, f"the stage {name!r}")
     kind = None if type is None else as_scalar(type).type
     return Stage(name, ranges, origin(), terms, expression, kind)
+
+
+def element(function: Callable[..., object], indices: Sequence[Term], what: str) -> Term:
+    """What a function makes of indices.
+
+    Raises ``UnsupportedError`` where the function itself fails, with the place in it.
+    """
+    try:
+        return as_term(function(*indices))
+    except PolyoptError:
+        raise
+    except Exception as error:
+        raise UnsupportedError(
+            f"the function of {what} raises {type(error).__name__}: {error}",
+            span=span_of(raised_at(error)),
+            hint=_HINTS.get(type(error).__name__, ""),
+        ) from error
+
+
+#: by what a stage's function raises
+_HINTS = {
+    "NameError": "a stage reads what was made before it, and never itself: a recurrence is"
+    " written as loops, with @po.scop or in C",
+    "AttributeError": "reductions are po.sum, po.product, po.max and po.min; others, such as the"
+    " place of a maximum, are written as loops, with @po.scop or in C",
+}  # fmt: skip
+_HINTS["UnboundLocalError"] = _HINTS["NameError"]
 
 
 def argument_names(function: Callable[..., object], rest: Sequence[str] = ()) -> tuple[str, ...]:
@@ -212,11 +256,13 @@ def argument_names(function: Callable[..., object], rest: Sequence[str] = ()) ->
     return tuple(code.co_varnames[:given])
 
 
+@checks_arguments
 def clamped(grid: Input | Stage) -> Border:
     """The grid with its outermost elements repeated outside its extent."""
     return _border(grid, "clamped")
 
 
+@checks_arguments
 def mirrored(grid: Input | Stage, *, edge: bool = True) -> Border:
     """The grid reflected at its borders; with ``edge`` the outermost element appears twice.
 
@@ -225,11 +271,13 @@ def mirrored(grid: Input | Stage, *, edge: bool = True) -> Border:
     return _border(grid, "mirrored" if edge else "reflected")
 
 
+@checks_arguments
 def wrapped(grid: Input | Stage) -> Border:
     """The grid repeated periodically: once on each side where the extent is a size."""
     return _border(grid, "wrapped")
 
 
+@checks_arguments
 def padded(grid: Input | Stage, value: object = 0) -> Border:
     """The grid with ``value`` outside its extent."""
     return _border(grid, "padded", as_term(value))

@@ -27,7 +27,19 @@ def origin() -> Origin:
     return frame.f_code, frame.f_lasti
 
 
-_OURS = __name__.rpartition(".")[0]
+def raised_at(error: BaseException) -> Origin:
+    """Where an exception comes from: the innermost call of its way that is outside polyopt."""
+    trace, found = error.__traceback__, origin()
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] != "polyopt":
+            found = (trace.tb_frame.f_code, trace.tb_lasti)
+        trace = trace.tb_next
+    return found
+
+
+#: stages, and what compares arguments with annotations around them
+_OURS = (__name__.rpartition(".")[0], "polyopt.arguments")
 
 
 def span_of(place: Origin) -> Span:

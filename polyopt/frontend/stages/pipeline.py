@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from polyopt.errors import InvalidOptionError
+from polyopt.arguments import checks_arguments
+from polyopt.errors import InvalidOptionError, shown
 from polyopt.frontend.assemble import Draft, DraftLoop, Program, assemble
 from polyopt.frontend.located import located
 from polyopt.frontend.sizes import size_condition, size_names
@@ -25,13 +27,14 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from polyopt.ir.scop import Scop
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, Space
 
 
+@checks_arguments
 @exclusive()
 def pipeline(
     outputs: Stage | Sequence[Stage],
@@ -172,6 +175,11 @@ def _conditions(context: object) -> tuple[Term, ...]:
     if context is None:
         return ()
     several = not isinstance(context, str | Term)
+    if several and not isinstance(context, Iterable):
+        raise InvalidOptionError(
+            f"context is a condition, or several in a list, not {shown(context)}",
+            span=span_of(origin()),
+        )
     items = list(cast("Iterable[object]", context)) if several else [context]
     return tuple(Term("text", (), i) if isinstance(i, str) else as_term(i) for i in items)
 

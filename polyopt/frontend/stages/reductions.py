@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError
 from polyopt.frontend.loops.annotations import as_scalar
-from polyopt.frontend.stages.grids import argument_names, read_range
+from polyopt.frontend.stages.grids import argument_names, element, read_range
 from polyopt.frontend.stages.origin import origin, span_of
 from polyopt.frontend.stages.term import Term, as_term, term
 
@@ -41,11 +42,12 @@ def _reduction(
             hint="name each index once: po.sum(lambda ky, kx: ..., ky=3, kx=3)",
         )
     indices = {name: Term("index", (), name) for name in ranges}
-    body = as_term(function(*(indices[name] for name in names)))
+    body = element(function, [indices[name] for name in names], "a reduction")
     bounds = tuple(read_range(extent) for extent in ranges.values())
     return Term("reduce", (), Reduction(op, tuple(indices.values()), bounds, body))
 
 
+@checks_arguments
 def sum(  # noqa: A001  (public name)
     function: Callable[..., object], over: Mapping[str, object] | None = None, **ranges: object
 ) -> Term:
@@ -59,6 +61,7 @@ def sum(  # noqa: A001  (public name)
     return _reduction("add", function, over, ranges)
 
 
+@checks_arguments
 def product(
     function: Callable[..., object], over: Mapping[str, object] | None = None, **ranges: object
 ) -> Term:
@@ -66,6 +69,7 @@ def product(
     return _reduction("mul", function, over, ranges)
 
 
+@checks_arguments
 def max(  # noqa: A001  (public name)
     function: object, *others: object, over: Mapping[str, object] | None = None, **ranges: object
 ) -> Term:
@@ -76,6 +80,7 @@ def max(  # noqa: A001  (public name)
     return _extreme("max", (function, *others), over, ranges)
 
 
+@checks_arguments
 def min(  # noqa: A001  (public name)
     function: object, *others: object, over: Mapping[str, object] | None = None, **ranges: object
 ) -> Term:
@@ -101,21 +106,25 @@ def _extreme(
     return result
 
 
+@checks_arguments
 def select(condition: object, then: object, other: object) -> Term:
     """``then`` where the condition holds, else ``other``; only the chosen one is evaluated."""
     return term("select", condition, then, other)
 
 
+@checks_arguments
 def cast(type: object, value: object) -> Term:  # noqa: A002  (public name)
     """The value converted to a scalar type, as NumPy's ``astype`` does."""
     return term("cast", value, payload=as_scalar(type).type)
 
 
+@checks_arguments
 def clamp(value: object, low: object, high: object) -> Term:
     """The value cut to ``low`` .. ``high``, both included: makes data usable as an index."""
     return term("clamp", value, low, high)
 
 
+@checks_arguments
 def assume(value: object, low: object, high: object) -> Term:
     """The value, declared to lie in ``low`` .. ``high``, both included.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
 from polyopt.graph.fx.call import CONVERTERS, Arguments, Call, Ref
 from polyopt.graph.fx.functional import functional, mutations, need_pure, text_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from polyopt.graph.ir import Array
 
 
+@checks_arguments
 def from_torch(module: object, arguments: Sequence[object], *, open_batch: str = "") -> Graph:
     """The graph of a module in inference, for arguments of these shapes and types.
 

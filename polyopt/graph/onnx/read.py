@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, PolyoptError, UnsupportedError
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir import Graph, Value, value_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 OLDEST_OPSET = 7
 
 
+@checks_arguments
 def load_onnx(
     model: object,
     *,
@@ -71,6 +73,7 @@ def _read(onnx: Any, proto: Any, sizes: Mapping[str, int], opset: int, name: str
     return _finished(onnx, proto, importer, inputs, name)
 
 
+@checks_arguments
 def onnx_operators() -> tuple[str, ...]:
     """The ONNX operators that are taken, sorted."""
     from polyopt.graph.onnx import elements, layers, shapes
@@ -120,7 +123,12 @@ def _check_names(proto: Any, name: str) -> None:  # noqa: ANN401
         text for node in graph.node
         for text in (node.op_type, node.name, node.domain, *node.input, *node.output)
     ]  # fmt: skip
-    if not all(isinstance(text, str) for text in (*ends, *nodes)):
+    dims = [
+        dim.dim_param for entry in (*graph.input, *graph.output, *graph.value_info)
+        for dim in entry.type.tensor_type.shape.dim
+    ]  # fmt: skip
+    keys = [attribute.name for node in graph.node for attribute in node.attribute]
+    if not all(isinstance(text, str) for text in (*ends, *nodes, *dims, *keys)):
         raise GraphError(f"{name} is no ONNX model, or a damaged one",
                          notes=["a name in it is not text"])  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import Target
 from polyopt.codegen.target import target as find_target
 from polyopt.graph.passes.base import remark
@@ -36,6 +37,7 @@ _MARKING: Final[tuple[Pass, ...]] = (FuseConvBnRelu(), FuseResidualAdd())
 DEFAULT_PASSES: Final[tuple[Pass, ...]] = (*_FOLDING, *_MARKING)
 
 
+@checks_arguments
 def default_passes(target: str | Target = "native") -> tuple[Pass, ...]:
     """What ``compile_model`` runs for a target: the layout follows its vectors."""
     lanes = find_target(target).lanes(4) if isinstance(target, str) else target.lanes(4)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError, PolyoptError, WrongPassError
 from polyopt.graph.draw import draw_graph
 from polyopt.graph.ir import Graph
@@ -78,6 +79,7 @@ class PassReport:
         return passes_html(self)
 
 
+@checks_arguments
 def run_passes(
     graph: Graph,
     passes: Sequence[Pass],
