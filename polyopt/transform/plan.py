@@ -46,7 +46,7 @@ from polyopt.transform.initial import initial_program, reads_unwritten, source_p
 from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
 from polyopt.transform.questions import Questions
-from polyopt.transform.saved import read_moves, write_moves
+from polyopt.transform.saved import arrived, load_plan, write_moves
 from polyopt.transform.show import show_plan, show_script
 from polyopt.transform.source import source_shown
 
@@ -378,21 +378,21 @@ class Plan(Questions):
 
         Raises ``InvalidOptionError`` where the file cannot be written.
         """
-        write_moves(path, self.scop.name, self.moves)
+        write_moves(path, self.source, self.moves)
 
     @classmethod
     def load(cls, path: str | Path, scop: Scop) -> Plan:
         """The plan of a file, checked move by move.
 
-        Raises ``InvalidOptionError`` on files that hold none, or one of another format.
+        Raises ``InvalidOptionError`` on files that hold none, one of another format, or one of
+        another program: it says of which, and what differs.
         """
-        moves = read_moves(path)
-        plan = replace(cls(scop), checked=False)
-        for name, args, options in moves:
-            plan = plan.replay(name, args, options)
-        result = replace(plan, checked=True)
-        result.prove()
-        return result
+        return load_plan(path, cls(scop))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """A plan travels as its program and its moves, which are made again where it arrives."""
+        moves = tuple((m.name, m.args, dict(m.options)) for m in self.moves)
+        return arrived, (type(self), self.source, moves, self.remarks, self.checked)
 
     def replay(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Plan:
         """Make one move by its name, as a file gives it.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from polyopt.errors import InvalidOptionError
 from polyopt.isl import dim_type, exclusive, union_as_is
 from polyopt.oneline import one_line, some
 from polyopt.transform.storage import (
@@ -79,6 +80,16 @@ class Program:
         """Whose it is, and how much it has."""
         copies, nests = some(len(self.places), "statement"), some(len(self.tree), "nest")
         return one_line(self, self.scop.name, copies, nests, some(len(self.scratches), "buffer"))
+
+    def __reduce__(self) -> NoReturn:
+        """Names of copies are no identifiers, which isl needs to read its own text: raises."""
+        raise InvalidOptionError("the program of a plan does not travel", hint="pickle the plan")
+
+    def __copy__(self) -> Program:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Program:
+        return self
 
     @cached_property
     def places(self) -> Mapping[str, Place]:

@@ -6,7 +6,7 @@ people expect them on the object.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from polyopt.arguments import checks_methods
 from polyopt.oneline import one_line, some
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 @checks_methods
 class Questions:
     """The questions that a plan answers. ``sizes`` are parameter values; usual ones if left out."""
+
+    def __copy__(self) -> Self:
+        """It never changes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     def _asked(self) -> Plan:
         return cast("Plan", self)

@@ -28,7 +28,6 @@ from tests.unit.transform.programs import (
     BLUR,
     CHAIN,
     DIAGONAL,
-    DIAMOND,
     JACOBI,
     LAG,
     PIECES,
@@ -199,12 +198,6 @@ def test_a_plan_of_a_whole_recipe(tmp_path):
     assert document["scop"] == "blur"
     assert [m["move"] for m in document["moves"]] == ["tile", "fuse", "parallelize", "vectorize"]
     assert right(po.Plan.load(tmp_path / "plan.json", made.scop)).script == made.script
-
-
-def test_a_file_for_another_program_is_checked_move_by_move(tmp_path):
-    expert(plan(BLUR)).save(tmp_path / "plan.json")
-    with pytest.raises(UnknownNameError):
-        po.Plan.load(tmp_path / "plan.json", po.parse_c(DIAMOND))
 
 
 def test_a_file_with_an_illegal_plan_is_refused(tmp_path):
