@@ -42,8 +42,8 @@ _GNU = ("linux", "unix", "i386", "errno", "math_errhandling")
 _OWN = ("threads", "buffer", "madvise", "aligned_alloc", "free", "INFINITY", "NAN")
 _CALLED = ("copysign", *FUNCTIONS)
 _RESERVED = frozenset([*_KEYWORDS, *_GNU, *_OWN, *_CALLED, *(f"{f}f" for f in _CALLED)])
-#: names of the compiler and of OpenMP
-_OF_OTHERS = re.compile(r"_[A-Z_]\w*|omp_\w*")
+#: names of the compiler, of OpenMP, and of the harness that exported kernels come with
+_OF_OTHERS = re.compile(r"_[A-Z_]\w*|omp_\w*|polyopt_\w*")
 #: types and macros of ``<stdint.h>``, as its standard has them
 _OF_STDINT = re.compile(
     r"u?int\w*_t|(?:U?INT|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)\w*_(?:MIN|MAX|WIDTH|C)"

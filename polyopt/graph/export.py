@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.names import c_name
+from polyopt.codegen.names import function_name
 from polyopt.escaping import c_string, comment
 from polyopt.graph.memory import aligned
 from polyopt.graph.run import random_inputs, run_plainly
@@ -94,7 +94,7 @@ class _Exported:
     @classmethod
     def of(cls, model: Model) -> _Exported:
         """Names and places."""
-        name = re.sub(r"\W", "_", c_name(model.name)) or "network"
+        name = function_name(model.name)
         weights: dict[str, int] = {}
         end = 0
         roots = (model.root(n) for s in model.steps for n in s.arguments.values())

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from polyopt.runtime.kernel import Kernel
 
 _TEMPLATES = Path(__file__).parent / "templates"
+#: what the harness calls its tables: no program has such names
+_SIZES, _DATA, _COUNTS = "polyopt_size", "polyopt_data", "polyopt_count"
 #: What a result may differ by, relative to its largest value: contraction and reordering.
 _TOLERANCE = {"f32": "1e-4", "f64": "1e-10"}
 
@@ -91,7 +93,7 @@ def exported_files(kernel: Kernel, reference: CProgram, sizes: Mapping[str, int]
         f"{name}.c": program.source,
         f"{name}.h": header,
         f"{other}.c": renamed.sub(other, reference.source),
-        "bench.c": bench_source(kernel, sizes),
+        **harness(kernel, sizes),
         "Makefile": makefile,
     }
 
@@ -100,38 +102,44 @@ def _template(name: str) -> Template:
     return Template((_TEMPLATES / name).read_text(encoding="utf-8"))
 
 
-def bench_source(kernel: Kernel, sizes: Mapping[str, int]) -> str:
-    """``bench.c``: verify the optimised function against the reference, then time both."""
+def harness(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, str]:
+    """``bench.c``: verify the optimised function against the reference, then time both.
+
+    What names the kernel and its sizes is a file of its own, without the headers that the rest
+    needs.
+    """
     program = kernel.program
     size_arguments = [a for a in program.arguments if a.kind == "size"]
     arrays = [a for a in program.arguments if a.kind == "array"]
     names = {a.name: a.c_name for a in size_arguments}
     locals_ = "\n".join(
-        f"    const int64_t {a.c_name} = size_[{i}];\n    (void){a.c_name};"
+        f"    const int64_t {a.c_name} = {_SIZES}[{i}];\n    (void){a.c_name};"
         for i, a in enumerate(size_arguments)
     )
     counts = [_count(a) for a in arrays]
     condition = c_condition(kernel.context, {n: index_variable(t) for n, t in names.items()})
-    text = _template("bench.c").substitute(
-        name=program.c_name,
-        helpers=helpers(*counts, condition),
-        locals=locals_ or "    (void)size_;",
-        n_sizes=len(size_arguments),
-        n_arrays=len(arrays),
-        size_names=", ".join(c_string(a.name) for a in size_arguments) or "0",
-        size_values=", ".join(str(sizes[a.name]) for a in size_arguments) or "0",
-        counts="\n".join(f"    count_[{i}] = {count};" for i, count in enumerate(counts)),
-        condition=condition,
-        arrays=_table(arrays),
-        flops=_expression(program.flops, names) or "0",
-        bytes=_expression(program.bytes, names) or _live_bytes(arrays),
-        arguments=_arguments(program.arguments),
-    )
-    return re.sub(r"\n{3,}", "\n\n", text)
+    texts = {
+        "name": program.c_name,
+        "helpers": helpers(*counts, condition),
+        "locals": locals_ or f"    (void){_SIZES};",
+        "n_sizes": len(size_arguments),
+        "n_arrays": len(arrays),
+        "size_names": ", ".join(c_string(a.name) for a in size_arguments) or "0",
+        "size_values": ", ".join(str(sizes[a.name]) for a in size_arguments) or "0",
+        "counts": "\n".join(f"    {_COUNTS}[{i}] = {count};" for i, count in enumerate(counts)),
+        "condition": condition,
+        "arrays": _table(arrays),
+        "flops": _expression(program.flops, names) or "0",
+        "bytes": _expression(program.bytes, names) or _live_bytes(arrays),
+        "arguments": _arguments(program.arguments),
+    }
+    names_of = {"bench.c": "bench.c", f"{program.c_name}_calls.c": "calls.c"}
+    found = {file: _template(template).substitute(texts) for file, template in names_of.items()}
+    return {file: re.sub(r"\n{3,}", "\n\n", text) for file, text in found.items()}
 
 
 def _count(argument: Argument) -> str:
-    return " * ".join(f"(size_t)({extent})" for extent in argument.c_extents) or "1"
+    return " * ".join(f"(__SIZE_TYPE__)({extent})" for extent in argument.c_extents) or "1"
 
 
 def _table(arrays: Sequence[Argument]) -> str:
@@ -168,5 +176,5 @@ def _arguments(arguments: Sequence[Argument]) -> str:
             value = "0.5" if argument.type.is_float else "1"
             shown.append(f"({argument.type.c_name}){value}")
         else:
-            shown.append(f"size_[{index}]" if argument.kind == "size" else f"data_[{index}]")
-    return ", ".join([*shown, "threads_"])
+            shown.append(f"{_SIZES}[{index}]" if argument.kind == "size" else f"{_DATA}[{index}]")
+    return ", ".join([*shown, "polyopt_threads"])

@@ -259,7 +259,7 @@ class Kernel:
 
         return verify(self, seed, sizes)
 
-    def export(self, directory: Path | str, **sizes: int) -> Path:
+    def export(self, directory: Path | str, /, **sizes: int) -> Path:
         """Write a standalone directory: header, C, reference, ``bench.c``, Makefile.
 
         ``sizes`` are what ``bench`` runs on unless told otherwise on its command line.

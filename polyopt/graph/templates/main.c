@@ -1,7 +1,7 @@
 /* Runs $name on the inputs of check.bin, compares with the outputs there, and times.
  *
  * usage: $name-run [--json] [--threads N] [--runs N] [--input FILE --output FILE]
- * FILEs hold the tensors' elements one after the other, as in memory.
+ * FILEs hold the polyopt_tensors' elements one after the other, as in memory.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
@@ -15,7 +15,7 @@
 
 #include "$name.h"
 
-enum { INPUTS = $inputs, OUTPUTS = $outputs, TENSORS = INPUTS + OUTPUTS, MOST_RUNS = 10000 };
+enum { polyopt_inputs = $inputs, polyopt_outputs = $outputs, polyopt_all = polyopt_inputs + polyopt_outputs, polyopt_most_runs = 10000 };
 
 struct tensor {
     const char *name;
@@ -23,55 +23,55 @@ struct tensor {
     int is_float;
 };
 
-static const struct tensor tensors[TENSORS] = {
+static const struct tensor polyopt_tensors[polyopt_all] = {
 $table
 };
 
-static void stop(const char *message, const char *about) {
+static void polyopt_stop(const char *message, const char *about) {
     fprintf(stderr, "$name: %s%s\n", message, about);
     exit(2);
 }
 
-static void *allocate(size_t bytes) {
+static void *polyopt_allocate(size_t bytes) {
     void *data = NULL;
     if (posix_memalign(&data, 64, bytes ? bytes : 64)) {
-        stop("out of memory", "");
+        polyopt_stop("out of memory", "");
     }
     return data;
 }
 
-static void read_exactly(FILE *file, void *data, size_t bytes, const char *path) {
+static void polyopt_read_exactly(FILE *file, void *data, size_t bytes, const char *path) {
     if (fread(data, 1, bytes, file) != bytes) {
-        stop("too short: ", path);
+        polyopt_stop("too short: ", path);
     }
 }
 
-static FILE *opened(const char *path, const char *how) {
+static FILE *polyopt_opened(const char *path, const char *how) {
     FILE *file = fopen(path, how);
     if (!file) {
-        stop("cannot open ", path);
+        polyopt_stop("cannot open ", path);
     }
     return file;
 }
 
-static double now_ms(void) {
+static double polyopt_now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static double element(const void *data, const struct tensor *t, size_t i) {
+static double polyopt_element(const void *data, const struct tensor *t, size_t i) {
     return t->element == 4 ? (double)((const float *)data)[i] : ((const double *)data)[i];
 }
 
 /* The largest difference relative to the largest value; 1 or 0 for integers. */
-static double difference(const void *found, const void *expected, const struct tensor *t) {
+static double polyopt_difference(const void *found, const void *expected, const struct tensor *t) {
     if (!t->is_float) {
         return memcmp(found, expected, t->bytes) ? 1.0 : 0.0;
     }
     double most = 0.0, scale = 0.0;
     for (size_t i = 0; i < t->bytes / t->element; i++) {
-        double x = element(found, t, i), y = element(expected, t, i);
+        double x = polyopt_element(found, t, i), y = polyopt_element(expected, t, i);
         if (x == y || (isnan(x) && isnan(y))) {
             scale = isfinite(y) && fabs(y) > scale ? fabs(y) : scale;
             continue;
@@ -85,23 +85,23 @@ static double difference(const void *found, const void *expected, const struct t
     return scale > 0.0 ? most / scale : most;
 }
 
-static int compare_doubles(const void *one, const void *two) {
+static int polyopt_compare_doubles(const void *one, const void *two) {
     double x = *(const double *)one, y = *(const double *)two;
     return (x > y) - (x < y);
 }
 
-static int number(const char *text) {
+static int polyopt_number(const char *text) {
     char *end = NULL;
     long value = strtol(text, &end, 10);
-    if (end == text || *end || value < 1 || value > MOST_RUNS) {
-        stop("no number from 1 to 10000: ", text);
+    if (end == text || *end || value < 1 || value > polyopt_most_runs) {
+        polyopt_stop("no number from 1 to 10000: ", text);
     }
     return (int)value;
 }
 
-static void run(const void *weights, void *memory, void *const *data, int threads) {
+static void polyopt_run(const void *weights, void *memory, void *const *data, int threads) {
     if ($name(weights, memory, $arguments, threads)) {
-        stop("out of memory in a kernel", "");
+        polyopt_stop("out of memory in a kernel", "");
     }
 }
 
@@ -116,63 +116,63 @@ int main(int argc, char **argv) {
         if (!strcmp(argv[i], "--json")) {
             json = 1;
         } else if (!strcmp(argv[i], "--threads") && more) {
-            threads = number(argv[++i]);
+            threads = polyopt_number(argv[++i]);
         } else if (!strcmp(argv[i], "--runs") && more) {
-            runs = number(argv[++i]);
+            runs = polyopt_number(argv[++i]);
         } else if (!strcmp(argv[i], "--input") && more) {
             input = argv[++i];
         } else if (!strcmp(argv[i], "--output") && more) {
             output = argv[++i];
         } else {
-            stop("usage: [--json] [--threads N] [--runs N] [--input FILE --output FILE]", "");
+            polyopt_stop("usage: [--json] [--threads N] [--runs N] [--input FILE --output FILE]", "");
         }
     }
     if (!input != !output) {
-        stop("--input and --output go together", "");
+        polyopt_stop("--input and --output go together", "");
     }
-    void *weights = allocate(${guard}_WEIGHTS), *memory = allocate(${guard}_MEMORY);
-    FILE *file = opened("weights.bin", "rb");
-    read_exactly(file, weights, ${guard}_WEIGHTS, "weights.bin");
+    void *weights = polyopt_allocate(${guard}_WEIGHTS), *memory = polyopt_allocate(${guard}_MEMORY);
+    FILE *file = polyopt_opened("weights.bin", "rb");
+    polyopt_read_exactly(file, weights, ${guard}_WEIGHTS, "weights.bin");
     fclose(file);
-    void *data[TENSORS], *expected[TENSORS] = {NULL};
+    void *data[polyopt_all], *expected[polyopt_all] = {NULL};
     const char *path = input ? input : "check.bin";
-    file = opened(path, "rb");
-    for (int k = 0; k < TENSORS; k++) {
-        data[k] = allocate(tensors[k].bytes);
-        if (k < INPUTS) {
-            read_exactly(file, data[k], tensors[k].bytes, path);
+    file = polyopt_opened(path, "rb");
+    for (int k = 0; k < polyopt_all; k++) {
+        data[k] = polyopt_allocate(polyopt_tensors[k].bytes);
+        if (k < polyopt_inputs) {
+            polyopt_read_exactly(file, data[k], polyopt_tensors[k].bytes, path);
         } else if (!input) {
-            expected[k] = allocate(tensors[k].bytes);
-            read_exactly(file, expected[k], tensors[k].bytes, path);
+            expected[k] = polyopt_allocate(polyopt_tensors[k].bytes);
+            polyopt_read_exactly(file, expected[k], polyopt_tensors[k].bytes, path);
         }
     }
     fclose(file);
-    run(weights, memory, data, threads);
+    polyopt_run(weights, memory, data, threads);
     if (output) {
-        file = opened(output, "wb");
-        for (int k = INPUTS; k < TENSORS; k++) {
-            if (fwrite(data[k], 1, tensors[k].bytes, file) != tensors[k].bytes) {
-                stop("cannot write ", output);
+        file = polyopt_opened(output, "wb");
+        for (int k = polyopt_inputs; k < polyopt_all; k++) {
+            if (fwrite(data[k], 1, polyopt_tensors[k].bytes, file) != polyopt_tensors[k].bytes) {
+                polyopt_stop("cannot write ", output);
             }
         }
         if (fclose(file)) {
-            stop("cannot write ", output);
+            polyopt_stop("cannot write ", output);
         }
         return 0;
     }
     double worst = 0.0;
-    for (int k = INPUTS; k < TENSORS; k++) {
-        double d = difference(data[k], expected[k], &tensors[k]);
+    for (int k = polyopt_inputs; k < polyopt_all; k++) {
+        double d = polyopt_difference(data[k], expected[k], &polyopt_tensors[k]);
         worst = d > worst ? d : worst;
     }
     int agrees = worst <= $tolerance, done = 0;
-    double *times = allocate(MOST_RUNS * sizeof(double)), end = now_ms() + 1000.0;
-    while (done < MOST_RUNS && (runs ? done < runs : done < 5 || now_ms() < end)) {
-        double start = now_ms();
-        run(weights, memory, data, threads);
-        times[done++] = now_ms() - start;
+    double *times = polyopt_allocate(polyopt_most_runs * sizeof(double)), end = polyopt_now_ms() + 1000.0;
+    while (done < polyopt_most_runs && (runs ? done < runs : done < 5 || polyopt_now_ms() < end)) {
+        double start = polyopt_now_ms();
+        polyopt_run(weights, memory, data, threads);
+        times[done++] = polyopt_now_ms() - start;
     }
-    qsort(times, (size_t)done, sizeof(double), compare_doubles);
+    qsort(times, (size_t)done, sizeof(double), polyopt_compare_doubles);
     double median = times[done / 2];
     if (json) {
         printf("{\"network\": \"$name\", \"threads\": %d, \"median_ms\": %.6g, \"min_ms\": %.6g, "
@@ -183,7 +183,7 @@ int main(int argc, char **argv) {
         printf("$name, %d thread%s: %.4f ms, least %.4f ms, of %d runs; agrees: %s (difference %.1e)\n",
                threads, threads == 1 ? "" : "s", median, times[0], done, agrees ? "yes" : "NO", worst);
     }
-    for (int k = 0; k < TENSORS; k++) {
+    for (int k = 0; k < polyopt_all; k++) {
         free(data[k]);
         free(expected[k]);
     }

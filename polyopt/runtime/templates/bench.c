@@ -13,9 +13,6 @@
 #include <omp.h>
 #endif
 
-#include "$name.h"
-
-$helpers
 enum { SIZES = $n_sizes, ARRAYS = $n_arrays };
 enum kind { SIGNED, UNSIGNED, FLOATING };
 
@@ -35,37 +32,14 @@ $arrays
 static const char *const size_names[SIZES + 1] = {$size_names};
 static int64_t sizes[SIZES + 1] = {$size_values};
 
-/* What the sizes have to satisfy. */
-static int allowed(const int64_t *size_) {
-$locals
-    return $condition;
-}
-
-static void count_elements(const int64_t *size_, size_t *count_) {
-$locals
-$counts
-}
-
-static double operations(const int64_t *size_) {
-$locals
-    return $flops;
-}
-
-/* Every input read once, every output written once. */
-static double live_bytes(const int64_t *size_) {
-$locals
-    return $bytes;
-}
-
-static int run_optimised(const int64_t *size_, void *const *data_, int threads_) {
-    (void)size_;
-    return $name($arguments);
-}
-
-static int run_reference(const int64_t *size_, void *const *data_, int threads_) {
-    (void)size_;
-    return ${name}_reference($arguments);
-}
+/* ${name}_calls.c: what the sizes have to satisfy, the elements of each array, operations, bytes that
+   are read or written at least, and both functions. */
+int polyopt_allowed(const int64_t *polyopt_size);
+void polyopt_count_elements(const int64_t *polyopt_size, size_t *polyopt_count);
+double polyopt_operations(const int64_t *polyopt_size);
+double polyopt_live_bytes(const int64_t *polyopt_size);
+int polyopt_run_optimised(const int64_t *polyopt_size, void *const *polyopt_data, int polyopt_threads);
+int polyopt_run_reference(const int64_t *polyopt_size, void *const *polyopt_data, int polyopt_threads);
 
 typedef int (*runner)(const int64_t *, void *const *, int);
 
@@ -223,7 +197,7 @@ static void measure(struct variant *variants, int count, int runs, void *const *
 }
 
 static void print_table(const struct variant *variants, int count) {
-    double flops = operations(sizes), bytes = live_bytes(sizes);
+    double flops = polyopt_operations(sizes), bytes = polyopt_live_bytes(sizes);
     printf("$name");
     for (int k = 0; k < SIZES; k++) {
         printf("%s %s = %lld", k ? "," : ":", size_names[k], (long long)sizes[k]);
@@ -244,7 +218,7 @@ static void print_table(const struct variant *variants, int count) {
 }
 
 static void print_json(const struct variant *variants, int count) {
-    double flops = operations(sizes), bytes = live_bytes(sizes);
+    double flops = polyopt_operations(sizes), bytes = polyopt_live_bytes(sizes);
     printf("{\"kernel\": \"$name\", \"sizes\": {");
     for (int k = 0; k < SIZES; k++) {
         printf("%s\"%s\": %lld", k ? ", " : "", size_names[k], (long long)sizes[k]);
@@ -302,11 +276,11 @@ int main(int argc, char **argv) {
     if (given && given < SIZES) {
         stop("give all sizes, or none");
     }
-    if (!allowed(sizes)) {
+    if (!polyopt_allowed(sizes)) {
         stop("these sizes are not allowed");
     }
     size_t counts[ARRAYS + 1] = {0};
-    count_elements(sizes, counts);
+    polyopt_count_elements(sizes, counts);
     void *pristine[ARRAYS + 1] = {NULL};
     for (int k = 0; k < ARRAYS; k++) {
         arrays[k].count = counts[k];
@@ -316,9 +290,9 @@ int main(int argc, char **argv) {
         }
     }
     struct variant variants[] = {
-        {.name = "reference", .run = run_reference, .threads = 1},
-        {.name = "optimised", .run = run_optimised, .threads = 1},
-        {.name = "optimised", .run = run_optimised, .threads = threads},
+        {.name = "reference", .run = polyopt_run_reference, .threads = 1},
+        {.name = "optimised", .run = polyopt_run_optimised, .threads = 1},
+        {.name = "optimised", .run = polyopt_run_optimised, .threads = threads},
     };
     int count = threads > 1 ? 3 : 2;
     for (int i = 0; i < count; i++) {

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import polyopt as po
 from polyopt.runtime.kernel import compile_kernel
 from tests.compilers import COMPILERS, OWN
 from tests.unit.runtime.programs import AXPY, AXPY_BODY, BLUR, BLUR_BODY, blur, program
@@ -35,7 +36,7 @@ def test_builds_verifies_and_reports(tmp_path, compiler: str) -> None:
     kernel = compile_kernel(blur(), BLUR.context, reference=blur())
     out = kernel.export(tmp_path / "dist", H=20, W=30)
     assert sorted(p.name for p in out.iterdir()) == [
-        "Makefile", "bench.c", "blur3.c", "blur3.h", "blur3_reference.c",
+        "Makefile", "bench.c", "blur3.c", "blur3.h", "blur3_calls.c", "blur3_reference.c",
     ]  # fmt: skip
     make(out, compiler)
     done = run(out, "--json", "--runs", "3")
@@ -76,3 +77,23 @@ def test_bad_command_lines(tmp_path) -> None:
         done = run(out, *args)
         assert done.returncode == 2
         assert message in done.stderr
+
+
+def test_names_of_headers_and_of_the_harness_itself(tmp_path) -> None:
+    source = """
+    void check(int NULL, int M_PI_2, const double stdin[NULL][M_PI_2], double exit[M_PI_2],
+               double polyopt_size[NULL])
+    {
+        for (int size_ = 0; size_ < NULL; size_++)
+            for (int count_ = 0; count_ < M_PI_2; count_++)
+                exit[count_] += sqrt(stdin[size_][count_]);
+        for (int data_ = 0; data_ < NULL; data_++)
+            polyopt_size[data_] = 2 * stdin[data_][0];
+    }
+    """
+    kernel = po.Plan(po.parse_c(source)).compile()
+    out = kernel.export(tmp_path / "dist", NULL=30, M_PI_2=20)
+    make(out, OWN)
+    done = run(out, "--json", "--runs", "1")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["sizes"] == {"NULL": 30, "M_PI_2": 20}
