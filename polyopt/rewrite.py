@@ -17,6 +17,7 @@ from polyopt.codegen.spelling import Spelling
 from polyopt.errors import InvalidOptionError, PolyoptError, UserError, unexpected
 from polyopt.frontend.c import read_source
 from polyopt.frontend.c.files import Declined, lower_regions
+from polyopt.isl import budget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +34,9 @@ _MARK = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(end)?scop\b", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 #: a name that is not called
 _VARIABLE = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*\()")
+#: isl operations that the search for a region's plan may take, and those that its code may: ten
+#: times what the largest of real regions take. A file has many, and each is searched anew
+SEARCH_OPERATIONS, CODE_OPERATIONS = 20_000_000, 20_000_000
 #: ways of fusing loops
 FUSIONS = ("output", "min", "smart", "max", "hybrid")
 
@@ -141,7 +145,8 @@ def _rewritten(
     try:
         plan = plan_of(region.scop, options)
         proof = _proof(plan) if options.prove else None
-        code = _code(region, plan, lines, taken, options)
+        with budget(CODE_OPERATIONS, f"the C of {region.scop.name}"):
+            code = _code(region, plan, lines, taken, options)
     except PolyoptError as error:
         return Rewritten(region.first, region.last, error=error)
     except Exception as error:  # noqa: BLE001  (a defect in one region leaves the others)
@@ -157,7 +162,7 @@ def plan_of(scop: Scop, options: Rewriting) -> Plan:
     sizes = assumed_sizes(scop, None, given) | given
     return auto(
         scop, target=options.target, sizes=sizes, tile=options.tile, fusion=options.fuse,
-        reassociate=options.reassociate,
+        reassociate=options.reassociate, operations=SEARCH_OPERATIONS,
     )  # fmt: skip
 
 

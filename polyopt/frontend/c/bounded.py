@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: three times what a statement of a large region has been seen to take, and ten times what a region
-#: of few statements has, whose loops and conditions are more
-OPERATIONS_EACH, OPERATIONS = 30_000, 1_000_000
+#: three times what has been seen: of a statement of a large region, and of a region
+#: of few statements, whose loops and conditions take more
+OPERATIONS_EACH, OPERATIONS = 30_000, 300_000
 #: of one function or region: what their order and flow take grows with the square
 MAX_STATEMENTS = 1_000
 _HINT = "nest fewer loops, % and / in one another, or mark a smaller part of the program"

@@ -170,3 +170,29 @@ def test_a_defect_in_one_region_leaves_the_others(monkeypatch, tmp_path, error, 
     )
     assert second.error is None
     assert "a[i] = 2.0" in second.code
+
+
+MATMUL = """void f(int n, double A[restrict n][n], double B[restrict n][n], double C[restrict n][n]) {
+#pragma scop
+for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++)
+    C[i][j] += A[i][k] * B[k][j];
+#pragma endscop
+}
+"""
+
+
+def test_a_search_without_budget_leaves_the_source_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(rewriting, "SEARCH_OPERATIONS", 1)
+    (tmp_path / "in.c").write_text(MATMUL)
+    (region,) = rewriting.rewrite(tmp_path / "in.c").regions
+    assert region.error is None
+    assert region.plan.moves == ()
+    assert "C[i][j] = C[i][j] + A[i][k] * B[k][j];" in region.code
+
+
+def test_code_beyond_its_budget_stays_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(rewriting, "CODE_OPERATIONS", 100)
+    (tmp_path / "in.c").write_text(MATMUL)
+    done = rewriting.rewrite(tmp_path / "in.c")
+    assert isinstance(done.regions[0].error, NotDecidedError)
+    assert done.text == MATMUL
