@@ -23,7 +23,7 @@ from polyopt.frontend.c.usage import names_in, nodes
 from polyopt.isl import constant_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.frontend.c.ctypes import Types
     from polyopt.frontend.c.locate import Locator
@@ -86,10 +86,12 @@ def lower_standalone(
     ``sizes`` are integers to keep as sizes even where no bound needs them. Raises the frontend's
     errors.
     """
-    own, kept = _with_own_locals(region), frozenset(sizes)
-    scop = lower_region(tree, text, locator, types, own, kept).scop
-    sized = _with_extents(own, scop)
-    if sized is not own:
+    own, kept = _own_locals(region), frozenset(sizes)
+    folded = {name for name, decl in own.items() if _is_folded(decl)}
+    alone = _with_locals(region, {n: decl for n, decl in own.items() if n not in folded})
+    scop = lower_region(tree, text, locator, types, alone, kept).scop
+    sized = _with_extents(alone, scop)
+    if sized is not alone:
         scop = lower_region(tree, text, locator, types, sized, kept).scop
     count = len(scop.statements)
     if 0 < most < count:
@@ -97,8 +99,9 @@ def lower_standalone(
         raise locator.error(UnsupportedError, region.function.decl, msg, hint=_SPLIT)
     arguments = [decl.name for decl in _arguments(region.function)]
     listed = [name for name in arguments if name in scop.signature]
-    rest = [name for name in scop.signature if name not in listed]
-    return replace(scop, signature=(*listed, *rest))
+    rest = [name for name in scop.signature if name not in {*listed, *folded}]
+    arrays = tuple(replace(a, role="temp") if a.name in folded else a for a in scop.arrays)
+    return replace(scop, arrays=arrays, signature=(*listed, *rest))
 
 
 def _arguments(function: c_ast.FuncDef) -> list[c_ast.Decl]:
@@ -106,8 +109,8 @@ def _arguments(function: c_ast.FuncDef) -> list[c_ast.Decl]:
     return [a for a in (listed.params if listed else []) if isinstance(a, c_ast.Decl)]
 
 
-def _with_own_locals(region: Marked) -> Marked:
-    """The region with those locals around it declared inside that nothing else uses."""
+def _own_locals(region: Marked) -> dict[str, c_ast.Decl]:
+    """The locals around a region that nothing else uses."""
     arguments = {id(decl) for decl in _arguments(region.function)}
     used = {name for item in region.items for name in names_in(item)}
     waiting = [decl for decl in region.visible.values() if decl.name in region.local]
@@ -124,14 +127,24 @@ def _with_own_locals(region: Marked) -> Marked:
         for name in lost:
             elsewhere |= names_in(found.pop(name))
     labelled = tuple(after_labels(region.function.body))
-    own = {
+    return {
         name: decl
         for name, decl in found.items()
         if not is_read(region.after, name) and not any(is_read(items, name) for items in labelled)
     }
+
+
+def _with_locals(region: Marked, own: Mapping[str, c_ast.Decl]) -> Marked:
+    """The region with some locals around it declared inside."""
     visible = {name: decl for name, decl in region.visible.items() if name not in own}
     items = [*own.values(), *region.items]
     return replace(region, items=items, visible=visible, local=region.local - own.keys())
+
+
+def _is_folded(decl: c_ast.Decl) -> bool:
+    """Whether an array's extent is a product of variables: it may be one of several dimensions."""
+    products = (n for n in nodes(decl.type) if isinstance(n, c_ast.BinaryOp) and n.op == "*")
+    return any(names_in(n.left) and names_in(n.right) for n in products)
 
 
 def _with_extents(region: Marked, scop: Scop) -> Marked:

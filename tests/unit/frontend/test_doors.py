@@ -101,6 +101,12 @@ CORPUS = {
     "a product as extent": file(
         "void f(int n, float a[n*n])", "for (int i = 0; i < n; i++) a[i] = i;"
     ),
+    "a local that is folded by hand": file(
+        "void f(int n, float *restrict a) {\nfloat t[n * n];",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) t[i * n + j] = j;\n"
+        "for (int i = 0; i < n; i++) a[i] = t[i * n];",
+        "}",
+    ),
     # declined by all
     "two results on data": file(
         "void f(int n, const int k[n], int a[n], int b[n])",
@@ -205,6 +211,8 @@ def test_a_region_takes_what_is_around_it_as_arguments():
     assert (scop.signature, scop.array("s").role) == (("n", "a", "s"), "inout")
     assert po.parse_c(CORPUS["within a loop"]).signature == ("n", "m", "a", "k")
     assert po.parse_c(CORPUS["a scalar of the function"]).signature == ("n", "a")
+    folded = po.parse_c(CORPUS["a local that is folded by hand"])
+    assert (folded.signature, folded.array("t").role) == (("n", "a"), "temp")
     members = po.parse_c(CORPUS["members"])
     assert members.signature == ("y", "p_rows", "p_v")
     given = {"p_v": np.arange(3, dtype=np.float32)}
