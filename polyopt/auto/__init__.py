@@ -209,7 +209,7 @@ class _Search:
         found, remarks = time_tiles(plan, self.model.target, numbers)
         if found is plan:
             return plan, remarks
-        found, said = arrange(found, self._is_legal)
+        found, said = arrange(found, self.model, self._is_legal)
         found, more = chains_together(found, numbers, is_legal)
         found, near = from_whole_vectors(found, self.model)
         return found, (*remarks, *said, *more, *near)

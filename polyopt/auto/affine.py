@@ -19,7 +19,7 @@ from polyopt.auto.factors import factors
 from polyopt.auto.finish import finishing
 from polyopt.auto.grouping import is_legal, is_proven
 from polyopt.auto.nests import is_free, refusal
-from polyopt.auto.traffic import array_bytes
+from polyopt.auto.traffic import array_bytes, large_buffers
 from polyopt.auto.work import work
 from polyopt.errors import NotDecidedError, PolyoptError
 from polyopt.ir.expr import Affine, loads
@@ -45,6 +45,8 @@ MOST_STATEMENTS = 16
 TRIED = ("smart", "min")
 #: another order has to cost this share, or less
 LEAST_GAIN = 0.7
+#: a plan is shared by threads, or in lanes, where so little of its work is not
+MOST_ALONE = 1 / 8
 #: lanes that a vector loop over rows of an array is worth: its loads come one by one
 GATHERED = 1.5
 #: a cache line for each element takes so many times as long as one for each eight
@@ -60,16 +62,22 @@ IN_REGISTERS = 4.0
 @dataclass(frozen=True)
 class Weight:
     """Serial work of a plan, bytes of intermediate arrays that it moves from and to memory, and the
-    share of its operations without lanes or without threads."""
+    shares of its operations without lanes or without threads, and without threads."""
 
     serial: float
     moved: float
     alone: float
+    unshared: float
 
     @property
     def cost(self) -> float:
         """Both in serial operations."""
         return self.serial + PER_BYTE * self.moved
+
+    def fills_memory(self, own: Weight) -> bool:
+        """Whether it moves more bytes than a plan ``own`` whose work threads share: they compute
+        sooner than memory gives what others left there."""
+        return self.moved > own.moved and own.unshared < MOST_ALONE
 
 
 @checks_arguments
@@ -111,7 +119,7 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
     if len(scop.statements) > MOST_STATEMENTS:
         return plan
     own = weigh(plan, model)
-    if own.alone < 1 / 8:
+    if own.alone < MOST_ALONE:
         return plan
     best, least, remarks = plan, own.cost * LEAST_GAIN, list[Remark]()
     orders: list[tuple[Tree, Plan, Weight]] = []
@@ -130,7 +138,10 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
         numbers = {"serial operations": weight.serial, "in the source's order": own.serial}
         if weight.moved != own.moved:
             numbers |= {"stored bytes": weight.moved, "stored in the source's order": own.moved}
-        if weight.cost < least and is_proven(made):
+        if weight.fills_memory(own):
+            reason = "isl's order would fill memory with what the source's order does not store"
+            remarks.append(Remark("refused", "reschedule", fusion, reason, numbers=numbers))
+        elif weight.cost < least and is_proven(made):
             best, least = made, weight.cost
             reason = "isl's order leaves less to do one by one"
             remarks.append(Remark("applied", "reschedule", fusion, reason, numbers=numbers))
@@ -193,7 +204,7 @@ def _loop_of(plan: Plan, name: str, loop: PlanLoop) -> PlanLoop:
 def weigh(plan: Plan, model: Model) -> Weight:
     """What a plan does one by one, and moves, at the model's sizes."""
     program, target = plan.program, model.target
-    total = serial = alone = 0.0
+    total = serial = alone = unshared = 0.0
     arrays = program.scop.arrays
     far = {a.name for a in arrays if array_bytes(a, model.sizes) > target.l2_bytes}
     for name, place in program.places.items():
@@ -205,20 +216,28 @@ def weigh(plan: Plan, model: Model) -> Weight:
             lanes = min(lanes, GATHERED) if _gathers(copy, place.loops[-1]) else lanes
         cores = target.cores if _marked(place, "parallel") else 1
         total += each
+        unshared += each if cores < target.cores else 0.0
         alone += each if lanes == 1 or cores < target.cores else 0.0
         wide = SIDE_BY_SIDE if is_side_by_side(program, name, place) else lanes
         near = IN_REGISTERS if _marked(place, "registers") else 1.0
         near = near / FAR if _goes_far(copy, place, far) else near
         serial += each / (wide * cores * near)
-    return Weight(serial, _moved(program, model, far), alone / max(1.0, total))
+    total = max(1.0, total)
+    return Weight(serial, _moved(program, model, far), alone / total, unshared / total)
 
 
 def _moved(program: Program, model: Model, large: Collection[str]) -> float:
-    """Bytes of large intermediate arrays that are written and read back."""
+    """Bytes of large intermediate arrays and buffers that are written and read back."""
     arrays = {a.name: a for a in program.scop.arrays if a.role == "temp" and a.name in large}
     touches = (*program.writes, *program.reads)
     stored = {t.access.array for t in touches if t.scratch is None} & arrays.keys()
-    return 2.0 * sum(array_bytes(arrays[name], model.sizes) for name in stored)
+    moved = sum(array_bytes(arrays[name], model.sizes) for name in stored)
+    kept = {s.name for s in large_buffers(program, model)}
+    for touch in program.writes:
+        if touch.scratch is not None and touch.scratch.name in kept:
+            copy = program.copies[touch.host]
+            moved += about(copy.domain, model.sizes) * copy.statement.value.type.bytes
+    return 2.0 * moved
 
 
 def is_side_by_side(program: Program, name: str, place: Place) -> bool:

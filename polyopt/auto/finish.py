@@ -37,7 +37,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
         lambda p: splits(p, sizes, is_legal),
         lambda p: cuts(p, sizes, target.cores, is_legal),
         lambda p: passed_once(p, model, legal),
-        lambda p: arrange(p, legal),
+        lambda p: arrange(p, model, legal),
         lambda p: sums_in_lanes(p, model, is_legal),
         lambda p: read_once(p, target, sizes, is_legal),
         lambda p: rows_together(p, sizes, is_legal),

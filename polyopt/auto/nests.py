@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.auto.channels import jam_channels
+from polyopt.auto.traffic import large_buffers
 from polyopt.codegen.borders import interior
 from polyopt.codegen.periods import period
 from polyopt.errors import PolyoptError
@@ -20,6 +21,7 @@ from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
     from polyopt.transform.program import Program, Touch
@@ -33,10 +35,13 @@ JAM = 8
 LONGEST_PERIOD = 4
 
 
-def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Remark, ...]]:
+def arrange(
+    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with a vector loop innermost in every nest where one is legal.
 
-    ``legal`` says whether an order keeps the flow; a step that does not is taken back.
+    ``legal`` says whether an order keeps the flow; a step that does not is taken back, and so is
+    one that expands locals of an iteration beyond the caches.
     """
     remarks: list[Remark] = []
     for name in list(plan.program.places):
@@ -50,7 +55,7 @@ def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Rema
         jammed = jam_channels(plan, name, loop)
         if jammed is not plan:
             changed = _bring_in(jammed, find_loop(jammed.program, loop.name))
-        if changed is not plan and legal(changed):
+        if changed is not plan and not _expands(plan, changed, model) and legal(changed):
             plan = changed
         jammed = _jam_reductions(plan, name)
         if jammed is not plan and legal(jammed):
@@ -59,6 +64,12 @@ def arrange(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Rema
             plan, said = _mark(plan, name)
         remarks += said
     return plan, tuple(remarks)
+
+
+def _expands(plan: Plan, changed: Plan, model: Model) -> bool:
+    """Whether buffers are beyond the caches that were not, or were no more than a value."""
+    before, after = (len(large_buffers(p.program, model)) for p in (plan, changed))
+    return after > before
 
 
 def _better_marked(plan: Plan, jammed: Plan, copy: str) -> tuple[Plan, list[Remark]]:

@@ -223,11 +223,11 @@ def strips(
 
 
 def _chain(root: PlanLoop | str) -> list[PlanLoop]:
-    """The loops of a perfect nest."""
+    """The loops of a perfect nest, of one statement or several."""
     if isinstance(root, str):
         return []
     loops = list(loops_of((root,)))
-    return loops if all(len(loop.body) == 1 for loop in loops) else []
+    return loops if all(len(loop.body) == 1 for loop in loops[:-1]) else []
 
 
 def _has_parallel(plan: Plan, chain: list[PlanLoop]) -> bool:

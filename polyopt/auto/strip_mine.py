@@ -18,7 +18,7 @@ from polyopt.auto.threads import LEAST_SHARE, PER_THREAD, VECTOR, independent, o
 from polyopt.errors import PolyoptError
 from polyopt.transform.find import path_to
 from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def strip_mined(
     if model.target.cores < 2:
         return plan, ()
     for root in plan.program.tree:
-        if not isinstance(root, PlanLoop) or root.mark != "vector":
+        if not isinstance(root, PlanLoop) or not _is_line(root):
             continue
         work = operations(plan.program, root, model.sizes)
         if work < LEAST_SHARE * model.target.cores:
@@ -57,6 +57,12 @@ def strip_mined(
             numbers = {"iterations": float(width)}
             remarks.append(Remark("applied", "split", root.name, reason, numbers=numbers))
     return plan, tuple(remarks)
+
+
+def _is_line(loop: PlanLoop) -> bool:
+    """Whether it is a vector loop around nothing but unrolled ones: others are squares."""
+    inner = list(loops_of(loop.body))
+    return loop.mark == "vector" and all(node.mark == "unroll" for node in inner)
 
 
 def _width(plan: Plan, loop: PlanLoop, model: Model) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -24,9 +25,11 @@ from polyopt.transform.tree import PlanLoop, copies_in
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Array, Scop
     from polyopt.isl import PwAff
     from polyopt.transform.program import Program
+    from polyopt.transform.storage import Scratch
     from polyopt.transform.tree import Copy, Place
 
 
@@ -36,6 +39,17 @@ def array_bytes(array: Array, sizes: Mapping[str, int]) -> int:
     for extent in array.extents:
         result *= max(0, parameter_value(extent, sizes))
     return result
+
+
+def large_buffers(program: Program, model: Model) -> tuple[Scratch, ...]:
+    """The buffers of a program that the second-level cache does not hold."""
+    sizes = model.sizes
+
+    def held(scratch: Scratch) -> int:
+        each = program.scop.array(scratch.array).type.bytes
+        return each * prod(parameter_value(extent, sizes) for extent in scratch.extents)
+
+    return tuple(s for s in program.scratches if held(s) > model.target.l2_bytes)
 
 
 def argument_bytes(scop: Scop, sizes: Mapping[str, int]) -> int:

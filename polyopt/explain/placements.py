@@ -174,9 +174,9 @@ def lay_out(scop: Scop, layout: Layout, sizes: Mapping[str, int], machine: Targe
     while (root := next_root(plan.program, done)) is not None:
         done.add(root)
         plan = _Group(root, layout, elsewhere).grown(plan)
-    plan, _ = arrange(plan, _accept)
-    threads = replace(machine, cores=max(2, machine.cores))
-    plan, _ = parallelize_outer(plan, Model(threads, sizes))
+    model = Model(replace(machine, cores=max(2, machine.cores)), sizes)
+    plan, _ = arrange(plan, model, _accept)
+    plan, _ = parallelize_outer(plan, model)
     return Laid(replace(plan, checked=True), elsewhere)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
+from math import prod
 
 import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.analysis.points import parameter_value
+from polyopt.codegen.target import target
 from polyopt.transform.reschedule import FUSIONS
 
 TWO_PRODUCTS = """
@@ -235,3 +239,32 @@ def test_sizes_that_are_constants_give_the_same_order() -> None:
     open_ = po.Plan(po.parse_c(HEAT.format(sizes="int N,", n="N"))).reschedule()
     assert str(known) == str(open_)
     assert known.prove()
+
+
+#: paths of a Monte-Carlo simulation: the next state needs the last one, another path none
+PATHS = """
+void paths(int P, int T, double v, const double z[restrict P][T], double out[restrict P])
+{
+    for (int p = 0; p < P; p++) {
+        double s = 100.0;
+        for (int t = 0; t < T; t++) {
+            double growth = 1.0 + v * z[p][t];
+            s = s * growth;
+        }
+        out[p] = s > 100.0 ? s - 100.0 : 0.0;
+    }
+}
+"""
+
+
+def test_locals_of_an_iteration_do_not_fill_memory() -> None:
+    """One value at a time in the source's order: 131 MB in isl's, as an array."""
+    sizes = {"P": 65536, "T": 250}
+    plan = po.auto(po.parse_c(PATHS), target=replace(target("avx2"), cores=4), sizes=sizes)
+    plan.prove()
+    for scratch in plan.program.scratches:
+        elements = prod(parameter_value(extent, sizes) for extent in scratch.extents)
+        assert elements <= sizes["P"], scratch.name
+    marks = {n: {loop.mark for loop in p.loops} for n, p in plan.program.places.items()}
+    assert all("vector" in marks[name] for name in marks)
+    assert "parallel" in marks[next(n for n in marks if n.startswith("growth"))]
