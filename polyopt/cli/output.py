@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WIDTH = 80
+#: characters that are left of names in a table's first column
+SHORTEST = 16
 
 
 def console() -> Console:
@@ -77,14 +79,29 @@ def print_json(value: object) -> None:
 
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> None:
-    """A table without a frame. ``columns`` are titles with ``left`` or ``right``."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, side in columns:
-        table.add_column(title, justify="right" if side == "right" else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
+    """A table without a frame. ``columns`` are titles with ``left`` or ``right``.
+
+    Where it is wider than the screen, names in the first column are cut short, down to
+    ``SHORTEST`` characters; all other columns stay whole.
+    """
     out = console()
-    out.print(table, soft_wrap=out.width < WIDTH)
+    titles = [title for title, _ in columns]
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    beside = sum(widths[1:]) + len(widths) - 1
+    widths[0] = min(widths[0], max(SHORTEST, max(out.width, WIDTH) - beside))
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for (title, side), width in zip(columns, widths, strict=True):
+        justify = "right" if side == "right" else "left"
+        table.add_column(title, justify=justify, no_wrap=True, width=width)
+    for name, *cells in rows:
+        table.add_row(_cut(name, widths[0]), *cells)
+    # as wide as it is: a narrow screen wraps lines, and no column is left out
+    out.width = max(out.width, sum(widths) + len(widths))
+    out.print(table, soft_wrap=True)
+
+
+def _cut(name: str, width: int) -> str:
+    return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from polyopt.cli.program import PlanChoice, Program
     from polyopt.library import Reading
     from polyopt.runtime.kernel import Kernel
+    from polyopt.transform.plan import Plan
+
+
+#: how long each variant is timed
+SECONDS = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,10 @@ class Outcome:
     times: Mapping[str, Sample]
     #: as many as a parallel loop may use
     threads: int
+    #: what was compiled and run
+    plan: Plan
+    #: inputs that nobody gave: random ones
+    random: tuple[str, ...]
 
 
 @click.command(short_help="Run PROGRAM on arrays or a photograph, check and time it.")
@@ -66,8 +75,12 @@ class Outcome:
 )
 @click.option("--threads", "-t", type=one_thread_count, help="Default: all cores.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0.01), default=SECONDS, show_default=True,
+    help="Time for each of the plan and the unfused form.",
+)  # fmt: skip
 @json_option
-def run(  # noqa: PLR0913 - an argument for each option
+def run(  # noqa: PLR0913, PLR0917 - an argument for each option
     program: str,
     photos: tuple[str, ...],
     choice: PlanChoice,
@@ -76,6 +89,7 @@ def run(  # noqa: PLR0913 - an argument for each option
     output: str | None,
     threads: int | None,
     seed: int,
+    seconds: float,
     *,
     reading: Reading,
     as_json: bool,
@@ -91,12 +105,12 @@ def run(  # noqa: PLR0913 - an argument for each option
         check_place(output)
     given = photo_inputs(photos, found) | load_inputs(inputs, found)
     known = sizes_of(found, given, parse_sizes(sizes, found))
-    outcome = execute(found, choice, given, known, threads=threads, seed=seed)
+    outcome = execute(found, choice, given, known, threads=threads, seed=seed, seconds=seconds)
     files = save(found, outcome, output) if output else {}
     if as_json:
         print_json(as_document(found, choice, outcome, files))
     else:
-        _show(found, outcome, files)
+        _show(found, choice, outcome, files)
     if not outcome.agrees:
         msg = f"{choice.name} does not agree with {outcome.checked_against}"
         raise InvalidOptionError(msg, hint="is an input outside the range the program is for?")
@@ -200,6 +214,7 @@ def execute(
     *,
     threads: int | None,
     seed: int,
+    seconds: float = SECONDS,
 ) -> Outcome:
     """Compile, run and time the chosen plan beside the unfused form."""
     from polyopt.bench.arguments import CallArguments, inputs_for
@@ -213,8 +228,8 @@ def execute(
         if not choice.unfused:
             kernels["polyopt-unfused"] = Plan(program.scop).compile(target=choice.target)
     kernel = kernels[choice.name]
-    complete = set(given) >= {a.name for a in program.scop.arrays if a.is_live_in}
-    values = {} if complete else inputs_for(kernel, sizes, seed, program.kernel)
+    random = tuple(a.name for a in program.scop.arrays if a.is_live_in and a.name not in given)
+    values = {} if not random else inputs_for(kernel, sizes, seed, program.kernel)
     values |= given
     call = CallArguments.make(kernel, values, sizes)
     with progress("checking"):
@@ -228,10 +243,10 @@ def execute(
         for n, k in kernels.items()
     }
     with progress("measuring"):
-        times = alternate(subjects, seconds=0.3)
+        times = alternate(subjects, seconds=seconds)
     call.call(kernel, threads)
     count = kernel.thread_count(threads)
-    return Outcome(sizes, values, call.results, against, agrees, times, count)
+    return Outcome(sizes, values, call.results, against, agrees, times, count, plan, random)
 
 
 def save(program: Program, outcome: Outcome, place: str) -> dict[str, str]:
@@ -282,9 +297,27 @@ def as_document(
     }  # fmt: skip
 
 
-def _show(program: Program, outcome: Outcome, files: Mapping[str, str]) -> None:
+def _plan_text(program: Program, choice: PlanChoice, plan: Plan) -> str:
+    """Which plan ran, for which processor, and where to read more of it."""
+    from polyopt.codegen.target import target
+    from polyopt.oneline import some
+
+    names = {
+        "polyopt": "automatic",
+        "polyopt-unfused": "the source's own loops",
+        "polyopt-expert": "the recipe in schedules/",
+    }
+    moves, machine = some(len(plan.moves), "move") or "no moves", target(choice.target)
+    told = f"{names.get(choice.name, choice.name)}, {moves}, for {machine.isa}"
+    return f"{told}; polyopt explain {program.name} says why" if choice.name == "polyopt" else told
+
+
+def _show(program: Program, choice: PlanChoice, outcome: Outcome, files: Mapping[str, str]) -> None:
     sizes = ", ".join(f"{n} = {v}" for n, v in outcome.sizes.items())
     click.echo(f"{program.name}{f' with {sizes}' if sizes else ''}")
+    click.echo(f"  plan: {_plan_text(program, choice, outcome.plan)}")
+    if outcome.random:
+        click.echo(f"  random inputs: {', '.join(outcome.random)}")
     for name, values in outcome.outputs.items():
         place = f"  -> {files[name]}" if name in files else ""
         click.echo(f"  {name}: {values.dtype}{list(values.shape)}{place}")

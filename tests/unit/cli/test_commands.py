@@ -14,6 +14,7 @@ import polyopt
 import polyopt as po
 from polyopt.analysis.dependences import dependences
 from polyopt.cli import cli
+from polyopt.cli.output import print_table
 
 
 @pytest.fixture
@@ -267,3 +268,32 @@ def test_no_color_and_pipes_have_no_escapes():
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     assert "ok      polyopt" in done.stdout
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_a_table_leaves_no_column_out(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    name = "a_name_as_long_as_generated_code_has_them" * 3
+    print_table([("kernel", "left"), ("size", "right")], [(name, "15.6 KiB"), ("f", "3 B")])
+    head, first, second = (line.rstrip() for line in capsys.readouterr().out.splitlines())
+    assert head.split() == ["kernel", "size"]
+    assert first.endswith(" 15.6 KiB")
+    assert second.endswith("     3 B")
+    shown = first.split()[0]
+    assert (shown == name) == (columns == 200)
+    assert shown.rstrip("…") == name[: len(shown.rstrip("…"))]
+    assert len(first) <= max(columns, 80)
+
+
+def test_run_says_what_it_does(polyopt_):
+    shown = polyopt_("run", "blur", "--size", "tiny", "--seconds", "0.01", "--threads", "1")
+    lines = shown.splitlines()
+    assert lines[0] == "blur with H = 3, W = 3"
+    assert re.fullmatch(r"  plan: automatic, .*; polyopt explain blur says why", lines[1])
+    assert "  random inputs: img" in lines
+    assert "  agrees with the NumPy reference" in lines
+    assert "  1 thread" in lines
+    assert re.search(r"^polyopt +[\d.]+", shown, re.MULTILINE)
+    assert "recipe in schedules/" in polyopt_(
+        "run", "blur", "--size", "tiny", "--seconds", "0.01", "--expert"
+    )
