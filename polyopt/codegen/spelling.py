@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ctext import UNARY
-from polyopt.codegen.indices import folded_start, index_variable
+from polyopt.codegen.indices import folded_start, index_number, index_operation, index_variable
 from polyopt.codegen.names import c_name, names_in
 from polyopt.ir.types import I64
 from polyopt.isl import param_bounds
@@ -34,9 +34,10 @@ class Spelling:
     sizes: Mapping[str, str] = field(default_factory=dict[str, str])
     #: parameter -> the type of its text, where that is not ``int64_t``
     types: Mapping[str, ScalarType] = field(default_factory=dict[str, "ScalarType"])
-    #: array that is folded -> per inner dimension the parameters whose product is its extent
-    folded: Mapping[str, tuple[tuple[str, ...], ...]] = field(
-        default_factory=dict[str, tuple[tuple[str, ...], ...]]
+    #: array that is folded -> per inner dimension the parameters, and numbers added to them, whose
+    #: product is its extent
+    folded: Mapping[str, tuple[tuple[tuple[str, int], ...], ...]] = field(
+        default_factory=dict[str, tuple[tuple[tuple[str, int], ...], ...]]
     )
     #: identifiers of the file: new names differ from them
     taken: frozenset[str] = frozenset()
@@ -70,7 +71,13 @@ class Spelling:
     def element(self, array: str, index: Sequence[CText], sizes: Mapping[str, CText]) -> str:
         """The text of one element for its subscripts; ``sizes`` are those of the program."""
         if array in self.folded:
-            extents = [[sizes[name] for name in names] for names in self.folded[array]]
+            extents = [
+                [
+                    index_operation("+", sizes[n], index_number(by)) if by else sizes[n]
+                    for n, by in names
+                ]
+                for names in self.folded[array]
+            ]
             first, *inner = index
             index = (folded_start(first, inner, extents), *inner)
 

@@ -4,6 +4,8 @@ relation: a subscript that is a polynomial ``q1 * s1 + ... + qk * sk + r`` in it
 with strides ``s1, ..., sk`` of products of sizes where each divides the one before, becomes the
 subscripts ``[q1]...[qk][r]`` of an array with the inner extents ``s1 / s2, ..., sk``.
 
+A row may be longer than a size by a number, ``A[i * (n + 2) + j]``, as arrays with borders have it.
+
 *Requires* that all accesses of the region to the array have such a form with the same strides.
 That each inner subscript stays within its extent is part of what the Scop's accesses have to
 satisfy: for sizes at which they do not, the source's own code runs. (After T. Grosser et al.,
@@ -13,8 +15,9 @@ satisfy: for sizes at which they do not, the source's own code runs. (After T. G
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from math import prod
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
@@ -34,13 +37,20 @@ Monomial = tuple[str, ...]
 Polynomial = dict[Monomial, int]
 #: products of more terms are not looked at
 _MOST_TERMS = 64
+#: ways of padding rows are tried, if they are no more
+_MOST_SHAPES = 32
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How an array of one dimension is folded: its strides, the largest first."""
+    """How an array of one dimension is folded: its strides, the largest first.
+
+    ``pads`` are what is added to sizes in row lengths: ``m`` and 2 where a row is ``m + 2`` long.
+    Strides have such a length as one name, which ``_padded`` gives it.
+    """
 
     strides: tuple[Monomial, ...]
+    pads: tuple[tuple[str, int], ...] = ()
 
     @property
     def extents(self) -> tuple[Monomial, ...]:
@@ -50,11 +60,16 @@ class Shape:
             _quotient(one, two) or () for one, two in zip(self.strides, after, strict=True)
         )
 
+    @property
+    def lengths(self) -> tuple[tuple[tuple[str, int], ...], ...]:
+        """The inner extents as products of sizes and what is added to each."""
+        return tuple(tuple(map(_unpadded, names)) for names in self.extents)
+
     def spelling(self, name: str, sizes: Mapping[str, str]) -> str:
         """``A[({(0)} * n + {(1)}) * m + {2}]``; ``sizes`` are texts of sizes, where not names."""
         text = "{(0)}"
         for k, names in enumerate(self.extents):
-            extent = [sizes.get(size, size) for size in names]
+            extent = [_spelled(size, sizes) for size in names]
             last = k == len(self.strides) - 1
             inner = f"{{{k + 1}}}" if last else f"{{({k + 1})}}"
             text = f"{f'({text})' if k else text} * {' * '.join(extent)} + {inner}"
@@ -99,9 +114,9 @@ def _with_inner(decl: c_ast.Decl, shape: Shape) -> c_ast.Decl:
     assert isinstance(decl.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
     type_: c_ast.Node = decl.type.type
     for extent in reversed(shape.extents):
-        dim: c_ast.Node = c_ast.ID(extent[0], decl.coord)
+        dim = _named(extent[0], decl)
         for name in extent[1:]:
-            dim = c_ast.BinaryOp("*", dim, c_ast.ID(name, decl.coord), decl.coord)
+            dim = c_ast.BinaryOp("*", dim, _named(name, decl), decl.coord)
         type_ = c_ast.ArrayDecl(type_, dim, [], decl.coord)
     pointer = c_ast.PtrDecl([], type_, decl.coord)
     return c_ast.Decl(decl.name, decl.quals, [], decl.storage, [], pointer, None, None, decl.coord)
@@ -123,7 +138,7 @@ def delinearized(
             for node in nodes(item)
             if isinstance(node, c_ast.ArrayRef) and _is_access(node, name)
         ]
-        shape = _shape([p for p in polynomials if p is not None], sizes)
+        shape = _padded_shape([p for p in polynomials if p is not None], sizes)
         if shape is not None and all(p is not None for p in polynomials):
             found[name] = shape
     if not found:
@@ -248,6 +263,82 @@ def _shape(polynomials: list[Polynomial], sizes: frozenset[str]) -> Shape | None
     return shape if all(_parts(poly, shape) is not None for poly in polynomials) else None
 
 
+def _padded_shape(polynomials: list[Polynomial], sizes: frozenset[str]) -> Shape | None:
+    """The shape, with or without something added to row lengths, that keeps loops apart best."""
+    choices = {name: _pads(polynomials, name, sizes) for name in sorted(sizes)}
+    if prod(map(len, choices.values())) > _MOST_SHAPES:
+        return _shape(polynomials, sizes)
+    best: tuple[int, Shape] | None = None
+    for chosen in product(*choices.values()):
+        pads = tuple((name, by) for name, by in zip(choices, chosen, strict=True) if by)
+        rewritten = [_with_pads(poly, pads) for poly in polynomials]
+        shape = _shape(rewritten, sizes | {_padded(*pad) for pad in pads})
+        if shape is None:
+            continue
+        shared = sum(_shared(_parts(poly, shape) or []) for poly in rewritten)
+        if best is None or shared < best[0]:
+            best = shared, replace(shape, pads=pads)
+    return best[1] if best else None
+
+
+def _pads(polynomials: list[Polynomial], size: str, sizes: frozenset[str]) -> list[int]:
+    """What may be added to a size in row lengths: nothing, first."""
+    found = {0: None}
+    for poly in polynomials:
+        for monomial, count in poly.items():
+            if monomial.count(size) == 1 and len([n for n in monomial if n not in sizes]) == 1:
+                rest = _quotient(monomial, (size,)) or ()
+                by, left = divmod(poly.get(rest, 0), count)
+                found |= {} if left else {by: None}
+    return list(found)
+
+
+def _padded(size: str, by: int) -> str:
+    """What stands for a size and something added in monomials: no name of the program."""
+    return f"{size} {'+' if by > 0 else '-'} {abs(by)}"
+
+
+def _unpadded(name: str) -> tuple[str, int]:
+    """The size that a name of a monomial stands for, and what is added to it."""
+    size, _, by = name.partition(" ")
+    return size, int(by.replace(" ", "") or 0)
+
+
+def _spelled(name: str, sizes: Mapping[str, str]) -> str:
+    size, blank, by = name.partition(" ")
+    text = sizes.get(size, size)
+    return f"({text} {by})" if blank else text
+
+
+def _named(name: str, node: c_ast.Node) -> c_ast.Node:
+    """A name of a monomial as C."""
+    size, by = _unpadded(name)
+    made = c_ast.ID(size, node.coord)
+    if not by:
+        return made
+    added = c_ast.Constant("int", str(abs(by)), node.coord)
+    return c_ast.BinaryOp("+" if by > 0 else "-", made, added, node.coord)
+
+
+def _with_pads(poly: Polynomial, pads: tuple[tuple[str, int], ...]) -> Polynomial:
+    """The polynomial over padded lengths: ``m`` is what is 2 less than ``m + 2``."""
+    for size, by in pads:
+        total: Polynomial = {}
+        for monomial, count in poly.items():
+            term: Polynomial = {tuple(n for n in monomial if n != size): count}
+            for _ in range(monomial.count(size)):
+                term = _combined("*", term, {(_padded(size, by),): 1, (): -by})
+            total = _combined("+", total, term)
+        poly = total
+    return poly
+
+
+def _shared(parts: list[Polynomial]) -> int:
+    """How many subscripts names are in, beyond one for each."""
+    names = [name for part in parts for name in {n for monomial in part for n in monomial}]
+    return len(names) - len(set(names))
+
+
 def _parts(poly: Polynomial, shape: Shape) -> list[Polynomial] | None:
     """The subscripts of a polynomial, all affine, or ``None``."""
     parts: list[Polynomial] = [{} for _ in range(len(shape.strides) + 1)]
@@ -294,8 +385,9 @@ def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known) -> c
         and isinstance(node.name, c_ast.ID)
         and node.name.name in shapes
     ):
+        shape = shapes[node.name.name]
         poly = polynomial(node.subscript, known)
-        parts = _parts(poly or {}, shapes[node.name.name])
+        parts = _parts(_with_pads(poly or {}, shape.pads), shape)
         result: c_ast.Node = node.name
         for part in parts or []:
             result = c_ast.ArrayRef(result, _expression(part, node.subscript), node.coord)
@@ -315,7 +407,7 @@ def _expression(poly: Polynomial, node: c_ast.Node) -> c_ast.Node:
     for monomial, count in sorted(poly.items(), key=lambda item: (not item[0], item[0])):
         term: c_ast.Node = c_ast.Constant("int", str(abs(count)), coord)
         if monomial:
-            name = c_ast.ID(monomial[0], coord)
+            name = _named(monomial[0], node)
             term = name if abs(count) == 1 else c_ast.BinaryOp("*", term, name, coord)
         if total is None:
             total = term if count > 0 else c_ast.UnaryOp("-", term, coord)

@@ -69,8 +69,9 @@ class RegionScop:
     sizes: Mapping[str, str]
     #: parameter -> the type of that text
     types: Mapping[str, ScalarType]
-    #: array that the file folds -> the names whose products are its inner extents
-    folded: Mapping[str, tuple[tuple[str, ...], ...]]
+    #: array that the file folds -> the names, and numbers added to them, whose products are its
+    #: inner extents
+    folded: Mapping[str, tuple[tuple[tuple[str, int], ...], ...]]
     #: [N] -> { : what has to hold for the region to mean what the Scop says }
     needed: Set
     #: pairs of arrays that must not overlap
@@ -392,7 +393,7 @@ class _Region:
         sizes = {name: self._size_text(name) for name in scop.params}
         kinds = {name: self._integer(name) for name in sizes}
         types = {name: I64 if kind in {U32, U64} else kind for name, kind in kinds.items()}
-        folded = {name: shape.extents for name, shape in self.shapes.items()}
+        folded = {name: shape.lengths for name, shape in self.shapes.items()}
         needed = scop.context.gist(stated)
         return RegionScop(
             scop, self.region.first, self.region.last, elements, sizes, types, folded, needed,
@@ -426,8 +427,8 @@ class _Region:
             # a product of a literal and 32 unsigned bits wraps, where 64 hold it
             sizes = {
                 size: self._size_text(size)
-                for names in shape.extents
-                for size in names
+                for names in shape.lengths
+                for size, _ in names
                 if size in self.members or self._integer(size) == U32
             }
             return shape.spelling(name.removesuffix("[{0}]"), sizes)

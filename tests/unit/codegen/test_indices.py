@@ -65,7 +65,7 @@ def test_iterations_are_counted_in_64_bits():
      ("(n / 2) * few + k", index_operation("/", n, index_number(2)), index_variable("few"))],
 )  # fmt: skip
 def test_elements_of_folded_arrays_are_found_in_64_bits(expected, first, extent):
-    spelling = Spelling({"A": f"A[{{(0)}} * {extent} + {{1}}]"}, folded={"A": (("m",),)})
+    spelling = Spelling({"A": f"A[{{(0)}} * {extent} + {{1}}]"}, folded={"A": ((("m", 0),),)})
     k = index_variable("k", I32, (0, 99))
     assert spelling.element("A", [first, k], {"m": extent}) == f"A[{expected}]"
 

@@ -71,6 +71,33 @@ def test_what_is_subtracted_is_from_the_end_of_a_row(subscript, unfolded_to):
     assert text_of(items[-1].lvalue) == unfolded_to
 
 
+@pytest.mark.parametrize(
+    ("accesses", "pads", "unfolded_to"),
+    [
+        (["i * (m + 2) + j + 1", "(i + 1) * (m + 2) + j"], (("m", 2),), "a[i + 1][j]"),
+        (["(i * (m + 2) + j) * (l - 1) + k"], (("l", -1), ("m", 2)), "a[i][j][k]"),
+        (["(m + 2) * i + (m + 1 - j)"], (("m", 2),), "a[i][((-j) + (m + 2)) - 1]"),
+        (["i * m + i", "i * m + j"], (), "a[i][j]"),  # a diagonal is no row of another length
+        (["i * (m + 2) + j", "i * m + j"], (), "a[i][j]"),  # they do not agree
+    ],
+)
+def test_rows_may_be_longer_than_a_size(accesses, pads, unfolded_to):
+    items, shapes = unfolded(block(" ".join(f"a[{a}] = 0;" for a in accesses)))
+    assert shapes["a"].pads == pads
+    assert text_of(items[-1].lvalue) == unfolded_to
+
+
+def test_longer_rows_are_spelled_as_the_file_does():
+    found = region(
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++)"
+        " a[i * (m + 2) + j] = b[(i + 1) * (m + 2) + j + 2];",
+        "int n, unsigned m, double *restrict a, double *restrict b",
+    )
+    assert found.elements["a"] == "a[{(0)} * ((long)m + 2) + {1}]"
+    assert found.folded["a"] == ((("m", 2),),)
+    assert str(found.scop.array("b").extents[1]) == "[n, m] -> { [(2 + m)] }"
+
+
 def test_a_folded_array_is_unfolded():
     found = region(
         "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = b[j + m * i];",
