@@ -14,16 +14,24 @@ from polyopt.codegen.operations import flops_text
 from polyopt.codegen.pressure import is_crowded
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.codegen.wrapping import needs_wrapv
+from polyopt.ir.expr import Cast, walk
 from polyopt.ir.indices import index_arrays
+from polyopt.ir.types import F32, F64
 from polyopt.isl import budget
 from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
+    from polyopt.ir.scop import Scop
     from polyopt.transform.program import Program
 
 #: gcc would keep vectors that one step of a sum loads for the next, in registers that accumulators
 #: need; other compilers are not asked
 KEEP_ACCUMULATORS = ("-fno-predictive-commoning",)
+#: Where gcc (12.2) makes vectors of straight-line code, as of the last iterations of a loop, it
+#: takes ``(double)(float)x`` for ``x``: a rounding is lost, on all x86 from its first pass for such
+#: vectors on (``-fdump-tree-slp1``). Asked for without contraction alone, where bits are promised;
+#: tests/unit/runtime/test_compilers.py says when it can go.
+KEEP_ROUNDINGS = ("-fno-tree-slp-vectorize",)
 #: gcc 12 takes AMD processors with vectors of 512 bits for older ones, and there storing and
 #: loading such a vector for as cheap as half of it: it keeps vectors on the stack where registers
 #: would do. These are an older one's costs, where they are twice as much, and this one's features.
@@ -64,6 +72,8 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
     if any(loop.mark == "registers" for loop in loops_of(program.tree)):
         flags += KEEP_ACCUMULATORS
+    if _rounds_between(scop):
+        flags += KEEP_ROUNDINGS
     if is_crowded((function.body, *(task.body for task in function.tasks))):
         flags += SPARE_STACK
     return CProgram(
@@ -77,6 +87,17 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
         flops=work,
         indices=index_arrays(scop),
     )
+
+
+def _rounds_between(scop: Scop) -> bool:
+    """Whether doubles become floats, and floats doubles."""
+    casts = {
+        (node.type, node.operand.type)
+        for statement in scop.statements
+        for node in walk(statement.value)
+        if isinstance(node, Cast)
+    }
+    return {(F32, F64), (F64, F32)} <= casts
 
 
 def _occurs(name: str, text: str, prototype: str) -> bool:

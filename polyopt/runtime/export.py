@@ -11,7 +11,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.chelpers import helpers
-from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK
+from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
 from polyopt.codegen.indices import index_variable
 from polyopt.codegen.program import c_condition
 from polyopt.errors import InvalidOptionError
@@ -68,7 +68,8 @@ def compiler_settings(commands: Iterable[Sequence[str]]) -> str:
     version of a compiler about one kind of processor stays here.
     """
     asked = dict.fromkeys(f for flags in commands for f in flags if f not in SPARE_STACK)
-    gcc = (*GCC_FLAGS, *(f for f in KEEP_ACCUMULATORS if f in asked))
+    kept = (*KEEP_ACCUMULATORS, *KEEP_ROUNDINGS)
+    gcc = (*GCC_FLAGS, *(flag for flag in kept if flag in asked))
     flags = [f for f in asked if f not in {"-fopenmp", *gcc, *CLANG_FLAGS}]
     return _template("compiler.mk").substitute(
         flags=" ".join(flags), gcc=" ".join(gcc), clang=" ".join(CLANG_FLAGS)

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK
+from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
 from polyopt.errors import CompilerFailedError, CompilerMissingError, InvalidOptionError
 from polyopt.runtime.processes import run_group
 
@@ -89,6 +89,7 @@ class Toolchain:
         threads = ("-fopenmp",) if openmp else ()
         left_out = {
             *(KEEP_ACCUMULATORS if self.is_clang else ()),
+            *(KEEP_ROUNDINGS if self.is_clang or contract else ()),
             *(() if self._spares_stack(extra) else SPARE_STACK),
         }
         asked = [flag for flag in dict.fromkeys(extra) if flag not in left_out]
