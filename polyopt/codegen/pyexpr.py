@@ -26,7 +26,7 @@ from polyopt.ir.expr import (
     Unary,
     Within,
 )
-from polyopt.ir.types import BOOL, F64, U64, ScalarType
+from polyopt.ir.types import BOOL, F64, I64, U64, ScalarType
 from polyopt.isl import AstExpr, ast_expr_type
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def py_expression(
 
     def text(node: Expr) -> str:
         match node:
-            case Load(type=type_) if type_.kind == "uint":
+            case Load(type=type_) if type_.is_integer and type_ != I64:
                 return _whole(type_, load(node))
             case Load():
                 return load(node)
@@ -95,7 +95,8 @@ def py_expression(
 
 
 def _whole(type_: ScalarType, text: str) -> str:
-    """An unsigned number as one that may be subtracted from."""
+    """An element as a number of 64 bits: NumPy's own are of the element's width by literals too,
+    and unsigned ones may not be subtracted from."""
     if type_ == U64:
         msg = "no Python for unsigned numbers of 64 bits"
         raise UnsupportedError(msg)

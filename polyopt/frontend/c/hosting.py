@@ -424,13 +424,9 @@ class _Region:
         member, shape = self.members.get(array.name), self.shapes.get(array.name)
         name = array.name if member is None else member.spelling
         if shape is not None:
-            # a product of a literal and 32 unsigned bits wraps, where 64 hold it
-            sizes = {
-                size: self._size_text(size)
-                for names in shape.lengths
-                for size, _ in names
-                if size in self.members or self._integer(size) == U32
-            }
+            lengths = [length for names in shape.lengths for length in names]
+            padded = {size for size, by in lengths if by}
+            sizes = {size: self._length_text(size, size in padded) for size, _ in lengths}
             return shape.spelling(name.removesuffix("[{0}]"), sizes)
         if member is not None:
             return name
@@ -443,6 +439,15 @@ class _Region:
         """The parameter as a signed number that holds it."""
         text = self.members[name].spelling if name in self.members else name
         return f"(long){text}" if self._integer(name) in {U32, U64} else text
+
+    def _length_text(self, name: str, padded: bool) -> str:  # noqa: FBT001
+        """The parameter in rows' lengths, one of which may be padded."""
+        type_ = self._integer(name)
+        if type_ == U64 and name not in self.members:
+            return name
+        # 32 bits may not hold the sum; a product of a literal and 32 unsigned bits wraps
+        text = self._size_text(name)
+        return f"(long){text}" if padded and type_.bits < I64.bits and type_ != U32 else text
 
     def _integer(self, name: str) -> ScalarType:
         """The type that a size is declared with."""

@@ -90,6 +90,14 @@ void copy(int n, int m, double *A, double *B)
             A[i * m + j] = 2 * B[i * m + j];
 #pragma endscop
 }
+void longer_rows(int n, int m, double *restrict A)
+{
+#pragma scop
+    for (long i = 3; i < n; i++)
+        for (int j = 0; j < m; j++)
+            A[i * (m + 2L) + j] = 0;
+#pragma endscop
+}
 void unsigned_rows(unsigned m, double *restrict A)
 {
 #pragma scop
@@ -110,6 +118,7 @@ def test_what_is_made_of_int_sizes_is_worked_out_in_64_bits(tmp_path):
     assert "6.0 * T * ((long)n - 2) <" in text  # what decides on threads, before any test
     assert "A[0 * m + 0], A[(long)(n - 1) * m + m - 1], B[0 * m + 0]" in text
     assert "A[i * (long)m + j]" in text
+    assert "A[i * ((long)m + 2) + j]" in text
 
 
 SINGLE = """

@@ -114,3 +114,19 @@ def test_buffers_of_tiles_are_made_in_them():
 def test_what_python_cannot_say_is_refused():
     with pytest.raises(UnsupportedError, match="control that depends on data"):
         loops_text(po.load_kernel("smvp").scop, parallel=False)
+
+
+def test_numbers_are_of_64_bits_where_the_source_is():
+    source = """
+void f(int N, const int u[N], const short s[N], long y[N])
+{
+    for (int i = 0; i < N; i++)
+        for (long k = 3; k < 4; k++)
+            y[i] = u[i] * k + s[i] * 100000;
+}
+"""
+    plan = po.Plan(po.parse_c(source)).unroll("y.k")
+    u = np.array([2**31 - 1, -(2**31), -1, 0], np.int32)
+    s, y = np.array([20000, -20000, 1, 0], np.int16), np.zeros(4, np.int64)
+    run(python_text(plan.program, "loops"), [4, u, s, y])
+    np.testing.assert_array_equal(y, u.astype(np.int64) * 3 + s.astype(np.int64) * 100000)
