@@ -96,7 +96,8 @@ def read_emitted(
     not released, an array passed as another shape), and the frontend's errors.
     """
     source = Source(f"{name}.c", text)
-    program = preprocess(source, {"_OPENMP": 1, "__GNUC__": 12})
+    known_macros = {"_OPENMP": 1, "__GNUC__": 12, "__SIZE_TYPE__": "unsigned long"}
+    program = preprocess(source, known_macros)
     locator = Locator(program)
     tree = parse(program, locator)
     functions = functions_of(tree)
