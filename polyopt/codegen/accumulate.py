@@ -126,7 +126,7 @@ def renamed(node: Node, target: str, local: str) -> Node:
     """A node without loops, with an element's text replaced by the name of a local."""
     match node:
         case Assign():
-            pattern = rf"(?<![\w.>]){re.escape(target)}(?!\w)"
+            pattern = rf"(?<![\w.>]){re.escape(target)}(?![\w\[])"
             *before, value = (re.sub(pattern, local, text) for text in node.values)
             kept = zip(node.locals, before, strict=True)
             shared = tuple(replace(one, value=text) for one, text in kept)

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.codegen.accumulate import renamed as element_renamed
+from polyopt.codegen.loops import Assign
 from polyopt.codegen.names import names_in, renamed
 from polyopt.codegen.subscripts import apart, moved, moving
 from polyopt.codegen.transposes import _simple
@@ -123,6 +125,14 @@ def test_a_difference_is_zero_only_of_the_same():
     assert _simple("(32 * t) - 32 * t") == "0"
     assert _simple("(a - b) - a - b") == "(a - b) - a - b"
     assert _simple("(a + b)") == "a + b"
+
+
+def test_an_element_is_no_part_of_another():
+    value = "q[0] + pq[0] + s.q[0] + r->q[0] + q[0][1] + q[00] - q[0]"
+    node = element_renamed(Assign("q[0]", value, "q"), "q[0]", "q_value")
+    assert isinstance(node, Assign)
+    assert node.target == "q_value"
+    assert node.value == "q_value + pq[0] + s.q[0] + r->q[0] + q[0][1] + q[00] - q_value"
 
 
 def test_parts_of_numbers_and_members_are_no_names():
