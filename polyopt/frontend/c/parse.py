@@ -11,6 +11,7 @@ from pycparser import c_ast, c_lexer, c_parser
 
 from polyopt.errors import ProgramSyntaxError, TooDeepError
 from polyopt.frontend.c.desugar import desugared
+from polyopt.frontend.c.preprocess import declared_names
 from polyopt.isl import exclusive
 
 if TYPE_CHECKING:
@@ -22,20 +23,17 @@ if TYPE_CHECKING:
 #: Deepest nesting of brackets, statements, and operators that the frontend takes.
 MAX_DEPTH = 200
 
-#: What the standard headers define; on one line, so that the program's lines stay.
-PROLOGUE = " ".join(
-    f"typedef {kind} {name};"
-    for name, kind in {
-        "int8_t": "signed char", "uint8_t": "unsigned char", "int16_t": "short",
-        "uint16_t": "unsigned short", "int32_t": "int", "uint32_t": "unsigned int",
-        "int64_t": "long", "uint64_t": "unsigned long", "size_t": "unsigned long",
-        "ssize_t": "long", "ptrdiff_t": "long", "intptr_t": "long", "uintptr_t": "unsigned long",
-        "bool": "_Bool", "int_fast32_t": "long", "intmax_t": "long",
-        "uintmax_t": "unsigned long", "FILE": "struct FILE", "time_t": "long",
-        "clock_t": "long", "va_list": "struct va_list", "wchar_t": "int",
-        "uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short",
-    }.items()
-)  # fmt: skip
+#: types that the standard headers define
+_TYPES = {
+    "int8_t": "signed char", "uint8_t": "unsigned char", "int16_t": "short",
+    "uint16_t": "unsigned short", "int32_t": "int", "uint32_t": "unsigned int",
+    "int64_t": "long", "uint64_t": "unsigned long", "size_t": "unsigned long",
+    "ssize_t": "long", "ptrdiff_t": "long", "intptr_t": "long", "uintptr_t": "unsigned long",
+    "bool": "_Bool", "int_fast32_t": "long", "intmax_t": "long",
+    "uintmax_t": "unsigned long", "FILE": "struct FILE", "time_t": "long",
+    "clock_t": "long", "va_list": "struct va_list", "wchar_t": "int",
+    "uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short",
+}  # fmt: skip
 
 _DEPTH_HINT = f"nesting is taken up to {MAX_DEPTH} deep; split the code into arrays or loops"
 _PYTHON_FRAMES = 40_000
@@ -50,16 +48,25 @@ def parse(program: Preprocessed, locator: Locator) -> c_ast.FileAST:
     Raises ``ProgramSyntaxError`` or ``TooDeepError``.
     """
     check_depth(locator)
-    tree = _parse_text(f'{PROLOGUE}\n#line 1 "program"\n{program.text}\n', locator)
+    tree = _parse_text(f'{_prologue(program.text)}\n#line 1 "program"\n{program.text}\n', locator)
     with deep_recursion():
         return desugared(tree)
+
+
+def _prologue(text: str) -> str:
+    """Types of the standard headers that a program does not declare as something else.
+
+    On one line, so that the program's lines stay.
+    """
+    own = declared_names(text)
+    return " ".join(f"typedef {kind} {name};" for name, kind in _TYPES.items() if name not in own)
 
 
 def parse_condition(text: str, line: int, column: int, locator: Locator) -> c_ast.Node:
     """An expression that stands at ``line:column``, from a pragma."""
     lead = "int x="
     blanks = " " * max(0, column - 1 - len(lead))
-    start = f'{PROLOGUE}\n#line {line} "program"\n'
+    start = f'{_prologue("")}\n#line {line} "program"\n'
     tree = _parse_text(f"{start}{lead}{blanks}{text};\n", locator)
     holder = tree.ext[-1]
     assert isinstance(holder, c_ast.Decl)

@@ -316,3 +316,18 @@ def test_defines_and_params() -> None:
     assert [a.name for a in scop.arrays] == ["n", "k", "a"]
     assert parse_c(text, defines={"N": 7}, params=["k"]).params == ("k",)
     assert same_set(scop.domain, parse_union_set("{ a[i] : 0 <= i < 7 }"))
+
+
+@pytest.mark.parametrize(
+    ("before", "declared", "used"),
+    [
+        ("", "int M_PI", "M_PI"), ("", "double *restrict DBL_MAX", "DBL_MAX[0]"),
+        ("", "unsigned long time_t", "time_t"), ("", "const float FILE", "FILE"),
+        ("typedef short uint;", "uint k", "k"), ("", "double delta_t", "delta_t * M_PI"),
+        ("", "int k", "(double)k * DBL_MAX + M_E"),
+    ],
+)  # fmt: skip
+def test_names_of_headers_may_be_the_program_s_own(before, declared, used):
+    text = f"{before}\nvoid f(int n, {declared}, double a[n]) {{\n"
+    scop = parse_c(f"{text}for (int i = 0; i < n; i++) a[i] = {used}; }}")
+    assert len(scop.statements) == 1
