@@ -43,12 +43,17 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
 }
 
 
-def unsupported(locator: Locator, node: c_ast.Node) -> PolyoptError:
-    """The error for a construct that is not taken at all."""
+def unsupported(locator: Locator, node: c_ast.Node, *, stated: bool = True) -> PolyoptError:
+    """The error for a construct that is not taken at all.
+
+    Without ``stated``, nothing says yet that data may decide on control.
+    """
     name = type(node).__name__
     what, hint = _UNSUPPORTED.get(name, (f"this construct ({name})", "rewrite it with for and if"))
     if isinstance(node, c_ast.UnaryOp):
         what, hint = _operator(node.op)
+    if not stated and isinstance(node, (c_ast.While, c_ast.DoWhile)):
+        hint = f"{hint}; {_STATE}"
     return locator.error(UnsupportedError, node, f"{what} is not taken", hint=hint)
 
 

@@ -135,7 +135,8 @@ class Statements:
             case c_ast.Return():
                 raise self._return(node)
             case _:
-                raise unsupported(self.program.locator, node)
+                stated = self.program.inbounds
+                raise unsupported(self.program.locator, node, stated=stated)
 
     def _return(self, node: c_ast.Return) -> Exception:
         what = "returning a value" if node.expr is not None else "return before the end"

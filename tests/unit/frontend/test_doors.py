@@ -242,7 +242,8 @@ def test_the_arrays_of_a_whole_function_are_unfolded_too():
 def test_what_data_decide_has_to_be_stated_of_a_whole_function():
     text = "void f(int n, int m, const int k[n], int c[m]) {{ {} }}"
     for body in ("for (int i = 0; i < n; i++) c[k[i]] += 1;",
-                 "for (int i = 0; i < k[0]; i++) c[0] += 1;"):  # fmt: skip
+                 "for (int i = 0; i < k[0]; i++) c[0] += 1;",
+                 "for (int i = 0; i < n; i++) while (c[i] < 9) c[i]++;"):  # fmt: skip
         with pytest.raises(UserError) as found:
             po.parse_c(text.format(body))
         assert "#pragma polyopt inbounds" in found.value.diagnostic.hint
