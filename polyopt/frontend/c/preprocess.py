@@ -32,6 +32,7 @@ _MACROS = {
     "INT32_MAX": "2147483647", "INT32_MIN": "(-2147483647-1)", "UINT32_MAX": "4294967295U",
     "INT64_MAX": "9223372036854775807L", "INT64_MIN": "(-9223372036854775807L-1)",
     "UINT64_MAX": "18446744073709551615UL",
+    "__SIZE_TYPE__": "unsigned long", "__PTRDIFF_TYPE__": "long",
 }  # fmt: skip
 
 #: Spellings of compilers that the parser does not know.

@@ -291,3 +291,21 @@ def test_arguments_of_the_old_kind_have_the_types_that_are_given_and_int():
     old = "void f(n, m, a) float a[n]; int n; { for (int i = 0; i < n; i++) a[i] = m; }"
     new = old.replace("n, m, a) float a[n]; int n;", "int n, int m, float a[n])")
     assert po.same_scop(po.parse_c(old), po.parse_c(new))
+
+
+def test_the_compilers_own_names_of_types_are_known():
+    text = "void f(unsigned long n, float a[n]) { for (unsigned long i = 0; i < n; i++) a[i] = 0; }"
+    own = text.replace("unsigned long", "__SIZE_TYPE__")
+    assert po.same_scop(po.parse_c(own), po.parse_c(text))
+
+
+def test_generated_c_with_allocations_is_read_back():
+    text = file(
+        "void f(int n, const float a[n + 2][n], float b[n][n]) {\nfloat t[n + 2][n];",
+        "for (int i = 0; i < n + 2; i++) for (int j = 0; j < n; j++) t[i][j] = a[i][j] * 2;\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) b[i][j] = t[i][j] + t[i + 2][j];",
+        "}",
+    )
+    plan = po.Plan(po.parse_c(text))
+    assert "aligned_alloc(" in plan.emit().source
+    assert plan.prove(code=True).obligations
