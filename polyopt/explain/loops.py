@@ -103,8 +103,9 @@ class LoopExplainer:
 
     def _advice(self, loop: PlanLoop, error: IllegalScheduleError) -> str:
         statements = [self.plan.program.copies[name].statement for name in copies_in(loop)]
-        sums = [s for s in statements if s.reduction]
-        if sums and error.witnesses and error.witnesses[0].source[0] == error.witnesses[0].sink[0]:
+        ends = {w.source[0] for w in error.witnesses[:1]} | {w.sink[0] for w in error.witnesses[:1]}
+        sums = [s for s in statements if {s.name} == ends and _is_sum(s)]
+        if sums:
             if not any(s.value.type.is_float for s in sums):
                 return self._chain(sums[0])
             told = "it is a reduction: another order would round differently"
@@ -129,3 +130,9 @@ class LoopExplainer:
              if r.kind == kind and r.move == move and r.subject == loop.name),
             "",
         )  # fmt: skip
+
+
+def _is_sum(statement: Statement) -> bool:
+    """Whether a statement is an associative update, what is added not being read from its array."""
+    own = [read for read in statement.reads if read.array == statement.array]
+    return statement.reduction is not None and len(own) == 1

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotPermutableError, OrderViolatedError, PolyoptError
 from polyopt.isl import budget
+from polyopt.transform.find import find_loop, path_to
+from polyopt.transform.interchange import interchange
+from polyopt.transform.marks import parallelize
 from polyopt.transform.prove import prove
 from polyopt.transform.skew import skew
 from polyopt.transform.tile import tile
+from polyopt.transform.tree import PlanLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from polyopt.errors import Witness
+    from polyopt.errors import ParallelCarriedError, Witness
     from polyopt.isl import Allowance
     from polyopt.transform.program import Program
     from polyopt.transform.prove import Flow
-    from polyopt.transform.tree import PlanLoop
 
 #: isl operations for a hint, all that it tries together: a tenth of what one proof may take
 BUDGET = 2_000_000
@@ -46,6 +49,63 @@ def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow)
     if allowed.spent:
         return "whether skewing them helps was not decided; tile or parallelise others"
     return "these loops have to stay in their order; tile or parallelise others"
+
+
+def with_skewing(
+    error: ParallelCarriedError, program: Program, original: Flow, move: str, args: Sequence[str]
+) -> ParallelCarriedError:
+    """The refusal of a parallel loop, with a wavefront in its place where skewing makes one.
+
+    Dependences along two loops that are skewed and exchanged are all carried by the outer one.
+    """
+    if move != "parallelize" or "reassociate(" in error.diagnostic.hint:
+        return error
+    loop = find_loop(program, args[0]).name
+    path = path_to(program, loop)
+    allowed = budget(BUDGET, "a hint")
+    inside = path[-1].body[0] if len(path[-1].body) == 1 else ""
+    around = (*path, inside) if isinstance(inside, PlanLoop) else path
+    if any(_is_parallel(program, other.name, original, allowed) for other in around):
+        return error  # there is a loop to mark as it is
+    for outer, inner in pairwise(around[-3:]):
+        for factor in _FACTORS:
+            if loop in {outer.name, inner.name} and _is_wavefront(
+                program, outer, inner, factor, original, allowed
+            ):
+                amount = f", factor={factor}" if factor > 1 else ""
+                hint = (
+                    f'skew("{inner.name}", by="{outer.name}"{amount}) and '
+                    f'interchange("{outer.name}", "{inner.name}") first: then '
+                    f"{outer.name} can run in parallel"
+                )
+                return error.with_hint(hint)
+    return error
+
+
+def _is_wavefront(
+    program: Program,
+    outer: PlanLoop,
+    inner: PlanLoop,
+    factor: int,
+    original: Flow,
+    allowed: Allowance,
+) -> bool:
+    try:
+        with allowed:
+            skewed = skew(program, inner.name, outer.name, factor)
+            exchanged = interchange(skewed, outer.name, inner.name)
+    except PolyoptError:
+        return False
+    return _is_parallel(exchanged, outer.name, original, allowed)
+
+
+def _is_parallel(program: Program, loop: str, original: Flow, allowed: Allowance) -> bool:
+    try:
+        with allowed:
+            prove(parallelize(program, loop), original)
+    except PolyoptError:
+        return False
+    return True
 
 
 def merge_hint(later: Callable[[int], Program], shift: int, original: Flow) -> str:

@@ -16,6 +16,7 @@ from polyopt.arguments import checks_methods
 from polyopt.errors import (
     InvalidOptionError,
     OrderViolatedError,
+    ParallelCarriedError,
     UnknownNameError,
 )
 from polyopt.ir.scop import Scop
@@ -41,7 +42,7 @@ from polyopt.transform import tile as _tile
 from polyopt.transform import two_pass as _two_pass
 from polyopt.transform.find import find_loop, fusion_loop, loops_around
 from polyopt.transform.growth import check_depth
-from polyopt.transform.hints import merge_hint, not_permutable, suggestion
+from polyopt.transform.hints import merge_hint, not_permutable, suggestion, with_skewing
 from polyopt.transform.initial import initial_program, reads_unwritten, source_program
 from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
@@ -490,6 +491,8 @@ class Plan(Questions):
             return plan
         try:
             check(program, self.original)
+        except ParallelCarriedError as error:
+            raise with_skewing(error, self.program, self.original, name, args) from None
         except OrderViolatedError as error:
             if name not in LOOP_MOVES:
                 raise

@@ -19,6 +19,7 @@ from polyopt.errors import (
 from polyopt.explain import Explanation, bill, explain
 from polyopt.explain.explanation import number_text
 from polyopt.explain.provenance import why
+from polyopt.frontend.c import parse_c
 from polyopt.library import kernel_names, load_kernel, load_scop
 from polyopt.transform.fuse import fuse
 from polyopt.transform.plan import Plan
@@ -322,3 +323,21 @@ def test_a_fusion_over_some_arrays_is_refused_as_over_all() -> None:
     late = replace(program, tree=(loop, *program.tree[:-1]))
     with pytest.raises(IllegalScheduleError):
         prove(late, before.original)
+
+
+SUM = "void f(int N, const double x[N], double s[1]) { for (int i = 0; i < N; i++) s[0] += x[i]; }"
+SEIDEL = """
+void f(int N, double s[N][N])
+{
+    for (int i = 1; i < N; i++)
+        for (int j = 1; j < N; j++)
+            s[i][j] += 0.5 * s[i - 1][j] + 0.5 * s[i][j - 1];
+}
+"""
+
+
+def test_an_update_whose_operands_read_its_array_is_no_reduction() -> None:
+    told = {name: str(explain(Plan(parse_c(text)))) for name, text in [("sum", SUM), ("s", SEIDEL)]}
+    assert "it is a reduction" in told["sum"]
+    assert "it cannot run in parallel" in told["s"]
+    assert "it is a reduction" not in told["s"]

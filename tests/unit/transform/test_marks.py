@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from polyopt.errors import (
@@ -47,6 +49,52 @@ def test_loops_that_carry_a_dependence_do_not(text, loop, array):
     assert f"its iterations share elements of {array}" in str(caught.value)
     (witness,) = caught.value.witnesses
     assert witness.source != witness.sink
+
+
+SEIDEL = """
+void seidel(int N, int T, double A[N][N])
+{
+    for (int t = 0; t < T; t++)
+        for (int i = 1; i < N - 1; i++)
+            for (int j = 1; j < N - 1; j++)
+                A[i][j] = (A[i - 1][j] + A[i][j - 1] + A[i][j] + A[i][j + 1] + A[i + 1][j]) * 0.2;
+}
+"""
+CORNER = """
+void corner(int N, double A[N][N])
+{
+    for (int i = 1; i < N; i++)
+        for (int j = 1; j < N; j++)
+            A[i][j] += 0.5 * A[i - 1][j] + A[i][j - 1];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "loop"), [(SEIDEL, "A.t"), (SEIDEL, "A.i"), (SEIDEL, "A.j"), (CORNER, "A.i"),
+                       (CORNER, "A.j")]
+)  # fmt: skip
+def test_the_hint_of_a_refused_parallel_loop_makes_a_wavefront(text, loop):
+    """What the hint says is done, word for word."""
+    made = plan(text)
+    with pytest.raises(ParallelCarriedError) as caught:
+        made.parallelize(loop)
+    hint = re.fullmatch(
+        r'skew\("(\S+)", by="(\S+)"(?:, factor=(\d))?\) and interchange\("(\S+)", "(\S+)"\) first: '
+        r"then (\S+) can run in parallel",
+        caught.value.diagnostic.hint,
+    )
+    inner, outer, factor, one, other, free = hint.groups()
+    assert loop in {inner, outer}
+    made = made.skew(inner, by=outer, factor=int(factor or 1)).interchange(one, other)
+    assert made.parallelize(free).prove()
+
+
+@pytest.mark.parametrize(("text", "loop"), [(DIAGONAL, "a.i"), (SCAN, "c.i")])
+def test_where_skewing_does_not_help_no_hint_says_so(text, loop):
+    with pytest.raises(ParallelCarriedError) as caught:
+        plan(text).parallelize(loop)
+    assert "skew" not in caught.value.diagnostic.hint
 
 
 def test_a_buffer_inside_the_loop_is_private_and_one_outside_is_shared():
