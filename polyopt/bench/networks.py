@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import MissingExtraError, UnknownNameError
+from polyopt.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,9 +26,7 @@ class Network:
         try:
             import onnx
         except ImportError:
-            raise MissingExtraError(
-                "networks need onnx", hint="pip install 'polyopt[nn]'"
-            ) from None
+            raise MissingExtraError("networks need onnx", hint=install_command("nn")) from None
         self.onnx: Any = onnx
         self.name = name
         self.shape = tuple(shape)

@@ -18,6 +18,7 @@ from polyopt.cli.options import json_option
 from polyopt.cli.output import bytes_text, console, print_json, print_table, wrapped
 from polyopt.cli.waiting import progress
 from polyopt.errors import PolyoptError
+from polyopt.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,7 +98,7 @@ def _library(name: str, extra: str = "") -> Finding:
     try:
         return Finding(name, "ok", importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        install = f"pip install 'polyopt[{extra}]'" if extra else f"pip install {name}"
+        install = install_command(extra) if extra else f"pip install {name}"
         return Finding(name, "missing" if extra else "broken", "not installed", install)
 
 

@@ -22,6 +22,7 @@ from polyopt.cli.output import milliseconds, print_json, print_table, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress, steps
 from polyopt.errors import InternalError, InvalidOptionError, MissingExtraError
+from polyopt.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -446,7 +447,7 @@ def _workers_of(workers: int | None, cluster: str | None) -> Generator[object]:
         from distributed import Client
     except ImportError:
         message = "--cluster needs dask.distributed"
-        raise MissingExtraError(message, hint="pip install 'polyopt[scale]'") from None
+        raise MissingExtraError(message, hint=install_command("scale")) from None
     try:
         client: Any = Client(cluster, timeout=5)
     except (OSError, ValueError) as error:

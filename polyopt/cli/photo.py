@@ -12,13 +12,13 @@ import numpy as np
 from polyopt.cli.output import write_file
 from polyopt.cli.pictures import pillow
 from polyopt.errors import MissingExtraError
+from polyopt.extras import install_command
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
 _PHOTO = Path("mpl-data", "sample_data", "grace_hopper.jpg")
-_HINT = "pip install 'polyopt[demo]'"
 
 
 def photograph(width: int) -> NDArray[np.float32]:
@@ -43,7 +43,7 @@ def photo_file() -> Path:
     folders = spec.submodule_search_locations if spec else None
     if not folders or not Path(folders[0], _PHOTO).is_file():
         msg = "the demo needs matplotlib's sample photograph"
-        raise MissingExtraError(msg, hint=_HINT)
+        raise MissingExtraError(msg, hint=install_command("demo"))
     return Path(folders[0], _PHOTO)
 
 

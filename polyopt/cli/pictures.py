@@ -18,6 +18,7 @@ import numpy as np
 
 from polyopt.cli.output import write_file
 from polyopt.errors import InvalidOptionError, MissingExtraError
+from polyopt.extras import install_command
 from polyopt.isl import constant_value
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def pillow() -> Any:  # noqa: ANN401 - the module
         from PIL import Image
     except ImportError:
         msg = "reading and writing pictures needs Pillow"
-        raise MissingExtraError(msg, hint="pip install 'polyopt[demo]'") from None
+        raise MissingExtraError(msg, hint=install_command("demo")) from None
     return Image
 
 

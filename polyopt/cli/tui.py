@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from polyopt.errors import MissingExtraError
+from polyopt.extras import install_command
 
 try:
     from textual.app import App
@@ -12,7 +13,7 @@ try:
     from textual.widgets import Footer, Static, TabbedContent, TabPane
 except ImportError as error:
     _MESSAGE = "the text interface needs textual"
-    raise MissingExtraError(_MESSAGE, hint="pip install 'polyopt[tui]'") from error
+    raise MissingExtraError(_MESSAGE, hint=install_command("tui")) from error
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

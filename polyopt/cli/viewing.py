@@ -13,6 +13,7 @@ from polyopt.cli.output import WIDTH, console, folded, heading, text
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress
 from polyopt.errors import MissingExtraError
+from polyopt.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -98,7 +99,7 @@ def _walk(name: str, sections: list[Section]) -> bool:
     try:
         from polyopt.cli.tui import walk
     except MissingExtraError:
-        click.echo("pip install 'polyopt[tui]' makes this a page to walk through", err=True)
+        click.echo(f"{install_command('tui')} makes this a page to walk through", err=True)
         return False
     walk(name, sections)
     return True

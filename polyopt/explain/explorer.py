@@ -20,6 +20,7 @@ from polyopt.explain.draw import draw_tiles, draw_tree
 from polyopt.explain.jupyter import code, cost_html
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of
 from polyopt.explain.windows import draw_windows
+from polyopt.extras import install_command
 from polyopt.transform.find import unknown
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Explorer:
             import ipywidgets as widgets
         except ImportError:
             message = "the explorer needs ipywidgets"
-            hint = 'pip install "polyopt[jupyter]"'
+            hint = install_command("jupyter")
             raise MissingExtraError(message, hint=hint) from None
         w: Any = widgets
         controls = [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import InvalidOptionError, MissingExtraError
 from polyopt.escaping import markup as escape
+from polyopt.extras import install_command
 from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Picture:
             from matplotlib.figure import Figure
         except ImportError:
             message = "this needs matplotlib"
-            hint = 'pip install "polyopt[jupyter]", or use .svg'
+            hint = f"{install_command('demo')}, or use .svg"
             raise MissingExtraError(message, hint=hint) from None
         figure: Any = Figure(figsize=(self.width / 72, self.height / 72))
         axes: Any = figure.add_axes((0, 0, 1, 1))

@@ -140,7 +140,7 @@ class Kernel:
         layout = self._layout(arrays, rest)
         starts = self._complete(arrays, layout)
         prepared = self._prepared(starts, layout, rest, self.thread_count(threads))
-        self._checked(self._function(*prepared))
+        check_status(self.name, self._function(*prepared))
         results = tuple(arrays[i] for i in self._outputs)
         return results[0] if len(results) == 1 else results
 
@@ -162,7 +162,9 @@ class Kernel:
                 starts[index] = arrays[index].ctypes.data
         count = self.thread_count(threads)
         prepared = self._prepared(starts, layout, rest, count)
-        return measure(lambda: self._checked(self._function(*prepared)), count, seconds=seconds)
+        return measure(
+            lambda: check_status(self.name, self._function(*prepared)), count, seconds=seconds
+        )
 
     def bind(self, *args: object, threads: int | None = None, **named: object) -> BoundKernel:
         """A call on these arrays, checked now and run as often as wanted.
@@ -196,7 +198,7 @@ class Kernel:
                 prepared.append(sizes[argument.name])
             else:
                 prepared.append(checked_scalar(argument, scalars[argument.name]))
-        self._checked(self._function(*prepared, threads))
+        check_status(self.name, self._function(*prepared, threads))
 
     def update(
         self,
@@ -423,9 +425,6 @@ class Kernel:
                 raise self._missing(argument.name)
         result.append(threads)
         return result
-
-    def _checked(self, status: int) -> None:
-        check_status(self.name, status)
 
     def thread_count(self, threads: int | None = None) -> int:
         """The threads a call may use: those asked for, ``POLYOPT_THREADS``, or all cores.

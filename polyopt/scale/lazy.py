@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import MissingExtraError
+from polyopt.extras import install_command
 from polyopt.scale.cut import Cut, cuts
 from polyopt.scale.grid import boxes, output_shape
 from polyopt.scale.job import Carried, Job, Shipment, run_shipped
@@ -46,9 +47,7 @@ def _lazy_cut(
         import dask
         import dask.array as da
     except ImportError:
-        raise MissingExtraError(
-            "dask arrays need dask", hint="pip install 'polyopt[scale]'"
-        ) from None
+        raise MissingExtraError("dask arrays need dask", hint=install_command("scale")) from None
     delayed: Any = dask.delayed  # type: ignore[attr-defined]
     from_delayed: Any = da.from_delayed  # type: ignore[attr-defined]
     block: Any = da.block  # type: ignore[attr-defined]

@@ -240,5 +240,5 @@ def test_the_demo_says_what_it_needs(fails, monkeypatch, tmp_path):
     monkeypatch.setattr("polyopt.cli.photo.find_spec", lambda name: None)
     shown = fails("demo", "--out", "shown")
     assert shown.startswith("missing-extra: the demo needs matplotlib's sample photograph\n")
-    assert "hint: pip install 'polyopt[demo]'" in shown
+    assert "hint: pip install 'matplotlib>=3.8' 'pillow>=10'" in shown
     assert list(tmp_path.iterdir()) == []

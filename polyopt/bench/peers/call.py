@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import MissingExtraError
+from polyopt.extras import install_command
 from polyopt.runtime.arrays import empty
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def needed(module: str, peer: str) -> Any:  # noqa: ANN401 - a module without ty
         return importlib.import_module(module)
     except ImportError as error:
         msg = f"the peer {peer} is not installed ({error})"
-        raise MissingExtraError(msg, hint="pip install 'polyopt[peers]'") from None
+        raise MissingExtraError(msg, hint=install_command("peers")) from None
 
 
 def nothing(_threads: int) -> None:

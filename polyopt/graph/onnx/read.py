@@ -14,6 +14,7 @@ import numpy as np
 
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, PolyoptError, UnsupportedError
+from polyopt.extras import install_command
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir import Graph, Value, value_of
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
@@ -89,7 +90,7 @@ def _onnx() -> Any:  # noqa: ANN401
             for name in ("", ".inliner", ".reference", ".shape_inference")
         ]
     except ImportError:
-        hint = "pip install 'polyopt[nn]'"
+        hint = install_command("nn")
         raise MissingExtraError("reading ONNX needs onnx", hint=hint) from None
     return parts[0]
 

@@ -83,4 +83,4 @@ def test_without_ipywidgets_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match="needs ipywidgets") as refused:
         Plan(load_scop("blur")).explore()
-    assert 'pip install "polyopt[jupyter]"' in str(refused.value)
+    assert "ipywidgets>=8" in str(refused.value)

@@ -1,0 +1,26 @@
+"""What is installed for an extra: its packages by name, for polyopt itself is on no index."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib.metadata import PackageNotFoundError, requires
+
+
+def install_command(extra: str) -> str:
+    """A command that installs what an extra needs, beside polyopt from a checkout or a wheel."""
+    return shlex.join(["pip", "install", *packages(extra)])
+
+
+def packages(extra: str) -> tuple[str, ...]:
+    """The requirements of an extra: ``onnx>=1.16``.
+
+    From a checkout that nothing installed, the checkout with the extra.
+    """
+    try:
+        listed = requires("polyopt") or []
+    except PackageNotFoundError:
+        return "-e", f".[{extra}]"
+    marker = re.compile(rf"""extra == ['"]{re.escape(extra)}['"]""")
+    pairs = (line.partition(";") for line in listed)
+    return tuple(name.strip() for name, _, condition in pairs if marker.search(condition))
