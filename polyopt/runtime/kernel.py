@@ -335,9 +335,8 @@ class Kernel:
         return dict(zip(targets, values, strict=True))
 
     def _missing(self, name: str) -> ArgumentError:
-        return ArgumentError(
-            f"{self.name} needs {name}", notes=[f"call it with ({', '.join(self.positional)})"]
-        )
+        notes = [f"call it with ({', '.join(self.positional)})"]
+        return ArgumentError(f"{self.name} needs {name}", notes=notes)
 
     def _layout(self, arrays: list[Any], rest: Mapping[str, Any]) -> _Layout:
         """Check every array given, and look up or derive what its shapes imply."""
