@@ -18,7 +18,7 @@ from polyopt.cli.options import (
     reading_options,
     size_option,
 )
-from polyopt.cli.output import milliseconds, print_json, print_table, text
+from polyopt.cli.output import milliseconds, print_json, print_table, text, wrapped
 from polyopt.cli.program import complete_sizes, load_program, parse_sizes
 from polyopt.cli.waiting import progress, steps
 from polyopt.errors import InternalError, InvalidOptionError, MissingExtraError
@@ -55,8 +55,9 @@ threads_option = click.option(
 @click.option(
     "--suite",
     type=click.Choice(["kernels", "images", "affine", "nn"]),
-    help="What to measure without PROGRAMS: all kernels (default), pipelines of images, "
-    "linear algebra, statistics, stencils and solvers, or layers and whole networks.",
+    help="What to measure without PROGRAMS: kernels, all that come along (default); images, "
+    "pipelines on images; affine, linear algebra, statistics, stencils and solvers; nn, layers "
+    "and whole networks.",
 )
 @click.option(
     "--compile-time",
@@ -105,11 +106,17 @@ def bench(  # noqa: PLR0913  (an argument per option)
     sweep: bool,
     as_json: bool,
 ) -> None:
-    """Measure PROGRAMS (default: all kernels): automatic plan, unfused form, expert's recipe.
+    """Measure PROGRAMS: automatic plan (polyopt), unfused form, expert's recipe where there is one.
 
-    Variants take turns within one run, each timed after a call that warms its caches. The limit
-    is what measured bandwidth and peak allow.
-    """
+    \b
+    polyopt bench blur harris -t 1 --seconds 0.2
+    polyopt bench blur --json > run.json; polyopt report run.json -o run.md
+
+    Variants take turns within one run, each timed after a call that warms its caches. The limit is
+    what measured bandwidth and peak allow, frac the part of it that is reached; where memory sets
+    it, copy moves as many bytes. A ~ marks times that vary. Without PROGRAMS all of --suite are
+    measured, which takes minutes to hours.
+    """  # noqa: D301  (the letter that keeps click from filling the lines)
     from polyopt.bench.machine import machine
     from polyopt.bench.suites import IMAGES, KERNELS, NN, members
 
@@ -211,7 +218,7 @@ def _print_rows(limits: Machine, rows: list[Row]) -> None:
     if any(row.noisy for row in rows):
         text("~ the spread stayed wide although measured again: read ratios with care")
     for line in (*summary(rows), *against(rows)):
-        text(line)
+        text(wrapped(line, indent=4))
 
 
 def _refuse_wrong(rows: list[Row]) -> None:
