@@ -65,6 +65,11 @@ def upwards_exposed(tile_to_instances: UnionMap, deps: Dependences) -> UnionMap:
     return compose(producers, deps.scop.writes, why="upwards exposed data").coalesce()
 
 
+#: elements of a dimension up to which it may be as long as the sizes can be; a longer one has the
+#: length that they give it: about what a stack's buffer holds
+MOST_BY_SIZES = 4096
+
+
 @dataclass(frozen=True, eq=False)
 class Box:
     """A box of elements that moves with the tile.
@@ -167,6 +172,10 @@ def _dense_side(line: Map) -> _Side | None:
     flat = line.wrap().flatten()
     bounds = [(low, _distance(flat, low)) for low in _lower_bounds(flat)]
     constant = _smallest((flat.max_val(distance), low) for low, distance in bounds)
+    if constant is not None and constant[0] > MOST_BY_SIZES:
+        # what no size can exceed is no extent: the largest of 32 bits would be one of gigabytes
+        free = flat.gist_params(flat.params())
+        constant = _smallest((free.max_val(distance), low) for low, distance in bounds)
     if constant is not None:
         return _Side(_without_last(constant[1], line), constant[0])
     for low, _ in bounds:

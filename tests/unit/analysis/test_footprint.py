@@ -115,6 +115,22 @@ def test_a_box_holds_everything_it_was_made_for(text):
     assert touched.is_subset(box.offsets[0].as_map().apply_range(room))
 
 
+@pytest.mark.parametrize(
+    ("most", "extent"),
+    [("100", 101), ("2147483647", "1 + N"), ("9223372036854775807", "1 + N")],
+)
+def test_a_box_is_not_as_long_as_the_largest_size_there_is(most, extent):
+    """What a type holds bounds sizes: a buffer of so many elements would be all memory."""
+    touched = parse_map(
+        f"[N] -> {{ [t] -> A[x] : 0 <= x <= N and 1 <= N <= {most} and 0 <= t < 4 }}"
+    )
+    box = bounding_box(touched, parse_set(f"[N] -> {{ : 1 <= N <= {most} }}"))
+    (found,) = box.extents
+    assert (
+        found == extent if isinstance(extent, int) else str(found) == f"[N] -> {{ [({extent})] }}"
+    )
+
+
 def test_no_box_around_endless_data():
     sizes = parse_set("{ : }")
     assert bounding_box(parse_map("{ [t] -> A[x] : x >= t }"), sizes) is None
