@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polyopt.errors import ArgumentError, shown
+from polyopt.errors import AliasError, ArgumentError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +49,23 @@ def check_memory(array: NumPyArray, argument: Argument) -> None:
     raise ArgumentError(f"{name} is written by the kernel, but the array is read-only")
 
 
+def check_overlap(
+    arguments: Sequence[Argument], one: int, starts: Sequence[int], sizes: Sequence[int]
+) -> None:
+    """Refuse memory that a result shares with another array. Raises ``AliasError``."""
+    # all are contiguous, so their address ranges say exactly what they share
+    low = starts[one]
+    high = low + sizes[one]
+    for two, start in enumerate(starts):
+        if start < high and start and low < start + sizes[two] and two != one:
+            names = f"{arguments[one].name} and {arguments[two].name}"
+            raise AliasError(
+                f"{names} share memory",
+                notes=[f"{arguments[one].name} is written while the other is in use"],
+                hint="pass a copy of one of them",
+            )
+
+
 def check_indices(
     program: CProgram,
     arguments: Sequence[Argument],
@@ -56,6 +73,8 @@ def check_indices(
     shapes: Sequence[Sequence[int]],
 ) -> None:
     """Refuse subscripts in index arrays that leave what they index. Raises ``ArgumentError``."""
+    if not program.indices:
+        return
     position = {argument.name: k for k, argument in enumerate(arguments)}
     for found in program.indices:
         array = arrays[position[found.array]]

@@ -12,7 +12,7 @@ import numpy as np
 
 from polyopt.arguments import checks_methods
 from polyopt.codegen.target import Target, target
-from polyopt.errors import AliasError, ArgumentError, CompilerFailedError, shown
+from polyopt.errors import ArgumentError, CompilerFailedError, shown
 from polyopt.runtime.arrays import aligned_copy, empty_at
 from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
@@ -20,6 +20,7 @@ from polyopt.runtime.callsignature import call_signature
 from polyopt.runtime.checks import (
     check_indices,
     check_memory,
+    check_overlap,
     check_shape,
     check_type,
     checked_scalar,
@@ -383,30 +384,16 @@ class Kernel:
 
     def _complete(self, arrays: list[Any], layout: _Layout) -> list[int]:
         """The addresses of all arrays: outputs not given are allocated, shared memory refused."""
-        if self.program.indices:
-            check_indices(self.program, self.arrays, arrays, layout.shapes)
+        check_indices(self.program, self.arrays, arrays, layout.shapes)
         starts = [0 if array is None else array.ctypes.data for array in arrays]
         for index in self._outputs:
             if arrays[index] is not None:
-                self._check_overlap(index, starts, layout)
+                check_overlap(self.arrays, index, starts, layout.bytes)
         for index in self._free:
             if arrays[index] is None:
                 shape, dtype, size = layout.shapes[index], self._dtypes[index], layout.bytes[index]
                 arrays[index], starts[index] = empty_at(shape, dtype, size)
         return starts
-
-    def _check_overlap(self, one: int, starts: list[int], layout: _Layout) -> None:
-        # all are contiguous, so their address ranges say exactly what they share
-        low = starts[one]
-        high = low + layout.bytes[one]
-        for two, start in enumerate(starts):
-            if start < high and start and low < start + layout.bytes[two] and two != one:
-                names = f"{self.arrays[one].name} and {self.arrays[two].name}"
-                raise AliasError(
-                    f"{names} share memory",
-                    notes=[f"{self.arrays[one].name} is written while the other is in use"],
-                    hint="pass a copy of one of them",
-                )
 
     def _prepared(
         self, starts: list[int], layout: _Layout, rest: Mapping[str, Any], threads: int
