@@ -6,11 +6,17 @@ from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from polyopt.errors import NotPermutableError, OrderViolatedError, PolyoptError
+from polyopt.errors import (
+    NotPermutableError,
+    OrderViolatedError,
+    ParallelCarriedError,
+    PolyoptError,
+)
 from polyopt.isl import budget
 from polyopt.transform.find import find_loop, path_to
 from polyopt.transform.interchange import interchange
 from polyopt.transform.marks import parallelize
+from polyopt.transform.moves import LOOP_MOVES
 from polyopt.transform.prove import prove
 from polyopt.transform.skew import skew
 from polyopt.transform.tile import tile
@@ -19,7 +25,7 @@ from polyopt.transform.tree import PlanLoop
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from polyopt.errors import ParallelCarriedError, Witness
+    from polyopt.errors import IllegalScheduleError, Witness
     from polyopt.isl import Allowance
     from polyopt.transform.program import Program
     from polyopt.transform.prove import Flow
@@ -32,6 +38,19 @@ _FACTORS = (1, 2, 3)
 _SHIFTS = 8
 #: any block size shows whether loops are permutable
 _BLOCK = 4
+
+
+def advised(
+    error: IllegalScheduleError, program: Program, original: Flow, move: str, args: Sequence[str]
+) -> IllegalScheduleError:
+    """The refusal of a move, with what would be legal where trying it shows that."""
+    if isinstance(error, OrderViolatedError) and move in LOOP_MOVES:
+        return not_permutable(move, error, suggestion(program, error.witnesses, original))
+    if not isinstance(error, ParallelCarriedError) or move != "parallelize":
+        return error
+    if "reassociate(" in error.diagnostic.hint:
+        return error
+    return with_skewing(error, program, original, args[0])
 
 
 def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow) -> str:
@@ -52,15 +71,13 @@ def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow)
 
 
 def with_skewing(
-    error: ParallelCarriedError, program: Program, original: Flow, move: str, args: Sequence[str]
+    error: ParallelCarriedError, program: Program, original: Flow, loop: str
 ) -> ParallelCarriedError:
     """The refusal of a parallel loop, with a wavefront in its place where skewing makes one.
 
     Dependences along two loops that are skewed and exchanged are all carried by the outer one.
     """
-    if move != "parallelize" or "reassociate(" in error.diagnostic.hint:
-        return error
-    loop = find_loop(program, args[0]).name
+    loop = find_loop(program, loop).name
     path = path_to(program, loop)
     allowed = budget(BUDGET, "a hint")
     inside = path[-1].body[0] if len(path[-1].body) == 1 else ""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 from polyopt.analysis.bounds import check_bounds, check_initialized
 from polyopt.arguments import checks_methods
 from polyopt.errors import (
+    IllegalScheduleError,
     InvalidOptionError,
     OrderViolatedError,
-    ParallelCarriedError,
     UnknownNameError,
 )
 from polyopt.ir.scop import Scop
@@ -42,9 +42,9 @@ from polyopt.transform import tile as _tile
 from polyopt.transform import two_pass as _two_pass
 from polyopt.transform.find import find_loop, fusion_loop, loops_around
 from polyopt.transform.growth import check_depth
-from polyopt.transform.hints import merge_hint, not_permutable, suggestion, with_skewing
+from polyopt.transform.hints import advised, merge_hint
 from polyopt.transform.initial import initial_program, reads_unwritten, source_program
-from polyopt.transform.moves import LOOP_MOVES, MOVES, SOURCE_MOVES, Move
+from polyopt.transform.moves import MOVES, SOURCE_MOVES, Move
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
 from polyopt.transform.questions import Questions
 from polyopt.transform.saved import arrived, load_plan, write_moves
@@ -491,11 +491,6 @@ class Plan(Questions):
             return plan
         try:
             check(program, self.original)
-        except ParallelCarriedError as error:
-            raise with_skewing(error, self.program, self.original, name, args) from None
-        except OrderViolatedError as error:
-            if name not in LOOP_MOVES:
-                raise
-            hint = suggestion(self.program, error.witnesses, self.original)
-            raise not_permutable(name, error, hint) from None
+        except IllegalScheduleError as error:
+            raise advised(error, self.program, self.original, name, args) from None
         return plan
