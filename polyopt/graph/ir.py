@@ -15,6 +15,7 @@ from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.frontend.loops.annotations import as_scalar
 from polyopt.graph.open import at, open_sizes
 from polyopt.ir.types import TYPES, ScalarType
+from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -190,6 +191,12 @@ class Graph:
         while name in taken:
             name, number = f"{base}_{number}", number + 1
         return name
+
+    def __repr__(self) -> str:
+        """Its name, and how much it has."""
+        sizes = len(self.inputs), len(self.constants), len(self.nodes), len(self.outputs)
+        words = "input", "constant", "node", "output"
+        return one_line(self, self.name, *map(some, sizes, words))
 
     def __str__(self) -> str:
         """The graph as text, one line per tensor."""

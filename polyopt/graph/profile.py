@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import cost
 from polyopt.errors import InvalidOptionError
+from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,6 +58,11 @@ class Profile:
     network: str
     threads: int
     rows: tuple[ProfileRow, ...]
+
+    def __repr__(self) -> str:
+        """The network's name, its kernels and their time together."""
+        kernels = some(len(self.rows), "kernel")
+        return one_line(self, self.network, kernels, f"{self.ms:.3g} ms on {self.threads} threads")
 
     def __iter__(self) -> Iterator[ProfileRow]:
         """The kernels."""

@@ -17,6 +17,7 @@ from polyopt.graph.kernels import Options, planned, planned_scratch
 from polyopt.graph.lower import group_of
 from polyopt.graph.policy import choose_groups
 from polyopt.graph.verify import verify
+from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,6 +116,11 @@ class NetworkExplanation:
     graph: Graph
     grouping: Grouping
     rows: tuple[PairRemark, ...]
+
+    def __repr__(self) -> str:
+        """The network's name, and how many kernels and remarks there are."""
+        kernels = some(len(self.grouping.groups), "kernel")
+        return one_line(self, self.graph.name, kernels, some(len(self.rows), "remark"))
 
     def __iter__(self) -> Iterator[PairRemark]:
         """The remarks, in the order of the consumers."""

@@ -22,6 +22,8 @@ GROUPED = [
 ]
 #: a page of HTML per cell, so that notebooks stay light
 LARGEST_HTML = 100_000
+#: a notebook after a run, in bytes; and the text beside what is shown as HTML, in characters
+LARGEST_RUN, LARGEST_REPR = 300_000, 800
 
 
 @cache
@@ -79,6 +81,16 @@ def test_it_runs_and_every_cell_shows_something(path: Path) -> None:
 def test_its_cells_stay_small(path: Path) -> None:
     for cell in outputs(path):
         assert sum(len(o.get("data", {}).get("text/html", "")) for o in cell) <= LARGEST_HTML
+
+
+@pytest.mark.parametrize("path", GROUPED)
+def test_it_stays_light(path: Path) -> None:
+    assert len(json.dumps(executed(path))) <= LARGEST_RUN
+    # what stands as text beside a picture or a table, for those who see neither, is a line
+    for cell in outputs(path):
+        for data in (o["data"] for o in cell if "text/html" in o.get("data", {})):
+            assert "\n" not in data["text/plain"]
+            assert len(data["text/plain"]) <= LARGEST_REPR
 
 
 @pytest.mark.xdist_group("notebook 01")

@@ -16,6 +16,7 @@ from polyopt.graph.ir import Graph
 from polyopt.graph.passes.base import collected_remarks
 from polyopt.graph.run import plain_model, random_inputs
 from polyopt.graph.verify import verify
+from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +69,12 @@ class PassReport:
     def graph(self) -> Graph:
         """The graph after the last pass."""
         return self.steps[-1].graph if self.steps else self.before
+
+    def __repr__(self) -> str:
+        """The graph's name, and how many passes there were."""
+        changed = sum(step.changed for step in self.steps)
+        ran = f"{changed} of {len(self.steps)} passes changed it"
+        return one_line(self, self.before.name, ran, some(len(self.graph.nodes), "node"))
 
     def __str__(self) -> str:
         """One line per pass, with its remarks."""
