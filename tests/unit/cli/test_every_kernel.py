@@ -1,0 +1,112 @@
+"""Every verb that answers questions takes every kernel: no verb knows of programs that it cannot.
+
+At tiny sizes, where many statements run once or never. What verbs share is made once: the program,
+its plan, its reasons, its trade-off, of which a few plans are enough.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from polyopt.auto import auto
+from polyopt.cli import cli
+from polyopt.explain import bill, explain
+from polyopt.explain.tradeoff import tradeoff
+from polyopt.ir.scop import Scop
+from polyopt.isl import dim_type, fix_param_values, sets_of, tuple_name
+from polyopt.library import kernel_names, load_kernel, load_scop
+from polyopt.transform.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+
+#: statements from which the automatic plan takes longer than a test should: the source's order is
+#: enough to see that a verb takes the program
+LARGE = 10
+VERBS = {
+    "deps": (),
+    "scop": (),
+    "emit": ("--size", "tiny"),
+    "prove": ("--size", "tiny"),
+    "explain": ("--size", "tiny"),
+    "view": ("--size", "tiny"),
+    "tradeoff": ("--size", "tiny"),
+    "report": ("--size", "tiny", "--no-measure", "-o", "page.html"),
+}
+
+
+def _once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, remembering its result for the same objects and options."""
+    known: dict[str, Any] = {}  # with what is known by its id, which has to stay
+
+    def called(*args: Any, progress: object = None, **options: Any) -> Any:
+        given = (*args, *options.values())
+        key = str([id(v) if isinstance(v, Plan | Scop) else repr(v) for v in given])
+        if key not in known:
+            known[key] = args, function(*args, **options)
+        return known[key][1]
+
+    return called
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shared() -> Any:
+    with pytest.MonkeyPatch.context() as patched:
+        for module, name, value in (
+            ("cli.program", "load_scop", _once(load_scop)),
+            ("auto", "auto", _once(auto)),
+            ("explain", "explain", _once(explain)),
+            ("cli.webpage", "explain", _once(explain)),
+            ("explain.tradeoff", "tradeoff", _once(tradeoff)),
+            ("explain.tradeoff", "LEAST", 3),
+            ("explain.tradeoff", "MOST", 3),
+        ):
+            patched.setattr(import_module(f"polyopt.{module}"), name, value)
+        yield
+
+
+@pytest.mark.parametrize("name", kernel_names())
+def test_every_verb_takes_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scop, sizes = load_scop(name), load_kernel(name).sizes["tiny"]
+    plan = ("--unfused",) if len(scop.statements) >= LARGE else ()
+    calls = [
+        (*verb.split(), name, *options, *(plan if options else ()))
+        for verb, options in VERBS.items()
+    ]
+    element = _computed(scop, sizes)
+    if element:
+        calls.append(("why", name, element, "--size", "tiny", *plan))
+    for call in calls:
+        result = CliRunner().invoke(cli, call)
+        assert result.exit_code == 0, (call, result.output)
+        assert result.stdout or call[0] == "report", call
+
+
+def test_instances_at_the_largest_sizes_are_counted_exactly() -> None:
+    kernel = load_kernel("camera_pipe")
+    sizes = kernel.sizes["bench"]
+    plan = auto(kernel.scop, target="avx2", sizes=sizes)
+    assert bill(plan, sizes).estimated == frozenset()
+
+
+def _computed(scop: Scop, sizes: Mapping[str, int]) -> str:
+    """An element of a result that some statement writes; nothing where none does."""
+    results = {a.name for a in scop.arrays if a.is_live_out}
+    for part in sets_of(scop.writes.range()):
+        found = fix_param_values(part, dict(sizes))
+        if tuple_name(part) in results and not found.is_empty():
+            point = found.sample_point()
+            index = [
+                point.get_coordinate_val(dim_type.set, k) for k in range(part.dim(dim_type.set))
+            ]
+            return (
+                f"{tuple_name(part)}[{', '.join(map(str, index))}]" if index else tuple_name(part)
+            )
+    return ""
