@@ -301,14 +301,20 @@ def _case(
     for number in range(2):
         rng = np.random.default_rng(0)
         given = {
-            array.name: rng.choice(np.array(pools(array.type, least)[number]), shape).astype(
-                array.type.numpy_name
-            )
+            array.name: _drawn(rng, pools(array.type, least)[number], array.type, shape)
             for array, shape in shapes.items()
         }
         with suppress(ArgumentError):
             return _Case(sizes, given, interpret(scop, sizes, given))
     return None
+
+
+def _drawn(
+    rng: np.random.Generator, pool: list[int], type_: ScalarType, shape: list[int]
+) -> np.ndarray:
+    # of numbers beyond 63 bits NumPy makes floats, unless it is told otherwise
+    wide = "uint64" if max(pool) >= 1 << 63 else "int64"
+    return rng.choice(np.array(pool, wide), shape).astype(type_.numpy_name)
 
 
 def _small_numbers(_type: ScalarType, least: int) -> list[list[int]]:

@@ -32,6 +32,7 @@ SANITIZE = (
     "-O0", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-ftrivial-auto-var-init=pattern",
 )  # fmt: skip
 _COMMON = ("-std=gnu11", "-ffp-contract=off", "-w")
+_HEADERS = "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdbool.h>"
 _DRIVER = Path(__file__).with_name("driver.c")
 _ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0", "OMP_WAIT_POLICY": "passive", "OMP_DYNAMIC": "false",
@@ -93,10 +94,8 @@ def _texts(units: Mapping[int, Unit], before: str) -> list[str]:
     """The translation units: without headers, and with them."""
     made: list[str] = []
     for headers in (False, True):
-        parts = [
-            "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdbool.h>",
-            before,
-        ] * headers
+        # kernels bring along what they need, and are not to need more
+        parts = [before or _HEADERS] * headers
         for number, unit in units.items():
             if unit.headers == headers:
                 parts += [_alone(unit), _stub(unit, number)]

@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.emit import emit
-from polyopt.codegen.readback import check_code
+from polyopt.codegen.readback import _cases, check_code
 from polyopt.errors import InternalError
 
 GATHER = """
@@ -99,3 +99,12 @@ def test_data_at_the_ends_of_their_types_tell_widths_apart():
         narrow = program.source[: part.start()] + program.source[part.end() :]
         with pytest.raises(InternalError, match="computes another y"):
             check_code(plan.scop, replace(program, source=narrow))
+
+
+def test_data_at_the_ends_of_64_unsigned_bits_are_these_ends():
+    scop = po.parse_c(
+        "void p(int n, const unsigned long a[n], unsigned long b[n], const int k[n])"
+        " { for (int i = 0; i < n; i++) b[i] = a[i] + (k[i] > 0); }"
+    )
+    given = [case.given["a"] for case in _cases(scop, "")]
+    assert max(int(values.max()) for values in given) == 2**64 - 1
