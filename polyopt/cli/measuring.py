@@ -142,19 +142,25 @@ def bench(  # noqa: PLR0913  (an argument per option)
         rows = _networks(programs, limits, counts, others, repeat, seconds, notes)
         _shown(rows, limits, (others, missing), notes, as_json=as_json)
         return
-    orders = _named(fusions)
-    subjects = [
-        replace(_subjects(n, sizes, suite, reading), fusions=n in orders, reassociate=reassociate)
-        for n in names
-    ]
-    unknown = [name for name in orders if name not in {what.name for what in subjects}]
-    if unknown:
-        msg = f"--fusions names {unknown[0]!r}, which is not measured"
-        raise InvalidOptionError(msg, hint="name programs that are")
+    subjects = [_subjects(name, sizes, suite, reading) for name in names]
+    subjects = _as_asked(subjects, _named(fusions), reassociate=reassociate)
     limits = machine()
     notes: list[str] = []
     rows = _measured(subjects, limits, counts, others, repeat, seconds, notes)
     _shown(rows, limits, (others, missing), notes, as_json=as_json)
+
+
+def _as_asked(
+    subjects: list[Subjects], fusions: Sequence[str], *, reassociate: bool
+) -> list[Subjects]:
+    """The subjects with the forms that options add. Raises ``InvalidOptionError``."""
+    unknown = [name for name in fusions if name not in {what.name for what in subjects}]
+    if unknown:
+        msg = f"--fusions names {unknown[0]!r}, which is not measured"
+        raise InvalidOptionError(msg, hint="name programs that are")
+    return [
+        replace(what, fusions=what.name in fusions, reassociate=reassociate) for what in subjects
+    ]
 
 
 def _shown(
