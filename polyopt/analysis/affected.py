@@ -11,13 +11,13 @@ from polyopt.isl import (
     Set,
     UnionMap,
     UnionSet,
-    Val,
     affine_constant,
     affine_var,
     budget,
     context,
     dim_type,
     empty_set,
+    integer_val,
     maps_of,
     sets_of,
     tuple_name,
@@ -124,7 +124,7 @@ def _fixed(part: Set, sizes: Mapping[str, int]) -> Set:
     for name, number in sizes.items():
         position = part.find_dim_by_name(dim_type.param, name)
         if position >= 0:
-            part = part.fix_val(dim_type.param, position, Val.int_from_si(context(), number))
+            part = part.fix_val(dim_type.param, position, integer_val(number))
     return part.project_out_all_params()
 
 

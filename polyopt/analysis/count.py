@@ -193,6 +193,27 @@ class _Counter:
         for low, high in ranges.values():
             volume *= high - low + 1
         self.dtype: Any = object if volume > _WIDE else np.int64
+        #: of values of dimensions and expressions
+        self.index_type: Any = object if self._largest() > _WIDE else np.int64
+
+    def _largest(self) -> int:
+        """A bound of the absolute values that counting computes with."""
+        ends = [abs(end) for pair in self.ranges.values() for end in pair]
+        periods = [self._period(dim) for dim in self.ranges]
+        reach = max([1, *ends, *periods])
+        return max((self._reach(c, reach) for c in self.deps), default=reach) + reach
+
+    def _reach(self, form: Linear, reach: int) -> int:
+        """A bound of an expression's absolute value, divisions not made, for dimensions within
+        ``reach``."""
+        inner = (
+            abs(factor) * (reach if v < self.system.rank else self._reach(self._division(v), reach))
+            for v, factor in form.terms.items()
+        )
+        return max(form.divisor, abs(form.constant) + sum(inner))
+
+    def _division(self, variable: int) -> Linear:
+        return self.system.divisions[variable - self.system.rank]
 
     def needs(self, dims: frozenset[int]) -> int:
         """How many rows counting looks at, were every dimension to take its whole range."""
@@ -286,6 +307,7 @@ class _Counter:
         ends = np.cumsum(widths)
         total = int(ends[-1]) if number else 0
         self._look_at(total)
+        widths = widths.astype(np.int64)
         owner = np.repeat(np.arange(number), widths)
         values = np.arange(total) - np.repeat(ends - widths - low, widths)
         longer = {d: column[owner] for d, column in known.items()}
@@ -300,8 +322,8 @@ class _Counter:
 
     def _limits(self, dim: int, known: Mapping[int, Column], number: int) -> tuple[Column, Column]:
         """Bounds of a dimension per row, from constraints without divisions of it."""
-        low = np.full(number, self.ranges[dim][0], np.int64)
-        high = np.full(number, self.ranges[dim][1], np.int64)
+        low = np.full(number, self.ranges[dim][0], self.index_type)
+        high = np.full(number, self.ranges[dim][1], self.index_type)
         for constraint, dims in self.deps.items():
             factor = constraint.terms.get(dim)
             if factor is None or not dims <= {dim, *known}:
@@ -331,13 +353,12 @@ class _Counter:
         return fine
 
     def _values(self, form: Linear, known: Mapping[int, Column], number: int) -> Column:
-        total = np.full(number, form.constant, np.int64)
+        total = np.full(number, form.constant, self.index_type)
         for variable, factor in form.terms.items():
             if variable < self.system.rank:
                 total += factor * known[variable]
             else:
-                inner = self.system.divisions[variable - self.system.rank]
-                total += factor * self._values(inner, known, number)
+                total += factor * self._values(self._division(variable), known, number)
         return total if form.divisor == 1 else total // form.divisor
 
     def _period(self, dim: int) -> int:
@@ -349,7 +370,7 @@ class _Counter:
         return {v for v in used if v >= self.system.rank}
 
     def _steps(self, variable: int, dim: int) -> int:
-        division = self.system.divisions[variable - self.system.rank]
+        division = self._division(variable)
         if dim not in self.system.dims_of(division):
             return 1
         inner = [self._steps(v, dim) for v in division.terms if v >= self.system.rank]
@@ -365,7 +386,7 @@ class _Counter:
                 for at in range(0, number, step)
             ]  # fmt: skip
             return np.concatenate(parts)
-        residue = np.tile(np.arange(period), number)
+        residue = np.tile(np.arange(period).astype(self.index_type), number)
         wide = {d: np.repeat(column, period) for d, column in known.items()}
         size = number * period
         self._look_at(size)
@@ -395,6 +416,5 @@ class _Counter:
         total = form.terms.get(dim, 0) * period
         for variable, factor in form.terms.items():
             if variable >= self.system.rank:
-                inner = self.system.divisions[variable - self.system.rank]
-                total += factor * self._slope(inner, dim, period)
+                total += factor * self._slope(self._division(variable), dim, period)
         return total // form.divisor

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from polyopt.isl import (
     MultiUnionPwAff,
     UnionMap,
-    Val,
     budget,
     compose,
-    context,
     dim_type,
     empty_map,
     exclusive_property,
+    integer_val,
     last_writes,
     maps_of,
     tuple_name,
@@ -196,7 +195,7 @@ def _ending(schedule: UnionMap, last: int) -> UnionMap:
     result = empty_map()
     for part in maps_of(schedule):
         wide = part.add_dims(dim_type.out, 1)
-        number = Val.int_from_si(context(), last)
+        number = integer_val(last)
         result = result.union(wide.fix_val(dim_type.out, wide.dim(dim_type.out) - 1, number))
     return result
 

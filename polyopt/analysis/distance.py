@@ -11,8 +11,8 @@ from polyopt.isl import (
     Set,
     UnionMap,
     Val,
-    context,
     dim_type,
+    integer_val,
     maps_of,
     params_of,
     sample,
@@ -123,7 +123,7 @@ def _written_cell(
 
 
 def _val(number: int) -> Val:
-    return Val.int_from_si(context(), number)
+    return integer_val(number)
 
 
 def common_depth(scop: Scop, one: str, other: str) -> int:

@@ -17,8 +17,8 @@ from polyopt.isl import (
     coalesced_map,
     compose,
     constant_value,
-    context,
     dim_type,
+    integer_val,
     maps_of,
     tuple_name,
     union_all,
@@ -154,7 +154,7 @@ def _side(line: Map) -> _Side | None:
     found = _dense_side(_divided(line, stride, phase))
     if found is None:
         return None
-    factor = Val.int_from_si(context(), stride)
+    factor = integer_val(stride)
     return _Side(found.offset.scale_val(factor).add(phase).coalesce(), found.extent, stride)
 
 
@@ -163,7 +163,7 @@ def _divided(line: Map, stride: int, phase: PwAff) -> Map:
     shifted = line.sum(phase.neg().as_map())
     space = shifted.get_space().range()
     multiple = Aff.var_on_domain(space.to_local_space(), dim_type.set, 0).scale_val(
-        Val.int_from_si(context(), stride)
+        integer_val(stride)
     )
     return shifted.apply_range(PwAff.from_aff(multiple).as_map().reverse()).coalesce()
 

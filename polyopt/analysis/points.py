@@ -10,14 +10,17 @@ from polyopt.errors import InternalError
 from polyopt.isl import dim_type, fix_param_values, params_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from polyopt.isl import Aff, PwAff, Set
+    from polyopt.isl import Aff, PwAff, Set, Val
 
     #: One row per element, one column per dimension.
     Rows = NDArray[np.int64]
+
+#: what 64 bits hold
+_MOST = (1 << 63) - 1
 
 
 def points(domain: Set, params: Mapping[str, int]) -> Rows:
@@ -68,7 +71,9 @@ def affine_values(form: PwAff, rows: Rows, params: Mapping[str, int]) -> NDArray
     result = np.zeros(len(rows), np.int64)
     for where, aff in pieces:
         chosen = holds(where, rows, params)
-        result[chosen] = _values(aff, rows[chosen], params)
+        found = _values(aff, rows[chosen], params)
+        result = result.astype(np.result_type(result, found), copy=False)
+        result[chosen] = found
     return result
 
 
@@ -78,23 +83,49 @@ def parameter_value(form: PwAff, params: Mapping[str, int]) -> int:
 
 
 def _values(aff: Aff, rows: Rows, params: Mapping[str, int]) -> NDArray[np.int64]:
-    """``floor(aff)`` at each row; nested divisions are evaluated from the inside out."""
+    """``floor(aff)`` at each row; nested divisions are evaluated from the inside out.
+
+    Python's integers where a value on the way or a result does not fit into 64 bits.
+    """
     scale = aff.get_denominator_val()
-    total = np.full(len(rows), aff.get_constant_val().mul(scale).to_python(), np.int64)
+    constant = aff.get_constant_val().mul(scale).to_python()
     for position, name in enumerate(params_of(aff.get_domain_space())):
         factor = aff.get_coefficient_val(dim_type.param, position)
         if not factor.is_zero():
-            total += factor.mul(scale).to_python() * _given(params, name)
+            constant += factor.mul(scale).to_python() * _given(params, name)
+    terms = list(_terms(aff, scale, rows, params))
+    reach = abs(constant) + sum(abs(factor) * _largest(column) for factor, column in terms)
+    divisor = scale.to_python()
+    kind = np.int64 if max(reach, divisor) <= _MOST else object
+    total = np.full(len(rows), constant, kind)
+    for factor, column in terms:
+        total += factor * column.astype(kind, copy=False)
+    return _narrowed(total if divisor == 1 else total // divisor)
+
+
+def _terms(
+    aff: Aff, scale: Val, rows: Rows, params: Mapping[str, int]
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Dimensions and divisions with their whole factors."""
     for position in range(aff.dim(dim_type.in_)):
         factor = aff.get_coefficient_val(dim_type.in_, position)
         if not factor.is_zero():
-            total += factor.mul(scale).to_python() * rows[:, position]
+            yield factor.mul(scale).to_python(), rows[:, position]
     for position in range(aff.dim(dim_type.div)):
         factor = aff.get_coefficient_val(dim_type.div, position)
         if not factor.is_zero():
-            total += factor.mul(scale).to_python() * _values(aff.get_div(position), rows, params)
-    divisor = scale.to_python()
-    return total if divisor == 1 else total // divisor
+            yield factor.mul(scale).to_python(), _values(aff.get_div(position), rows, params)
+
+
+def _largest(column: NDArray[np.int64]) -> int:
+    """The largest absolute value; one of nothing, so that factors count."""
+    return max(1, -int(column.min()), int(column.max())) if len(column) else 1
+
+
+def _narrowed(column: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same as 64 bits where all of it fits."""
+    fits = column.dtype == np.int64 or _largest(column) <= _MOST
+    return column.astype(np.int64, copy=False) if fits else column
 
 
 def _given(params: Mapping[str, int], name: str) -> int:

@@ -10,11 +10,10 @@ from polyopt.isl import (
     Aff,
     PwAff,
     Set,
-    Val,
     affine_constant,
     constant_value,
-    context,
     dim_type,
+    integer_val,
     params_of,
     sample,
 )
@@ -144,7 +143,7 @@ def typical_values(
     for name in (*sizes, *wanted):
         position = known.find_dim_by_name(dim_type.param, name)
         for number in (wanted[name],) if name in wanted else (1 << 20, 1 << 12, 1 << 8):
-            fixed = known.fix_val(dim_type.param, position, Val.int_from_si(context(), number))
+            fixed = known.fix_val(dim_type.param, position, integer_val(number))
             if not fixed.is_empty():
                 known, result[name] = fixed, number
                 break

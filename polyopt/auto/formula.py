@@ -19,13 +19,12 @@ from polyopt.isl import (
     Map,
     PwAff,
     Set,
-    Val,
     affine_var,
     budget,
     constant_value,
-    context,
     dim_type,
     fix_param_values,
+    integer_val,
     params_of,
 )
 from polyopt.transform.find import path_to
@@ -177,8 +176,8 @@ class _Formulas:
         return result
 
     def _rational(self, value: Any) -> Formula:  # noqa: ANN401
-        scale = value.get_den_val().to_python()
-        return self.sympy.Rational(value.get_num_si(), scale)
+        scale = value.get_den_val()
+        return self.sympy.Rational(value.mul(scale).to_python(), scale.to_python())
 
     # -- instances ----------------------------------------------------------------------------
 
@@ -303,7 +302,7 @@ class _Formulas:
             if times.is_empty():
                 return None
             middle.append(middle_of(times, level))
-            times = times.fix_val(dim_type.set, level, Val.int_from_si(context(), middle[-1]))
+            times = times.fix_val(dim_type.set, level, integer_val(middle[-1]))
         own = prefix_map(host, loops).reverse().wrap().flatten()
         inlined = list(evaluated(self.program, name))[1:]
         whole = _at(own, middle, sizes)
@@ -397,12 +396,12 @@ def _is_box_per_tile(copy: Copy) -> bool:
 def middle_of(times: Set, level: int) -> int:
     """The first value of a dimension in the upper half of its range: the middle may be a hole."""
     low, high = times.dim_min_val(level).to_python(), times.dim_max_val(level).to_python()
-    half = Val.int_from_si(context(), (low + high) // 2)
+    half = integer_val((low + high) // 2)
     return times.lower_bound_val(dim_type.set, level, half).dim_min_val(level).to_python()
 
 
 def _at(pairs: Set, values: list[int], sizes: Mapping[str, int]) -> int:
     """How many of ``{ [t, j] }`` there are at one t."""
     for level, value in enumerate(values):
-        pairs = pairs.fix_val(dim_type.set, level, Val.int_from_si(context(), value))
+        pairs = pairs.fix_val(dim_type.set, level, integer_val(value))
     return about(pairs, sizes)

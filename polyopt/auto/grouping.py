@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import about
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
-from polyopt.isl import PwAff, Val, constant_value, context, dim_type
+from polyopt.isl import PwAff, constant_value, dim_type, integer_val
 from polyopt.transform.find import copies_of, loops_around
 from polyopt.transform.fuse import extension
 from polyopt.transform.interchange import perfect_chain
@@ -461,7 +461,7 @@ def _number(extent: PwAff, sizes: Mapping[str, int]) -> float:
     value = extent
     for position in range(value.dim(dim_type.param)):
         name = value.get_dim_name(dim_type.param, position) or ""
-        point = Val.int_from_si(context(), sizes.get(name, 1))
+        point = integer_val(sizes.get(name, 1))
         universe = value.domain().params().fix_val(dim_type.param, position, point)
         value = value.intersect_params(universe)
     top = value.max_val()

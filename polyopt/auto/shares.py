@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about
 from polyopt.auto.traffic import argument_bytes, bytes_an_operation
-from polyopt.isl import Val, context, dim_type, fix_param_values
+from polyopt.isl import dim_type, fix_param_values, integer_val
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
@@ -47,7 +47,7 @@ def _is_even(program: Program, loop: PlanLoop, model: Model) -> bool:
         low, high = (v.to_python() for v in (values.dim_min_val(0), values.dim_max_val(0)))
         quarter = (high - low) // 4
         early, late = (
-            about(values.fix_val(dim_type.set, 0, Val.int_from_si(context(), value)), model.sizes)
+            about(values.fix_val(dim_type.set, 0, integer_val(value)), model.sizes)
             for value in (low + quarter, high - quarter)
         )
         if abs(early - late) > EVEN * max(early, late):

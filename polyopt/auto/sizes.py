@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.text import condition_text
-from polyopt.isl import Val, context, dim_type, params_of, sample
+from polyopt.isl import dim_type, integer_val, params_of, sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ def assumed_sizes(
     for name in sorted(scop.params, key=lambda name: name not in asked):
         wanted = asked.get(name, (usual or {}).get(name, default))
         position = scop.params.index(name)
-        fixed = known.fix_val(dim_type.param, position, Val.int_from_si(context(), int(wanted)))
+        fixed = known.fix_val(dim_type.param, position, integer_val(int(wanted)))
         if not fixed.is_empty():
             known = fixed
             result[name] = int(wanted)

@@ -40,6 +40,7 @@ from polyopt.isl import (
     affine_constant,
     budget,
     dim_type,
+    integer_val,
     maps_of,
     sets_of,
     union_all,
@@ -217,7 +218,8 @@ def _middles(plan: Plan, long: Collection[int]) -> Iterator[tuple[str, str]]:
             ).range()
             (line,) = sets_of(values)
             ends = line.dim_min(0).add(line.dim_max(0))
-            middle = ends.add(affine_constant(ends.get_domain_space(), 1)).scale_down_val(2).floor()
+            ends = ends.add(affine_constant(ends.get_domain_space(), 1))
+            middle = ends.scale_down_val(integer_val(2)).floor()
             middle = middle.gist(line.params()).coalesce()
             if middle.n_piece() == 1:
                 yield loop.name, value_text(middle)

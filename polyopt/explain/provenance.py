@@ -18,12 +18,11 @@ from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError, NotDecidedError
 from polyopt.isl import (
     UnionSet,
-    Val,
     budget,
-    context,
     dim_type,
     fix_param_values,
     instance_of,
+    integer_val,
     sets_of,
     tuple_name,
 )
@@ -207,7 +206,7 @@ def _writer(plan: Plan, array: str, index: tuple[int, ...], sizes: Mapping[str, 
     cell = scop.elements[array].intersect_params(scop.context)
     cell = fix_param_values(cell, sizes)
     for position, value in enumerate(index):
-        cell = cell.fix_val(dim_type.set, position, Val.int_from_si(context(), value))
+        cell = cell.fix_val(dim_type.set, position, integer_val(value))
     shown = f"{array}[{', '.join(map(str, index))}]"
     sized = ", ".join(f"{k} = {v}" for k, v in sizes.items())
     if cell.is_empty():
@@ -307,7 +306,7 @@ def _loops_at(
             continue
         domain = fix_param_values(copy.domain, sizes)
         for position, value in enumerate(values):
-            number = Val.int_from_si(context(), value)
+            number = integer_val(value)
             domain = domain.fix_val(dim_type.set, copy.outer + position, number)
         times = fix_param_values(prefix_map(copy, place.loops).wrap(), sizes).unwrap()
         found = times.intersect_domain(domain).range()

@@ -10,7 +10,7 @@ from polyopt.analysis.linear import ranges
 from polyopt.auto.formula import block_size
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError
-from polyopt.isl import Val, context, dim_type, fix_param_values
+from polyopt.isl import dim_type, fix_param_values, integer_val
 from polyopt.transform.find import copies_of
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _producer_stage(
 def _inside(domain: Set, values: tuple[int, ...], outer: int) -> list[tuple[int, int]]:
     """The box of a producer's own iterators in one tile; empty where the tile needs nothing."""
     for level, value in enumerate(values):
-        domain = domain.fix_val(dim_type.set, level, Val.int_from_si(context(), value))
+        domain = domain.fix_val(dim_type.set, level, integer_val(value))
     if domain.is_empty():
         return []
     return [

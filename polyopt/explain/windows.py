@@ -13,7 +13,7 @@ from polyopt.auto.cost import cost
 from polyopt.auto.formula import block_size
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.explain.picture import FAINT, INK, PALETTE, Picture, Rect, Shape, Text, text_width
-from polyopt.isl import Val, context, dim_type, fix_param_values
+from polyopt.isl import Val, dim_type, fix_param_values, integer_val
 from polyopt.transform.tree import PlanLoop, copies_in, prefix_map
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _span(domain: Set, dim: int) -> tuple[int, int]:
 
 
 def _val(value: int) -> Val:
-    return Val.int_from_si(context(), value)
+    return integer_val(value)
 
 
 # -- the picture ------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from polyopt.isl.api import (
     PwAff,
     PwMultiAff,
     Space,
-    Val,
     context,
     dim_type,
+    integer_val,
 )
 
 if TYPE_CHECKING:
@@ -39,11 +39,7 @@ def instance_space(params: Sequence[str], name: str, iterators: Sequence[str]) -
 
 def affine_constant(space: Space, value: int) -> PwAff:
     """``{ S[i] -> [value] }`` over the given set (or parameter) space."""
-    if -(1 << 63) <= value < 1 << 63:
-        number = Val.int_from_si(context(), value)
-    else:  # more than isl takes as a number
-        number = Val.read_from_str(context(), str(value))
-    return PwAff.from_aff(Aff.val_on_domain_space(space, number))
+    return PwAff.from_aff(Aff.val_on_domain_space(space, integer_val(value)))
 
 
 def affine_var(space: Space, position: int) -> PwAff:

@@ -6,7 +6,18 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from polyopt.errors import InternalError
-from polyopt.isl.api import BasicSet, Map, Set, Space, UnionMap, UnionSet, Val, context, dim_type
+from polyopt.isl.api import (
+    BasicSet,
+    Map,
+    Set,
+    Space,
+    UnionMap,
+    UnionSet,
+    Val,
+    context,
+    dim_type,
+    integer_val,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -202,7 +213,7 @@ def sample(value: Set) -> dict[str, list[int]] | None:
 
 def _smallest(value: Set, position: int) -> Val:
     """The smallest non-negative number that a dimension can take, else the one next to zero."""
-    zero = Val.int_from_si(context(), 0)
+    zero = integer_val(0)
     usual = value.lower_bound_val(dim_type.set, position, zero)
     if not usual.is_empty():
         return _line(usual, position).dim_min_val(0)
@@ -245,5 +256,5 @@ def fix_param_values(value: Set, params: Mapping[str, int]) -> Set:
     for name, number in params.items():
         position = value.find_dim_by_name(dim_type.param, name)
         if position >= 0:
-            value = value.fix_val(dim_type.param, position, Val.int_from_si(context(), number))
+            value = value.fix_val(dim_type.param, position, integer_val(number))
     return value

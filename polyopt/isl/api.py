@@ -86,6 +86,7 @@ __all__ = [
     "ast_options",
     "context",
     "dim_type",
+    "integer_val",
     "parse_map",
     "parse_set",
     "parse_union_map",
@@ -97,6 +98,17 @@ __all__ = [
 def context() -> Context:
     """The isl context that all values live in."""
     return islpy.DEFAULT_CONTEXT
+
+
+def integer_val(number: int) -> Val:
+    """The isl value of an integer of any length.
+
+    ``Val.int_from_si``, and what isl's functions make of an ``int`` in a value's place, is a C
+    ``long``: more than that is a ``TypeError``.
+    """
+    if -(1 << 63) <= number < 1 << 63:
+        return Val.int_from_si(context(), number)
+    return Val.read_from_str(context(), str(number))
 
 
 def _parse(kind: type, text: str) -> object:

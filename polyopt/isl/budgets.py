@@ -18,7 +18,7 @@ from inspect import currentframe
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from polyopt.errors import InternalError, InvalidOptionError, NotDecidedError, PolyoptError
-from polyopt.isl.api import IslError, Set, Val, context
+from polyopt.isl.api import IslError, Set, context, integer_val
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -225,7 +225,7 @@ def _is_below(limit: int) -> bool:
     """Whether fewer operations than that were counted; one more is where they were."""
     context().set_max_operations(limit)
     try:
-        Val.int_from_si(context(), 1)
+        integer_val(1)
     except IslError:
         return False
     return True

@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.ranges import typical_values
-from polyopt.isl import Val, affine_constant, affine_param, affine_var, empty_set, params_space
-from polyopt.isl import context as isl_context
+from polyopt.isl import (
+    affine_constant,
+    affine_param,
+    affine_var,
+    empty_set,
+    integer_val,
+    params_space,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +82,7 @@ class Box:
 
 def _first(axis: Axis, space: Space) -> PwAff:
     """``unit * first``."""
-    unit = Val.int_from_si(isl_context(), axis.unit)
+    unit = integer_val(axis.unit)
     return affine_param(space, axis.first).scale_val(unit)
 
 

@@ -15,12 +15,11 @@ from polyopt.isl import (
     Map,
     PwAff,
     Set,
-    Val,
     affine_constant,
     affine_var,
-    context,
     dim_type,
     instance_of,
+    integer_val,
     tuple_name,
 )
 from polyopt.transform.find import path_to
@@ -62,7 +61,7 @@ class _Edge:
         """``{ [time, space] }``: how far it goes within one iteration of the loops around."""
         before, after = self.times
         distance = self.pairs.apply_domain(before).apply_range(after).deltas()
-        outer, zero = distance.dim(dim_type.set) - 2, Val.int_from_si(context(), 0)
+        outer, zero = distance.dim(dim_type.set) - 2, integer_val(0)
         for level in range(outer):
             distance = distance.fix_val(dim_type.set, level, zero)
         distance = distance.project_out(dim_type.set, 0, outer)
@@ -116,7 +115,7 @@ def _face(
 
 def _line(time: PwAff, space: PwAff, slope: int, side: int, shift: int) -> PwAff:
     """``slope * time + side * space + shift``."""
-    leaning = time.scale_val(Val.int_from_si(context(), slope))
+    leaning = time.scale_val(integer_val(slope))
     across = space if side > 0 else space.neg()
     return leaning.add(across).add(affine_constant(time.get_domain_space(), shift))
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, NotPermutableError, given
-from polyopt.isl import Val, affine_constant, context
+from polyopt.isl import affine_constant, integer_val
 from polyopt.transform.find import check_name, copies_of, find_loop, loop_of_space, path_to
 from polyopt.transform.split import check_amount
 from polyopt.transform.tree import PlanLoop, Tree, copies_in, replace_loop
@@ -34,7 +34,7 @@ def skew(program: Program, loop: str, by: str, factor: int) -> Program:
         message = f"skew: the factor has to be a whole number, not {given(factor)}"
         raise InvalidOptionError(message)
     check_amount(factor, "skew")
-    scale = Val.int_from_si(context(), factor)
+    scale = integer_val(factor)
 
     def change(node: PlanLoop) -> Tree:
         values = {c: v.add(outer.values[c].scale_val(scale)) for c, v in node.values.items()}

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from polyopt.isl import (
     Map,
-    Val,
     affine_constant,
     affine_var,
     coalesced_map,
-    context,
     dim_type,
+    integer_val,
 )
 
 if TYPE_CHECKING:
@@ -105,5 +104,5 @@ def _ratios(line: Map) -> list[tuple[int, int]]:
 def _distance(pairs: Space, p: int, q: int) -> PwAff:
     """``{ [[t, v] -> [r]] -> [q * r - p * v] }``."""
     last = pairs.dim(dim_type.set) - 1
-    row = affine_var(pairs, last).scale_val(Val.int_from_si(context(), q))
-    return row.sub(affine_var(pairs, last - 1).scale_val(Val.int_from_si(context(), p)))
+    row = affine_var(pairs, last).scale_val(integer_val(q))
+    return row.sub(affine_var(pairs, last - 1).scale_val(integer_val(p)))

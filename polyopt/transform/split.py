@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, given
-from polyopt.isl import Val, context
+from polyopt.isl import integer_val
 from polyopt.transform.find import fresh_loop_name
 from polyopt.transform.tree import PlanLoop, Tree, replace_loop
 
@@ -58,4 +58,4 @@ def check_amount(amount: int, what: str) -> None:
 
 def block(value: PwAff, size: int) -> PwAff:
     """``{ C[d] -> [floor(v / size)] }``."""
-    return value.scale_down_val(Val.int_from_si(context(), size)).floor()
+    return value.scale_down_val(integer_val(size)).floor()

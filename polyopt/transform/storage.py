@@ -16,13 +16,12 @@ from polyopt.isl import (
     PwAff,
     Set,
     Space,
-    Val,
     affine_constant,
     affine_var,
     coalesced_map,
-    context,
     dim_type,
     instance_space,
+    integer_val,
 )
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def layout(scratch: Scratch, array: Set, *, flat: bool = False) -> Map:
             result = result.flat_range_product(Map.from_pw_aff(index))
             continue
         if scratch.fold(position):
-            index = index.mod_val(Val.int_from_si(context(), scratch.fold(position)))
+            index = index.mod_val(integer_val(scratch.fold(position)))
         else:
             index = index.sub(_of_times(scratch.offsets[position], pairs))
             index = quotient(index, scratch.stride(position))
@@ -132,7 +131,7 @@ def quotient(value: PwAff, stride: int) -> PwAff:
     """``floor(value / stride)``."""
     if stride == 1:
         return value
-    return value.scale_down_val(Val.int_from_si(context(), stride)).floor()
+    return value.scale_down_val(integer_val(stride)).floor()
 
 
 def _of_times(offset: PwAff, pairs: Space) -> PwAff:

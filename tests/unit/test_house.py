@@ -82,6 +82,27 @@ def test_modules_and_functions_stay_small(file):
     assert long == []
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_isl_takes_integers_of_any_length(file):
+    """What takes or gives a C ``long`` raises ``TypeError``, or gives 0, beyond 64 bits."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    called = [(n, n.func.attr) for n in calls if isinstance(n.func, ast.Attribute)]
+    short = [name for _, name in called if name.endswith(("_si", "_ui"))]
+    assert short == (["int_from_si"] if file == "polyopt/isl/api.py" else [])
+    numbers = [
+        ast.unparse(n) for n, name in called
+        if name.endswith("_val") and not name.startswith(("dim_", "get_"))  # of a position
+        and n.args and is_integer(n.args[-1])
+    ]  # fmt: skip
+    assert numbers == []
+
+
+def is_integer(node):
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(value, ast.Constant) and isinstance(value.value, int)
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_public_things_are_documented(name):
     module = importlib.import_module(name)

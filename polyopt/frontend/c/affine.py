@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Affine, Binary, Call, Cast, Const, Expr, Inside, Select, Unary
 from polyopt.ir.types import I32, I64
-from polyopt.isl import PwAff, Set, Val, affine_constant, constant_value, context, dim_type
+from polyopt.isl import (
+    PwAff,
+    Set,
+    affine_constant,
+    constant_value,
+    dim_type,
+    integer_val,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,14 +56,14 @@ def _by_constant(op: str, left: PwAff, number: int, known: Set) -> PwAff | None:
         case "floordiv" if number != 0:
             return left.div(right).floor()
         case "floormod" if number > 0:
-            return left.mod_val(Val.int_from_si(context(), number))
+            return left.mod_val(integer_val(number))
         case "shl" if 0 <= number < 63:
             return left.mul(affine_constant(left.get_domain_space(), 1 << number))
         case "shr" if 0 <= number < 63:
             power = affine_constant(left.get_domain_space(), 1 << number)
             return left.div(power).floor()
         case "and" if number >= 0 and (number & (number + 1)) == 0:
-            return left.mod_val(Val.int_from_si(context(), number + 1))
+            return left.mod_val(integer_val(number + 1))
         case _:
             return None
 
@@ -66,7 +73,7 @@ def _truncating(op: str, left: PwAff, right: PwAff, number: int, known: Set) -> 
     if number > 0 and always_at_least(left, 0, known):
         if op == "div":
             return left.div(right).floor()
-        return left.mod_val(Val.int_from_si(context(), number))
+        return left.mod_val(integer_val(number))
     return left.tdiv_q(right) if op == "div" else left.tdiv_r(right)
 
 

@@ -36,7 +36,7 @@ from polyopt.frontend.c.statements import Statements
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
 from polyopt.ir.block import Block
 from polyopt.ir.types import I64, U32, U64
-from polyopt.isl import Set, constant_value, dim_type, params_space
+from polyopt.isl import Set, constant_value, dim_type, integer_val, params_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -320,7 +320,7 @@ class _Region:
         for position, name in enumerate(program.params):
             scalar = self.types.of(self.visible[name].type).scalar
             if scalar is not None and scalar.kind == "uint" and name not in program.wide:
-                held = held.lower_bound_val(dim_type.param, position, 0)
+                held = held.lower_bound_val(dim_type.param, position, integer_val(0))
         return held
 
     def _bind(self, program: Program, env: Env) -> None:

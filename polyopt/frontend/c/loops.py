@@ -13,7 +13,15 @@ from polyopt.frontend.c.counted import counted, stray_step
 from polyopt.frontend.c.expressions import Lowering, set_of
 from polyopt.frontend.c.scope import Env, IteratorVar, Pending, Place, Program, Variable
 from polyopt.ir.types import I32
-from polyopt.isl import Map, PwAff, Set, Val, affine_constant, constant_value, context, dim_type
+from polyopt.isl import (
+    Map,
+    PwAff,
+    Set,
+    affine_constant,
+    constant_value,
+    dim_type,
+    integer_val,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +50,7 @@ def header(program: Program, node: c_ast.For, env: Env, place: Place) -> Header:
     start = _first(Lowering(program, env, place, assuming=True), type_, start_node)
     test = counted(node, name)
     step = _step(program, node, name, env, place) if test is None else test.step
+    _check_step(program, node, type_, step)
     cond = node.cond if test is None else test.cond
     if test is not None and test.stepped:
         start = _stepped(program, start, step, type_, place, start_node)
@@ -142,6 +151,16 @@ def _step(program: Program, node: c_ast.For, name: str, env: Env, place: Place) 
     return sign * number
 
 
+def _check_step(program: Program, node: c_ast.For, type_: ScalarType, step: int) -> None:
+    """Refuse a step of more than half of what an iterator holds: it is a step in the other
+    direction to a computer, ``i += 4294967293u`` is ``i -= 3``."""
+    if abs(step) < 1 << (type_.bits - 1):
+        return
+    msg = f"a step of {step} is more than an iterator of type {type_.c_name} can be moved by"
+    hint = "write a step down as i -= c, or declare the iterator as a long"
+    raise program.locator.error(UnsupportedError, node.next or node, msg, hint=hint)
+
+
 def _added(value: c_ast.Node, name: str) -> tuple[c_ast.Node | None, int]:
     """``c`` and the sign of ``i + c``, ``c + i`` or ``i - c``."""
     match value:
@@ -196,7 +215,7 @@ def _grid(place: Place, start: PwAff, step: int) -> Set:
     iterator = place.variable(place.depth - 1)
     grid = iterator.ge_set(start) if step > 0 else iterator.le_set(start)
     if abs(step) > 1:
-        gone = iterator.sub(start).mod_val(Val.int_from_si(context(), abs(step)))
+        gone = iterator.sub(start).mod_val(integer_val(abs(step)))
         grid = grid.intersect(gone.zero_set())
     return grid
 
@@ -208,7 +227,7 @@ def _stepped(
 
     Raises ``NonAffineError`` where that may be below zero and the iterator has no sign.
     """
-    first = start.add_constant_val(Val.int_from_si(context(), step))
+    first = start.add_constant_val(integer_val(step))
     if type_.kind != "uint" or fits(first, type_, program.bounded(place), program.never):
         return first
     msg = "the first step of this loop may go below zero, where its unsigned iterator wraps"
@@ -220,7 +239,7 @@ def _moved(domain: Set, step: int) -> Set:
     """``{ [.., i + step] }`` of ``{ [.., i] }``: what a body sees that runs after the step."""
     last = domain.dim(dim_type.set) - 1
     identity = domain.get_space().identity_multi_pw_aff_on_domain()
-    moved = identity.get_at(last).add_constant_val(Val.int_from_si(context(), step))
+    moved = identity.get_at(last).add_constant_val(integer_val(step))
     return domain.apply(identity.set_at(last, moved).as_map())
 
 
@@ -352,7 +371,7 @@ def _check_unsigned(
         return
     place = Place(domain, ("",) * domain.dim(dim_type.set))
     iterator = place.variable(place.depth - 1)
-    limit = iterator.add_constant_val(Val.int_from_si(context(), step))
+    limit = iterator.add_constant_val(integer_val(step))
     below = program.known(place).subtract(limit.nonneg_set())
     if below.is_empty():
         return

@@ -14,6 +14,7 @@ from polyopt.isl import (
     affine_var,
     dim_type,
     instance_space,
+    integer_val,
     params_space,
 )
 
@@ -327,7 +328,7 @@ class Program:
         wide = [k for k in wide if named.involves_dims(dim_type.param, k, 1)]
         small = Set.universe(params_space(self.params))
         for position in wide:
-            small = small.upper_bound_val(dim_type.param, position, MOST_SIZE)
+            small = small.upper_bound_val(dim_type.param, position, integer_val(MOST_SIZE))
         if wrong.intersect(small).is_empty():
             self.assume(small)
             return

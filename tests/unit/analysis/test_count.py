@@ -195,3 +195,17 @@ def test_an_exact_number_has_a_limit() -> None:
 def test_an_estimate_is_near_the_number(n: int) -> None:
     share = count(TIED, {"N": 700}) / 700**3
     assert about(TIED, {"N": n}) / n**3 == pytest.approx(share, rel=0.01)
+
+
+@pytest.mark.parametrize("wide", [2**62, 2**63 - 1, 2**63, 2**64 - 6, 2**70])
+def test_counts_of_numbers_beyond_64_bits_are_exact(wide):
+    for text, expected in (
+        (f"{{ [i] : 0 <= i < {wide} }}", wide),
+        (f"{{ [i] : -{wide} <= i < 5 and i mod 3 = 0 }}", wide // 3 + 2),
+        (f"{{ [i, j] : 0 <= i < {wide} and i <= j < i + 4 }}", 4 * wide),
+        (f"{{ [i, j] : 0 <= i < 10 and 0 <= j <= {wide} i }}", 45 * wide + 10),
+        (f"{{ [i, j] : 0 <= i < 7 and 0 <= j < 4 and (i + j) mod {wide} >= 5 }}", 14),
+        (f"{{ [i, j] : {wide} <= i < {wide + 7} and i <= j < i + 4 and (i + j) mod 5 >= 2 }}",
+         sum((i + j) % 5 >= 2 for i in range(wide, wide + 7) for j in range(i, i + 4))),
+    ):  # fmt: skip
+        assert counted(parse_set(text), {}) == Number(expected, is_exact=True)
