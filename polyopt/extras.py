@@ -7,9 +7,14 @@ import shlex
 from importlib.metadata import PackageNotFoundError, requires
 
 
-def install_command(extra: str) -> str:
-    """A command that installs what an extra needs, beside polyopt from a checkout or a wheel."""
-    return shlex.join(["pip", "install", *packages(extra)])
+def install_command(extra: str, library: str = "") -> str:
+    """A command that installs what an extra needs, beside polyopt from a checkout or a wheel.
+
+    Where a ``library`` is named that the extra has by this name, that one alone.
+    """
+    listed = packages(extra)
+    named = [p for p in listed if re.match(rf"{re.escape(library)}\b(?!-)", p)] if library else []
+    return shlex.join(["pip", "install", *(named or listed)])
 
 
 def packages(extra: str) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def _library(name: str, extra: str = "") -> Finding:
     try:
         return Finding(name, "ok", importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        install = install_command(extra) if extra else f"pip install {name}"
+        install = install_command(extra, name) if extra else f"pip install {name}"
         return Finding(name, "missing" if extra else "broken", "not installed", install)
 
 

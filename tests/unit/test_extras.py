@@ -35,6 +35,12 @@ def test_an_extra_is_installed_by_its_packages(extra):
     assert set(map(requirement, listed)) == set(map(requirement, EXTRAS[extra]))
 
 
+def test_one_library_of_an_extra_is_installed_alone():
+    assert extras.install_command("peers", "numba").startswith("pip install 'numba>=")
+    assert len(shlex.split(extras.install_command("peers", "numba"))) == 3
+    assert extras.install_command("peers", "num") == extras.install_command("peers")
+
+
 def test_where_nothing_is_installed_it_is_the_checkout(monkeypatch):
     def absent(_name):
         raise PackageNotFoundError

@@ -174,7 +174,7 @@ def test_a_folder_of_c_has_a_number(pair, tmp_path):
         pair.export(tmp_path / "none")
     assert not (tmp_path / "none").exists()
     made = pair.at(batch=4).export(tmp_path / "four")
-    assert "pair_kernel_1(4, in0, in1, T(0), threads)" in (made / "pair.c").read_text()
+    assert "pair_kernel_1(4, in0, in1, pair_tensor(0), threads)" in (made / "pair.c").read_text()
 
 
 def test_sizes_that_cannot_be_told_apart_are_refused():
