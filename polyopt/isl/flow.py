@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from polyopt.errors import NotDecidedError
 from polyopt.isl.algebra import empty_map, empty_set, maps_of, union_as_is
-from polyopt.isl.api import Map, UnionAccessInfo, UnionMap, UnionSet
+from polyopt.isl.api import IslError, Map, UnionAccessInfo, UnionMap, UnionSet
 from polyopt.isl.budgets import budget
+from polyopt.isl.strides import strided
 
 #: isl operations that its own search may take for all reads, twice those of the largest program of
 #: the library, and for those of one array in one statement
 _ALL_READS, _ONE_READ = 2_000_000, 500_000
+#: how isl fails where what strides have misled it to is no function of the reads; see ``strides``
+_MISLED = "affine expression involves some of the domain dimensions"
+
+#: of reads, writes and times
+Search = Callable[[UnionMap, UnionMap, UnionMap], "Flow"]
 
 
 class Flow(NamedTuple):
@@ -67,11 +74,16 @@ def _quickly(reads: UnionMap, writes: UnionMap, times: UnionMap, most: int) -> F
 
 
 def quick_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
-    """What isl finds of ``last_writes``: right, but perhaps not whole.
+    """What isl finds of ``last_writes``, where strides may mislead it looked over: right, but
+    perhaps not whole.
 
     It loses reads where remainders by several numbers meet (seen with 2 and 3): these have neither
     a source nor none. To see that takes half as long again where time has many pieces.
     """
+    return _unless_misled(_searched, reads, writes, times)
+
+
+def _searched(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
     info = UnionAccessInfo.from_sink(reads).set_must_source(writes).set_schedule_map(times)
     found = info.compute_flow()
     return Flow(found.get_full_must_dependence(), found.get_must_no_source(), is_whole=False)
@@ -87,12 +99,72 @@ def _is_whole(flow: Flow, reads: UnionMap) -> bool:
 
 def defined_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
     """``last_writes`` by its definition: the latest of all writes of the cell before the read."""
-    cells = reads.range_map()  # { [R[e] -> A[x]] -> A[x] }
-    read_at = reads.domain_map().apply_range(times)
-    earlier = cells.apply_range(writes.reverse()).intersect(read_at.lex_gt_union_map(times))
+    return _unless_misled(_defined, reads, writes, times)
+
+
+def _defined(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    earlier = _before(reads, writes, times)
     latest = earlier.apply_range(times).lexmax()  # { [R[e] -> A[x]] -> [t] }
     sources = earlier.intersect(latest.apply_range(times.reverse())).coalesce().reverse()
     return Flow(sources, reads.wrap().subtract(sources.range()).unwrap())
+
+
+def _unless_misled(search: Search, reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    """What a search finds; that of reads where strides have misled isl without its maximum.
+
+    Raises ``NotDecidedError`` where it cannot be shown of that either that it is right.
+    """
+    try:
+        flow = search(reads, writes, times)
+    except IslError as error:
+        if _MISLED not in str(error):
+            raise
+        parts = [part.to_union_map() for part in maps_of(reads)]
+        if len(parts) == 1:
+            return _mended(reads, writes, times)
+        flows = [_unless_misled(search, part, writes, times) for part in parts]
+        sources = union_as_is(flow.sources for flow in flows)
+        return Flow(sources, union_as_is(flow.without for flow in flows), is_whole=False)
+    for read, suspects in strided(reads, writes, times, flow.sources):
+        one = read.to_union_map()
+        if _is_last(flow, one, union_as_is(suspects), times):
+            continue
+        mended = _mended(one, writes, times)
+        sources = flow.sources.subtract_range(one.wrap()).union(mended.sources)
+        without = flow.without.subtract(one).union(mended.without)
+        flow = flow._replace(sources=sources, without=without)
+    return flow
+
+
+def _mended(read: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    """``last_writes`` of one read as the writes before it that no other of them follows."""
+    here = writes.intersect_range(read.range().universe())
+    earlier = _before(read, here, times)
+    at = times.intersect_domain(here.domain().universe())
+    hidden = earlier.apply_range(at.lex_gt_union_map(at))
+    sources = earlier.subtract(hidden).coalesce().reverse()
+    flow = Flow(sources, read.wrap().subtract(earlier.domain()).unwrap())
+    if _is_whole(flow, read) and _is_last(flow, read, here, times):
+        return flow
+    msg = "isl does not decide which writes of strided loops are the last"
+    raise NotDecidedError(msg, hint="fix some sizes, or write the loops without steps")
+
+
+def _is_last(flow: Flow, read: UnionMap, writes: UnionMap, times: UnionMap) -> bool:
+    """Whether none of the writes comes between a read and its source, or before one without."""
+    earlier = _before(read, writes, times)
+    if not flow.without.intersect(read).wrap().intersect(earlier.domain()).is_empty():
+        return False
+    found = flow.sources.intersect_range(read.wrap()).reverse()
+    follows = times.lex_lt_union_map(times.intersect_domain(writes.domain().universe()))
+    return earlier.intersect(found.apply_range(follows)).is_empty()
+
+
+def _before(reads: UnionMap, writes: UnionMap, times: UnionMap) -> UnionMap:
+    """``{ [R[e] -> A[x]] -> W[d] }``: the writes of the cell before each read."""
+    read_at = reads.domain_map().apply_range(times)
+    order = read_at.lex_gt_union_map(times.intersect_domain(writes.domain().universe()))
+    return reads.range_map().apply_range(writes.reverse()).intersect(order)
 
 
 def paired_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:

@@ -16,6 +16,7 @@ from polyopt.isl import (
     tuple_name,
     union_all,
 )
+from polyopt.isl import flow as searching
 from polyopt.isl.flow import Flow
 from polyopt.transform import prove as proving
 from polyopt.transform.plan import Plan
@@ -115,3 +116,49 @@ def test_the_flow_of_strided_nests_is_found_within_the_budget():
     plan = Plan(parse_c(STRIDES))
     assert plan.prove(operations=10_000_000)
     assert len(maps_of(plan.original.raw)) == 4
+
+
+#: downwards in steps of three: the first of the array is the last that is stored
+DOWNWARDS = """
+void downwards(int n, const double a[restrict n], double r[restrict 1])
+{
+    #pragma polyopt assume(n >= 1)
+    for (int i = n - 1; i >= 0; i--)
+        if (i % 3 == 0)
+            r[0] = a[i];
+}
+"""
+#: upwards in steps of three, to be split by as many
+UPWARDS = """
+void upwards(int n, double r[restrict 1])
+{
+    double s = 0;
+    for (int i = 0; i < n; i += 3)
+        s = s * 0.5 + 1;
+    r[0] = s;
+}
+"""
+
+
+def upside_down():
+    """The plan that stores the last of the array last; isl takes the first for the last one."""
+    plan = replace(Plan(parse_c(DOWNWARDS)), checked=False)
+    (loop,) = plan.program.tree
+    back = replace(loop, values={name: value.neg() for name, value in loop.values.items()})
+    plan = replace(plan, program=replace(plan.program, tree=(back,)))
+    return plan.split("r.i", 3).unroll_and_jam("r.i_tile", 2)
+
+
+def test_a_wrong_last_writer_of_a_strided_loop_is_seen():
+    with pytest.raises(IllegalScheduleError, match="last value of r"):
+        upside_down().prove()
+
+
+def test_without_the_look_at_strides_it_would_not_be_seen(monkeypatch):
+    monkeypatch.setattr(searching, "strided", lambda *_: ())
+    upside_down().prove()
+
+
+def test_a_strided_loop_that_is_split_by_its_step_is_proven():
+    plan = Plan(parse_c(UPWARDS)).split("s.i", 3).unroll_and_jam("s.i_tile", 2)
+    assert "2 read references" in str(plan.prove())
