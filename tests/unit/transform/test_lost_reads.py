@@ -1,4 +1,4 @@
-"""isl's flow may lose reads: the proof neither takes them for proven nor refuses because of them."""
+"""isl's flow may lose reads, and be wrong: the proof neither believes it nor refuses because of it."""
 
 from __future__ import annotations
 
@@ -162,3 +162,9 @@ def test_without_the_look_at_strides_it_would_not_be_seen(monkeypatch):
 def test_a_strided_loop_that_is_split_by_its_step_is_proven():
     plan = Plan(parse_c(UPWARDS)).split("s.i", 3).unroll_and_jam("s.i_tile", 2)
     assert "2 read references" in str(plan.prove())
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_isl_that_fails_where_a_strided_loop_is_split_is_no_reason_to_refuse(size):
+    plan = Plan(parse_c(DOWNWARDS)).split("r.i", size).unroll_and_jam("r.i_tile", 2)
+    assert plan.prove()
