@@ -16,6 +16,7 @@ from polyopt.codegen.names import names_in
 from polyopt.codegen.spelling import Spelling
 from polyopt.errors import InvalidOptionError, PolyoptError, UserError, unexpected
 from polyopt.frontend.c import read_source
+from polyopt.frontend.c.declared import declared_names
 from polyopt.frontend.c.files import Declined, lower_regions
 from polyopt.isl import budget
 
@@ -179,6 +180,7 @@ def _code(
 ) -> str:
     original = lines[region.first : region.last - 1]
     pragma = lines[region.first - 1]
+    text = _COMMENT.sub(" ", "\n".join(lines))
     place = Place(
         Spelling(
             region.elements, region.sizes, region.types, region.folded, taken | region.reserved
@@ -189,7 +191,8 @@ def _code(
         pragma[: len(pragma) - len(pragma.lstrip())],
         region.macros,
         1 if not options.parallel else options.threads,
-        frozenset(_VARIABLE.findall(_COMMENT.sub(" ", "\n".join(lines)))),
+        frozenset(_VARIABLE.findall(text)),
+        frozenset(declared_names(text)),
     )
     code = emit_in_place(plan.program, place, _notes(plan)).rstrip("\n")
     return code.replace("\n", "\r\n") + "\r" if pragma.endswith("\r") else code

@@ -7,7 +7,7 @@ the program takes for granted. Where a test fails, or memory is short, the sourc
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.c import LEAST_WORK, body_lines, pointer, pool, size_of, vector_types
@@ -71,24 +71,43 @@ class Place:
     threads: int | None = None
     #: names in the file that may be variables
     variables: frozenset[str] = frozenset()
+    #: names that the file declares, and not its headers
+    own: frozenset[str] = frozenset()
 
 
 def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> str:
     """The C block that stands for a program, with a comment of ``notes`` before it."""
+    own = place.own | place.macros.keys()
+    hidden = {name: fresh(name, place.spelling.taken) for name in sorted(_BASIC.keys() & own)}
+    if hidden:
+        place = _without(place, hidden)
     function = generate(program, program.scop.name, place.spelling)
     team = fresh("threads", place.spelling.taken)
     tests = list(_tests(program, place))
     before, after = _guarded(function, place, tests, team)
     text = "\n".join([*before, *after])
     head, tail = _support(program, place, text, team)
-    start = "\n".join([*_comment(notes), "{", *head, *before])
-    end = "\n".join([*after, *tail, "}"])
+    start, end = "\n".join(["{", *head, *before]), "\n".join([*after, *tail, "}"])
     start, end = (_renamed(part, place.spelling.taken) for part in (start, end))
     start, end = (_called(part, place) for part in (start, end))
-    result = _indented(_basic(start), place.indent) + "\n"
+    start, end = (_shown(_basic(part), hidden) for part in (start, end))
+    result = _indented("\n".join([*_comment(notes), start]), place.indent) + "\n"
     if after:
         result += place.original.rstrip("\n") + "\n"
-    return result + _indented(_basic(end), place.indent) + "\n"
+    return result + _indented(end, place.indent) + "\n"
+
+
+def _without(place: Place, hidden: Mapping[str, str]) -> Place:
+    """The place with other names for those of the file that headers have, too."""
+    macros = {hidden.get(name, name): value for name, value in place.macros.items()}
+    return replace(place, spelling=place.spelling.renamed(hidden), macros=macros)
+
+
+def _shown(text: str, hidden: Mapping[str, str]) -> str:
+    """The text with the file's names that it was made without, in the place of theirs."""
+    for name, other in hidden.items():
+        text = re.sub(rf"\b{other}\b", name, text)
+    return text
 
 
 def _renamed(text: str, taken: frozenset[str]) -> str:

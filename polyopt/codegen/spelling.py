@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,20 @@ class Spelling:
         """The identifiers in all texts: what an iterator must not hide."""
         texts = (*self.elements.values(), *self.sizes.values())
         return frozenset(name for text in texts for name in names_in(text))
+
+    def renamed(self, names: Mapping[str, str]) -> Spelling:
+        """The same with other names in all texts, which are then taken."""
+        word = re.compile(rf"\b(?:{'|'.join(names)})\b")
+
+        def changed(texts: Mapping[str, str]) -> dict[str, str]:
+            return {k: word.sub(lambda w: names[w.group()], text) for k, text in texts.items()}
+
+        return replace(
+            self,
+            elements=changed(self.elements),
+            sizes=changed(self.sizes),
+            taken=self.taken | set(names.values()),
+        )
 
     def params(self, scop: Scop, texts: Mapping[str, str]) -> dict[str, CText]:
         """The sizes of a program, by their ``texts``, where its context holds."""

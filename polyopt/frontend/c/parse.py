@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast, c_lexer, c_parser
 
 from polyopt.errors import ProgramSyntaxError, TooDeepError
+from polyopt.frontend.c.declared import declared_names
 from polyopt.frontend.c.desugar import desugared
-from polyopt.frontend.c.preprocess import declared_names
 from polyopt.isl import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from collections.abc import Set as AbstractSet
 
     from polyopt.frontend.c.locate import Locator
     from polyopt.frontend.c.preprocess import Preprocessed
@@ -48,17 +49,18 @@ def parse(program: Preprocessed, locator: Locator) -> c_ast.FileAST:
     Raises ``ProgramSyntaxError`` or ``TooDeepError``.
     """
     check_depth(locator)
-    tree = _parse_text(f'{_prologue(program.text)}\n#line 1 "program"\n{program.text}\n', locator)
+    own = declared_names(program.text)
+    text = f'{_prologue(own)}\n#line 1 "program"\n{program.text}\n'
+    tree = _parse_text(text, locator, _OwnLexer if "offsetof" in own else _Lexer)
     with deep_recursion():
         return desugared(tree)
 
 
-def _prologue(text: str) -> str:
+def _prologue(own: AbstractSet[str]) -> str:
     """Types of the standard headers that a program does not declare as something else.
 
     On one line, so that the program's lines stay.
     """
-    own = declared_names(text)
     return " ".join(f"typedef {kind} {name};" for name, kind in _TYPES.items() if name not in own)
 
 
@@ -66,7 +68,7 @@ def parse_condition(text: str, line: int, column: int, locator: Locator) -> c_as
     """An expression that stands at ``line:column``, from a pragma."""
     lead = "int x="
     blanks = " " * max(0, column - 1 - len(lead))
-    start = f'{_prologue("")}\n#line {line} "program"\n'
+    start = f'{_prologue(frozenset())}\n#line {line} "program"\n'
     tree = _parse_text(f"{start}{lead}{blanks}{text};\n", locator)
     holder = tree.ext[-1]
     assert isinstance(holder, c_ast.Decl)
@@ -86,10 +88,20 @@ class _Lexer(c_lexer.CLexer):
         return found
 
 
-def _parse_text(text: str, locator: Locator) -> c_ast.FileAST:
+class _OwnLexer(_Lexer):
+    """The lexer for programs with an ``offsetof`` of their own, which is no keyword in C."""
+
+    def token(self) -> c_lexer.Token | None:
+        found = super().token()
+        if found is not None and found.type == "OFFSETOF":
+            found.type = "ID"
+        return found
+
+
+def _parse_text(text: str, locator: Locator, lexer: type[_Lexer] = _Lexer) -> c_ast.FileAST:
     try:
         with deep_recursion():
-            return c_parser.CParser(lexer=_Lexer).parse(text, "program")
+            return c_parser.CParser(lexer=lexer).parse(text, "program")
     except c_parser.ParseError as error:
         raise _syntax_error(str(error), locator) from None
     except RecursionError:

@@ -13,6 +13,7 @@ import pcpp
 
 from polyopt.errors import ProgramSyntaxError, TooLargeError, UserError
 from polyopt.frontend.c.constants import constant_integer
+from polyopt.frontend.c.declared import declared_names
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
@@ -53,12 +54,6 @@ MOST_INCLUDES, MOST_FILES, MOST_BYTES = 50, 1_000, 1 << 24
 
 #: instructions that are none, as generated C has them: nothing runs
 _NO_INSTRUCTION = re.compile(r'__asm__ volatile \(""(?: ::: "memory")?\);')
-#: a type's name, and what a declaration names behind it
-_DECLARED = re.compile(
-    r"\b(?:char|short|int|long|float|double|signed|unsigned|_Bool|bool|void"
-    r"|u?int(?:_fast|_least)?\d+_t|s?size_t|ptrdiff_t|u?int(?:ptr|max)_t)\b"
-    r"(?=[\s*]*(?:\b(?:const|restrict|volatile)\b[\s*]*)*\b([A-Za-z_]\w*))"
-)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BYTE_ORDER_MARK = "\ufeff"
 _COMMENT = re.compile(
@@ -103,7 +98,8 @@ def preprocess(
     plain = _join_lines(_blank_comments(source))
     own = declared_names(plain)
     offered = {name: value for name, value in _MACROS.items() if name not in own}
-    for name, value in {**_SPELLINGS, **offered, **defines}.items():
+    spellings = {k: value for k, value in _SPELLINGS.items() if k.partition("(")[0] not in own}
+    for name, value in {**spellings, **offered, **defines}.items():
         engine.define(f"{name.replace(' ', '')} {value}")
     engine.temp_path.insert(0, str(Path(source.name).parent))
     for folder in includes:
@@ -123,12 +119,6 @@ def preprocess(
     last = max(lines, default=0)
     joined = "\n".join(lines.get(n, "") for n in range(1, last + 1))
     return Preprocessed(source, joined, pragmas, *engine.constants())
-
-
-def declared_names(text: str) -> set[str]:
-    """Names that stand where C declares a variable, a function or a type: the headers that have
-    them, too, are not those that the program includes."""
-    return {found.group(1) for found in _DECLARED.finditer(text)}
 
 
 def _blank_comments(source: Source) -> str:
