@@ -147,22 +147,26 @@ def structure(program: Program) -> Structure:
 def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET) -> Proof:
     """Show that ``program`` has the ``original`` flow of its source, or raise what it would break.
 
-    Raises the ``IllegalScheduleError`` that fits, with witness instances, or
-    ``NotDecidedError`` when the budget of isl operations is spent.
+    Where the budget of isl operations is spent on a search through all writes at once, another one
+    of that size is for a search read by read. Raises the ``IllegalScheduleError`` that fits, with
+    witness instances, or ``NotDecidedError`` when both are spent.
     """
+    try:
+        return _proof(program, original, quick_last_writes, operations)
+    except NotDecidedError:
+        return _proof(program, original, each_last_writes, operations)
+
+
+def _proof(program: Program, original: Flow, find: Search, operations: int) -> Proof:
     with budget(operations, "the proof"):
         _check_parts(program, original)
         if structure(program) not in original.shown:
             check_room(program)
             check_buffers(program)
             try:
-                # isl's search takes a small share of what all may, or all of it
-                with budget(max(1, operations // 8), "isl's search for last writes"):
-                    _check_dataflow(program, original, quick_last_writes)
+                _check_dataflow(program, original, find)
             except _LostReadError:
                 _check_dataflow(program, original, defined_last_writes)
-            except NotDecidedError:
-                _check_dataflow(program, original, each_last_writes)
             original.shown[structure(program)] = program
         marks = check_marks(program)
         return Proof((*_obligations(program), *marks))
