@@ -57,6 +57,29 @@ def test_a_subpackage_does_not_hide_the_public_name():
     assert run_python(code) == "function True"
 
 
+@pytest.mark.parametrize("init", sorted(PACKAGE.rglob("__init__.py")), ids=lambda p: p.parent.name)
+def test_no_module_takes_the_name_of_something_in_its_package(init):
+    """Importing a submodule binds its name in the package: whatever came from elsewhere is gone."""
+    package = ".".join(init.parent.relative_to(ROOT).parts)
+    modules = {p.stem for p in init.parent.glob("*.py")} | {
+        p.parent.name for p in init.parent.glob("*/__init__.py")
+    }
+    tree = ast.parse(init.read_text(encoding="utf-8"))
+    bound = {
+        alias.asname or alias.name: node.module
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
+        for alias in node.names
+    } | {
+        node.name: init.parent.name
+        for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    }  # fmt: skip
+    hidden = {
+        name for name in bound.keys() & modules if bound[name] not in {package, f"{package}.{name}"}
+    }
+    assert hidden <= {"auto"}  # the package of its own kind: see the test above
+
+
 def test_type_checkers_see_the_public_names():
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     imported = {

@@ -27,7 +27,7 @@ from polyopt.frontend.loops.annotations import (
     u32,
     u64,
 )
-from polyopt.frontend.loops.scatter import checked
+from polyopt.frontend.loops.scatter import with_index_checks
 from polyopt.frontend.loops.scope import Scope
 from polyopt.frontend.loops.signature import Signature, read_signature
 from polyopt.frontend.loops.statements import Retype, Statements
@@ -76,7 +76,7 @@ def scop(function: Callable[..., object]) -> Scop:
         except Retype as change:  # types only ever widen, so this ends
             types[change.node] = (change.type, change.weak)
         else:
-            return checked(assemble(_program(function, text, signature, found)))
+            return with_index_checks(assemble(_program(function, text, signature, found)))
 
 
 def _read(

@@ -74,7 +74,7 @@ def _bare(part: Expr) -> Expr:
     return part
 
 
-def checked(scop: Scop) -> Scop:
+def with_index_checks(scop: Scop) -> Scop:
     """The program with subscripts from index arrays known to be in their arrays.
 
     Raises ``NonAffineError`` for those that no call can check before it runs.
