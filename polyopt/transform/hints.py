@@ -60,11 +60,8 @@ def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow)
     for outer, inner in pairwise(loops):
         for factor in _FACTORS:
             if _permutable_after(program, outer, inner, factor, original, allowed):
-                amount = f", factor={factor}" if factor > 1 else ""
-                return (
-                    f'skew("{inner.name}", by="{outer.name}"{amount}) first: '
-                    "then these loops can be exchanged and tiled"
-                )
+                skewing = _skewing(outer, inner, factor)
+                return f"{skewing} first: then these loops can be exchanged and tiled"
     if allowed.spent:
         return "whether skewing them helps was not decided; tile or parallelise others"
     return "these loops have to stay in their order; tile or parallelise others"
@@ -89,14 +86,19 @@ def with_skewing(
             if loop in {outer.name, inner.name} and _is_wavefront(
                 program, outer, inner, factor, original, allowed
             ):
-                amount = f", factor={factor}" if factor > 1 else ""
                 hint = (
-                    f'skew("{inner.name}", by="{outer.name}"{amount}) and '
+                    f"{_skewing(outer, inner, factor)} and "
                     f'interchange("{outer.name}", "{inner.name}") first: then '
                     f"{outer.name} can run in parallel"
                 )
                 return error.with_hint(hint)
     return error
+
+
+def _skewing(outer: PlanLoop, inner: PlanLoop, factor: int) -> str:
+    """The call that skews one loop by another."""
+    amount = f", factor={factor}" if factor > 1 else ""
+    return f'skew("{inner.name}", by="{outer.name}"{amount})'
 
 
 def _is_wavefront(

@@ -30,7 +30,10 @@ _ENDS = frozenset("{};")
 
 def declared_names(text: str) -> set[str]:
     """Names that stand where C declares a variable, a function or a type: the headers that have
-    them, too, are not those that the program includes."""
+    them, too, are not those that the program includes.
+
+    Names with two underscores in front are the compiler's: ``__attribute__`` behind a name.
+    """
     found = {found.group(1) for found in _BEHIND_TYPE.finditer(text)}
     words = _TOKEN.findall(_APART.sub(" ", text))
     for start, end in _segments(words):
@@ -40,7 +43,7 @@ def declared_names(text: str) -> set[str]:
             found.update(_listed([",", *part]))
         elif _is_declaration(part, words[max(0, start - 2) : start]):
             found.update(_listed(part))
-    return found
+    return {name for name in found if not name.startswith("__")}
 
 
 def _segments(words: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -96,8 +96,7 @@ def preprocess(
     """
     engine = _Engine(source)
     plain = _join_lines(_blank_comments(source))
-    # names with two underscores in front are the compiler's, such as __attribute__ behind a name
-    own = {name for name in declared_names(plain) if not name.startswith("__")}
+    own = declared_names(plain)
     offered = {name: value for name, value in _MACROS.items() if name not in own}
     spellings = {k: value for k, value in _SPELLINGS.items() if k.partition("(")[0] not in own}
     for name, value in {**spellings, **offered, **defines}.items():
