@@ -132,13 +132,16 @@ test-clang: $(STAMP)
 	    tests/property/test_plans.py -k 'test_what_failed_once or test_kernels'; \
 	else echo "no clang here: nothing to test with it"; fi
 
+# What runs the tests in environments of their own; pytest as in pyproject.toml, and for its reason.
+TESTING := hypothesis 'pytest>=8.3,<9.2' pytest-timeout pytest-xdist
+
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
 # this version is built for the CPU on Linux.
 $(TORCH_STAMP): $(STAMP)
 	@echo "installing torch into build/torch"
 	@$(BIN)/python -m venv --clear build/torch
 	@build/torch/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]' \
-	  hypothesis pytest pytest-timeout torch==2.13.0
+	  $(TESTING) torch==2.13.0
 	@touch $@
 
 test-torch: $(TORCH_STAMP)
@@ -179,7 +182,7 @@ test-oldest: $(STAMP)
 	@$(BIN)/python docs/release.py oldest > build/oldest.txt
 	@$(BIN)/python -m venv --clear build/oldest
 	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -e . -r build/oldest.txt
-	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest pytest-timeout pytest-xdist
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check $(TESTING)
 	@echo "== pytest, with the oldest of what we depend on"
 	@build/oldest/bin/python -m pytest -q -n auto --dist loadgroup $(ENDS)
 
@@ -189,7 +192,7 @@ test-newest: $(STAMP)
 	@$(BIN)/python -m venv --clear build/newest
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --upgrade -r build/newest.txt
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
-	@build/newest/bin/python -m pip install -qq --disable-pip-version-check hypothesis pytest pytest-timeout pytest-xdist
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check $(TESTING)
 	@echo "== pytest, with the newest of what we depend on"
 	@build/newest/bin/python -m pytest -q -n auto --dist loadgroup $(ENDS)
 
