@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
 from polyopt.errors import NotDecidedError
-from polyopt.isl.algebra import empty_map, empty_set, maps_of, union_as_is
-from polyopt.isl.api import IslError, Map, UnionAccessInfo, UnionMap, UnionSet
+from polyopt.isl.algebra import empty_map, empty_set, maps_of, tuple_name, union_as_is
+from polyopt.isl.api import IslError, Map, UnionAccessInfo, UnionMap, UnionSet, dim_type
 from polyopt.isl.budgets import budget
 from polyopt.isl.strides import strided
 
 #: isl operations that its own search may take for all reads, twice those of the largest program of
 #: the library, and for those of one array in one statement
 _ALL_READS, _ONE_READ = 2_000_000, 500_000
+#: and for each pair of a read and a write of one array, which it looks at before it searches: it
+#: takes some 60 where hundreds of statements update one array
+_EACH_PAIR = 120
 #: how isl fails where what strides have misled it to is no function of the reads; see ``strides``
 _MISLED = "affine expression involves some of the domain dimensions"
 
@@ -47,7 +51,7 @@ def last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
     isl's own search may lose reads. Where it does, all are found anew by the definition. Where it
     takes long, reads are taken one by one, and at last piece by piece: see ``paired_last_writes``.
     """
-    found = _quickly(reads, writes, times, _ALL_READS)
+    found = _quickly(reads, writes, times, _ALL_READS + _EACH_PAIR * _pairs(reads, writes))
     return found or each_last_writes(reads, writes, times)
 
 
@@ -58,7 +62,20 @@ def each_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow
     return Flow(sources, union_as_is(part.without for part in parts))
 
 
+def _pairs(reads: UnionMap, writes: UnionMap) -> int:
+    """How many pairs of a read and a write of one array there are."""
+    read, written = (
+        Counter(tuple_name(part, dim_type.out) for part in maps_of(union))
+        for union in (reads, writes)
+    )
+    return sum(many * written[array] for array, many in read.items())
+
+
 def _of_one_read(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    # isl looks at all writes that it is given, also at those of other arrays
+    writes = writes.intersect_range(reads.range().universe())
+    both = reads.domain().union(writes.domain())
+    times = times.intersect_domain(both.universe())
     return _quickly(reads, writes, times, _ONE_READ) or paired_last_writes(reads, writes, times)
 
 

@@ -1,5 +1,7 @@
 """The last write before each read: what isl finds, what it loses, and what the definition says."""
 
+import itertools
+
 import pytest
 
 from polyopt.isl import UnionMap, flow, last_writes, parse_union_map
@@ -82,3 +84,31 @@ def test_pairs_of_pieces_say_what_all_writes_at_once_do(monkeypatch, texts):
     defined = flow.defined_last_writes(reads, writes, times)
     assert paired.sources.is_equal(defined.sources)
     assert paired.without.is_equal(defined.without)
+
+
+def test_hundreds_of_updates_of_one_array_are_searched_through_at_once(monkeypatch):
+    """The search looks at every pair of a read and a write of an array: its budget grows with them."""
+    many = 200
+
+    def read_by_read(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(flow, "each_last_writes", read_by_read)
+    names = [f"S{k}" for k in range(many)]
+    cells = parse_union_map("{ " + "; ".join(f"{n}[i] -> A[i] : 0 <= i < 9" for n in names) + " }")
+    times = parse_union_map(
+        "{ " + "; ".join(f"{n}[i] -> [{k}, i]" for k, n in enumerate(names)) + " }"
+    )
+    found = last_writes(cells, cells, times)
+    pairs = itertools.pairwise(names)
+    expected = "; ".join(f"{one}[i] -> {next_}[i] : 0 <= i < 9" for one, next_ in pairs)
+    assert found.pairs.is_equal(parse_union_map(f"{{ {expected} }}"))
+
+
+def test_one_read_is_searched_for_among_the_writes_of_its_array():
+    reads = parse_union_map("{ R[i] -> A[i] : 0 <= i < 9 }")
+    writes = parse_union_map("{ W[i] -> A[i] : 0 <= i < 5; V[i] -> B[i] : 0 <= i < 9 }")
+    times = parse_union_map("{ R[i] -> [2, i]; W[i] -> [0, i]; V[i] -> [1, i] }")
+    found = flow.each_last_writes(reads, writes, times)
+    assert found.pairs.is_equal(parse_union_map("{ W[i] -> R[i] : 0 <= i < 5 }"))
+    assert found.without.is_equal(parse_union_map("{ R[i] -> A[i] : 5 <= i < 9 }"))
