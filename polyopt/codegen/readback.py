@@ -27,7 +27,7 @@ from polyopt.codegen.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, UserError
 from polyopt.frontend.c.emitted import read_emitted
 from polyopt.ir.block import Block
-from polyopt.isl import Set, budget, fix_param_values, params_of, sample
+from polyopt.isl import Set, budget, dim_type, fix_param_values, params_of, params_space, sample
 from polyopt.transform.parallel import Obligation
 
 if TYPE_CHECKING:
@@ -99,7 +99,17 @@ def _read(
     return read_emitted(
         program.source, program.c_name, params, backwards=backwards, marked=marked,
         inbounds=any(isinstance(s.value, Block) for s in scop.statements),
+        context=_context(scop, params),
     )  # fmt: skip
+
+
+def _context(scop: Scop, params: tuple[str, ...]) -> Set:
+    """What the source says of its sizes, by their names in C."""
+    context = scop.context
+    for name, here in zip(scop.params, params, strict=True):
+        at = context.find_dim_by_name(dim_type.param, name)
+        context = context.set_dim_name(dim_type.param, at, here) if at >= 0 else context
+    return context.align_params(params_space(params))
 
 
 def check_frame(scop: Scop, program: CProgram) -> None:

@@ -395,12 +395,12 @@ def _original_names(program: Program) -> Program:
 def _lost(program: Program, array: str, names: tuple[str, ...]) -> LiveOutError:
     """The refusal to drop a producer whose array the caller reads."""
     copy = program.copies[names[-1]]
-    found = instance_of(copy.domain)
+    found = instance_of(copy.instances)
     element = instance_of(Set.universe(program.elements[array].get_space()))
     message = f"{array} is live-out: fusing it away would lose its values"
     witnesses = ()
     if found is not None and element is not None:
-        cell = copy.statement.write.relation.intersect_domain(copy.domain)
+        cell = copy.statement.write.relation.intersect_domain(copy.instances)
         pair = instance_of(cell.range())
         source = (copy.statement.name, found[1])
         at = (array, pair[1]) if pair else None

@@ -43,7 +43,7 @@ def local_instances(
     for _ in range(len(others) + 1):
         for name in others:
             copy = program.copies[name]
-            writes = copy.statement.write.relation.intersect_domain(copy.domain)
+            writes = copy.statement.write.relation.intersect_domain(copy.instances)
             for needed in list(_needed(program, result, copy.statement.array)):
                 part = needed.apply_range(writes.reverse())
                 result[name] = (result[name].union(part) if name in result else part).coalesce()

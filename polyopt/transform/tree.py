@@ -56,6 +56,11 @@ class Copy:
         part = identity_part(self.domain.get_space(), self.outer, count)
         return part.set_tuple_id(dim_type.out, self.statement.space.get_tuple_id(dim_type.set))
 
+    @cached_property
+    def instances(self) -> Set:
+        """``{ S[i] }``: those of the source that it runs."""
+        return self.domain.apply(self.to_instance.as_map())
+
     def by_reader(self, reader: Set) -> Map:
         """``{ C[d] -> O[d, j] }``: the instances of an operand per instance of its reader."""
         pairs = self.domain.identity()

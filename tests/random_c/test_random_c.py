@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from .oracle import SANITIZE, answers, difference, same, unit_of
 from .subjects import Failure, Way
 from .trial import check, known, trial
 
+CORPUS = sorted(Path(__file__).with_name("corpus").glob("*.c"))
 #: of those that nothing was wrong about when they were chosen
 SEEDS = range(0, 24, 3)
 
@@ -119,6 +121,21 @@ def test_wrong_code_is_found(monkeypatch):
     found = check(program, Way("file"))
     assert found is not None
     assert found.kind == "wrong"
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_what_failed_once_does_not_fail_again(path):
+    known_failure = Example.load(path)
+    failure = check(
+        known_failure.program, known_failure.way, seed=known_failure.seed, build=known_failure.flags
+    )
+    assert failure is None, str(failure)
+
+
+def test_a_program_that_reads_what_it_never_wrote_is_no_finding():
+    program = _written("int t[3]; a[0] = t[n > 9];")
+    with pytest.raises(ValueError, match="not defined"):
+        check(program, Way("kernel", (), {"plan": "unfused"}))
 
 
 def test_differences_name_their_element():

@@ -161,6 +161,15 @@ def trial(seeds: Iterable[int]) -> Outcome:
     return outcome
 
 
+def _reads_garbage(program: Program, fact: Known) -> bool:
+    """Whether what locals hold before they are written makes a difference."""
+    zeros = tuple(f.replace("=pattern", "=zero") for f in SANITIZE)
+    other = answers({0: unit_of(program)}, [(0, run) for run in fact.runs], zeros)
+    names = [p.name for p in program.parameters]
+    pairs = zip(other, fact.expected, strict=True)
+    return any(difference(names, one, two) for one, two in pairs if not two.problem)
+
+
 def check(
     program: Program, way: Way, *, seed: int = 0, build: Sequence[str] = BUILDS[0]
 ) -> Failure | None:
@@ -169,7 +178,7 @@ def check(
     Raises ``NotCompiledError`` where it is no C, and ``ValueError`` where what it does is not defined.
     """
     fact = known({seed: program})[seed]
-    if not fact.defined:
+    if not fact.defined or _reads_garbage(program, fact):
         raise ValueError("what the program does is not defined")
     made: Made = again(program, way)
     if made.failures:

@@ -18,19 +18,21 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
 from polyopt.frontend.c.literals import literal
 from polyopt.frontend.c.lvalues import replaced
+from polyopt.frontend.c.nodes import as_long
 from polyopt.frontend.c.usage import names_in, nodes, usage_of
-from polyopt.ir.types import BOOL
+from polyopt.ir.types import BOOL, I32
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from polyopt.frontend.c.ctypes import Types
+    from polyopt.frontend.c.ctypes import CType, Types
 
 #: a product of names, sorted; the empty product is 1
 Monomial = tuple[str, ...]
@@ -89,7 +91,7 @@ def unfolded(
     fixed = names - set(usage.assigned) - usage.iterated - inside
     sizes = frozenset(n for n in fixed if n in visible and is_size(visible[n], types))
     flat = [n for n in visible if n in fixed and _rank(visible[n].type) == 1]
-    items, shapes = delinearized(items, flat, sizes, types)
+    items, shapes = delinearized(items, flat, sizes, types, visible)
     return items, shapes, {n: _with_inner(visible[n], shape) for n, shape in shapes.items()}
 
 
@@ -123,13 +125,18 @@ def _with_inner(decl: c_ast.Decl, shape: Shape) -> c_ast.Decl:
 
 
 def delinearized(
-    items: list[c_ast.Node], arrays: Iterable[str], sizes: frozenset[str], types: Types
+    items: list[c_ast.Node],
+    arrays: Iterable[str],
+    sizes: frozenset[str],
+    types: Types,
+    visible: Mapping[str, c_ast.Decl] = MappingProxyType({}),
 ) -> tuple[list[c_ast.Node], dict[str, Shape]]:
     """The items with folded arrays unfolded, and the shapes of those arrays.
 
-    ``arrays`` are the candidates, ``sizes`` the names that are the same in the whole region.
+    ``arrays`` are the candidates, ``sizes`` the names that are the same in the whole region, and
+    ``visible`` what is declared around it.
     """
-    known = _Known(_definitions(items, types), types)
+    known = _Known(_definitions(items, types), types, _wrapping(items, visible, types))
     found: dict[str, Shape] = {}
     for name in arrays:
         polynomials = [
@@ -152,10 +159,27 @@ def _is_access(node: c_ast.ArrayRef, name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """What names stand for, and which casts keep every index."""
+    """What names stand for, which casts keep every index, and which names wrap below zero."""
 
     definitions: Mapping[str, c_ast.Node]
     types: Types
+    wrapping: frozenset[str]
+
+
+def _wrapping(
+    items: list[c_ast.Node], visible: Mapping[str, c_ast.Decl], types: Types
+) -> frozenset[str]:
+    """Names of which some are variables of unsigned types of at least the width of ``int``."""
+    inside = [n for item in items for n in nodes(item) if isinstance(n, c_ast.Decl)]
+    used = {name for item in items for name in names_in(item)}
+    decls = (visible[name] for name in used & visible.keys())
+    scalars = [d for d in (*decls, *inside) if isinstance(d.type, c_ast.TypeDecl)]
+    return frozenset(d.name for d in scalars if _wraps(types.of(d.type)))
+
+
+def _wraps(kind: CType) -> bool:
+    scalar = kind.scalar
+    return scalar is not None and scalar.kind == "uint" and scalar.bits >= I32.bits
 
 
 def _is_index(type_: c_ast.Node, types: Types) -> bool:
@@ -390,7 +414,8 @@ def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known) -> c
         parts = _parts(_with_pads(poly or {}, shape.pads), shape)
         result: c_ast.Node = node.name
         for part in parts or []:
-            result = c_ast.ArrayRef(result, _expression(part, node.subscript), node.coord)
+            subscript = _expression(part, node.subscript, known)
+            result = c_ast.ArrayRef(result, subscript, node.coord)
         return result
     changed = {
         name: new
@@ -400,14 +425,19 @@ def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known) -> c
     return replaced(node, changed) if changed else node
 
 
-def _expression(poly: Polynomial, node: c_ast.Node) -> c_ast.Node:
-    """A polynomial of single names as C."""
+def _expression(poly: Polynomial, node: c_ast.Node, known: _Known) -> c_ast.Node:
+    """A polynomial of single names as C that does not wrap.
+
+    ``b - 1 - j`` of an unsigned ``j`` may be below zero: with the row added to it, it is the
+    element that is meant, and alone it would be far beyond the array.
+    """
     coord = node.coord
     total: c_ast.Node | None = None
     for monomial, count in sorted(poly.items(), key=lambda item: (not item[0], item[0])):
         term: c_ast.Node = c_ast.Constant("int", str(abs(count)), coord)
         if monomial:
             name = _named(monomial[0], node)
+            name = as_long(name) if _unpadded(monomial[0])[0] in known.wrapping else name
             term = name if abs(count) == 1 else c_ast.BinaryOp("*", term, name, coord)
         if total is None:
             total = term if count > 0 else c_ast.UnaryOp("-", term, coord)

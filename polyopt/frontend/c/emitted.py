@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from polyopt.ir.scop import Scop
+    from polyopt.isl import Set
 
 _HELPER = re.compile(r"(min|max|floordiv)_([uif]\d+)")
 _THREAD = "omp_get_thread_num"
@@ -86,11 +87,13 @@ def read_emitted(
     backwards: bool = False,
     marked: bool = False,
     inbounds: bool = False,
+    context: Set | None = None,
 ) -> Scop:
     """The program that a generated C file is; ``name`` is its function's, ``params`` its sizes.
 
     With ``marked`` the iterators of loops that threads or lanes share say so in their names. With
-    ``inbounds`` subscripts from data stay within their arrays, as the source has said.
+    ``inbounds`` subscripts from data stay within their arrays, as the source has said. With the
+    source's ``context`` nothing is assumed of the sizes that the source does not.
 
     Raises ``UnsupportedError`` where the file breaks a rule of generated code (a buffer that is
     not released, an array passed as another shape), and the frontend's errors.
@@ -113,7 +116,7 @@ def read_emitted(
         and not (isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl))
     ]
     tree = c_ast.FileAST([*kept, *map(reader.task, tasks.values()), reader.kernel(kernel)])
-    return lower(tree, program, locator, name, tuple(params), inbounds=inbounds)
+    return lower(tree, program, locator, name, tuple(params), inbounds=inbounds, context=context)
 
 
 def _is_task(function: c_ast.FuncDef) -> bool:

@@ -105,7 +105,8 @@ class Lowering:
 
     def form(self, expr: Expr) -> PwAff | None:
         """The affine form of a lowered expression here, or ``None``."""
-        never = (self.never or self.program.never) if self.assuming else None
+        assumes = self.assuming and not self.program.closed
+        never = (self.never or self.program.never) if assumes else None
         return affine_form(expr, self.known, never)
 
     def not_affine(self, node: c_ast.Node, what: str) -> PolyoptError:

@@ -51,10 +51,12 @@ def lower(
     most: int = 0,
     *,
     inbounds: bool = False,
+    context: Set | None = None,
 ) -> Scop:
     """The Scop of one function of the file, of up to ``most`` statements (0: of any number).
 
-    ``inbounds`` says what the pragma of that name says. Raises the frontend's errors.
+    ``inbounds`` says what the pragma of that name says. With a ``context`` the sizes are those
+    that it is about, and nothing is assumed of them beyond it. Raises the frontend's errors.
     """
     with deep_recursion():
         found, inlines = choose_function(tree, function, locator)
@@ -66,7 +68,7 @@ def lower(
         roots = [found] if body == items else [*listed, *body]
         usage = usage_of([*roots, *(c_ast.If(cond, None, None) for cond in conditions)])
         arguments = _arguments(listed, types, locator)
-        wanted = usage.affine | set(sizes)
+        wanted = set(sizes) if context is not None else usage.affine | set(sizes)
         params = tuple(
             name
             for name, (_, kind) in arguments.items()
@@ -74,6 +76,8 @@ def lower(
         )
         program = Program(text.source, locator, types, usage, params, inlines)
         program.inbounds = inbounds or states(text, "inbounds")
+        if context is not None:
+            program.context, program.closed = context, True
         program.taken.update(arguments)
         env = Env()
         constants(tree, program, env)

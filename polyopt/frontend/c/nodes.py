@@ -62,6 +62,12 @@ def integer(name: str, value: c_ast.Node) -> c_ast.Decl:
     return c_ast.Decl(name, [], [], [], [], kind, value, None, value.coord)
 
 
+def as_long(value: c_ast.Node) -> c_ast.Cast:
+    """``(long)value``: the type that holds every index."""
+    kind = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(["long"]))
+    return c_ast.Cast(c_ast.Typename(None, [], None, kind, value.coord), value, value.coord)
+
+
 def put(node: c_ast.Node, name: str, child: c_ast.Node) -> None:
     """Put a child in the place that ``children`` gives a name to: ``left`` or ``exprs[1]``."""
     found = re.fullmatch(r"(\w+)\[(\d+)\]", name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.affine import MOST_STRIDE, deepen
 from polyopt.ir.types import I64
 from polyopt.isl import (
@@ -257,6 +258,8 @@ class Program:
     #: whether subscripts that data decide on are known to stay in their arrays: only then is
     #: code taken that data control
     inbounds: bool = False
+    #: whether all that is known of the sizes is given, and nothing else may be assumed of them
+    closed: bool = False
     #: why some code is one statement with a program of its own
     reasons: list[UserError] = field(default_factory=list["UserError"])
 
@@ -323,6 +326,9 @@ class Program:
         wrong = where.intersect_params(possible).params()
         if wrong.is_empty():
             return
+        if self.closed:
+            msg = "its arithmetic wraps for some of the sizes that are given"
+            raise UnsupportedError(msg)
         named = wrong.gist(possible)
         wide = [k for k, name in enumerate(self.params) if name in self.wide]
         wide = [k for k in wide if named.involves_dims(dim_type.param, k, 1)]
@@ -342,6 +348,8 @@ class Program:
 
     def assume_extent(self, extent: PwAff) -> None:
         """An array has at least one element along each dimension."""
+        if self.closed:
+            return
         one = affine_constant(extent.get_domain_space(), 1)
         self.assume(extent.ge_set(one).params())
 

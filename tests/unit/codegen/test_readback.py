@@ -108,3 +108,27 @@ def test_data_at_the_ends_of_64_unsigned_bits_are_these_ends():
     )
     given = [case.given["a"] for case in _cases(scop, "")]
     assert max(int(values.max()) for values in given) == 2**64 - 1
+
+
+NONE_OR_SOME = """
+#include <stdint.h>
+
+void first(uint64_t n, const int x[16], int y[16])
+{
+    for (int i = 0; i < 16; i++)
+        if (i + 1 <= n)
+            y[i] = x[i];
+}
+"""
+
+
+def test_what_wraps_for_a_size_of_the_source_is_not_taken_not_to():
+    """The source has no elements for n = 0; ``(uint64_t)n - 1`` is then the largest of numbers."""
+    plan = po.Plan(po.parse_c(NONE_OR_SOME))
+    program = emit(plan.program)
+    loop = "i <= min_i64(15, n - 1); i++) {"
+    wrapping = "i <= min_i64(15, n); i++) { if ((uint64_t)i <= (uint64_t)n - 1)"
+    assert loop in program.source
+    wrong = replace(program, source=program.source.replace(loop, wrapping))
+    with pytest.raises(InternalError, match="computes another y at n = 0"):
+        check_code(plan.scop, wrong)

@@ -396,3 +396,20 @@ def test_names_are_told_apart_by_their_scopes():
     found = " ".join(text_of(c_ast.Compound(renamed)).split())
     loop = "{ x = i; for (int i_1 = 0; i_1 < n; i_1++) { s.i = f(i_1);"
     assert found == loop + " int n_1 = i_1; y = n_1; } i = n; }"
+
+
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        ("unsigned", "a[(long) i][((-((long) j)) + m) - 1]"),
+        ("unsigned long", "a[(long) i][((-((long) j)) + m) - 1]"),
+        ("unsigned short", "a[i][((-j) + m) - 1]"),  # computed as int
+        ("int", "a[i][((-j) + m) - 1]"),
+    ],
+)
+def test_parts_of_a_folded_subscript_do_not_wrap(kind, row):
+    """``m - 1 - j`` of an unsigned ``j`` is below zero where the row makes up for it."""
+    loops = f"for ({kind} i = 0; i < m; i++) for ({kind} j = 0; j < m; j++)"
+    (loop,), shapes = unfolded(block(f"{loops} a[i * m + m - 1 - j] = 0;"))
+    assert shapes
+    assert text_of(loop.stmt.stmt.lvalue) == row

@@ -245,6 +245,14 @@ def test_a_result_that_is_fused_stays_computed():
         plan(KEPT).tile("o", i=4).fuse("mid", into="o", keep=False)
 
 
+def test_a_part_of_a_result_s_loop_is_told_as_an_instance_of_the_source():
+    part = plan(KEPT).cut("mid.i", at="3")
+    with pytest.raises(LiveOutError) as caught:
+        part.fuse("mid@mid.i#before", into="o", storage="full", keep=False)
+    (witness,) = caught.value.witnesses
+    assert witness.source == ("mid", (0,))
+
+
 def test_keep_leaves_the_original_where_nothing_needs_it():
     made = right(plan(BLUR).tile("out", y=4).fuse("bx", into="out", keep=True))
     assert {"bx", "bx@out.y_tile"} <= set(made.program.copies)
