@@ -74,8 +74,12 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
             # nothing need be left of such a program: C without a statement is no program to read
             return Obligation("code", "there is no result that the C could leave otherwise")
         reordered = "#pragma omp ordered" in program.source
-        runs = check_runs(scop, program, reordered=reordered)
-        reason = "sums are in parts" if reordered else str(error).split("\n")[0]
+        reason = "sums are in parts" if reordered else _first_line(error)
+        try:
+            runs = check_runs(scop, program, reordered=reordered)
+        except UserError as unread:
+            said = f"not decided: the C is not read back ({_first_line(unread)})"
+            return Obligation("code", said)
         if not runs:
             said = f"not decided: no size and data were found to run both with ({reason})"
             return Obligation("code", said)
@@ -85,6 +89,10 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     return Obligation(
         "code", f"the C read back has the source's values, for all sizes ({claims} claims)"
     )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0]
 
 
 def _read(

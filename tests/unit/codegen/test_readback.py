@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
+from polyopt.codegen import readback
 from polyopt.codegen.emit import emit
 from polyopt.codegen.readback import _cases, check_code
-from polyopt.errors import InternalError
+from polyopt.errors import InternalError, TooDeepError
 
 GATHER = """
 #pragma polyopt inbounds
@@ -132,3 +133,15 @@ def test_what_wraps_for_a_size_of_the_source_is_not_taken_not_to():
     wrong = replace(program, source=program.source.replace(loop, wrapping))
     with pytest.raises(InternalError, match="computes another y at n = 0"):
         check_code(plan.scop, wrong)
+
+
+def test_c_that_the_frontend_does_not_take_is_not_decided(monkeypatch):
+    """Such as C nested deeper than it reads."""
+    plan = po.Plan(po.parse_c(NONE_OR_SOME))
+
+    def refused(*_args, **_options):
+        raise TooDeepError("loops and conditions nested more than 200 deep")
+
+    monkeypatch.setattr(readback, "read_emitted", refused)
+    found = check_code(plan.scop, emit(plan.program))
+    assert found.detail.startswith("not decided: the C is not read back (too-deep")
