@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Affine, Binary, Const, loads, walk
@@ -21,7 +21,7 @@ from polyopt.isl import Map, dim_type, tuple_name
 from polyopt.transform.tree import prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from polyopt.codegen.leaves import Leaf
     from polyopt.ir.expr import Expr
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
     from polyopt.transform.tree import PlanLoop
 
-_OFFSET = re.compile(r"(.*?)(?: ([+-]) (\d+))?")
+_OFFSET = re.compile(r"(.*?)(?: [+-] \d+)?")
+_NUMBER = re.compile(r"-?\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,14 @@ class _Place:
         copy = self.program.copies[tuple_name(instances)]
         return prefix_map(copy, self.path).reverse().apply_range(whole)
 
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The texts but for the numbers that are added, and but for numbers that are all of one."""
+        return tuple(
+            "" if isinstance(e, Affine) and _NUMBER.fullmatch(text) else _stem(text)
+            for e, text in zip(self.index, self.texts, strict=True)
+        )
+
 
 def looks_apart(leaves: Iterable[Leaf], program: Program, path: tuple[PlanLoop, ...]) -> bool:
     """Whether compilers would take an element of an iteration for two.
@@ -71,11 +80,16 @@ def looks_apart(leaves: Iterable[Leaf], program: Program, path: tuple[PlanLoop, 
     found = (p for leaf in leaves for p in _places(leaf, program, path))
     places = sorted(found, key=lambda p: p.array)
     for _, group in groupby(places, key=lambda p: p.array):
-        found = {(p.texts, p.writes): p for p in group}
-        stores = [p for p in found.values() if p.writes]
-        if any(_clash(one, other) for one in stores for other in found.values()):
+        distinct = {(p.texts, p.writes): p for p in group}.values()
+        # compilers see that a number lies between those of one stem: what is left is few
+        parts = [list(part) for _, part in groupby(sorted(distinct, key=_by_stems), key=_by_stems)]
+        if any(_clash(one, other) for one, other in combinations(parts, 2)):
             return True
     return False
+
+
+def _by_stems(place: _Place) -> tuple[str, ...]:
+    return place.stems
 
 
 def _places(leaf: Leaf, program: Program, path: tuple[PlanLoop, ...]) -> Iterator[_Place]:
@@ -100,21 +114,20 @@ def _values(subscript: Expr, instances: Set) -> Map:
             return Map.from_domain(instances).add_dims(dim_type.out, 1)
 
 
-def _clash(one: _Place, other: _Place) -> bool:
-    if one.texts == other.texts or _are_neighbours(one.texts, other.texts):
-        return False
-    return not one.elements.intersect(other.elements).is_empty()
+def _clash(one: Sequence[_Place], other: Sequence[_Place]) -> bool:
+    """Whether a store of one part and an access of the other reach the same element."""
+    return any(
+        not _elements(p for p in stores if p.writes).is_disjoint(_elements(accesses))
+        for stores, accesses in ((one, other), (other, one))
+        if any(p.writes for p in stores)
+    )
 
 
-def _are_neighbours(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether texts are a number apart in some subscript, and the same but for such numbers."""
-    pairs = [(_parts(a), _parts(b)) for a, b in zip(one, other, strict=True)]
-    return all(a[0] == b[0] for a, b in pairs) and any(a[1] != b[1] for a, b in pairs)
+def _elements(places: Iterable[_Place]) -> Map:
+    return reduce(lambda one, other: one.union(other), (p.elements for p in places))
 
 
-def _parts(text: str) -> tuple[str, int]:
-    """``c0 + 3`` as ``c0`` and 3."""
+def _stem(text: str) -> str:
+    """``c0 + 3`` as ``c0``."""
     found = _OFFSET.fullmatch(text)
-    if found is None or found[3] is None:
-        return text, 0
-    return found[1], int(found[2] + found[3])
+    return text if found is None else found[1]
