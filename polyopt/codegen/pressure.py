@@ -37,5 +37,11 @@ def _shared(loop: For) -> int:
     if len(loads) <= REGISTERS:
         return 0
     values = "\n".join(value for assign in assigns for value in assign.values)
-    # an element's text ends with a bracket, and may be the end of a longer name's
-    return sum(len(re.findall(rf"(?<!\w){re.escape(text)}", values)) > 1 for text in loads)
+    return sum(_is_twice(text, values) for text in loads)
+
+
+def _is_twice(text: str, values: str) -> bool:
+    """Whether an element is named twice: its text may be the end of a longer name's."""
+    if values.count(text) < 2:  # soon told, and true of most
+        return False
+    return len(re.findall(rf"(?<!\w){re.escape(text)}", values)) > 1
