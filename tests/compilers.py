@@ -12,6 +12,8 @@ import pytest
 
 OWN = "gcc" if shutil.which("gcc") else "cc"
 NAMES = (OWN, *(name for name in ("clang",) if shutil.which(name)))
+#: what generated code is compiled with beside its own flags
+NO_WARNING = ("-Wall", "-Wextra", "-Werror")
 
 
 def marked(names):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from polyopt.analysis.interpret import interpret
+from polyopt.errors import CompilerFailedError
 from polyopt.isl import fix_param_values
 from polyopt.runtime.kernel import compile_kernel
+from tests.compilers import NO_WARNING, OWN
 from tests.oracle.kernel_sizes import elements, interpreted
 from tests.oracle.kernels import KERNELS, RECIPES, emitted, grouped, load_kernel, plan_of
 
@@ -26,8 +32,13 @@ MOST_SIZES = 12
 MOST_IN_ALL = 30_000_000
 
 
+#: the machine's own compiler, which has nothing to say of them; or the one that is asked for
+OWN_STRICT = shlex.join((OWN, *NO_WARNING))
+CC = None if "POLYOPT_CC" in os.environ else OWN_STRICT
+
+
 def compiled(name: str, variant: str):
-    return compile_kernel(emitted(name, variant), load_kernel(name).scop.context)
+    return compile_kernel(emitted(name, variant), load_kernel(name).scop.context, cc=CC)
 
 
 def is_allowed(scop, sizes):
@@ -121,6 +132,14 @@ def test_compiled_kernels_compute_their_reference(name, variant):
             given = {n: np.array(v) if np.ndim(v) else v for n, v in arrays.items()}
             result = function(**given, **sizes, threads=threads)
             assert_agree(expected, outputs_of(function, result), (sizes, threads))
+
+
+def test_a_warning_is_a_failure():
+    program = emitted("blur", "unfused")
+    program = replace(program, source=f"static int never;\n{program.source}")
+    with pytest.raises(CompilerFailedError) as told:
+        compile_kernel(program, load_kernel("blur").scop.context, cc=OWN_STRICT)
+    assert "never" in str(told.value)
 
 
 @pytest.mark.parametrize("name", grouped(interpreted()))
