@@ -13,8 +13,12 @@ from tests.compilers import NAMES, OWN
 from .sources import NESTS, random_file
 
 GROUPS = [range(start, start + 6) for start in range(0, 36, 6)]
-#: without optimisation: no access is dropped before it is looked at
-SANITIZE = ("-g1", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+#: without optimisation: no access is dropped before it is looked at; a trap is half the code of a
+#: call that says in words what is wrong
+SANITIZE = (
+    "-g1", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+    "-fsanitize-undefined-trap-on-error",
+)  # fmt: skip
 
 
 def output(text, folder, compiler, *flags):

@@ -220,25 +220,38 @@ def check(example: Example, *, seed: int = 0, timeout_s: float | None = None) ->
 
     Raises ``PolyoptError`` where the program itself is refused, be it that it leaves its arrays.
     """
-    scop = example.scop
-    Plan(scop)
-    unfused = emit(initial_program(scop), name="example")
-    trial = Trial(example, example.subject(scop, (unfused,), seed), {"example": ()})
-    plan = _guarded(trial, lambda: _accepted(scop, example.calls), example.calls)
-    if plan is not None:
-        function = _guarded(trial, lambda: _emitted(plan, example.calls), example.calls)
-        _add(trial, function, example.calls)
-    build = Build.of(example.build).here if example.build else BUILD
-    found = failures_of([trial], build=build, timeout_s=timeout_s)
+    found = failures_of([tried(example, seed=seed)], build=build_of(example), timeout_s=timeout_s)
     return found[0] if found else None
 
 
-def _emitted(plan: Plan, calls: Sequence[Call]) -> CProgram | None:
+def build_of(example: Example) -> Build:
+    """The compiler with which an example was found, or the one that there is."""
+    return Build.of(example.build).here if example.build else BUILD
+
+
+def tried(example: Example, name: str = "example", *, seed: int = 0) -> Trial:
+    """The functions of one example, as ``check`` compares them; their names begin with that one.
+
+    Raises ``PolyoptError`` where the program itself is refused.
+    """
+    scop = example.scop
+    Plan(scop)
+    unfused = emit(initial_program(scop), name=name)
+    trial = Trial(example, example.subject(scop, (unfused,), seed), {name: ()})
+    plan = _guarded(trial, lambda: _accepted(scop, example.calls), example.calls)
+    if plan is not None:
+        planned = f"{name}_planned"
+        function = _guarded(trial, lambda: _emitted(plan, example.calls, planned), example.calls)
+        _add(trial, function, example.calls)
+    return trial
+
+
+def _emitted(plan: Plan, calls: Sequence[Call], name: str) -> CProgram | None:
     """The plan's C, or nothing where it would be too large, and is refused as it should be."""
     from .plans import check_refusal
 
     try:
-        return plan.emit(name="planned")
+        return plan.emit(name=name)
     except TooLargeError as error:
         check_refusal(error, calls)
         return None
@@ -248,7 +261,7 @@ def _add(trial: Trial, function: CProgram | None, calls: tuple[Call, ...]) -> No
     if function is not None:
         functions = (*trial.subject.functions, function)
         trial.subject = replace(trial.subject, functions=functions)
-        trial.plans["planned"] = calls
+        trial.plans[function.name] = calls
 
 
 def _accepted(scop: Scop, calls: Sequence[Call]) -> Plan | None:
