@@ -131,17 +131,19 @@ def make_trial(seed: int, tally: Tally, *, chains: int = 2) -> Trial:
     """
     program = random_program(seed)
     example = Example(program.text, program.sizes, ())
-    trial, base = _started(example, f"p{seed}", seed)
+    trial = _started(example, f"p{seed}", seed)
+    scop = trial.subject.scop
     rng = random.Random(f"plans of {seed}")  # noqa: S311
     made: dict[tuple[str, ...], tuple[tuple[Call, ...], Plan]] = {}
 
-    def draw(make: Callable[[], Sequence[Plan]]) -> None:
+    def draw(make: Callable[[], Sequence[Plan]]) -> Sequence[Plan]:
         found = _guarded(trial, make, (AUTO,)) or ()
         for plan in found:
             key = tuple(map(str, calls_of(plan)))
             made.setdefault(key, (calls_of(plan), plan))
+        return found
 
-    draw(lambda: (po.auto(trial.subject.scop),))
+    base = _base(scop, draw(lambda: (po.auto(scop),)))
     for _ in range(chains):
         draw(lambda: _ends(random_plans(base, rng, tally)))
     functions = list(trial.subject.functions)
@@ -151,8 +153,14 @@ def make_trial(seed: int, tally: Tally, *, chains: int = 2) -> Trial:
         if function is not None:
             functions.append(function)
             trial.plans[name] = calls
-    trial.subject = Subject(trial.subject.scop, trial.subject.runs, functions)
+    trial.subject = Subject(scop, trial.subject.runs, functions)
     return trial
+
+
+def _base(scop: Scop, found: Sequence[Plan]) -> Plan:
+    """The plan without moves. The source's flow is that of another plan of it, if there is one."""
+    same = [plan.original for plan in found if plan.scop is scop]
+    return Plan(scop, original=same[0]) if same else Plan(scop)
 
 
 def _ends(plans: Sequence[Plan]) -> tuple[Plan, ...]:
@@ -173,12 +181,12 @@ def _guarded(trial: Trial, make: Callable[[], T], calls: tuple[Call, ...]) -> T 
     return None
 
 
-def _started(example: Example, name: str, seed: int) -> tuple[Trial, Plan]:
+def _started(example: Example, name: str, seed: int) -> Trial:
     """The program's unfused function and its runs; no plans yet."""
     scop = parse_c(example.text)
     unfused = emit(initial_program(scop), name=name)
     runs = runs_of(scop, awkward_sizes(scop, example.sizes, seed), seed)
-    return Trial(example, Subject(scop, runs, (unfused,)), {name: ()}), Plan(scop)
+    return Trial(example, Subject(scop, runs, (unfused,)), {name: ()})
 
 
 def failures_of(
