@@ -6,6 +6,8 @@ seen.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,7 @@ from .transformed import random_arrays
 TEAMS = (1, 3)
 
 
+@cache
 def plan_of(text: str) -> Plan:
     return Plan(parse_c(text))
 
