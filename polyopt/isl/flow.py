@@ -173,8 +173,10 @@ def _is_last(flow: Flow, read: UnionMap, writes: UnionMap, times: UnionMap) -> b
     if not flow.without.intersect(read).wrap().intersect(earlier.domain()).is_empty():
         return False
     found = flow.sources.intersect_range(read.wrap()).reverse()
-    follows = times.lex_lt_union_map(times.intersect_domain(writes.domain().universe()))
-    return earlier.intersect(found.apply_range(follows)).is_empty()
+    into, others = (part.range().universe() for part in (found, earlier))
+    follows = times.intersect_domain(into).lex_lt_union_map(times.intersect_domain(others))
+    # both writes are kept: to find whether there are any, none has to be projected out
+    return found.range_product(earlier).intersect_range(follows.wrap()).is_empty()
 
 
 def _before(reads: UnionMap, writes: UnionMap, times: UnionMap) -> UnionMap:
