@@ -110,10 +110,9 @@ def _rows(piece: BasicMap, kinds: tuple[int, int, int]) -> Iterator[Row]:
     for kind, of in zip(kinds, order[1:], strict=True):
         keys += [(kind, k) for k in range(piece.dim(of))]
     for number in range(matrix.rows()):
-        values = [
-            matrix.get_element_val(number, column).to_python() for column in range(1, len(keys) + 1)
-        ]
-        yield {key: value for key, value in zip(keys, values, strict=True) if value}
+        row = ((key, matrix.get_element_val(number, at)) for at, key in enumerate(keys, 1))
+        # most are 0: a number is made of few
+        yield {key: value.to_python() for key, value in row if not value.is_zero()}
 
 
 def _has_stride(piece: Piece, columns: int) -> bool:

@@ -95,6 +95,7 @@ def reschedule(program: Program, fusion: str) -> Program:
         copies=program.copies,
         reassociated=program.reassociated,
         streamed=program.streamed,
+        known=program.known,
     )
     return replace(start, tree=bands(program, fusion).tree)
 

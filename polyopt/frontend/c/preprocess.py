@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -162,7 +163,7 @@ def _collect(engine: _Engine) -> dict[int, str]:
 
     Tokens of included files, which alone have a file name, go onto the line of the include.
     """
-    lines: dict[int, str] = {}
+    lines: defaultdict[int, list[str]] = defaultdict(list)
     current = 1
     while (token := engine.token()) is not None:
         if token.source:
@@ -170,8 +171,8 @@ def _collect(engine: _Engine) -> dict[int, str]:
         else:
             current = max(current, token.lineno)
             text = token.value.split("\n")[0]
-        lines[current] = lines.get(current, "") + text
-    return lines
+        lines[current].append(text)
+    return {number: "".join(texts) for number, texts in lines.items()}
 
 
 class _Engine(pcpp.Preprocessor):
