@@ -275,7 +275,7 @@ def _stopped(number: signal.Signals, text: str = "") -> Callable[[Path], str]:
         running.send_signal(number)
         _, err = running.communicate()
         if number == signal.SIGINT and "KeyboardInterrupt" not in err:
-            return f"not interrupted: {err}"
+            return f"it went on: {err}"
         children = [int(line) for line in child.read_text().split()]
         if KernelCache(folder / "cache").list():
             return "a half-made entry"
@@ -315,25 +315,48 @@ def wait_for(file: Path) -> None:
         time.sleep(0.02)
 
 
+#: how many moments a program is interrupted at
+_MOMENTS = 12
+#: Python that goes on in a process for each moment, and ends there
+_AT_MOMENTS = """
+import threading
+def interrupt(is_well=lambda: True):
+    for after in moments:
+        child = os.fork()
+        if not child:
+            threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+            return
+        _, status = os.waitpid(child, 0)
+        ended = os.waitstatus_to_exitcode(status) == -signal.SIGINT
+        print("well" if ended and is_well() else status, flush=True)
+    sys.exit()
+"""
+
+
+def _interrupted(folder: Path, text: str, step: float) -> str:
+    """What comes of Ctrl-C at each of many moments after ``text`` calls ``interrupt``.
+
+    The processes are forked from one: all have imported what they need.
+    """
+    moments = [step * moment for moment in range(_MOMENTS)]
+    out, err = python(folder, f"moments = {moments}\n{_AT_MOMENTS}{text}").communicate()
+    seen = out.split("\n")[:-1]
+    return "interrupted" if seen == ["well"] * _MOMENTS else f"{seen}: {err}"
+
+
 def _early(folder: Path) -> str:
     """Ctrl-C at many moments around a compiler's start: none of them goes on."""
     log = folder / "children"
     cc = compiler(folder, f"echo $$ >> {log}; exec sleep 3600")
     text = (
-        "import threading\n"
         f"toolchain = find_toolchain({cc!r})\n"
-        "after = float(sys.argv[-1])\n"
-        "threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "interrupt()\n"
         "toolchain.compile_library(folder / 'kernel.c', folder / 'kernel.so', ())\n"
     )
-    for moment in range(12):
-        process = python(folder, f"sys.argv.append('{moment / 1000}')\n{text}")
-        _, err = process.communicate()
-        if "KeyboardInterrupt" not in err:
-            return f"not interrupted: {err}"
+    told = _interrupted(folder, text, 1 / 1000)
     children = [int(line) for line in log.read_text().split()] if log.exists() else []
     running = [k for k in children if is_running(k)]
-    return f"they run: {running}" if running else "interrupted"
+    return f"they run: {running}" if running else told
 
 
 def _command_as_compiler(folder: Path) -> str:
@@ -422,26 +445,16 @@ def _save_on_full_disk(folder: Path) -> str:
 
 def _interrupted_saves(folder: Path) -> str:
     """Ctrl-C at many moments while plans are written: the file is whole, and alone."""
-    scop = po.parse_c("void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i; }")
-    plan = po.Plan(scop).tile("a", i=4)
-    plan.save(folder / "plan.json")
     text = (
-        "import threading\n"
         "scop = po.parse_c('void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i; }')\n"
         "plan = po.Plan(scop).tile('a', i=4)\n"
-        "after = float(sys.argv[-1])\n"
-        "threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "plan.save(folder / 'plan.json')\n"
+        "interrupt(lambda: po.Plan.load(folder / 'plan.json', scop).script == plan.script)\n"
         "while True: plan.save(folder / 'plan.json')\n"
     )
-    for moment in range(12):
-        process = python(folder, f"sys.argv.append('{moment / 3000}')\n{text}")
-        _, err = process.communicate()
-        if "KeyboardInterrupt" not in err:
-            return f"not interrupted: {err}"
-        if po.Plan.load(folder / "plan.json", scop).script != plan.script:
-            return "another plan"
+    told = _interrupted(folder, text, 1 / 3000)
     left = [p.name for p in folder.iterdir() if p.name != "plan.json"]
-    return f"left: {left}" if left else "interrupted"
+    return f"left: {left}" if left else told
 
 
 def _fork_after_threads(folder: Path) -> str:
