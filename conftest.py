@@ -10,10 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
@@ -48,6 +50,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file = item.nodeid.partition("::")[0]
         if not (file.startswith(_APART) or item.get_closest_marker("xdist_group")):
             item.add_marker(pytest.mark.xdist_group(file))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in docstrings where a file has some: pytest would import all others, too,
+    and look through all that they define."""
+    found = yield
+    if (
+        any(isinstance(one, DoctestModule) for one in found)
+        and b">>> " not in file_path.read_bytes()
+    ):
+        return [one for one in found if not isinstance(one, DoctestModule)]
+    return found
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

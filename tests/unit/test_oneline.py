@@ -10,7 +10,8 @@ import polyopt as po
 from polyopt.oneline import at_sizes, some
 
 
-def _held() -> dict[str, object]:
+@pytest.fixture(scope="module")
+def held() -> dict[str, object]:
     kernel = po.load_kernel("blur")
     sizes = {"H": 20, "W": 30}
     plan = po.Plan(kernel.scop).tile("out", y=4, x=8).fuse("bx", into="out")
@@ -28,32 +29,29 @@ def _held() -> dict[str, object]:
     }  # fmt: skip
 
 
-HELD = _held()
+def test_a_repr_is_one_short_line(held: dict[str, object]) -> None:
+    for name, one in held.items():
+        shown = repr(one)
+        assert "\n" not in shown, name
+        assert len(shown) <= 500, name
+        assert type(one).__name__ in shown, name
 
 
-@pytest.mark.parametrize("name", HELD)
-def test_a_repr_is_one_short_line(name: str) -> None:
-    shown = repr(HELD[name])
-    assert "\n" not in shown
-    assert len(shown) <= 500
-    assert type(HELD[name]).__name__ in shown
-
-
-def test_a_repr_says_how_much_there_is() -> None:
-    assert repr(HELD["scop"]) == "<Scop of blur: 2 statements, 3 arrays, sizes H, W>"
-    assert repr(HELD["plan"]) == "<Plan of blur: 2 statements, 3 arrays, 2 moves>"
-    assert repr(HELD["program"]) == "<Program of blur: 2 statements, 1 nest, 1 buffer>"
-    assert repr(HELD["statement"]) == "<Statement of bx[y, x]: writes bx, reads img>"
-    assert repr(HELD["array"]) == "<Array of u16 img[][]: in>"
-    assert repr(HELD["cost"]).startswith("<Cost of blur(H=20, W=30): ")
-    weighed = HELD["tradeoff"]
+def test_a_repr_says_how_much_there_is(held: dict[str, object]) -> None:
+    assert repr(held["scop"]) == "<Scop of blur: 2 statements, 3 arrays, sizes H, W>"
+    assert repr(held["plan"]) == "<Plan of blur: 2 statements, 3 arrays, 2 moves>"
+    assert repr(held["program"]) == "<Program of blur: 2 statements, 1 nest, 1 buffer>"
+    assert repr(held["statement"]) == "<Statement of bx[y, x]: writes bx, reads img>"
+    assert repr(held["array"]) == "<Array of u16 img[][]: in>"
+    assert repr(held["cost"]).startswith("<Cost of blur(H=20, W=30): ")
+    weighed = held["tradeoff"]
     assert re.fullmatch(r"<Tradeoff of .*: \d+ plans weighed, \d+ on the front>", repr(weighed))
-    assert "scratch*" in repr(HELD["alternatives"])
+    assert "scratch*" in repr(held["alternatives"])
 
 
-def test_the_text_is_the_table() -> None:
-    assert len(str(HELD["tradeoff"]).splitlines()) > 2
-    assert "scratch bx" in str(HELD["plan"])
+def test_the_text_is_the_table(held: dict[str, object]) -> None:
+    assert len(str(held["tradeoff"]).splitlines()) > 2
+    assert "scratch bx" in str(held["plan"])
 
 
 def test_numbers_and_sizes_in_words() -> None:
