@@ -276,7 +276,8 @@ def notebooks() -> list[Path]:
 
 
 def run_notebook(path: Path, target: Path) -> None:
-    """Run a notebook from the root and write it, with what it printed, under ``target``.
+    """Run a notebook from the root, on this checkout, and write it, with what it printed, under
+    ``target``.
 
     Raises nbclient's ``CellExecutionError`` where a cell fails.
     """
@@ -287,7 +288,7 @@ def run_notebook(path: Path, target: Path) -> None:
     client = NotebookClient(
         notebook, timeout=None, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}
     )
-    client.execute()
+    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
     target.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target / path.name)
 

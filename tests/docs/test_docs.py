@@ -191,10 +191,3 @@ def test_the_reference_has_every_public_name():
     for method in ("tradeoff", "why", "alternatives", "diff", "explore", "prove", "compile"):
         assert f"**`.{method}(" in text
     assert "object at 0x" not in text
-
-
-def test_notebooks_are_run_into_a_folder(tmp_path):
-    """One of them: tests/notebooks runs each."""
-    notebook = build.notebooks()[0]
-    build.run_notebook(notebook, tmp_path)
-    assert (tmp_path / notebook.name).exists()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import warnings
 from functools import cache
 from html import unescape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+
+from docs import build
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -28,18 +30,13 @@ LARGEST_RUN, LARGEST_REPR = 300_000, 800
 
 @cache
 def executed(path: Path) -> Any:
-    """The notebook after a run in a fresh kernel that imports this checkout."""
-    with warnings.catch_warnings():
+    """The notebook after a run in a fresh kernel, as ``make notebooks`` writes it."""
+    with warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")  # Jupyter's own, about its folders and event loops
         import nbformat
-        from nbclient import NotebookClient
 
-        notebook = nbformat.read(path, as_version=4)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        place = {"metadata": {"path": str(ROOT)}}
-        client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place)
-        client.execute(env=environment)
-    return notebook
+        build.run_notebook(path, Path(folder))
+        return nbformat.read(Path(folder, path.name), as_version=4)
 
 
 def outputs(path: Path) -> list[list[dict[str, Any]]]:
