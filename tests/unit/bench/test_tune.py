@@ -21,9 +21,34 @@ from polyopt.runtime.cache import KernelCache
 SIZES = po.load_kernel("unsharp").sizes["test"]
 
 
+@pytest.fixture(scope="module")
+def plans():
+    """The candidates, made once."""
+    return tuning.candidates(po.load_kernel("unsharp").scop, SIZES)
+
+
+@pytest.fixture(scope="module")
+def own():
+    return str(po.auto(po.load_kernel("unsharp").scop, sizes=SIZES))
+
+
+@pytest.fixture(scope="module")
+def kernels(plans):
+    """Each candidate compiled, by its script."""
+    return {plan.script: plan.compile() for plan in plans.values()}
+
+
 @pytest.fixture
-def measured(monkeypatch):
+def measured(timed, kernels, monkeypatch):
+    """Runs nothing, and compiles nothing."""
+    monkeypatch.setattr(po.Plan, "compile", lambda plan: kernels[plan.script])
+    return timed
+
+
+@pytest.fixture
+def timed(plans, monkeypatch):
     """Runs nothing: the model's own choice takes 10 ms, what is measured with it 9 ms or so."""
+    monkeypatch.setattr(tuning, "candidates", lambda *_: dict(plans))
     calls: list[tuple[str, ...]] = []
 
     def at_once(subjects, *, seconds):
@@ -47,15 +72,15 @@ def test_a_plan_that_is_clearly_faster_wins(measured):
     assert trials[-1].ratio == 1.0
 
 
-def test_the_models_own_choice_stays_where_others_are_hardly_faster(measured):
+def test_the_models_own_choice_stays_where_others_are_hardly_faster(measured, own):
     _, take = measured
     take[0] = 9.9
     best = search()[0]
     assert best.ratio == 1.0
-    assert str(best.plan) == str(po.auto(po.load_kernel("unsharp").scop, sizes=SIZES))
+    assert str(best.plan) == own
 
 
-def test_a_plan_that_is_faster_by_chance_does_not_win(measured, monkeypatch):
+def test_a_plan_that_is_faster_by_chance_does_not_win(measured, own, monkeypatch):
     calls, _ = measured
     at_once = tuning.alternate
 
@@ -67,7 +92,7 @@ def test_a_plan_that_is_faster_by_chance_does_not_win(measured, monkeypatch):
     monkeypatch.setattr(tuning, "alternate", slower_again)
     trials = search()
     assert trials[0].ratio == 1.0
-    assert str(trials[0].plan) == str(po.auto(po.load_kernel("unsharp").scop, sizes=SIZES))
+    assert str(trials[0].plan) == own
     assert len(calls) == 2 * len(trials) - 1
 
 
@@ -153,16 +178,18 @@ def test_a_budget_ends_the_measuring_with_the_best_so_far(measured, monkeypatch)
     assert [t.ratio for t in trials] == [0.9, 0.9, 1.0]
 
 
-def test_the_own_choice_is_measured_however_small_the_budget(measured):
+def test_the_own_choice_is_measured_however_small_the_budget(measured, own):
     (trial,) = search(effort=Effort(budget=1e-9))
-    assert str(trial.plan) == str(po.auto(po.load_kernel("unsharp").scop, sizes=SIZES))
+    assert str(trial.plan) == own
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes", "client"])
 def test_workers_compile_all_plans_before_the_first_is_measured(
-    measured, monkeypatch, tmp_path, kind
+    timed, plans, monkeypatch, tmp_path, kind
 ):
     monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path / "cache"))
+    some = dict([*plans.items()][-3:])
+    monkeypatch.setattr(tuning, "candidates", lambda *_: some)
     compiled: list[int] = []
     usual = tuning.alternate
 
@@ -172,12 +199,13 @@ def test_workers_compile_all_plans_before_the_first_is_measured(
 
     monkeypatch.setattr(tuning, "alternate", counted)
     if kind == "client":
-        cluster = LocalCluster(2, threads_per_worker=1, dashboard_address=None)
+        cluster = LocalCluster(1, threads_per_worker=2, dashboard_address=None)
         with cluster as there, Client(there) as client:
             trials = search(effort=Effort(executor=client))
     else:
         trials = search(effort=Effort(executor=kind))
-    assert set(compiled) == {len({t.plan.emit().source for t in trials})}
+    assert {t.plan for t in trials} == set(some.values())
+    assert set(compiled) == {len({plan.emit().source for plan in some.values()})}
 
 
 def test_a_cluster_that_is_none_is_refused():
