@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from polyopt.auto import auto
 from polyopt.cli import cli
+from polyopt.cli.program import PlanChoice, Program
 from polyopt.explain import bill, explain
 from polyopt.explain.tradeoff import tradeoff
 from polyopt.ir.scop import Scop
@@ -46,7 +47,7 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     known: dict[str, Any] = {}  # with what is known by its id, which has to stay
 
     def called(*args: Any, progress: object = None, **options: Any) -> Any:
-        given = (*args, *options.values())
+        given = [value for value in (*args, *options.values()) if value is not None]
         key = str([id(v) if isinstance(v, Plan | Scop) else repr(v) for v in given])
         if key not in known:
             known[key] = args, function(*args, **options)
@@ -55,14 +56,22 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def _shared() -> Any:
+    """For one kernel: what is known of all would fill memory, and be looked through for garbage."""
     with pytest.MonkeyPatch.context() as patched:
+        choose, known = PlanChoice.plan, dict[str, Plan]()
+
+        def chosen(choice: PlanChoice, program: Program, sizes: Mapping[str, int]) -> Plan:
+            key = repr((choice, program.name, sizes))
+            return known.get(key) or known.setdefault(key, choose(choice, program, sizes))
+
+        patched.setattr(PlanChoice, "plan", chosen)
+        explained = _once(explain)
         for module, name, value in (
             ("cli.program", "load_scop", _once(load_scop)),
-            ("auto", "auto", _once(auto)),
-            ("explain", "explain", _once(explain)),
-            ("cli.webpage", "explain", _once(explain)),
+            ("explain", "explain", explained),
+            ("cli.webpage", "explain", explained),
             ("explain.tradeoff", "tradeoff", _once(tradeoff)),
             ("explain.tradeoff", "LEAST", 3),
             ("explain.tradeoff", "MOST", 3),
