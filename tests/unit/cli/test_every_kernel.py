@@ -21,6 +21,7 @@ from polyopt.ir.scop import Scop
 from polyopt.isl import dim_type, fix_param_values, sets_of, tuple_name
 from polyopt.library import kernel_names, load_kernel, load_scop
 from polyopt.transform.plan import Plan
+from tests.remarks.check import missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,9 +57,12 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-@pytest.fixture(autouse=True)
-def _shared() -> Any:
-    """For one kernel: what is known of all would fill memory, and be looked through for garbage."""
+@pytest.fixture
+def shared() -> Any:
+    """The plans that verbs have asked for, and what explains them.
+
+    For one kernel: what is known of all would fill memory, and be looked through for garbage.
+    """
     with pytest.MonkeyPatch.context() as patched:
         choose, known = PlanChoice.plan, dict[str, Plan]()
 
@@ -77,11 +81,13 @@ def _shared() -> Any:
             ("explain.tradeoff", "MOST", 3),
         ):
             patched.setattr(import_module(f"polyopt.{module}"), name, value)
-        yield
+        yield known, explained
 
 
 @pytest.mark.parametrize("name", kernel_names())
-def test_every_verb_takes_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_verb_takes_it(
+    name: str, shared: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     scop, sizes = load_scop(name), load_kernel(name).sizes["tiny"]
     plan = ("--unfused",) if len(scop.statements) >= LARGE else ()
@@ -96,6 +102,9 @@ def test_every_verb_takes_it(name: str, tmp_path: Path, monkeypatch: pytest.Monk
         result = CliRunner().invoke(cli, call)
         assert result.exit_code == 0, (call, result.output)
         assert result.stdout or call[0] == "report", call
+    if plan:  # what tests/unit/explain asks of others: every pair and every loop has a remark
+        ((source, *_), explained) = shared[0].values(), shared[1]
+        assert missing(source, explained(source, dict(sizes))) == []
 
 
 def test_instances_at_the_largest_sizes_are_counted_exactly() -> None:

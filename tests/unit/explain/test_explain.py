@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 BN = {"N": 2, "C": 64, "H": 112, "W": 112}
 SIZES = {"H": 1026, "W": 1026}
-#: every other fusion of these is proven one by one: ``make test-remarks`` does
-DEEP = {"camera_pipe", "interpolate", "local_laplacian", "pyramid_blend"}
+#: every other fusion of these is proven one by one: tests/unit/cli/test_every_kernel.py has them
+DEEP = {"camera_pipe", "interpolate", "local_laplacian", "pyramid_blend", "stencil_chain"}
 
 
 @pytest.fixture(scope="module")
