@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _INDENT = "    "
 #: lists are broken into lines of this length
 _COLUMNS = 100
-#: operations that take about as long as waking a team of threads
-LEAST_WORK = 100_000
 _THREADS = """#ifdef _OPENMP
 int omp_get_thread_num(void);
 #else
@@ -148,8 +146,8 @@ def _function(function: Function) -> str:
     if not re.search(r"\bthreads\b", re.sub(r"^#.*", "", text, flags=re.MULTILINE)):
         head.append(f"{_INDENT}(void)threads;")
     head += [f"{_INDENT}(void){name};" for name in function.unused]
-    if "omp parallel" in text and function.work:
-        head.append(f"{_INDENT}if ({function.work} < {LEAST_WORK}) {{")
+    if "omp parallel" in text and function.little_work:
+        head.append(f"{_INDENT}if ({function.little_work}) {{")
         head.append(f"{_INDENT * 2}threads = 1; /* too little work to share */")
         head.append(f"{_INDENT}}}")
     release = [f"{_INDENT}free({name});" for name in _allocated(function)]

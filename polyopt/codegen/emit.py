@@ -10,7 +10,7 @@ from polyopt.codegen.c import print_c
 from polyopt.codegen.generate import generate
 from polyopt.codegen.loops import loops_in
 from polyopt.codegen.names import renamed
-from polyopt.codegen.operations import flops_text
+from polyopt.codegen.operations import flops_text, little_work
 from polyopt.codegen.pressure import is_crowded
 from polyopt.codegen.program import CProgram, c_prototype, signature_of
 from polyopt.codegen.wrapping import needs_wrapv
@@ -64,7 +64,8 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
     function = generate(program, name)
     work = flops_text(scop)
     sizes = {a.name: a.c_name for a in arguments if a.kind == "size"}
-    function = replace(function, notes=notes, work=renamed(work, sizes))
+    little = renamed(little_work(program, work), sizes)
+    function = replace(function, notes=notes, little_work=little)
     text = print_c(function)
     unused = tuple(a.c_name for a in arguments if not _occurs(a.c_name, text, function.prototype))
     if unused:

@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.c import LEAST_WORK, body_lines, pointer, pool, size_of, vector_types
+from polyopt.codegen.c import body_lines, pointer, pool, size_of, vector_types
 from polyopt.codegen.chelpers import HELPER, macros
 from polyopt.codegen.generate import generate
 from polyopt.codegen.indices import index_number
 from polyopt.codegen.names import fresh
-from polyopt.codegen.operations import flops_text
+from polyopt.codegen.operations import flops_text, little_work
 from polyopt.codegen.program import c_condition, c_extent
 from polyopt.escaping import comment
 from polyopt.isl import affine_constant, constant_value
@@ -243,9 +243,10 @@ def _threads(program: Program, text: str, place: Place, team: str) -> Iterator[s
         yield f"{_INDENT}extern int omp_get_max_threads(void);"
     if own:
         yield f"{_INDENT}extern int omp_get_thread_num(void);"
-    work = flops_text(program.scop, place.spelling.untested())
-    if work and place.threads != 1:
-        limit = f"{work} < {LEAST_WORK} ? 1 : {limit}"
+    sizes = place.spelling.untested()
+    little = little_work(program, flops_text(program.scop, sizes), sizes)
+    if little and place.threads != 1:
+        limit = f"{little} ? 1 : {limit}"
     yield f"{_INDENT}const int {team} = {limit};"
     yield "#else"
     yield f"{_INDENT}const int {team} = 1;"

@@ -247,6 +247,6 @@ class Function:
     tasks: tuple[Task, ...] = ()
     #: statement texts for the head comment
     notes: tuple[str, ...] = ()
-    #: operations in all, as C over the sizes; "" where they have no closed form
-    work: str = ""
+    #: the condition, as C over the sizes, that there is too little work to share; "" if unknown
+    little_work: str = ""
     unused: tuple[str, ...] = ()

@@ -1,8 +1,11 @@
-"""How many operations a program does, as text over its sizes: for reports, not for decisions."""
+"""Work to share: how many operations a program does and how often its threads start, as text over
+its sizes."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ctext import UNARY
@@ -11,10 +14,78 @@ from polyopt.ir.expr import Binary, Call, Expr, Load, Unary
 from polyopt.isl import Set, affine_constant, affine_var, dim_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from polyopt.codegen.ctext import CText
     from polyopt.ir.scop import Scop, Statement
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import PlanLoop, Tree
+
+
+#: operations that take about as long as waking a team of threads
+LEAST_WORK = 100_000
+
+
+def little_work(program: Program, work: str, sizes: Mapping[str, CText] | None = None) -> str:
+    """The condition, in C, that starting threads costs more than they save; "" without ``work``,
+    the text of ``flops_text``.
+
+    Threads start at each entry of a parallel loop: one inside of others needs as much work each
+    time.
+    """
+    if not work:
+        return ""
+    terms = [
+        " * ".join([*([str(count)] if count > 1 else []), *extents])
+        for extents, count in _starts(program, sizes or {}).items()
+    ]
+    starts = f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
+    real = "" if sizes is None else ".0"
+    return f"{work} < {LEAST_WORK}{real} * {starts}" if starts else f"{work} < {LEAST_WORK}"
+
+
+def _starts(program: Program, sizes: Mapping[str, CText]) -> Counter[tuple[str, ...]]:
+    """How often parallel loops inside of others are entered, at most: extents to be multiplied,
+    and how many loops have them. Those that are not so simple are left out."""
+    products: Counter[tuple[str, ...]] = Counter()
+    for loop, around in _parallel_loops(program.tree, ()):
+        extents = tuple(_trips(program, outer, loop.copies, sizes) for outer in around)
+        if extents and all(extents):
+            products[extents] += 1
+    return products
+
+
+def _parallel_loops(
+    tree: Tree, around: tuple[PlanLoop, ...]
+) -> Iterator[tuple[PlanLoop, tuple[PlanLoop, ...]]]:
+    for node in tree:
+        if isinstance(node, str):
+            continue
+        if node.mark == "parallel":
+            yield node, around
+        else:
+            yield from _parallel_loops(node.body, (*around, node))
+
+
+def _trips(
+    program: Program, loop: PlanLoop, copies: tuple[str, ...], sizes: Mapping[str, CText]
+) -> str:
+    """The values of a loop around some copies, from the first to the last one, where they run."""
+    context = program.scop.context
+    domains = {name: program.copies[name].domain.intersect_params(context) for name in copies}
+    parts = [loop.values[n].as_map().intersect_domain(d).range() for n, d in domains.items()]
+    values = reduce(Set.union, parts).coalesce()
+    stride = values.get_stride(0).to_python()
+    values = Set.from_basic_set(values.remove_divs().simple_hull())
+    runs = values.params()
+    if runs.is_empty():
+        return ""
+    extent = values.dim_max(0).sub(values.dim_min(0))
+    space = extent.get_domain_space()
+    steps = extent.div(affine_constant(space, stride)).floor()
+    extent = steps.add(affine_constant(space, 1)).gist(runs)
+    found = c_extent(extent.coalesce(), runs.coalesce(), sizes)
+    return "" if re.search(r"[?%]|\w\(", found.text) else found.at(UNARY)
 
 
 def flops_text(scop: Scop, sizes: Mapping[str, CText] | None = None) -> str:

@@ -24,7 +24,7 @@ from polyopt.codegen.c import before
 from polyopt.codegen.equal import NotShownError, check_same
 from polyopt.codegen.program import c_prototype, signature_of
 from polyopt.codegen.races import check_shared
-from polyopt.errors import ArgumentError, InternalError, UserError
+from polyopt.errors import ArgumentError, InternalError, TooDeepError, UserError
 from polyopt.frontend.c.emitted import read_emitted
 from polyopt.ir.block import Block
 from polyopt.isl import Set, budget, dim_type, fix_param_values, params_of, params_space, sample
@@ -62,7 +62,7 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
 
     Where threads add up parts of sums, it does up to rounding. ``operations`` bounds the part that
     is for all sizes. Raises ``InternalError`` where the C computes something else, with the sizes
-    that show it.
+    that show it, and ``UserError`` where it is not what generated C is.
     """
     check_frame(scop, program)
     with suppress(NotShownError, UserError):
@@ -77,7 +77,7 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
         reason = "sums are in parts" if reordered else _first_line(error)
         try:
             runs = check_runs(scop, program, reordered=reordered)
-        except UserError as unread:
+        except TooDeepError as unread:
             said = f"not decided: the C is not read back ({_first_line(unread)})"
             return Obligation("code", said)
         if not runs:

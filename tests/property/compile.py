@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Array, Scop
 
 #: what keeps little work on one thread: here it is shared, to see that it may be
-_SHARED = re.compile(r"    if \(.* < \d+\) \{\n        threads = 1;.*\n    \}\n")
+_SHARED = re.compile(r"    if \(.* < \d+.*\) \{\n        threads = 1;.*\n    \}\n")
 _WORKER = Path(__file__).with_name("worker.py")
 #: Locals hold garbage before they are written: gcc 12, clang 8.
 _POISON_LOCALS = "-ftrivial-auto-var-init=pattern"

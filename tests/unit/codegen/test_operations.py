@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from polyopt.codegen.operations import flops_text
+from polyopt.codegen.indices import index_variable
+from polyopt.codegen.operations import flops_text, little_work
+from polyopt.frontend.c import parse_c
 from polyopt.ir.scop import Loop
+from polyopt.ir.types import I32
+from polyopt.transform.plan import Plan
 
 
 def test_counts_every_box_once(blur, conv) -> None:
@@ -22,3 +26,34 @@ def test_what_never_runs_counts_for_nothing(program) -> None:
     p.statement("S", "i", "0 <= i < N", "c: i", lambda b: b.sum("a: i", "a: i"))
     p.statement("T", "i", "0 <= i < N and i > N", "c: i", lambda b: b.sum("a: i", "a: i"))
     assert flops_text(p.scop(Loop("i", ("S", "T")), context="N >= 1")) == "1 * N"
+
+
+STEPS = """
+void steps(int T, int N, float a[N], float b[N])
+{
+    for (int t = 0; t < T; t += 2) {
+        for (int i = 1; i < N - 1; i++)
+            b[i] = a[i - 1] + a[i + 1];
+        for (int i = 1; i < N - 1; i++)
+            a[i] = b[i];
+    }
+}
+"""
+
+
+def test_threads_that_start_in_each_step_need_enough_work_in_each():
+    plan = Plan(parse_c(STEPS)).parallelize("b.i")
+    work = flops_text(plan.scop)
+    assert work == ""  # a loop in steps of two is no box
+    assert little_work(plan.program, "T * N") == "T * N < 100000 * ((T + 1) / 2)"
+    both = plan.parallelize("a.i").program
+    assert little_work(both, "T * N") == "T * N < 100000 * 2 * ((T + 1) / 2)"
+    assert little_work(
+        both, "T * N", {"T": index_variable("t", I32), "N": index_variable("n")}
+    ) == ("T * N < 100000.0 * 2 * (((int64_t)t + 1) / 2)")
+
+
+def test_threads_that_start_once_share_all_of_the_work(blur):
+    outer = Plan(blur).parallelize("bx.i").program
+    assert little_work(outer, "H * W") == "H * W < 100000"
+    assert little_work(outer, "") == ""
