@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import polyopt as po
 from polyopt.isl import Map, fix_param_values, parse_map
 from tests.oracle.transformed import assert_right
@@ -175,9 +177,14 @@ void pieces(int N, const float x[2 * N + 2][N + 1], const float y[N + 1], float 
 VALUES = (1, 2, 3, 4, 5, 8, 11)
 
 
-def plan(text: str) -> po.Plan:
-    """The plan that changes nothing."""
+def fresh(text: str) -> po.Plan:
+    """The plan that changes nothing, of a program that no other test has."""
     return po.Plan(po.parse_c(text))
+
+
+#: the same for all tests: what is found out about a program is kept with it, so those that break
+#: something take a fresh one
+plan = cache(fresh)
 
 
 def small_sizes(scop, values=VALUES) -> list[dict[str, int]]:

@@ -21,6 +21,7 @@ from tests.unit.transform.programs import (
     LAG,
     SCAN,
     TRIANGLE,
+    fresh,
     lines,
     plan,
     right,
@@ -231,9 +232,9 @@ def test_a_merge_that_is_too_early_says_which_shift_helps(shift, hint):
 def test_a_hint_takes_a_tenth_of_a_proof_and_says_so(monkeypatch):
     monkeypatch.setattr("polyopt.transform.hints.BUDGET", 10)
     with pytest.raises(OrderViolatedError, match="whether a shift helps was not decided") as merge:
-        plan(BLUR).merge("bx.y", "out.y")
+        fresh(BLUR).merge("bx.y", "out.y")
     with pytest.raises(NotPermutableError, match="whether skewing them helps was not") as exchange:
-        plan(DIAGONAL).interchange("a.i", "a.j")
+        fresh(DIAGONAL).interchange("a.i", "a.j")
     assert all(len(caught.value.witnesses) == 1 for caught in (merge, exchange))
 
 

@@ -22,6 +22,7 @@ from tests.unit.transform.programs import (
     JACOBI,
     SCAN,
     TRIANGLE,
+    fresh,
     lines,
     plan,
     right,
@@ -256,7 +257,7 @@ def test_the_proof_sees_an_operand_of_another_instance(monkeypatch):
 
     monkeypatch.setattr(touch, "_operand", last_of_all)
     with pytest.raises(OrderViolatedError, match="would compute another instance"):
-        plan(BLUR).inline("bx")
+        fresh(BLUR).inline("bx")
 
 
 # -- pack ---------------------------------------------------------------------------------------
