@@ -57,6 +57,9 @@ def rewritten(block: Block, known: Known, taken: set[str]) -> Block:
     block = accumulate(block, taken)
     block = chains_apart(block, taken)
     block = without_unused(replace(block, buffers=(*known.buffers, *block.buffers)))
-    block = unmasked(in_common(block, taken - known.locals), heard=known.is_whole)
-    taken |= {loop.iterator for loop in loops_in(block)}
+    # a local of one statement may be called as the iterator of another's loop
+    iterators = {loop.iterator for loop in loops_in(block)}
+    others = (taken - known.locals) | iterators
+    block = unmasked(in_common(block, others), heard=known.is_whole)
+    taken |= iterators
     return neighbours(block, known.types, taken) if known.is_whole else block

@@ -126,3 +126,22 @@ def test_rows_of_a_block_name_what_they_share_once():
     mid = a[:, 1:] - a[:, :-1]
     out = plan.compile()(a=a)
     np.testing.assert_allclose(out, (mid[:-2] + mid[1:-1] + mid[2:]) / 3, rtol=1e-5, atol=1e-6)
+
+
+def test_a_local_is_not_called_as_an_iterator_of_another_s_loop():
+    """``v1`` is free in the first loop, and the iterator around the second one's value."""
+    text = """
+    void f(int n, int a[n], const int b[n], int c[7][n])
+    {
+        for (int i = 0; i < n; i++)
+            a[i] = b[i] * 3 + 1 > 2 ? b[i] * 3 + 1 : 0;
+        for (int v1 = 0; v1 < 7; v1++)
+            for (int i = 0; i < n; i++)
+                c[v1][i] = b[i] * v1 > 9 ? b[i] * v1 : v1;
+    }
+    """
+    b = np.arange(5, dtype=np.int32)
+    a, c = po.Plan(po.parse_c(text)).compile()(b=b)
+    np.testing.assert_array_equal(a, np.where(b * 3 + 1 > 2, b * 3 + 1, 0))
+    rows = np.arange(7, dtype=np.int32)[:, None]
+    np.testing.assert_array_equal(c, np.where(b * rows > 9, b * rows, rows))
