@@ -139,12 +139,13 @@ def load_scop(program: str, reading: Reading | None = None) -> Scop:
     """The program of that description.
 
     ``program`` is the name of a kernel (``blur``), a path of a C file (``dir/blur.c``), or
-    ``file.py:function``, where the function is a program or, without arguments, returns one.
+    ``file.py:function``, where the function is a program or, without arguments, returns one;
+    ``file.py`` alone, where it has one program.
     ``reading`` says how a C file is read.
 
     Raises ``UnknownNameError`` where there is no such kernel, file or function,
-    ``InvalidOptionError`` for a reading of what is no C file, and whatever the frontend finds
-    wrong.
+    ``InvalidOptionError`` for a reading of what is no C file and for a file of several programs,
+    and whatever the frontend finds wrong.
     """
     reading = reading or Reading()
     file, colon, function = program.rpartition(":")
@@ -155,8 +156,7 @@ def load_scop(program: str, reading: Reading | None = None) -> Scop:
     if colon and file.endswith(".py"):
         return _python_scop(existing_file(file), function)
     if program.endswith(".py"):
-        msg = f"{program}: which of its functions?"
-        raise InvalidOptionError(msg, hint=f"write {program}:function")
+        return _only_scop(existing_file(program))
     from polyopt.frontend.c import parse_c
 
     if program.endswith(".c") or "/" in program:
@@ -242,6 +242,29 @@ def _python_scop(path: Path, function: str) -> Scop:
     raise InvalidOptionError(
         msg, hint="decorate it with @po.scop, or let it take no arguments and return a Scop"
     )
+
+
+def _only_scop(path: Path) -> Scop:
+    """The program of a Python file that has one."""
+    module = _load_file(path)
+    found = [name for name, value in vars(module).items() if _is_program(value, module)]
+    if len(found) == 1:
+        return _python_scop(path, found[0])
+    msg = f"{path}: which of its functions?"
+    those = f", one of: {', '.join(sorted(found))}" if found else ""
+    raise InvalidOptionError(msg, hint=f"write {path}:function{those}")
+
+
+def _is_program(value: object, module: ModuleType) -> bool:
+    """Whether it is one, or a function of this file that says that it returns one."""
+    if isinstance(value, Scop):
+        return True
+    if not inspect.isfunction(value) or value.__module__ != module.__name__:
+        return False
+    head = inspect.signature(value)
+    returned = head.return_annotation
+    is_scop = returned is Scop or str(returned).rpartition(".")[2] == Scop.__name__
+    return is_scop and not head.parameters
 
 
 def _attribute(module: ModuleType, path: Path, name: str) -> object:

@@ -56,7 +56,8 @@ def load_program(name: str, reading: Reading | None = None) -> Program:
     except PolyoptError:
         raise
     except Exception as error:
-        place = _line_in(name.rpartition(":")[0], error.__traceback__)
+        file = name if name.endswith(".py") else name.rpartition(":")[0]
+        place = _line_in(file, error.__traceback__)
         if not place:
             raise
         msg = f"{place}: {type(error).__name__}: {error}"
@@ -77,9 +78,10 @@ def _line_in(file: str, trace: TracebackType | None) -> str:
 
 def _library_name(name: str) -> str:
     file, _, function = name.rpartition(":")
-    is_pipeline = file.endswith(".py") and function == PIPELINE
-    if is_pipeline or name.endswith(".c"):
-        return kernel_of_file(Path(file if is_pipeline else name))
+    if file.endswith(".py") and function == PIPELINE:
+        return kernel_of_file(Path(file))
+    if name.endswith((".c", ".py")) and not file.endswith(".py"):
+        return kernel_of_file(Path(name))
     return "" if ":" in name or "/" in name else kernel_name(name)
 
 

@@ -22,7 +22,8 @@ from polyopt.cli.writing import emit
 
 @click.group(
     cls=GuardedGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog="""
-A PROGRAM is the name of a kernel (blur), a C file (dir/blur.c), or file.py:function.
+A PROGRAM is the name of a kernel (blur), a C file (dir/blur.c), or file.py:function
+(file.py alone where it has one program).
 Environment: POLYOPT_CC, POLYOPT_CACHE, POLYOPT_THREADS, POLYOPT_DEBUG, NO_COLOR.
 """,
 )  # fmt: skip

@@ -38,7 +38,7 @@ def fails(tmp_path, monkeypatch):
         (["run", "blurr"], "unknown-name: no kernel is called 'blurr'\n  hint: did you mean blur"),
         (["emit", "none.c"], "unknown-name: there is no file none.c\n"),
         (["emit", "none.py:f"], "unknown-name: there is no file none.py\n"),
-        (["emit", "none.py"], "invalid-option: none.py: which of its functions?"),
+        (["emit", "none.py"], "unknown-name: there is no file none.py\n"),
         (["emit", "blur", "--size", "Q=3"], "invalid-option: blur has no size 'Q'\n  hint: there are: H, W\n"),
         (["emit", "blur", "--size", "H=x"], "invalid-option: --size H=x: 'x' is not a whole number\n"),
         (["emit", "blur", "--size", "H=0"], "invalid-option: --size H=0: sizes are 1 or more\n"),

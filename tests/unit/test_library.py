@@ -147,7 +147,7 @@ def test_a_kernel_without_a_program(kernels):
         load_scop("none")
 
 
-@pytest.mark.parametrize("given", ["twice", "{}/twice.py:pipeline", "{}/once.c"])
+@pytest.mark.parametrize("given", ["twice", "{}/twice.py:pipeline", "{}/twice.py", "{}/once.c"])
 def test_the_file_of_a_kernels_program_is_the_kernel(kernels, given):
     program = load_program(given.format(kernels))
     assert program.kernel is not None
@@ -206,10 +206,22 @@ def test_what_is_not_a_program(file, function):
         load_scop(f"{file}:{function}")
 
 
-def test_a_python_file_needs_a_function(file):
-    with pytest.raises(InvalidOptionError) as caught:
+def test_the_only_program_of_a_python_file_is_meant(file):
+    assert load_scop(str(file)).name == "double"
+
+
+def test_a_function_whose_head_says_that_it_returns_a_program_is_one(file):
+    file.write_text(PROGRAM.replace("def made():", "def made() -> po.Scop:"))
+    with pytest.raises(InvalidOptionError, match="which of its functions") as caught:
         load_scop(str(file))
-    assert f"{file}:function" in caught.value.diagnostic.hint
+    assert caught.value.diagnostic.hint == f"write {file}:function, one of: double, made"
+
+
+def test_a_python_file_without_a_program(file):
+    file.write_text("def helper():\n    raise RuntimeError\n")
+    with pytest.raises(InvalidOptionError, match="which of its functions") as caught:
+        load_scop(str(file))
+    assert caught.value.diagnostic.hint == f"write {file}:function"
 
 
 def test_a_python_file_with_a_mistake(tmp_path):
