@@ -58,7 +58,7 @@ def reference(*, a, **_sizes):
     return {"out": a + a}
 
 
-def pipeline():
+def pipeline() -> po.Scop:
     a = po.input("a", po.f32, ["N"])
     return po.pipeline(po.stage("out", ["N"], lambda i: a[i] + a[i]), name="twice")
 """
