@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.loops import Assign, Block, Call, For, If, Node, Raw, assigns_in, walk
+from polyopt.ir.types import BOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +89,9 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
     head = rewritten[0]
     if isinstance(head, Assign) and not any(text == first.target for _, text in first.loads):
         rewritten[0] = replace(head, declares=True)
+    elif first.type == BOOL and not isinstance(head, Assign):
+        # perhaps the element has no value yet: of other types any bits are one
+        return [_inside(node, taken) for node in run]
     else:
         start = Assign(local, first.target, type=first.type, declares=True)
         rewritten.insert(0, start)

@@ -12,8 +12,10 @@ from polyopt.codegen.ctext import (
     LOGICAL_AND,
     LOGICAL_OR,
     MUL,
+    PRIMARY,
     CText,
     common_type,
+    decided,
     explicit,
     is_inside,
 )
@@ -283,9 +285,23 @@ def _infix(sign: str, level: int, left: CText, right: CText) -> CText:
     if level in {ADD, MUL}:
         return index_operation(sign, left, right)
     if level in {LESS, EQUAL}:
+        if not (is_inside(left.bounds, I64) and is_inside(right.bounds, I64)):
+            return _beyond(sign, left, right)
         return _truth(f"{left.at(ADD)} {sign} {right.at(ADD)}", level)
     one, two = (t.text if t.precedence == level else t.at(EQUAL) for t in (left, right))
     return _truth(f"{one} {sign} {two}", level)
+
+
+def _beyond(sign: str, left: CText, right: CText) -> CText:
+    """A comparison with a number that no variable has: C would compare without signs."""
+    op = "eq" if sign == "==" else "lt" if len(sign) == 1 else "le"
+    first, second = (right, left) if sign[0] == ">" else (left, right)
+    found = decided(op, first.bounds, second.bounds)
+    if found is None:
+        message = f"a comparison in more than 64 bits: {left.text} {sign} {right.text}"
+        raise InternalError(message)
+    value = int(found)
+    return CText(str(value), PRIMARY, BOOL, I32, (value, value))
 
 
 def _truth(text: str, level: int) -> CText:

@@ -46,6 +46,12 @@ _SANITIZERS = {
 }
 
 
+#: words of pragmas, in which macros are expanded
+_OPENMP = frozenset(
+    ["omp", "parallel", "for", "simd", "schedule", "num_threads", "ordered", "reduction", "safelen"]
+)
+
+
 class NotCompiledError(Exception):
     """A compiler did not take a batch."""
 
@@ -113,7 +119,7 @@ def _alone(unit: Unit) -> str:
         for line in unit.text.splitlines()
         if line.startswith("#define ")
     ]
-    others = [n for n in unit.file_names if n not in macros]
+    others = [n for n in unit.file_names if n not in macros and n not in _OPENMP]
     lines = [f"#define {n} {n}_{unit.tag}" for n in others]
     return "\n".join([*lines, unit.text, *(f"#undef {n}" for n in (*macros, *others))])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polyopt as po
 from polyopt.codegen.accumulate import accumulate
 from polyopt.codegen.loops import Assign, Block, If
-from polyopt.ir.types import F32
+from polyopt.ir.types import BOOL, F32
 
 
 def update(text: str, target: str = "c[j]") -> Assign:
@@ -56,3 +56,12 @@ def test_rows_that_a_partial_block_does_not_have_stay_alone():
     guard = next(n for n, line in enumerate(lines) if "M >= 4 * i_tile + 4" in line)
     assert loads
     assert all(guard < n for n in loads)
+
+
+def test_a_bool_is_not_read_before_its_first_value():
+    """Memory that was never written may hold what is no ``_Bool``; of numbers, any bits are one."""
+    first = If("j == 0", Block((Assign("c[j]", "0", "c", BOOL),)))
+    update_ = Assign("c[j]", "c[j] && a[0]", "c", BOOL, (("c", "c[j]"), ("a", "a[0]")))
+    assert accumulate(Block((first, update_)), {"c", "a"}).body == (first, update_)
+    (block,) = accumulate(Block((update_, update_)), {"c", "a"}).body
+    assert block.body[0].value == "c[j]"

@@ -6,6 +6,8 @@ data at the ends of their types are in ``tests/oracle/sources/widths.c``.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -148,3 +150,24 @@ def test_unrolled_sums_keep_their_iterator_in_64_bits():
     given = ENDS.view(np.uint32)
     found = po.auto(po.pipeline(y, name="sums", context="N >= 1")).compile()(u=given)
     np.testing.assert_array_equal(found, given.astype(np.int64) * 3 - 6)
+
+
+@pytest.mark.parametrize(
+    ("test", "holds"),
+    [("i < -10LLU", True), ("i >= 18446744073709551600ULL", False), ("i != ~0ULL", True),
+     ("i + n > 0xfffffffffffffff0", False), ("i <= -1LLU", True)],
+)  # fmt: skip
+def test_what_no_index_reaches_is_decided_and_not_compared(test, holds):
+    """``i >= 18446744073709551600`` in C would compare without signs, or in more than 64 bits."""
+    text = f"""
+    void f(int n, int a[n], int b[n])
+    {{
+        for (int i = 0; i < n; i++)
+            b[i] = ({test} ? 1 : 0) + a[i] * ({test});
+    }}
+    """
+    plan = po.Plan(po.parse_c(text))
+    assert not re.search(r"\b18446744073709551\d+\b(?!u)", plan.emit().source)
+    assert "code" in str(plan.prove(code=True))
+    found = plan.compile()(a=np.arange(4, dtype=np.int32))
+    np.testing.assert_array_equal(found, (np.arange(4) + 1) * holds)
