@@ -127,12 +127,16 @@ def c_text(programs: Iterable[CProgram]) -> str:
     """One translation unit with all functions; what several define for themselves stands once."""
     heads: dict[str, None] = {}
     bodies: list[str] = []
+    programs = list(programs)
     for program in programs:
         start = program.source.index(f"{program.prototype}\n{{")
         head = re.sub(r"\A/\*.*?\*/", "", program.source[:start], flags=re.DOTALL)
         heads.update(dict.fromkeys(part.strip() for part in head.split("\n\n")))
         bodies.append(_SHARED.sub("", program.source[start:]))
-    return "\n\n".join([*heads, *bodies])
+    # what one of them includes may define what another's argument is called
+    names = {a.c_name for p in programs for a in p.arguments} - {"NAN", "INFINITY"}
+    hidden = "\n".join(f"#undef {name}" for name in sorted(names))
+    return "\n\n".join([*heads, hidden, *bodies])
 
 
 @cache
