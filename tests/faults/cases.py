@@ -122,7 +122,8 @@ def python(folder: Path, text: str, **options: object) -> subprocess.Popen[str]:
         f"folder = pathlib.Path({str(folder)!r})\n"
     )
     return subprocess.Popen(
-        [sys.executable, "-c", head + text],
+        # -B: what Python compiles on a full disk it would keep cut short, for all that come later
+        [sys.executable, "-B", "-c", head + text],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
