@@ -132,16 +132,14 @@ test-clang: $(STAMP)
 	    tests/property/test_plans.py -k 'test_what_failed_once or test_kernels'; \
 	else echo "no clang here: nothing to test with it"; fi
 
-# What runs the tests in environments of their own; pytest as in pyproject.toml, and for its reason.
-TESTING := hypothesis 'pytest>=8.3,<9.2' pytest-timeout pytest-xdist
-
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
 # this version is built for the CPU on Linux.
 $(TORCH_STAMP): $(STAMP)
 	@echo "installing torch into build/torch"
 	@$(BIN)/python -m venv --clear build/torch
+	@$(BIN)/python docs/release.py testing > build/testing.txt
 	@build/torch/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]' \
-	  $(TESTING) torch==2.13.0
+	  -r build/testing.txt torch==2.13.0
 	@touch $@
 
 test-torch: $(TORCH_STAMP)
@@ -181,8 +179,9 @@ test-oldest: $(STAMP)
 	@mkdir -p build
 	@$(BIN)/python docs/release.py oldest > build/oldest.txt
 	@$(BIN)/python -m venv --clear build/oldest
+	@$(BIN)/python docs/release.py testing > build/testing.txt
 	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -e . -r build/oldest.txt
-	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check $(TESTING)
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -r build/testing.txt
 	@echo "== pytest, with the oldest of what we depend on"
 	@build/oldest/bin/python -m pytest -q -n auto --dist loadgroup $(ENDS)
 
@@ -192,7 +191,8 @@ test-newest: $(STAMP)
 	@$(BIN)/python -m venv --clear build/newest
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --upgrade -r build/newest.txt
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
-	@build/newest/bin/python -m pip install -qq --disable-pip-version-check $(TESTING)
+	@$(BIN)/python docs/release.py testing > build/testing.txt
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check -r build/testing.txt
 	@echo "== pytest, with the newest of what we depend on"
 	@build/newest/bin/python -m pytest -q -n auto --dist loadgroup $(ENDS)
 

@@ -1,6 +1,6 @@
 """What a release needs: ends of version ranges, and a wheel that builds to the same bytes.
 
-python docs/release.py oldest | newest | reproducible
+python docs/release.py oldest | newest | testing | reproducible
 """
 
 from __future__ import annotations
@@ -13,14 +13,26 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def requirements() -> list[str]:
-    """What polyopt depends on, as pyproject.toml says."""
+def project() -> dict[str, Any]:
+    """What pyproject.toml says of polyopt."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["project"]["dependencies"]
+    return tomllib.loads(text)["project"]
+
+
+def requirements() -> list[str]:
+    """What polyopt depends on."""
+    return project()["dependencies"]
+
+
+def testing() -> list[str]:
+    """What runs the tests, in the ranges that development has."""
+    wanted = project()["optional-dependencies"]["dev"]
+    return [one for one in wanted if newest(one) == "hypothesis" or one.startswith("pytest")]
 
 
 def oldest(requirement: str) -> str:
@@ -62,6 +74,8 @@ def main() -> None:
             print("\n".join(map(oldest, requirements())))
         case ["newest"]:
             print("\n".join(map(newest, requirements())))
+        case ["testing"]:
+            print("\n".join(testing()))
         case ["reproducible"]:
             reproducible()
         case _:
