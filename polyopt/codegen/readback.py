@@ -145,7 +145,7 @@ def loops_shown_apart(scop: Scop, program: CProgram, *, operations: int = DEFAUL
     _names(scop, program)
     with budget(operations, f"what the C of {program.name} shares"):
         found = _read(scop, program, scop.params, marked=True)
-        return check_shared(replace(found, context=scop.context))
+        return check_shared(found)
 
 
 def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
@@ -153,8 +153,7 @@ def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFA
     ``InternalError`` where the C reads or writes beyond a buffer."""
     names = _names(scop, program)
     with budget(operations, f"the C of {program.name}"):
-        found = _read(scop, program, scop.params)
-        found = replace(_convex(found), context=scop.context)
+        found = _convex(_read(scop, program, scop.params))
         outside = out_of_bounds(found)
         for left in outside:
             # what only data decide may be right: the source's own subscripts are then the same

@@ -285,7 +285,13 @@ class Program:
         return Place(Set.universe(instance_space(self.params, "", ())))
 
     def assume(self, where: Set) -> None:
-        """Add a fact about the sizes: ``[N] -> { : where }``."""
+        """Add a fact about the sizes: ``[N] -> { : where }``.
+
+        Raises ``UnsupportedError`` where all that is known of them is given, and this is not.
+        """
+        if self.closed and not self.context.is_subset(where):
+            msg = "it is another program for some of the sizes that are given"
+            raise UnsupportedError(msg)
         self.context = self.context.intersect(where).coalesce()
 
     def known(self, place: Place) -> Set:
@@ -326,9 +332,6 @@ class Program:
         wrong = where.intersect_params(possible).params()
         if wrong.is_empty():
             return
-        if self.closed:
-            msg = "its arithmetic wraps for some of the sizes that are given"
-            raise UnsupportedError(msg)
         named = wrong.gist(possible)
         wide = [k for k, name in enumerate(self.params) if name in self.wide]
         wide = [k for k in wide if named.involves_dims(dim_type.param, k, 1)]
