@@ -148,15 +148,14 @@ def load_scop(program: str, reading: Reading | None = None) -> Scop:
     and whatever the frontend finds wrong.
     """
     reading = reading or Reading()
-    file, colon, function = program.rpartition(":")
+    file, function = python_file(program)
     is_c_file = program.endswith(".c") or ("/" in program and ".py" not in program)
     if reading.is_given and not is_c_file:
         msg = f"{program} is no C file"
         raise InvalidOptionError(msg, hint="-D, -I, --function and --region are for C files")
-    if colon and file.endswith(".py"):
-        return _python_scop(existing_file(file), function)
-    if program.endswith(".py"):
-        return _only_scop(existing_file(program))
+    if file:
+        path = existing_file(file)
+        return _only_scop(path) if function is None else _python_scop(path, function)
     from polyopt.frontend.c import parse_c
 
     if program.endswith(".c") or "/" in program:
@@ -167,6 +166,15 @@ def load_scop(program: str, reading: Reading | None = None) -> Scop:
     place = _places()[kernel_name(program)]
     file = place.with_suffix(".c")
     return parse_c(file) if file.is_file() else _python_scop(place.with_suffix(".py"), PIPELINE)
+
+
+def python_file(program: str) -> tuple[str, str | None]:
+    """The Python file of a description and the function in it, if it names one: ``file.py`` and
+    ``f`` of ``file.py:f``. Of other programs the file is ``""``."""
+    if program.endswith(".py"):
+        return program, None
+    file, _, function = program.rpartition(":")
+    return (file, function) if file.endswith(".py") else ("", None)
 
 
 def kernel_name(name: str) -> str:

@@ -16,6 +16,7 @@ from polyopt.library import (
     kernel_of_file,
     load_kernel,
     load_scop,
+    python_file,
     recipe,
     recipe_names,
 )
@@ -56,8 +57,7 @@ def load_program(name: str, reading: Reading | None = None) -> Program:
     except PolyoptError:
         raise
     except Exception as error:
-        file = name if name.endswith(".py") else name.rpartition(":")[0]
-        place = _line_in(file, error.__traceback__)
+        place = _line_in(python_file(name)[0], error.__traceback__)
         if not place:
             raise
         msg = f"{place}: {type(error).__name__}: {error}"
@@ -77,10 +77,10 @@ def _line_in(file: str, trace: TracebackType | None) -> str:
 
 
 def _library_name(name: str) -> str:
-    file, _, function = name.rpartition(":")
-    if file.endswith(".py") and function == PIPELINE:
+    file, function = python_file(name)
+    if file and function in {None, PIPELINE}:
         return kernel_of_file(Path(file))
-    if name.endswith((".c", ".py")) and not file.endswith(".py"):
+    if name.endswith(".c") and not file:
         return kernel_of_file(Path(name))
     return "" if ":" in name or "/" in name else kernel_name(name)
 

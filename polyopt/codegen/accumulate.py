@@ -81,17 +81,16 @@ def _closed(run: Sequence[Node], taken: set[str]) -> list[Node]:
     assigns = [a for node in run for a in _assigns(node) or []]
     if len(assigns) < SHORTEST or "[" not in assigns[0].target:
         return list(run)
-    if not any(map(_always, run)):
-        return [_inside(node, taken) for node in run]
     first = assigns[0]
+    # under a condition, perhaps the element has no value yet: of all but _Bool any bits are one
+    may_lack = first.type == BOOL and not isinstance(unscoped(run[0])[0], Assign)
+    if may_lack or not any(map(_always, run)):
+        return [_inside(node, taken) for node in run]
     local = _local(first.buffer, taken)
     rewritten = [renamed(node, first.target, local) for part in run for node in unscoped(part)]
     head = rewritten[0]
     if isinstance(head, Assign) and not any(text == first.target for _, text in first.loads):
         rewritten[0] = replace(head, declares=True)
-    elif first.type == BOOL and not isinstance(head, Assign):
-        # perhaps the element has no value yet: of other types any bits are one
-        return [_inside(node, taken) for node in run]
     else:
         start = Assign(local, first.target, type=first.type, declares=True)
         rewritten.insert(0, start)

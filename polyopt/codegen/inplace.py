@@ -243,10 +243,10 @@ def _threads(program: Program, text: str, place: Place, team: str) -> Iterator[s
         yield f"{_INDENT}extern int omp_get_max_threads(void);"
     if own:
         yield f"{_INDENT}extern int omp_get_thread_num(void);"
-    sizes = place.spelling.untested()
-    little = little_work(program, flops_text(program.scop, sizes), sizes)
-    if little and place.threads != 1:
-        limit = f"{little} ? 1 : {limit}"
+    if place.threads != 1:
+        sizes = place.spelling.untested()
+        little = little_work(program, flops_text(program.scop, sizes), sizes)
+        limit = f"{little} ? 1 : {limit}" if little else limit
     yield f"{_INDENT}const int {team} = {limit};"
     yield "#else"
     yield f"{_INDENT}const int {team} = 1;"

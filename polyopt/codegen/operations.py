@@ -12,14 +12,17 @@ from polyopt.codegen.ctext import UNARY
 from polyopt.codegen.program import c_extent
 from polyopt.ir.expr import Binary, Call, Expr, Load, Unary
 from polyopt.isl import Set, affine_constant, affine_var, dim_type
+from polyopt.transform.find import path_to
+from polyopt.transform.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from polyopt.codegen.ctext import CText
     from polyopt.ir.scop import Scop, Statement
+    from polyopt.isl import PwAff
     from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop, Tree
+    from polyopt.transform.tree import PlanLoop
 
 
 #: operations that take about as long as waking a team of threads
@@ -48,23 +51,14 @@ def _starts(program: Program, sizes: Mapping[str, CText]) -> Counter[tuple[str, 
     """How often parallel loops inside of others are entered, at most: extents to be multiplied,
     and how many loops have them. Those that are not so simple are left out."""
     products: Counter[tuple[str, ...]] = Counter()
-    for loop, around in _parallel_loops(program.tree, ()):
+    for loop in loops_of(program.tree):
+        *around, _ = path_to(program, loop.name) or (loop,)
+        if loop.mark != "parallel" or any(outer.mark == "parallel" for outer in around):
+            continue
         extents = tuple(_trips(program, outer, loop.copies, sizes) for outer in around)
         if extents and all(extents):
             products[extents] += 1
     return products
-
-
-def _parallel_loops(
-    tree: Tree, around: tuple[PlanLoop, ...]
-) -> Iterator[tuple[PlanLoop, tuple[PlanLoop, ...]]]:
-    for node in tree:
-        if isinstance(node, str):
-            continue
-        if node.mark == "parallel":
-            yield node, around
-        else:
-            yield from _parallel_loops(node.body, (*around, node))
 
 
 def _trips(
@@ -80,11 +74,21 @@ def _trips(
     runs = values.params()
     if runs.is_empty():
         return ""
-    extent = values.dim_max(0).sub(values.dim_min(0))
-    space = extent.get_domain_space()
-    steps = extent.div(affine_constant(space, stride)).floor()
-    extent = steps.add(affine_constant(space, 1)).gist(runs)
-    found = c_extent(extent.coalesce(), runs.coalesce(), sizes)
+    extent = _count(values.dim_min(0), values.dim_max(0), stride).gist(runs)
+    return _plain(extent, runs.coalesce(), sizes)
+
+
+def _count(low: PwAff, high: PwAff, stride: int = 1) -> PwAff:
+    """How many values there are from one to another."""
+    extent = high.sub(low)
+    if stride > 1:
+        extent = extent.div(affine_constant(extent.get_domain_space(), stride)).floor()
+    return extent.add(affine_constant(extent.get_domain_space(), 1))
+
+
+def _plain(extent: PwAff, context: Set, sizes: Mapping[str, CText]) -> str:
+    """An extent as a factor in C, "" where it takes choices, remainders or functions."""
+    found = c_extent(extent.coalesce(), context, sizes)
     return "" if re.search(r"[?%]|\w\(", found.text) else found.at(UNARY)
 
 
@@ -127,10 +131,7 @@ def _size(scop: Scop, statement: Statement, sizes: Mapping[str, CText]) -> tuple
         index = affine_var(space, position)
         box = box.intersect(index.ge_set(low.insert_domain(space)))
         box = box.intersect(index.le_set(high.insert_domain(space)))
-        extent = high.sub(low)
-        extent = extent.add(affine_constant(extent.get_domain_space(), 1))
-        found = c_extent(extent.coalesce(), scop.context, sizes)
-        if re.search(r"[?%]|\w\(", found.text):
+        extents.append(_plain(_count(low, high), scop.context, sizes))
+        if not extents[-1]:
             return None
-        extents.append(found.at(UNARY))
     return tuple(extents) if box.intersect_params(scop.context).is_equal(domain) else None

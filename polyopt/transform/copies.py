@@ -48,8 +48,7 @@ def _check_instances(scop: Scop, copy: Copy) -> None:
     if not copy.fills and not any(statement is known for known in scop.statements):
         message = f"{copy.name} computes something else than the source's {statement.name}"
         raise IllegalScheduleError(message, span=statement.span)
-    runs = copy.domain.intersect_params(scop.context)
-    beyond = runs.apply(copy.to_instance.as_map()).subtract(statement.domain)
+    beyond = copy.instances.intersect_params(scop.context).subtract(statement.domain)
     if beyond.is_empty():
         return
     found = instance_of(beyond)

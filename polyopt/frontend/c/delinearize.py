@@ -18,7 +18,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
@@ -129,7 +128,7 @@ def delinearized(
     arrays: Iterable[str],
     sizes: frozenset[str],
     types: Types,
-    visible: Mapping[str, c_ast.Decl] = MappingProxyType({}),
+    visible: Mapping[str, c_ast.Decl],
 ) -> tuple[list[c_ast.Node], dict[str, Shape]]:
     """The items with folded arrays unfolded, and the shapes of those arrays.
 

@@ -42,6 +42,7 @@ from polyopt.frontend.c.manners import (
 from polyopt.frontend.c.nodes import (
     binary,
     called,
+    cast,
     constant,
     floored,
     integer,
@@ -459,7 +460,7 @@ class _Reader:
         extremum = {"f32": f"f{operation}f", "f64": f"f{operation}"}.get(type_, operation)
         kind = helper.decl.type.type
         if not type_.startswith("f"):
-            values = [c_ast.Cast(c_ast.Typename(None, [], None, kind), v, v.coord) for v in values]
+            values = [cast(value, kind) for value in values]
         return c_ast.FuncCall(c_ast.ID(extremum), c_ast.ExprList(values), node.coord)
 
     def _is_extremum(self, node: c_ast.Node, operation: str) -> bool:

@@ -20,6 +20,7 @@ from pycparser import c_ast
 
 from polyopt.errors import TooLargeError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.c.lvalues import replaced
+from polyopt.frontend.c.nodes import cast
 from polyopt.frontend.c.returns import at_end
 from polyopt.frontend.c.usage import names_in, nodes, written_name
 
@@ -57,10 +58,6 @@ def _is_of_arguments(function: Inline) -> bool:
         n.name for n in nodes(function.value) if isinstance(n, c_ast.ID) and id(n) not in called
     }
     return used <= {formal.name for formal in formals}
-
-
-def _cast(value: c_ast.Node, type_: c_ast.Node) -> c_ast.Node:
-    return c_ast.Cast(c_ast.Typename(None, [], None, type_, value.coord), value, value.coord)
 
 
 def _element(pointer: c_ast.Node, offset: c_ast.Node | None) -> c_ast.Node | None:
@@ -164,11 +161,11 @@ class Inliner:
             names = {
                 formal.name: argument
                 if isinstance(formal.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
-                else _cast(argument, formal.type)
+                else cast(argument, formal.type)
                 for formal, argument in self._pairs(function, node)
             }
             value = self._with_values(self._renamed(found.value, names))
-        return _cast(value, function.decl.type.type)
+        return cast(value, function.decl.type.type)
 
     def _take(self, function: str) -> None:
         """Keep the names of a function, and of those that it calls, from being made anew."""
@@ -299,7 +296,7 @@ class Inliner:
         inside = [self._with_values(self._renamed(item, names)) for item in items]
         inner = [new for item in inside for new in self._statement(item)]
         if target is not None and result is not None:
-            value = _cast(self._with_values(self._renamed(result, names)), type_)
+            value = cast(self._with_values(self._renamed(result, names)), type_)
             op, place = target
             inner += self._statement(c_ast.Assignment(op, place, value, call.coord))
         return c_ast.Compound([*locals_, *inner], call.coord)

@@ -62,10 +62,14 @@ def integer(name: str, value: c_ast.Node) -> c_ast.Decl:
     return c_ast.Decl(name, [], [], [], [], kind, value, None, value.coord)
 
 
+def cast(value: c_ast.Node, kind: c_ast.Node) -> c_ast.Cast:
+    """``(kind)value``, where the value stood."""
+    return c_ast.Cast(c_ast.Typename(None, [], None, kind, value.coord), value, value.coord)
+
+
 def as_long(value: c_ast.Node) -> c_ast.Cast:
     """``(long)value``: the type that holds every index."""
-    kind = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(["long"]))
-    return c_ast.Cast(c_ast.Typename(None, [], None, kind, value.coord), value, value.coord)
+    return cast(value, c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(["long"])))
 
 
 def put(node: c_ast.Node, name: str, child: c_ast.Node) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.nodes import cast
 from polyopt.frontend.c.usage import names_in, nodes
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def value_of(items: Sequence[c_ast.Node], type_: c_ast.Node) -> c_ast.Node | Non
     one, two = value_of(then, type_), value_of(following, type_)
     if one is None or two is None:
         return None
-    one, two = (_cast(value, type_) for value in (one, two))
+    one, two = (cast(value, type_) for value in (one, two))
     return c_ast.TernaryOp(first.cond, one, two, first.coord)
 
 
@@ -46,7 +47,7 @@ def at_end(items: Sequence[c_ast.Node], result: str, type_: c_ast.Node) -> list[
         if isinstance(item, c_ast.Return):
             if item.expr is not None:
                 target = c_ast.ID(result, item.coord)
-                made.append(c_ast.Assignment("=", target, _cast(item.expr, type_), item.coord))
+                made.append(c_ast.Assignment("=", target, cast(item.expr, type_), item.coord))
             return made
         if not _has_return(item):
             made.append(item)
@@ -77,10 +78,6 @@ def _branched(
             return None
         made.append(c_ast.Compound(body, item.coord))
     return c_ast.If(item.cond, made[0], made[1], item.coord)
-
-
-def _cast(value: c_ast.Node, type_: c_ast.Node) -> c_ast.Node:
-    return c_ast.Cast(c_ast.Typename(None, [], None, type_, value.coord), value, value.coord)
 
 
 def _items(node: c_ast.Node | None) -> list[c_ast.Node]:
