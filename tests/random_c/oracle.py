@@ -144,12 +144,14 @@ def _driver(flags: tuple[str, ...]) -> Path:
             str(_DRIVER),
             "-o",
             str(made),
-        ]
+        ],
+        folder,
     )
     return made
 
 
-def _compiled(words: Sequence[str], seconds: int = 600) -> None:
+def _compiled(words: Sequence[str], folder: Path, seconds: int = 600) -> None:
+    """Run the compiler in a folder: what it says names files as they are called there."""
     try:
         done = subprocess.run(
             [*find_toolchain().command, *words],
@@ -157,6 +159,7 @@ def _compiled(words: Sequence[str], seconds: int = 600) -> None:
             text=True,
             check=False,
             timeout=seconds,
+            cwd=folder,
         )
     except subprocess.TimeoutExpired:
         raise NotCompiledError("the compiler did not end") from None
@@ -173,10 +176,10 @@ def compiled(units: Mapping[int, Unit], flags: Sequence[str], before: str = "") 
         for number, text in enumerate(_texts(units, before)):
             path = folder / f"part{number}.c"
             path.write_text(text)
-            files.append(str(path))
+            files.append(path.name)
         asan = tuple(f for f in flags if f.startswith("-fsanitize"))
         made = folder / "batch"
-        _compiled([*_COMMON, *flags, *files, str(_driver(asan)), "-o", str(made), "-lm"])
+        _compiled([*_COMMON, *flags, *files, str(_driver(asan)), "-o", str(made), "-lm"], folder)
         yield made
 
 

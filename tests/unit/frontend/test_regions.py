@@ -41,7 +41,7 @@ def block(text):
 def unfolded(items):
     """``delinearized`` for the array ``a`` and the sizes ``m`` and ``l``."""
     types = Types(Locator(preprocess(Source("in.c", ""), {})), c_ast.FileAST([]))
-    return delinearized(items, ["a"], frozenset({"m", "l"}), types)
+    return delinearized(items, ["a"], frozenset({"m", "l"}), types, {})
 
 
 def test_arrays_and_sizes_keep_their_names():
