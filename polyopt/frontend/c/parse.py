@@ -94,7 +94,9 @@ class _OwnLexer(_Lexer):
     def token(self) -> c_lexer.Token | None:
         found = super().token()
         if found is not None and found.type == "OFFSETOF":
-            found.type = "ID"
+            # up to 3.0 it is the lexer of pycparser that tells types apart, after that the parser
+            is_type = getattr(self, "type_lookup_func", None)
+            found.type = "TYPEID" if is_type and is_type(found.value) else "ID"
         return found
 
 
