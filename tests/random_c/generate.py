@@ -36,6 +36,8 @@ class Parameter:
     into: tuple[str, int, int] | None = None
     #: it may overlap with others
     aliases: bool = False
+    #: its type as the program spells it: `long` and `long long` are two types that never alias
+    spelling: str = ""
 
     def count(self, sizes: Mapping[str, int]) -> int:
         """Elements, at these sizes."""
@@ -234,7 +236,8 @@ def _parameters(b: Builder) -> list[tuple[Parameter, str]]:
 def _declared(b: Builder, cells: Cells) -> tuple[Parameter, str]:
     draw = b.draw
     const = "" if cells.written or draw.chance(30) else "const "
-    type_ = f"{const}{b.spelled(cells.key)} "
+    spelling = b.spelled(cells.key)
+    type_ = f"{const}{spelling} "
     restrict = draw.chance(30)
     extents = [str(e) for e in cells.extents]
     if cells.form != "rows":
@@ -252,7 +255,7 @@ def _declared(b: Builder, cells: Cells) -> tuple[Parameter, str]:
     made = Parameter(
         cells.name, cells.key, "array", tuple((e.size, e.more, e.factor) for e in cells.extents),
         (cells.into.size, cells.into.more, cells.into.factor) if cells.into else None,
-        "restrict" not in text and not cells.into,
+        "restrict" not in text and not cells.into, spelling,
     )  # fmt: skip
     return made, text
 

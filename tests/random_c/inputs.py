@@ -137,6 +137,12 @@ def _edges(key: str, count: int, rng: np.random.Generator) -> np.ndarray:
     return table[rng.integers(0, len(table), count)]
 
 
+def _alias(one: Parameter, other: Parameter) -> bool:
+    """Whether C lets accesses of these types alias (C11 6.5, 7): a call where others overlap is not defined."""
+    long_long = ["long long" in p.spelling for p in (one, other)]
+    return one.key == other.key and long_long[0] == long_long[1]
+
+
 def _overlapping(program: Program, run: Run, rng: np.random.Generator) -> Run | None:
     """The run with one array inside of another's memory."""
     free = [i for i, p in enumerate(program.parameters) if p.kind == "array" and p.aliases]
@@ -144,7 +150,7 @@ def _overlapping(program: Program, run: Run, rng: np.random.Generator) -> Run | 
         (i, j)
         for i in free
         for j in free
-        if i < j and program.parameters[i].key == program.parameters[j].key
+        if i < j and _alias(program.parameters[i], program.parameters[j])
     ]
     if not pairs:
         return None

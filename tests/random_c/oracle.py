@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 SANITIZE = (
     "-O0", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-ftrivial-auto-var-init=pattern",
 )  # fmt: skip
+#: for one call
+SECONDS = 10
 _COMMON = ("-std=gnu11", "-ffp-contract=off", "-w")
 _HEADERS = "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdbool.h>"
 _DRIVER = Path(__file__).with_name("driver.c")
@@ -215,7 +217,7 @@ def answers(
     flags: Sequence[str],
     *,
     before: str = "",
-    seconds: int = 10,
+    seconds: int = SECONDS,
 ) -> list[Answer]:
     """What each run of a unit (by its number) leaves. Raises ``NotCompiledError``."""
     with compiled(units, flags, before) as made:

@@ -19,6 +19,8 @@ MOST_TRIALS = 250
 _WORDS = re.compile(
     r"\s*(?:[A-Za-z_]\w*|[0-9][\w.]*|\.[0-9]\w*|<<=|>>=|[-+*/%&|^=!<>]=|&&|\|\||<<|>>|\+\+|--|'.'|.)"
 )
+#: for a call of a smaller program: most that go on have no end
+_SECONDS = 2
 #: failures that are told apart by their text's first words alone
 _SAME = 24
 
@@ -42,7 +44,7 @@ def shrunk(failure: Failure, seed: int, *, trials: int = MOST_TRIALS) -> Failure
 def _fails(program: Program, like: Failure, seed: int) -> Failure | None:
     build = tuple(f for f in like.build.split() if f not in WRAPS) or BUILDS[0]
     try:
-        found = check(program, like.way, seed=seed, build=build)
+        found = check(program, like.way, seed=seed, build=build, seconds=_SECONDS)
     except (NotCompiledError, ValueError):
         return None
     if found is None or found.kind != like.kind:

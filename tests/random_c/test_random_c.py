@@ -74,6 +74,17 @@ def _written(body):
     return replace(base, text=text, parameters=kept, file_names=(), fixed={})
 
 
+@pytest.mark.parametrize(("other", "calls"), [("long", 4), ("long long", 3)])
+def test_arrays_overlap_only_where_types_may_alias(other, calls):
+    program = _written("a[0] = b[0];")
+    n, a = program.parameters
+    one, two = (
+        replace(a, name=name, key="i64", aliases=True, spelling=spelling)
+        for name, spelling in (("a", "long"), ("b", other))
+    )
+    assert len(runs_of(replace(program, parameters=(n, one, two), wild=True), 1)) == calls
+
+
 def test_answers_are_compared_bit_by_bit_but_for_what_no_number_is():
     one = np.array([0.0, np.nan, 1.0], np.float32)
     other = np.array([-0.0, -np.nan, 1.0], np.float32)

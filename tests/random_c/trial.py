@@ -10,7 +10,7 @@ from tests.property.batches import Outcome
 
 from .generate import random_c
 from .inputs import runs_of
-from .oracle import SANITIZE, NotCompiledError, answers, difference, is_c, unit_of
+from .oracle import SANITIZE, SECONDS, NotCompiledError, answers, difference, is_c, unit_of
 from .subjects import Failure, Made, Subject, again, prelude, subjects_of
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ class Known:
         return [(r, a) for r, a in zip(self.runs, self.expected, strict=True) if not a.problem]
 
 
-def known(programs: Mapping[int, Program]) -> dict[int, Known]:
+def known(programs: Mapping[int, Program], *, seconds: int = SECONDS) -> dict[int, Known]:
     """What the programs compute, by their sources compiled apart and watched. Raises ``NotCompiledError``."""
     found = {seed: Known(p, runs_of(p, seed)) for seed, p in programs.items()}
     order = list(found)
     units = {n: unit_of(found[seed].program) for n, seed in enumerate(order)}
     runs = [(n, run) for n, seed in enumerate(order) for run in found[seed].runs]
-    for (n, _), answer in zip(runs, answers(units, runs, SANITIZE), strict=True):
+    for (n, _), answer in zip(runs, answers(units, runs, SANITIZE, seconds=seconds), strict=True):
         found[order[n]].expected.append(answer)
     return found
 
@@ -171,13 +171,18 @@ def _reads_garbage(program: Program, fact: Known) -> bool:
 
 
 def check(
-    program: Program, way: Way, *, seed: int = 0, build: Sequence[str] = BUILDS[0]
+    program: Program,
+    way: Way,
+    *,
+    seed: int = 0,
+    build: Sequence[str] = BUILDS[0],
+    seconds: int = SECONDS,
 ) -> Failure | None:
     """What fails about one program treated one way; nothing where it is refused, or right.
 
-    Raises ``NotCompiledError`` where it is no C, and ``ValueError`` where what it does is not defined.
+    A call of the program may take ``seconds``. Raises ``NotCompiledError`` where it is no C, and ``ValueError`` where what it does is not defined.
     """
-    fact = known({seed: program})[seed]
+    fact = known({seed: program}, seconds=seconds)[seed]
     if not fact.defined or _reads_garbage(program, fact):
         raise ValueError("what the program does is not defined")
     made: Made = again(program, way)
