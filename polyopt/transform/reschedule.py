@@ -38,6 +38,7 @@ from polyopt.isl import (
     dim_type,
     integer_val,
     param_bounds,
+    params_of,
     schedule_node_type,
     sets_of,
     tuple_name,
@@ -184,7 +185,7 @@ def _constant_sizes(sizes: Set) -> Set:
     any size allows, ``{ S[i] -> [i + 2147483647] }``: a loop that runs on over nothing.
     """
     result = Set.universe(sizes.get_space())
-    for name in sizes.get_var_names(dim_type.param):
+    for name in params_of(sizes.get_space()):
         _, most = param_bounds(sizes, name)
         if most is not None:
             position = result.find_dim_by_name(dim_type.param, name)
