@@ -15,18 +15,21 @@ from tests.property.soak import Kind, main
 from .batches import apart, batch, one_by_one
 from .examples import Example
 from .shrink import shrunk
+from .subjects import Failure
 from .trial import BATCH, check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .subjects import Failure
+    from tests.property.trial import Failure as Died
 
 CORPUS = Path(__file__).with_name("corpus")
 
 
-def kept(seed: int, failure: Failure) -> str:
-    """The name of the file that keeps a failure, made small."""
+def kept(seed: int, failure: Failure | Died) -> str:
+    """The name of the file that keeps a failure, made small; none where a process died."""
+    if not isinstance(failure, Failure):
+        return ""
     small = shrunk(failure, seed)
     CORPUS.mkdir(exist_ok=True)
     path = CORPUS / f"seed_{seed}_{small.kind}_{small.way.form}.c"

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: three times what has been seen: of a statement of a large region, and of a region
-#: of few statements, whose loops and conditions take more
-OPERATIONS_EACH, OPERATIONS = 30_000, 300_000
+#: several times what has been seen: of a statement of a large region, and of a region of few
+#: statements, whose loops and conditions take more; a million takes about a third of a second
+OPERATIONS_EACH, OPERATIONS = 100_000, 1_000_000
 #: of one function or region: what their order and flow take grows with the square
 MAX_STATEMENTS = 1_000
 _HINT = "nest fewer loops, % and / in one another, or mark a smaller part of the program"

@@ -174,8 +174,10 @@ class Locator:
             inside = range(max(c, first), min(d, last))
             if inside and d - c == b - a:
                 touched.append(range(a + inside[0] - c, a + inside[-1] - c + 1))
-            elif inside:
-                touched.append(range(a, b) if a < b else range(max(0, a - 1), a + 1))
+            elif inside and (a < b or was):
+                # of what a macro put in there is nothing in the source: its neighbours
+                here = range(a, b) if a < b else range(max(0, a - 1), min(a + 1, len(was)))
+                touched.append(here)
         exact = old.find(new[start - 1 : stop - 1])
         changed = sum(map(len, touched)) != last - first or any(
             was[k].group() != now[first + n].group()

@@ -15,6 +15,7 @@ from polyopt.frontend.c.shadowing import alpha_renamed, free_names
 from polyopt.frontend.c.statements import without_continue
 from polyopt.ir.expr import Affine, Select
 from polyopt.isl import Set, context
+from polyopt.rewrite import rewrite
 from polyopt.source import Source
 
 
@@ -413,3 +414,17 @@ def test_parts_of_a_folded_subscript_do_not_wrap(kind, row):
     (loop,), shapes = unfolded(block(f"{loops} a[i * m + m - 1 - j] = 0;"))
     assert shapes
     assert text_of(loop.stmt.stmt.lvalue) == row
+
+
+def test_what_a_macro_puts_at_the_end_of_a_line_has_a_place():
+    found = rewrite("""#define AT(x, y, z) (x)[(y) * 3 + (z)]
+void f(int n, int m[9], int a[n])
+{
+#pragma scop
+    for (int i = 0; i < n; i++)
+        if (i < AT(m, 0, 0))
+            a[i] = AT(m, 1, 1);
+#pragma endscop
+}
+""")
+    assert [region.error for region in found.regions] == [None]
