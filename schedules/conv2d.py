@@ -14,7 +14,7 @@ def schedule(scop: po.Scop) -> po.Plan:
     """ReLU merged into the convolution, the quantisation fused into its tiles."""
     return (
         po.Plan(scop)
-        .merge("C.h", "C_2.h", depth=2)
+        .fuse_loops("C.h", "C_2.h", depth=2)
         .tile("C_2", h=64, w=512)
         .fuse("Q", into="C_2")
         .unroll("C.kh")

@@ -22,7 +22,7 @@ def schedule(scop: po.Scop) -> po.Plan:
         .unroll("conv.co")
         .unroll("conv.ky")
         .unroll("conv.kx")
-        .separate("conv.co_tile")
+        .separate_full_tiles("conv.co_tile")
         .vectorize("padded.x")
         .vectorize("conv.x2")
         .vectorize("conv.x")

@@ -15,7 +15,7 @@ def schedule(scop: po.Scop) -> po.Plan:
     """Skewed time tiles in wavefronts."""
     return (
         po.Plan(scop)
-        .merge("B.i", "A.i", shift=1)
+        .fuse_loops("B.i", "A.i", shift=1)
         .skew("A.i", by="A.t", factor=2)
         .tile("A", t=16, i=32)
         .skew("A.i_tile", by="A.t_tile")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
 from polyopt.auto.affine import affine, reordered, scheduled
-from polyopt.auto.again import duplicated
+from polyopt.auto.again import cloned
 from polyopt.auto.bounded import SEARCH_BUDGET, take
 from polyopt.auto.contractions import contractions
 from polyopt.auto.factors import factors
@@ -22,9 +22,9 @@ from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange, refusal
 from polyopt.auto.passes import in_passes, refused, stored
 from polyopt.auto.pieces import pieces
-from polyopt.auto.pushes import pushed
 from polyopt.auto.register_tiles import register_tiles, tileable
 from polyopt.auto.rows import pipelines
+from polyopt.auto.scatters import scattered
 from polyopt.auto.serial import chains_together
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.auto.spaces import join_spaces
@@ -109,7 +109,7 @@ def _best(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
     if not tile:
         return _searched(start, model, allowed, tile=False)
     with allowed:
-        again, said = take(lambda p: duplicated(p, model), start)
+        again, said = take(lambda p: cloned(p, model), start)
         passes, more = take(in_passes, again)
     plan = _searched(passes, model, allowed, tile=True)
     if passes is not again and stored(plan, model):
@@ -118,8 +118,8 @@ def _best(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
 
 
 def _searched(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
-    """The plan in the source's order, one of isl's, or with updates pushed, whichever is the better
-    one, proven."""
+    """The plan in the source's order, one of isl's, or with updates scattered, whichever is the
+    better one, proven."""
     with allowed:
         plan = _Search(model, tile).run(start)
     if not is_proven(plan):
@@ -129,7 +129,7 @@ def _searched(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> P
         with allowed:
             plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
         plan = replace(plan, remarks=(*plan.remarks, *said))
-        plan = pushed(
+        plan = scattered(
             plan, start, model, allowed, lambda p: _searched(p, model, allowed, tile=True)
         )
     return plan
@@ -139,7 +139,8 @@ def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
     """The plan whose sums are in any order, or that which keeps theirs, if it alone has blocks in
     registers: these load a value for several sums, and lanes for one."""
     in_blocks = [
-        any(loop.mark == "registers" for loop in loops_of(p.program.tree)) for p in (plan, ordered)
+        any(loop.mark == "register_tile" for loop in loops_of(p.program.tree))
+        for p in (plan, ordered)
     ]
     if in_blocks != [False, True]:
         return plan

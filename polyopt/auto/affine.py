@@ -219,7 +219,7 @@ def weigh(plan: Plan, model: Model) -> Weight:
         unshared += each if cores < target.cores else 0.0
         alone += each if lanes == 1 or cores < target.cores else 0.0
         wide = SIDE_BY_SIDE if is_side_by_side(program, name, place) else lanes
-        near = IN_REGISTERS if _marked(place, "registers") else 1.0
+        near = IN_REGISTERS if _marked(place, "register_tile") else 1.0
         near = near / FAR if _goes_far(copy, place, far) else near
         serial += each / (wide * cores * near)
     total = max(1.0, total)
@@ -250,7 +250,7 @@ def is_side_by_side(program: Program, name: str, place: Place) -> bool:
 
 def _goes_far(copy: Copy, place: Place, large: Collection[str]) -> bool:
     """Whether the innermost loop walks over rows of a large array itself."""
-    if not place.loops or _marked(place, "registers") or copy.fills:
+    if not place.loops or _marked(place, "register_tile") or copy.fills:
         return False
     return _gathers(copy, place.loops[-1], large)
 

@@ -3,7 +3,7 @@ alone reads each element once.
 
 An array that a stencil reads is stored, in a window of rows. What else reads it, an element at a
 time, need not go through that window, nor through memory: it computes the element where it is
-read, in an array of its own (``duplicate``) that is then inlined.
+read, in an array of its own (``clone_stage``) that is then inlined.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from polyopt.auto.inlining import STORE, WORTH, Reading, inline_cheap, is_candidate
 from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import LOAD, work
-from polyopt.transform.duplicate import maker_of
+from polyopt.transform.clone_stage import maker_of
 from polyopt.transform.remark import Remark
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def is_cheap(scop: Scop, array: str, model: Model) -> bool:
     return sum(work(s.value) for s in statements) <= AGAIN * FAR * scop.array(array).type.bytes
 
 
-def duplicated(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def cloned(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan of the program in which some arrays are computed once more for some readers."""
     scop = plan.scop
     arrays = [
@@ -62,11 +62,13 @@ def duplicated(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     for array in arrays:
         readers = [] if array in inlined else _single_readers(scop, array, inlined)
         if readers:
-            plan = plan.duplicate(array, *readers)
+            plan = plan.clone_stage(array, *readers)
             reason = "what reads each element once computes it itself"
             numbers = {"bytes": array_bytes(scop.array(array), model.sizes)}
             consumer = ", ".join(scop.statement(r).array for r in readers)
-            remarks.append(Remark("applied", "duplicate", array, reason, consumer, numbers=numbers))
+            remarks.append(
+                Remark("applied", "clone_stage", array, reason, consumer, numbers=numbers)
+            )
     return plan, tuple(remarks)
 
 

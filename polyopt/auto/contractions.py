@@ -90,11 +90,13 @@ def contractions(
             reason = f"not in blocks: {error.diagnostic.message}"
             witnesses = error.witnesses if isinstance(error, IllegalScheduleError) else ()
             remarks.append(
-                Remark("refused", "registers", name, reason, witnesses=witnesses, code=error.code)
+                Remark(
+                    "refused", "register_tile", name, reason, witnesses=witnesses, code=error.code
+                )
             )
             continue
         plan = done
-        remarks.append(Remark("applied", "registers", total, reason, numbers=numbers))
+        remarks.append(Remark("applied", "register_tile", total, reason, numbers=numbers))
     return plan, tuple(remarks)
 
 
@@ -247,7 +249,9 @@ class _Blocks:
                 self._pack(operand, column_tile)
             elif _moves_load(operand.load, found.rows):
                 self._pack(operand, sum_block)
-        self.plan = self.plan.unroll(inner[1]).vectorize(inner[2], self.lanes).registers(inner[0])
+        self.plan = (
+            self.plan.unroll(inner[1]).vectorize(inner[2], self.lanes).register_tile(inner[0])
+        )
         numbers = {
             "rows": self.rows, "columns": self.columns, "sum": self.sum, "block": self.block,
         }  # fmt: skip

@@ -214,7 +214,7 @@ def _in_blocks(plan: Plan, nest: _Nest, blocks: _Blocks) -> Plan:
     for name, before in zip(names[1:], names, strict=False):
         if (name in nest.chains) != (before in nest.chains):
             plan = plan.distribute(columns.name, at=name)
-    plan = plan.separate(jam.name)
+    plan = plan.separate_full_tiles(jam.name)
     for name in nest.vectors:
         loop = plan.program.places[name].loops[-2]
         if not loop.mark:

@@ -39,15 +39,17 @@ def factors(plan: Plan, sizes: Mapping[str, int]) -> tuple[Plan, tuple[Remark, .
         waiting = [name for name in root.copies if _may_wait(plan, name, root)]
         if not waiting or trips(plan.program, root, sizes) < STEPS * LEAST_BLOCKS:
             continue
-        changed, deferred = _blocked(plan, root, waiting)
-        if not deferred:
+        changed, delayed = _blocked(plan, root, waiting)
+        if not delayed:
             continue
         if not is_legal(changed):
             continue
         plan = changed
         reason = "what a block of steps does not need itself is updated after it, as a product"
         numbers = {"steps": float(STEPS)}
-        remarks += [Remark("applied", "defer", name, reason, numbers=numbers) for name in deferred]
+        remarks += [
+            Remark("applied", "delay_updates", name, reason, numbers=numbers) for name in delayed
+        ]
     return plan, tuple(remarks)
 
 
@@ -60,14 +62,14 @@ def _may_wait(plan: Plan, name: str, root: PlanLoop) -> bool:
 
 
 def _blocked(plan: Plan, root: PlanLoop, waiting: list[str]) -> tuple[Plan, list[str]]:
-    """The plan with a loop over blocks of steps, and the statements that were deferred."""
-    deferred: list[str] = []
+    """The plan with a loop over blocks of steps, and the statements that were delayed."""
+    delayed: list[str] = []
     changed = plan.split(root.name, STEPS)
     blocks = path_to(changed.program, root.name)[-2].name
     for name in waiting:
         try:
-            changed = changed.defer(name, at=blocks)
+            changed = changed.delay_updates(name, at=blocks)
         except PolyoptError:
             continue
-        deferred.append(name)
-    return changed, deferred
+        delayed.append(name)
+    return changed, delayed

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.auto.crossing import read_once
-from polyopt.auto.cuts import cuts
 from polyopt.auto.grouping import is_legal
 from polyopt.auto.lanes import sums_in_lanes
 from polyopt.auto.neighbours import from_whole_vectors
 from polyopt.auto.nests import arrange
+from polyopt.auto.nontemporal import store_past_caches
 from polyopt.auto.passing import passed_once
+from polyopt.auto.range_splits import split_ranges
 from polyopt.auto.serial import chains_together, rows_together, strips
 from polyopt.auto.splits import splits
-from polyopt.auto.streams import streams
 from polyopt.auto.strip_mine import strip_mined
 from polyopt.auto.temporaries import contracted
 from polyopt.auto.threads import parallelize_outer
@@ -35,7 +35,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     return (
         lambda p: contracted(p, model, is_legal),
         lambda p: splits(p, sizes, is_legal),
-        lambda p: cuts(p, sizes, target.cores, is_legal),
+        lambda p: split_ranges(p, sizes, target.cores, is_legal),
         lambda p: passed_once(p, model, legal),
         lambda p: arrange(p, model, legal),
         lambda p: sums_in_lanes(p, model, is_legal),
@@ -44,7 +44,7 @@ def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
         lambda p: chains_together(p, sizes, is_legal),
         lambda p: strips(p, target, sizes, is_legal),
         lambda p: strip_mined(p, model, is_legal),
-        lambda p: streams(p, model),
+        lambda p: store_past_caches(p, model),
         lambda p: from_whole_vectors(p, model),
         lambda p: parallelize_outer(p, model),
     )

@@ -100,7 +100,7 @@ def in_blocks(program: Program) -> set[str]:
     return {
         program.copies[name].statement.array
         for name, place in program.places.items()
-        if any(loop.mark in {"registers", "vector"} for loop in place.loops)
+        if any(loop.mark in {"register_tile", "vector"} for loop in place.loops)
     }
 
 

@@ -1,7 +1,7 @@
 """Vector loops that load neighbours in a row, where a vector is as long as a cache line.
 
 Each load of a neighbour then lies across two lines. On an AMD EPYC of 2024 a five-point stencil in
-the first cache takes 7.5 cycles a vector so, and 4 where neighbours come from whole vectors
+the first cache takes 7.5 cycles a vector so, and 4 where neighbours come from aligned vectors
 (``codegen/neighbours.py``); where rows of several arrays begin apart from each other, 5.5.
 """
 
@@ -39,7 +39,7 @@ def from_whole_vectors(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ..
         return plan, ()
     remarks: list[Remark] = []
     for loop in list(loops_of(plan.program.tree)):
-        if loop.mark != "vector" or loop.width or loop.separate or _is_streamed(plan, loop):
+        if loop.mark != "vector" or loop.width or loop.separate or _is_nontemporal(plan, loop):
             continue
         found = _neighbours(plan.program, loop) if _is_innermost(loop) else None
         if found is None:
@@ -52,7 +52,7 @@ def from_whole_vectors(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ..
             reason = "rows are too short for loads of whole vectors alone"
             remarks.append(Remark("refused", "vectorize", loop.name, reason, numbers=numbers))
             continue
-        plan = plan.vectorize(loop.name, lanes=lanes)
+        plan = plan.vectorize(loop.name, lanes, aligned=True)
         reason = "neighbours, whose loads would lie across two lines, come from whole vectors"
         remarks.append(Remark("applied", "vectorize", loop.name, reason, numbers=numbers))
     return plan, tuple(remarks)
@@ -62,10 +62,10 @@ def _is_innermost(loop: PlanLoop) -> bool:
     return all(inner.mark == "unroll" for inner in loops_of(loop.body))
 
 
-def _is_streamed(plan: Plan, loop: PlanLoop) -> bool:
+def _is_nontemporal(plan: Plan, loop: PlanLoop) -> bool:
     """Whether what a loop writes goes past the caches, in strips."""
     program = plan.program
-    return any(program.copies[name].statement.array in program.streamed for name in loop.copies)
+    return any(program.copies[name].statement.array in program.nontemporal for name in loop.copies)
 
 
 def _neighbours(program: Program, loop: PlanLoop) -> tuple[ScalarType, int] | None:

@@ -202,7 +202,7 @@ def _unrolled(plan: Plan, loop: PlanLoop, inner: list[PlanLoop]) -> Plan:
 def _separated(plan: Plan, loop: PlanLoop) -> Plan:
     """The loop and the two around it with interior iterations apart, where tests depend on them."""
     for node in path_to(plan.program, loop.name)[-3:]:
-        plan = plan.separate(node.name)
+        plan = plan.separate_full_tiles(node.name)
     return plan
 
 
@@ -259,7 +259,7 @@ def _jam_reductions(plan: Plan, copy: str) -> Plan:
         plan = plan.split(last.name, JAM)
         blocks = path_to(plan.program, last.name)[-2]
         plan = plan.reorder(blocks.name, vector.name, last.name)
-        return plan.unroll(last.name).separate(blocks.name)
+        return plan.unroll(last.name).separate_full_tiles(blocks.name)
     except PolyoptError:
         return plan
 
@@ -301,7 +301,7 @@ def _mark(plan: Plan, copy: str) -> tuple[Plan, list[Remark]]:
     if 1 < times <= LONGEST_PERIOD:
         plan = plan.split(name, times)
         blocks = path_to(plan.program, name)[-2].name
-        plan, name = plan.unroll(name).separate(blocks), blocks
+        plan, name = plan.unroll(name).separate_full_tiles(blocks), blocks
         reason = f"remainders repeat after {times} iterations: each gets a statement of its own"
         remarks.append(Remark("applied", "unroll", loop.name, reason))
     try:
@@ -311,9 +311,9 @@ def _mark(plan: Plan, copy: str) -> tuple[Plan, list[Remark]]:
     reason = "its iterations are independent and contiguous"
     remarks.append(Remark("applied", "vectorize", name, reason))
     if times == 1 and interior(marked.program, find_loop(marked.program, name)) is not None:
-        marked = marked.separate(name)
+        marked = marked.separate_full_tiles(name)
         reason = "borders are near in few of its iterations: the others need no tests"
-        remarks.append(Remark("applied", "separate", name, reason))
+        remarks.append(Remark("applied", "separate_full_tiles", name, reason))
     return marked, remarks
 
 

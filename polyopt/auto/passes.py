@@ -15,7 +15,7 @@ from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.transform.remark import Remark
-from polyopt.transform.two_pass import two_pass, window_of
+from polyopt.transform.separate_filter import separate_filter, window_of
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
@@ -41,13 +41,13 @@ def in_passes(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
             kind, reason = "applied", "its weights are products of one per row and one per column"
         else:
             kind, reason = "refused", "two passes cost as much"
-        remarks.append(Remark(kind, "two_pass", statement.array, reason, numbers=numbers))
-    return (plan.two_pass(*names) if names else plan), tuple(remarks)
+        remarks.append(Remark(kind, "separate_filter", statement.array, reason, numbers=numbers))
+    return (plan.separate_filter(*names) if names else plan), tuple(remarks)
 
 
 def _work_in_passes(scop: Scop, name: str) -> float:
     try:
-        made = two_pass(scop, (name,))
+        made = separate_filter(scop, (name,))
     except PolyoptError:
         return float("inf")
     at = next(k for k, s in enumerate(made.statements) if s.name == name)

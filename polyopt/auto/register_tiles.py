@@ -107,20 +107,22 @@ def register_tiles(
             reason = f"no tile of it in registers: {error.diagnostic.message}"
             witnesses = error.witnesses if isinstance(error, IllegalScheduleError) else ()
             remarks.append(
-                Remark("refused", "registers", name, reason, witnesses=witnesses, code=error.code)
+                Remark(
+                    "refused", "register_tile", name, reason, witnesses=witnesses, code=error.code
+                )
             )
             continue
         nest = nest_of(made.program, find_loop(made.program, loop))
         if nest is None or block_of(made.program, nest) is None:
             reason = "no tile of it in registers: its operands have no room for whole tiles"
-            remarks.append(Remark("refused", "registers", name, reason))
+            remarks.append(Remark("refused", "register_tile", name, reason))
             continue
         plan = made
         iterators = plan.program.copies[nest.copy.name].statement.iterators
         said = {iterators[d]: float(size) for d, size in tile.sizes.items()}
         said |= {"vectors": float(found.vectors), "cycles per vector": round(tile.cycles, 3)}
         reason = "a tile of results stays in registers"
-        remarks.append(Remark("applied", "registers", loop, reason, numbers=said))
+        remarks.append(Remark("applied", "register_tile", loop, reason, numbers=said))
     return plan, tuple(remarks)
 
 
@@ -302,7 +304,7 @@ def _tiled(plan: Plan, found: _Sum, tile: _Tile, cache: int) -> tuple[Plan, str]
         plan = plan.unroll(loops[d].name)
     plan = plan.vectorize(loops[found.columns].name, found.lanes)
     marked = loops[found.sums[0]].name
-    return plan.registers(marked), marked
+    return plan.register_tile(marked), marked
 
 
 def _homes(found: _Sum, host: Host | None) -> dict[int, tuple[str, int]]:

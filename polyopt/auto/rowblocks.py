@@ -425,4 +425,4 @@ def block(
         if producer not in blocks.inlined:
             plan = plan.fuse(producer, into=root, at=step, storage="sliding")
             plan = plan if producer in blocks.apart else unroll_rows(plan, producer, step)
-    return plan.separate(step)
+    return plan.separate_full_tiles(step)

@@ -84,7 +84,7 @@ def _jammed(plan: Plan, name: str) -> Plan:
     rows = plan.program.places[name].loops[-2]
     plan = plan.unroll_and_jam(rows.name, ROWS)
     blocks = path_to(plan.program, rows.name)[-3]
-    return plan.separate(blocks.name)
+    return plan.separate_full_tiles(blocks.name)
 
 
 def chains_together(
@@ -142,8 +142,8 @@ def _side_by_side(
             changed = changed.store(array, at=around[-3].name)
         if legal(changed) and _are_apart(changed, rows):
             blocks = around[-3].name
-            changed = changed.separate(row.name) if factor else changed
-            return changed.separate(blocks), factor
+            changed = changed.separate_full_tiles(row.name) if factor else changed
+            return changed.separate_full_tiles(blocks), factor
     return None
 
 
@@ -158,7 +158,7 @@ def _alone(plan: Plan, rows: PlanLoop, first: str) -> tuple[Plan, list[str]]:
         beside = {*rows.copies} - {*own}
         if any(_uses(plan, name, array) for name in beside for array in private):
             plan = plan.split(rows.name, ROWS)
-            plan = plan.separate(path_to(plan.program, rows.name)[-2].name)
+            plan = plan.separate_full_tiles(path_to(plan.program, rows.name)[-2].name)
             rows = find_loop(plan.program, rows.name)
         plan = widen_locals(plan, rows)
         at = next(k for k, child in enumerate(rows.body) if first in copies_in(child))

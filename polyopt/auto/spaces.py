@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def join_spaces(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with neighbouring nests of one array merged."""
+    """The plan with neighbouring nests of one array fused."""
     remarks: list[Remark] = []
     position = 0
     while position + 1 < len(plan.program.tree):
@@ -32,7 +32,7 @@ def join_spaces(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[
         reason = "they write one array, element by element"
         numbers = {"loops shared": depth}
         remarks.append(
-            Remark("applied", "merge", _name(one), reason, _name(other), numbers=numbers)
+            Remark("applied", "fuse_loops", _name(one), reason, _name(other), numbers=numbers)
         )
     return plan, tuple(remarks)
 
@@ -50,11 +50,11 @@ def _joined(
         return None
     for depth in range(min(_shared(one), _shared(other)), 0, -1):
         try:
-            merged = plan.merge(one.name, other.name, depth=depth)
+            fused = plan.fuse_loops(one.name, other.name, depth=depth)
         except PolyoptError:
             continue
-        if legal(merged):
-            return merged, depth
+        if legal(fused):
+            return fused, depth
     return None
 
 

@@ -1,8 +1,8 @@
-"""Loops in parts at values that all of their dependences cross, so that each part is for threads.
+"""Index-set splitting at values that all dependences of a loop cross: each part is for threads.
 
 ``A[i] = A[N - 1 - i]`` reads, in the second half of the loop, what the first has written; within
 each half iterations are independent. (M. Griebl, P. Feautrier and C. Lengauer, "Index set
-splitting", 2000, cut where dependences begin to hold; so does U. Bondhugula et al., "Tiling and
+splitting", 2000, split where dependences begin to hold; so does U. Bondhugula et al., "Tiling and
 optimizing time-iterated computations on periodic domains", 2014, at the middle of a ring.)
 
 relation: of ``{ [v] -> [v'] }``, the values of a loop whose iterations clash, a value ``w`` of the
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 #: a loop of fewer iterations, or of more statements, stays as it is
 LEAST, MOST_STATEMENTS = 128, 4
-#: values that a loop is cut at; candidates that are looked at
-MOST_CUTS, MOST_CANDIDATES = 3, 6
+#: values that a loop is split at; candidates that are looked at
+MOST_POINTS, MOST_CANDIDATES = 3, 6
 #: isl operations for one loop
 _BUDGET = 1_000_000
 
@@ -56,17 +56,17 @@ def splits(
         if found is None:
             continue
         points, separated = found
-        made = _cut(plan, loop.name, points)
+        made = _split(plan, loop.name, points)
         if separated and made is not None and legal(made):
             numbers = {"parts": len(points) + 1.0, "iterations": trips(plan.program, loop, sizes)}
             plan = made
             where = " and ".join(map(value_text, points))
             reason = f"before and from {where} on its iterations are independent"
-            remarks.append(Remark("applied", "cut", loop.name, reason, numbers=numbers))
+            remarks.append(Remark("applied", "split_range", loop.name, reason, numbers=numbers))
         elif points:
             where = " and ".join(map(value_text, points))
             reason = f"at {where} it would leave iterations that depend on each other"
-            remarks.append(Remark("refused", "cut", loop.name, reason))
+            remarks.append(Remark("refused", "split_range", loop.name, reason))
     return plan, tuple(remarks)
 
 
@@ -89,13 +89,13 @@ def _points(plan: Plan, loop: PlanLoop) -> tuple[tuple[PwAff, ...], bool] | None
     there are no such values."""
     context = plan.scop.context
     try:
-        with budget(_BUDGET, f"where {loop.name} may be cut"):
+        with budget(_BUDGET, f"where {loop.name} may be split"):
             pairs = carried(plan.program, loop)
             if pairs is None:
                 return None
             pairs = pairs.intersect_params(context).coalesce()
             useful = _candidates(pairs, context)
-            for count in range(1, MOST_CUTS + 1):
+            for count in range(1, MOST_POINTS + 1):
                 for points in combinations(useful, count):
                     if _without(pairs, points).is_empty():
                         return points, True
@@ -134,13 +134,13 @@ def _without(pairs: Map, points: Sequence[PwAff]) -> Map:
     return wrapped.unwrap()
 
 
-def _cut(plan: Plan, loop: str, points: Sequence[PwAff]) -> Plan | None:
-    """The plan with a loop cut at values, in the order in which they lie, and free in each part."""
+def _split(plan: Plan, loop: str, points: Sequence[PwAff]) -> Plan | None:
+    """The plan with a loop split at values, in the order in which they lie, free in each part."""
     for order in permutations(map(value_text, points)):
         try:
             made = plan
             for point in order:
-                made = made.cut(loop, at=point)
+                made = made.split_range(loop, at=point)
         except PolyoptError:
             continue
         known = {n.name for n in loops_of(plan.program.tree)}

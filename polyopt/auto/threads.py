@@ -14,7 +14,7 @@ from polyopt.auto.contractions import step
 from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, constant_trips, refusal
 from polyopt.auto.partials import sums_in_blocks
-from polyopt.auto.shares import has_one_each
+from polyopt.auto.static_schedule import has_one_each
 from polyopt.auto.work import LOAD, work
 from polyopt.errors import ParallelCarriedError, PolyoptError
 from polyopt.ir.expr import loads
@@ -98,11 +98,13 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
 
 
 def _shared(plan: Plan, marked: Plan, loop: str, model: Model) -> tuple[Plan, str]:
-    """The plan whose loop is for threads, with the shares that suit it, and what to say of it."""
+    """The plan whose loop is for threads, with the schedule that suits it, and what to say."""
     reason = "its iterations are independent"
     if not has_one_each(marked.program, find_loop(marked.program, loop), model):
         return marked, reason
-    return plan.parallelize(loop, shares=1), f"{reason}, and each thread has the same in every call"
+    return plan.parallelize(
+        loop, schedule="static"
+    ), f"{reason}, and each thread has the same in every call"
 
 
 def _least_bad(

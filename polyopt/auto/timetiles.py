@@ -8,10 +8,10 @@ Where time and the first grid loop have faces that lean both ways, the blocks ar
 a row start together, and threads share them. Elsewhere they are parallelograms; those on a
 diagonal of time and the first grid loop do not depend on each other and are shared.
 
-Where values go round the grid (periodic boundaries) or are read in mirror order, its loops are cut
-in the middle first: isl folds the halves onto each other, and what was as far apart as the grid is
-long lies side by side. (U. Bondhugula et al., "Tiling and optimizing time-iterated computations on
-periodic domains", 2014.)
+Where values go round the grid (periodic boundaries) or are read in mirror order, its loops are
+split in the middle first: isl folds the halves onto each other, and what was as far apart as the
+grid is long lies side by side. (U. Bondhugula et al., "Tiling and optimizing time-iterated
+computations on periodic domains", 2014.)
 
     for row of diamonds:        for wavefront:
       for diamond:  shared        for block of steps:  shared
@@ -100,11 +100,11 @@ def time_tiles(
         found = _stencil(plan, sizes)
     except PolyoptError as error:
         return plan, (refusal("reschedule", "all loops", error),)
-    start, cuts = plan, tuple[Remark, ...]()
+    start, splits = plan, tuple[Remark, ...]()
     if found is None:
-        plan, found, cuts = _folded(plan, sizes)
+        plan, found, splits = _folded(plan, sizes)
     if found is None:
-        return start, cuts
+        return start, splits
     remarks: list[Remark] = []
     for move, shape in _SHAPES.items():
         if move == "diamond" and len(found.loops) == 2:
@@ -127,7 +127,7 @@ def time_tiles(
         numbers |= {loop.iterator: float(size) for loop, size in each if size}
         name = found.loops[0].name
         remarks.append(Remark("applied", move, name, shape.reason, numbers=numbers))
-        return done, (*cuts, *remarks, *pieces)
+        return done, (*splits, *remarks, *pieces)
     return start, tuple(remarks)
 
 
@@ -185,28 +185,30 @@ def _folded(
     parts = len(plan.scop.statements) << len(long)
     if long and parts > MOST_PARTS:
         reason = f"folded in the middle it would have more than {MOST_PARTS} statements"
-        remark = Remark("refused", "cut", "all loops", reason, numbers={"statements": float(parts)})
+        remark = Remark(
+            "refused", "split_range", "all loops", reason, numbers={"statements": float(parts)}
+        )
         return plan, None, (remark,)
     try:
         with budget(_FOLDING, "how the grid's halves may be folded"):
             for loop, at in _middles(plan, long):
-                made = made.cut(loop, at=at)
+                made = made.split_range(loop, at=at)
                 names.append(loop)
             found = _stencil(made, sizes) if names else None
     except PolyoptError as error:
-        return plan, None, (refusal("cut", ", ".join(names), error),)
+        return plan, None, (refusal("split_range", ", ".join(names), error),)
     if not names:
         return plan, None, ()
     if found is None:
         reason = "folded in the middle, not all loops would be permutable either"
-        return plan, None, (Remark("refused", "cut", ", ".join(names), reason),)
+        return plan, None, (Remark("refused", "split_range", ", ".join(names), reason),)
     reason = "folded in the middle, all loops are permutable: no dependence goes round the grid"
-    return made, found, (Remark("applied", "cut", ", ".join(names), reason),)
+    return made, found, (Remark("applied", "split_range", ", ".join(names), reason),)
 
 
 def _middles(plan: Plan, long: Collection[int]) -> Iterator[tuple[str, str]]:
     """The loops along some dimensions, with their middles; inner ones first, which outer ones then
-    cut as well."""
+    split as well."""
     for dim in sorted(long, reverse=True):
         loops = [p.loops[dim] for p in plan.program.places.values() if dim < len(p.loops)]
         for loop in {loop.name: loop for loop in loops}.values():

@@ -58,7 +58,7 @@ def with_blocks(program: Program, assignments: Mapping[str, Hosted]) -> Blocked:
     """
     result = Blocked(program, program, {}, assignments)
     for loop in loops_of(program.tree):
-        if loop.mark == "registers":
+        if loop.mark == "register_tile":
             nest = nest_of(program, loop)
             found = block_of(program, nest) if nest is not None else None
             if nest is None or found is None:
@@ -215,7 +215,7 @@ class _Maker:
         node: PlanLoop | str = name
         for loop in reversed(nest.path[nest.outer :]):
             values = {name: named(loop.values[nest.copy.name], name)}
-            mark = "" if loop.mark == "registers" else loop.mark
+            mark = "" if loop.mark == "register_tile" else loop.mark
             node = replace(
                 loop, name=f"{loop.name}_{suffix}", values=values, body=(node,), mark=mark
             )

@@ -71,7 +71,7 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
     if unused:
         text = print_c(replace(function, unused=unused))
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
-    if any(loop.mark == "registers" for loop in loops_of(program.tree)):
+    if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):
         flags += KEEP_ACCUMULATORS
     if _rounds_between(scop):
         flags += KEEP_ROUNDINGS

@@ -166,7 +166,7 @@ class _Generator:
         return outline(function, self.arguments, taken) if whole else function
 
     def _streams(self) -> Streams:
-        past = {self.buffer_names[a]: size for a, size in self.program.streamed.items()}
+        past = {self.buffer_names[a]: size for a, size in self.program.nontemporal.items()}
         return Streams(past, {a.c_name: a for a in self.arguments})
 
     def _types(self) -> dict[str, ScalarType]:

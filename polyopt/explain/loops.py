@@ -10,8 +10,8 @@ from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget
 from polyopt.transform.find import path_to
 from polyopt.transform.parallel import check_loop, shared_sums
-from polyopt.transform.push import may_push
 from polyopt.transform.remark import Remark
+from polyopt.transform.scatter_updates import may_scatter
 from polyopt.transform.tree import PlanLoop, copies_in, loops_of, replace_loop
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 #: isl operations for the dependences of one loop
 BUDGET = 20_000_000
 _MOVES = {
-    "parallel": "parallelize", "vector": "vectorize", "unroll": "unroll", "registers": "registers",
+    "parallel": "parallelize", "vector": "vectorize", "unroll": "unroll",
+    "register_tile": "register_tile",
 }  # fmt: skip
 
 
@@ -55,7 +56,7 @@ class LoopExplainer:
             "parallel": "its iterations share no element that one of them writes",
             "vector": "iterations that run together share no element that one of them writes",
             "unroll": "unrolling keeps the order",
-            "registers": "what its iterations add up stays in registers from the first to the last",
+            "register_tile": "what its iterations add up stays in registers from first to last",
         }[loop.mark]
         shared = ", ".join(sorted(shared_sums(self.plan.program, loop)))
         if shared:
@@ -117,11 +118,11 @@ class LoopExplainer:
         """What to do about updates of integers one after the other."""
         told = "it is a chain of updates of one element"
         try:
-            with budget(BUDGET, f"whether {statement.name} may be pushed"):
-                may = may_push(self.plan.scop, statement.name)
+            with budget(BUDGET, f"whether {statement.name} may be scattered"):
+                may = may_scatter(self.plan.scop, statement.name)
         except NotDecidedError:
             may = False
-        return f"{told}: push({statement.name!r}) makes rows of it" if may else told
+        return f"{told}: scatter_updates({statement.name!r}) makes rows of it" if may else told
 
     def _given(self, kind: str, move: str, loop: PlanLoop) -> str:
         """The reason that whoever chose the plan gave."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: moves that remarks on pairs are about
 OF_PAIRS = frozenset({"inline", "fuse", "root"})
 #: moves that remarks on the plan's own loops are about
-OF_LOOPS = frozenset({"parallelize", "vectorize", "unroll", "registers"})
+OF_LOOPS = frozenset({"parallelize", "vectorize", "unroll", "register_tile"})
 
 
 @checks_arguments

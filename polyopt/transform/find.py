@@ -126,7 +126,7 @@ def loop_over_blocks(program: Program, loop: str) -> PlanLoop:
 
 
 def loop_like(program: Program, copy: str, loop: PlanLoop) -> PlanLoop:
-    """The loop around a copy that ``loop`` is, or became where it was distributed or cut.
+    """The loop around a copy that ``loop`` is, or became where it was distributed or split.
 
     Raises ``UnknownNameError`` where the copy is not in it.
     """

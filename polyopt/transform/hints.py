@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BUDGET = 2_000_000
 #: factors of skewing that are tried for a hint
 _FACTORS = (1, 2, 3)
-#: how much more than asked for is tried as the shift of a merge
+#: how much more than asked for is tried as the shift of a fusion
 _SHIFTS = 8
 #: any block size shows whether loops are permutable
 _BLOCK = 4
@@ -127,8 +127,8 @@ def _is_parallel(program: Program, loop: str, original: Flow, allowed: Allowance
     return True
 
 
-def merge_hint(later: Callable[[int], Program], shift: int, original: Flow) -> str:
-    """The least shift with which two nests could be merged, found by trying it."""
+def shift_hint(later: Callable[[int], Program], shift: int, original: Flow) -> str:
+    """The least shift with which two nests could be fused, found by trying it."""
     shifts = range(shift + 1, shift + _SHIFTS + 1)
     allowed = budget(BUDGET, "a hint")
 

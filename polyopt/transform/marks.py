@@ -1,4 +1,5 @@
-"""parallelize, vectorize, unroll, separate, registers: how iterations run, not which or where.
+"""Parallel, vector and unrolled loops, full tiles apart, register tiles: how iterations run, not
+which or where.
 
 *Requires* for parallel: no dependence between iterations; for vector: none closer than the
 width. The proof checks both (transform/parallel.py). Unrolling owes nothing.
@@ -18,41 +19,43 @@ from polyopt.transform.tree import PlanLoop, loops_of, replace_loop
 if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
-#: of whole vectors; 0 for none
-_LANES = (0, 2, 4, 8, 16)
+#: OpenMP's words for how iterations go to threads
+_SCHEDULES = ("dynamic", "static")
+#: of aligned vectors
+_LANES = (2, 4, 8, 16)
 
 
-def parallelize(program: Program, loop: str, shares: int = 0) -> Program:
-    """The program with the loop's iterations shared between threads; with ``shares=1`` each thread
-    has the same in every call."""
+def parallelize(program: Program, loop: str, schedule: str = "dynamic") -> Program:
+    """The program with the loop's iterations shared between threads: ``dynamic`` as these get
+    free, ``static`` so that each thread has the same piece in every call."""
     check_name("loop", loop)
-    if shares not in (0, 1):
-        message = f"parallelize({loop!r}): shares is {given(shares)}, not 0 or 1"
-        raise InvalidOptionError(message)
-    return _mark(program, loop, "parallel", shares)
+    if schedule not in _SCHEDULES:
+        message = f"parallelize({loop!r}): there is no schedule {given(schedule)}"
+        raise InvalidOptionError(message, hint='"dynamic" or "static"')
+    return _mark(program, loop, "parallel", int(schedule == "static"))
 
 
-def vectorize(program: Program, loop: str, width: int = 0, lanes: int = 0) -> Program:
+def vectorize(program: Program, loop: str, width: int = 0, *, aligned: bool = False) -> Program:
     """The program with ``width`` iterations of an innermost loop at once; 0: the target's.
 
-    With ``lanes`` neighbours along it come from whole vectors of so many.
+    With ``aligned`` neighbours along it come from aligned vectors of that width, shifted in
+    registers.
     """
     node = find_loop(program, loop)
-    for size in (width, lanes):
-        if size or not _is_whole(size):
-            check_size(size, f"vectorize({loop!r})")
-    if width and lanes:
-        message = f"{loop} has a width: whole vectors are for iterations that are all independent"
-        raise InvalidOptionError(message, hint="give lanes, or a width")
-    if lanes not in _LANES:
-        message = f"there are no vectors of {given(lanes)} lanes"
-        raise InvalidOptionError(message, hint="2, 4, 8 or 16")
+    if width or not _is_whole(width):
+        check_size(width, f"vectorize({loop!r})")
+    if aligned and width not in _LANES:
+        message = f"there are no aligned vectors of {given(width)} lanes"
+        raise InvalidOptionError(message, hint="aligned=True takes a width of 2, 4, 8 or 16")
     if any(inner.mark != "unroll" for inner in loops_of(node.body)):
         message = f"{loop} is not an innermost loop: only these are vectorised"
         hint = "interchange it inwards, or use unroll_and_jam"
         raise NotPermutableError(message, hint=hint)
-    marked = _mark(program, loop, "vector", width)
-    tree = replace_loop(marked.tree, node.name, lambda n: (replace(n, lanes=lanes),))
+    if not aligned:
+        return _mark(program, loop, "vector", width)
+    # a width is a promise on near iterations: here all are to be independent
+    marked = _mark(program, loop, "vector", 0)
+    tree = replace_loop(marked.tree, node.name, lambda n: (replace(n, lanes=width),))
     return replace(marked, tree=tree)
 
 
@@ -82,8 +85,9 @@ def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
     return _mark(program, node.name, "unroll", 0)
 
 
-def separate(program: Program, loop: str) -> Program:
-    """The program with iterations of a loop that differ in conditions in loops of their own."""
+def separate_full_tiles(program: Program, loop: str) -> Program:
+    """The program with a loop's full tiles apart from partial ones: iterations that differ in
+    conditions are in loops of their own."""
     node = find_loop(program, loop)
     if node.mark == "unroll":
         message = f"{loop} is unrolled: nothing of it is left to separate"
@@ -92,13 +96,13 @@ def separate(program: Program, loop: str) -> Program:
     return replace(program, tree=tree)
 
 
-def registers(program: Program, loop: str) -> Program:
+def register_tile(program: Program, loop: str) -> Program:
     """The program with what the loop's inner loops update kept in vector registers across it."""
     node = find_loop(program, loop)
     if not _nested(node):
         message = f"{loop} holds no loop: there is no block to keep in registers"
         raise NotPermutableError(message, hint="name the reduction's loop, around the block's")
-    return _mark(program, node.name, "registers", 0)
+    return _mark(program, node.name, "register_tile", 0)
 
 
 def _nested(node: PlanLoop) -> list[PlanLoop]:

@@ -23,10 +23,10 @@ class Move:
 #: moves that only change the order of loops
 LOOP_MOVES = frozenset({"tile", "interchange", "reorder", "skew", "unroll_and_jam", "diamond"})
 #: moves that change the program, before it is planned
-SOURCE_MOVES = frozenset({"two_pass", "duplicate", "push"})
+SOURCE_MOVES = frozenset({"separate_filter", "clone_stage", "scatter_updates"})
 #: the moves that a saved plan may name
 MOVES = LOOP_MOVES | SOURCE_MOVES | {
-    "split", "shift", "merge", "distribute", "fuse", "inline", "store", "pack", "parallelize",
-    "vectorize", "unroll", "separate", "registers", "reschedule", "defer", "cut", "reassociate",
-    "stream",
+    "split", "shift", "fuse_loops", "distribute", "fuse", "inline", "store", "pack", "parallelize",
+    "vectorize", "unroll", "separate_full_tiles", "register_tile", "reschedule", "delay_updates",
+    "split_range", "reassociate", "store_nontemporal",
 }  # fmt: skip

@@ -21,35 +21,35 @@ from polyopt.errors import (
 )
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget, exclusive, exclusive_property
-from polyopt.transform import cut as _cut
-from polyopt.transform import defer as _defer
-from polyopt.transform import diamond as _diamond
-from polyopt.transform import duplicate as _duplicate
-from polyopt.transform import fuse as _fuse
-from polyopt.transform import inline as _inline
-from polyopt.transform import interchange as _interchange
-from polyopt.transform import marks as _marks
-from polyopt.transform import merge as _merge
-from polyopt.transform import pack as _pack
-from polyopt.transform import push as _push
-from polyopt.transform import reassociate as _sums
-from polyopt.transform import reschedule as _reschedule
-from polyopt.transform import skew as _skew
-from polyopt.transform import split as _split
-from polyopt.transform import store as _store
-from polyopt.transform import stream as _stream
-from polyopt.transform import tile as _tile
-from polyopt.transform import two_pass as _two_pass
+from polyopt.transform import marks
+from polyopt.transform.clone_stage import clone_stage
+from polyopt.transform.delay_updates import delay_updates
+from polyopt.transform.diamond import diamond
 from polyopt.transform.find import find_loop, fusion_loop, loops_around
+from polyopt.transform.fuse import check_register, fuse
+from polyopt.transform.fuse_loops import distribute, fuse_loops
 from polyopt.transform.growth import check_depth
-from polyopt.transform.hints import advised, merge_hint
+from polyopt.transform.hints import advised, shift_hint
 from polyopt.transform.initial import initial_program, reads_unwritten, source_program
+from polyopt.transform.inline import inline
+from polyopt.transform.interchange import interchange, reorder
 from polyopt.transform.moves import MOVES, SOURCE_MOVES, Move
+from polyopt.transform.pack import pack
 from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
 from polyopt.transform.questions import Questions
+from polyopt.transform.reassociate import reassociate
+from polyopt.transform.reschedule import check_first, reschedule
 from polyopt.transform.saved import arrived, load_plan, write_moves
+from polyopt.transform.scatter_updates import scatter_updates
+from polyopt.transform.separate_filter import separate_filter
 from polyopt.transform.show import show_plan, show_script
+from polyopt.transform.skew import shift, shift_loop, skew
 from polyopt.transform.source import source_shown
+from polyopt.transform.split import split
+from polyopt.transform.split_range import split_range
+from polyopt.transform.store import store
+from polyopt.transform.store_nontemporal import store_nontemporal
+from polyopt.transform.tile import tile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ class Plan(Questions):
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
     ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it. ``source``
     is the Scop it was made for, and ``scop`` the same but for moves that
-    change the program (``two_pass``, ``duplicate``, ``push``).
+    change the program (``separate_filter``, ``clone_stage``, ``scatter_updates``).
 
     Making one raises ``OutOfBoundsError`` or ``UninitializedError`` for a program that leaves
     its arrays or reads what nothing wrote, and ``NotDecidedError`` on a spent budget.
@@ -113,25 +113,25 @@ class Plan(Questions):
         Raises ``NotPermutableError`` or ``OrderViolatedError`` where blocks would reverse a
         dependence, ``InvalidOptionError`` for sizes below 1.
         """
-        return self._move("tile", (space,), sizes, lambda p: _tile.tile(p, space, sizes))
+        return self._move("tile", (space,), sizes, lambda p: tile(p, space, sizes))
 
     def split(self, loop: str, size: int) -> Plan:
         """One loop in two; the new outer one is called ``<loop>_tile``."""
         name = find_loop(self.program, loop).name
-        return self._move("split", (loop, size), {}, lambda p: _split.split(p, name, size))
+        return self._move("split", (loop, size), {}, lambda p: split(p, name, size))
 
     def interchange(self, one: str, other: str) -> Plan:
         """Two loops of a perfect nest exchanged. Raises ``OrderViolatedError``."""
-        change = partial(_interchange.interchange, one=one, other=other)
+        change = partial(interchange, one=one, other=other)
         return self._move("interchange", (one, other), {}, change)
 
     def reorder(self, *loops: str) -> Plan:
         """Loops of a perfect nest in the order given, from the outside in."""
-        return self._move("reorder", loops, {}, lambda p: _interchange.reorder(p, loops))
+        return self._move("reorder", loops, {}, lambda p: reorder(p, loops))
 
     def skew(self, loop: str, by: str, factor: int = 1) -> Plan:
         """``factor`` times the enclosing loop ``by`` added to the loop's value."""
-        change = partial(_skew.skew, loop=loop, by=by, factor=factor)
+        change = partial(skew, loop=loop, by=by, factor=factor)
         return self._move("skew", (loop,), {"by": by, "factor": factor}, change)
 
     def diamond(self, time: str, space: str, size: int) -> Plan:
@@ -140,77 +140,78 @@ class Plan(Questions):
         ``<time>_tile`` goes from one row of tiles to the next, ``<space>_tile`` along a row, whose
         tiles are independent. Raises ``NotPermutableError`` where dependences forbid one face.
         """
-        change = partial(_diamond.diamond, time=time, space=space, size=size)
+        change = partial(diamond, time=time, space=space, size=size)
         return self._move("diamond", (time, space, size), {}, change)
 
     def shift(self, space: str, /, **amounts: int) -> Plan:
         """All iterations of a space later by so many: ``shift("out", y=2)``."""
-        return self._move("shift", (space,), amounts, lambda p: _skew.shift(p, space, amounts))
+        return self._move("shift", (space,), amounts, lambda p: shift(p, space, amounts))
 
-    def merge(self, one: str, other: str, *, depth: int = 1, shift: int = 0) -> Plan:
-        """Neighbouring loops made one (classical fusion), the second later by ``shift``."""
+    def fuse_loops(self, one: str, other: str, *, depth: int = 1, shift: int = 0) -> Plan:
+        """Loop fusion: neighbouring loops made one, the second later by ``shift``."""
 
         def later(amount: int) -> Program:
             program = self.program
             if amount:
-                program = _skew.shift_loop(program, other, amount)
-            return _merge.merge(program, one, other, depth)
+                program = shift_loop(program, other, amount)
+            return fuse_loops(program, one, other, depth)
 
         options = {"depth": depth, "shift": shift}
         try:
-            return self._move("merge", (one, other), options, lambda _: later(shift))
+            return self._move("fuse_loops", (one, other), options, lambda _: later(shift))
         except OrderViolatedError as error:
-            hint = merge_hint(later, shift, self.original)
-            raise error.with_hint(hint) from None
+            raise error.with_hint(shift_hint(later, shift, self.original)) from None
 
     def distribute(self, loop: str, at: str) -> Plan:
         """One loop in two after each other; the second starts with the statements of ``at``."""
-        change = partial(_merge.distribute, loop=loop, space=at)
+        change = partial(distribute, loop=loop, space=at)
         return self._move("distribute", (loop,), {"at": at}, change)
 
-    def cut(self, loop: str, at: str) -> Plan:
-        """A loop in three at the iteration that the loop ``at`` around it is in: before, it, after;
-        or in two at a value that sizes give, as isl writes it: ``at="floor((N)/2)"``.
+    def split_range(self, loop: str, at: str) -> Plan:
+        """Index-set splitting: a loop in three at the iteration that the loop ``at`` around it is
+        in, or in two at a value that sizes give, as isl writes it: ``at="floor((N)/2)"``.
 
         Raises ``NotFusableError`` where there are no iterations on both sides.
         """
-        return self._move("cut", (loop,), {"at": at}, lambda p: _cut.cut(p, loop, at))
+        change = partial(split_range, loop=loop, at=at)
+        return self._move("split_range", (loop,), {"at": at}, change)
 
-    def defer(self, space: str, at: str) -> Plan:
-        """The updates of ``space`` that nothing else in an iteration of loop ``at`` needs, at the
-        iteration's end: a nest of their own. Raises ``NotFusableError`` where there are none.
+    def delay_updates(self, space: str, at: str) -> Plan:
+        """Delayed updates: those of ``space`` that nothing else in an iteration of loop ``at``
+        needs, at its end, a nest of their own. Raises ``NotFusableError`` where there are none.
         """
-        return self._move("defer", (space,), {"at": at}, lambda p: _defer.defer(p, space, at))
+        change = partial(delay_updates, space=space, at=at)
+        return self._move("delay_updates", (space,), {"at": at}, change)
 
     def reschedule(self, *, fusion: str = "smart") -> Plan:
         """All loops anew, in the order that isl's scheduler finds: permutable bands.
 
         ``fusion`` says where statements share loops: ``min`` nowhere, ``smart`` where none of
         them loses a permutable loop, ``hybrid`` where isl finds them near, ``max`` wherever it is
-        legal. Only cuts may come before it. Raises ``NotDecidedError`` on a spent budget,
-        ``NotPermutableError`` after moves that it would undo.
+        legal. Of such moves only ``split_range`` may come before it. Raises ``NotDecidedError`` on
+        a spent budget, ``NotPermutableError`` after moves that it would undo.
         """
-        _reschedule.check_first(self.moves)
-        change = partial(_reschedule.reschedule, fusion=fusion)
+        check_first(self.moves)
+        change = partial(reschedule, fusion=fusion)
         return self._move("reschedule", (), {"fusion": fusion}, change)
 
-    def two_pass(self, *statements: str) -> Plan:
-        """Separable windows of integers in two passes, before other moves: ``InvalidOptionError``
-        for what is none."""
-        return self._anew("two_pass", statements, lambda s: _two_pass.two_pass(s, statements))
+    def separate_filter(self, *statements: str) -> Plan:
+        """Separable filters of integers: a column and a row pass, before other moves. Raises
+        ``InvalidOptionError`` for what is none."""
+        return self._anew("separate_filter", statements, partial(separate_filter, names=statements))
 
-    def duplicate(self, array: str, *readers: str) -> Plan:
-        """``array`` computed once more, in an array that the statements ``readers`` read, before
-        other moves. Raises ``InvalidOptionError`` for what takes more than a statement."""
-        change = partial(_duplicate.duplicate, array=array, readers=readers)
-        return self._anew("duplicate", (array, *readers), change)
+    def clone_stage(self, array: str, *readers: str) -> Plan:
+        """Clone a producer (recompute): ``array`` once more, in one that statements ``readers``
+        read, before other moves. Raises ``InvalidOptionError`` for more than one statement."""
+        change = partial(clone_stage, array=array, readers=readers)
+        return self._anew("clone_stage", (array, *readers), change)
 
-    def push(self, *statements: str) -> Plan:
-        """Updates as soon as what they add is known: the two innermost loops of ``statements``
-        exchanged, before other moves. Raises ``InvalidOptionError`` for what does not write one
-        element in its innermost loop, or is in less than two, ``OrderViolatedError`` where more
-        would change places than updates of integers."""
-        return self._anew("push", statements, lambda s: _push.push(s, statements))
+    def scatter_updates(self, *statements: str) -> Plan:
+        """Right-looking updates, as soon as what they add is known: the two innermost loops of
+        ``statements`` exchanged, before other moves. Raises ``InvalidOptionError`` for what does
+        not write one element in its innermost loop, or is in less than two,
+        ``OrderViolatedError`` where more would change places than updates of integers."""
+        return self._anew("scatter_updates", statements, partial(scatter_updates, names=statements))
 
     # -- moves: producers and storage -------------------------------------------------------
 
@@ -234,21 +235,21 @@ class Plan(Questions):
         """
         options = {"into": into, "at": at, "storage": storage, "keep": keep}
         if storage == "inline":
-            return self._move("fuse", (producer,), options, lambda p: _inline.inline(p, producer))
+            return self._move("fuse", (producer,), options, lambda p: inline(p, producer))
         kind = "scratch" if storage == "register" else storage
 
         def change(program: Program) -> Program:
             loop = fusion_loop(program, into, at, storage)
-            fused = _fuse.fuse(program, producer, loop, storage=kind, keep=keep)
+            fused = fuse(program, producer, loop, storage=kind, keep=keep)
             if storage == "register":
-                _fuse.check_register(fused)
+                check_register(fused)
             return fused
 
         return self._move("fuse", (producer,), options, change)
 
     def inline(self, producer: str) -> Plan:
         """Compute ``producer`` at each of its reads and never store it."""
-        return self._move("inline", (producer,), {}, lambda p: _inline.inline(p, producer))
+        return self._move("inline", (producer,), {}, lambda p: inline(p, producer))
 
     def store(
         self,
@@ -263,7 +264,7 @@ class Plan(Questions):
         ``fold={"y": 3}`` keeps a window of 3, indexed modulo 3. Raises ``StorageTooSmallError``.
         """
         options = {"at": at, "fold": fold, "extents": extents}
-        change = partial(_store.store, array=array, at=at, fold=fold, extents=extents)
+        change = partial(store, array=array, at=at, fold=fold, extents=extents)
         return self._move("store", (array,), options, change)
 
     def pack(
@@ -285,55 +286,55 @@ class Plan(Questions):
         options = {"at": at, "read": read, "order": order, "scaled": scaled}
 
         def change(program: Program) -> Program:
-            return _pack.pack(
-                program, array, at, read=read or "", order=order or (), scaled=bool(scaled)
-            )
+            return pack(program, array, at, read=read or "", order=order or (), scaled=bool(scaled))
 
         return self._move("pack", (array,), options, change)
 
     # -- moves: marks -----------------------------------------------------------------------
 
-    def parallelize(self, loop: str, shares: int = 0) -> Plan:
-        """Share a loop's iterations between threads, as they get free, or with ``shares=1`` one
-        piece each, the same in every call. Raises ``ParallelCarriedError``."""
-        change = partial(_marks.parallelize, loop=loop, shares=shares)
-        return self._move("parallelize", (loop,), {"shares": shares or None}, change)
+    def parallelize(self, loop: str, *, schedule: str = "dynamic") -> Plan:
+        """Share a loop's iterations between threads: ``dynamic``, in pieces as they get free, or
+        ``static``, one piece each, the same in every call. Raises ``ParallelCarriedError``."""
+        change = partial(marks.parallelize, loop=loop, schedule=schedule)
+        options = {"schedule": None if schedule == "dynamic" else schedule}
+        return self._move("parallelize", (loop,), options, change)
 
-    def vectorize(self, loop: str, width: int = 0, *, lanes: int = 0) -> Plan:
+    def vectorize(self, loop: str, width: int = 0, *, aligned: bool = False) -> Plan:
         """``width`` iterations of an innermost loop at once (0: as the target has lanes); with
-        ``lanes`` neighbours along it come from whole vectors of so many that fill lines."""
-        change = partial(_marks.vectorize, loop=loop, width=width, lanes=lanes)
-        return self._move("vectorize", (loop, width), {"lanes": lanes or None}, change)
+        ``aligned`` neighbours along it come from aligned vectors, shifted in registers."""
+        change = partial(marks.vectorize, loop=loop, width=width, aligned=aligned)
+        return self._move("vectorize", (loop, width), {"aligned": aligned or None}, change)
 
     def unroll(self, loop: str, factor: int = 0) -> Plan:
         """Unroll ``factor`` times; 0 means completely."""
-        return self._move("unroll", (loop, factor), {}, lambda p: _marks.unroll(p, loop, factor))
+        return self._move("unroll", (loop, factor), {}, lambda p: marks.unroll(p, loop, factor))
 
     def unroll_and_jam(self, loop: str, factor: int) -> Plan:
         """``factor`` iterations of an outer loop together, inside its inner loops."""
-        change = partial(_marks.unroll_and_jam, loop=loop, factor=factor)
+        change = partial(marks.unroll_and_jam, loop=loop, factor=factor)
         return self._move("unroll_and_jam", (loop, factor), {}, change)
 
-    def separate(self, loop: str) -> Plan:
-        """Border and partial iterations of a loop apart from the rest, which then has no tests."""
-        return self._move("separate", (loop,), {}, lambda p: _marks.separate(p, loop))
+    def separate_full_tiles(self, loop: str) -> Plan:
+        """Full tiles, which then have no tests, apart from partial ones at a loop's border."""
+        change = partial(marks.separate_full_tiles, loop=loop)
+        return self._move("separate_full_tiles", (loop,), {}, change)
 
-    def registers(self, loop: str) -> Plan:
-        """Keep the block of elements that the loops inside update in registers across a loop.
+    def register_tile(self, loop: str) -> Plan:
+        """Register tile: the elements that the loops inside update stay in registers across a loop.
 
         The loops inside: reductions, then unrolled ones of constant length, then a vector loop
         with a width. Nests of another form are left as they are.
         """
-        return self._move("registers", (loop,), {}, lambda p: _marks.registers(p, loop))
+        return self._move("register_tile", (loop,), {}, lambda p: marks.register_tile(p, loop))
 
-    def stream(self, *arrays: str, past: int = 0) -> Plan:
-        """Results stored past caches of ``past`` bytes, where a call works on more than that."""
-        change = partial(_stream.stream, arrays=arrays, past=past)
-        return self._move("stream", arrays, {"past": past}, change)
+    def store_nontemporal(self, *arrays: str, past: int = 0) -> Plan:
+        """Non-temporal stores: past caches of ``past`` bytes, where a call works on more."""
+        change = partial(store_nontemporal, arrays=arrays, past=past)
+        return self._move("store_nontemporal", arrays, {"past": past}, change)
 
     def reassociate(self, *statements: str) -> Plan:
         """Free the order of floating sums, for vector and parallel loops: they round otherwise."""
-        return self._move("reassociate", statements, {}, lambda p: _sums.reassociate(p, statements))
+        return self._move("reassociate", statements, {}, lambda p: reassociate(p, statements))
 
     # -- what it is -------------------------------------------------------------------------
 

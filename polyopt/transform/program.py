@@ -70,8 +70,8 @@ class Program:
     watched: frozenset[str] | None = None
     #: the statements whose sums may be added up in any order (see ``reassociate.py``)
     reassociated: frozenset[str] = frozenset()
-    #: result -> bytes of caches that it is stored past (see ``stream.py``)
-    streamed: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: result -> bytes of caches that it is stored past (see ``store_nontemporal.py``)
+    nontemporal: Mapping[str, int] = field(default_factory=dict[str, int])
     #: the source's dependences once they are asked for: all programs made from one share them, and
     #: no others do, or what a search may take would depend on those before it
     known: list[Dependences] = field(default_factory=list["Dependences"])

@@ -53,7 +53,7 @@ from polyopt.transform.refusals import (
     touch_of,
     witness,
 )
-from polyopt.transform.stream import check_streamed
+from polyopt.transform.store_nontemporal import check_nontemporal
 from polyopt.transform.unrolled import check_unrolled
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def accepts(program: Program, original: Flow) -> bool:
 
 def _check_parts(program: Program, original: Flow) -> None:
     check_unrolled(program)
-    check_streamed(program.scop, program.streamed)
+    check_nontemporal(program.scop, program.nontemporal)
     check_copies(program)
     check_operands(program, original)
 

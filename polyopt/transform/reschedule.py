@@ -7,10 +7,10 @@ affine per loop, with loops of several statements shared where ``fusion`` says.
 rewrite: ``for (t) { for (i) B[i] = f(A); for (i) A[i] = f(B); }`` ->
 ``for (t) for (p = 2*t + i; ...) { B[p - 2*t] = ...; A[p - 2*t - 1] = ...; }``
 
-*Requires* a plan without moves that it would undo: of those that change loops, cuts alone may come
-before it. Parts of a statement are scheduled one by one, so that a cut may unlock a permutable band
-(index-set splitting). *Fails when* isl finds no schedule within the budget. Locals of loops become
-arrays with an element for each iteration.
+*Requires* a plan without moves that it would undo: of those that change loops,
+``split_range`` alone may come before it. Parts of a statement are scheduled one by one, so that it
+may unlock a permutable band. *Fails when* isl finds no schedule within the budget. Locals of loops
+become arrays with an element for each iteration.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ FUSIONS = {
     "hybrid": {},
 }
 #: moves that it keeps: parts of statements, and what does not depend on loops
-_KEPT = SOURCE_MOVES | {"cut", "reassociate", "stream"}
+_KEPT = SOURCE_MOVES | {"split_range", "reassociate", "store_nontemporal"}
 #: iterations of a loop of constant length whose bounds the scheduler is not told of
 _LONG = 4
 #: the largest coefficient of an iterator in a schedule: where there is no bound, isl's search for
@@ -97,7 +97,7 @@ def reschedule(program: Program, fusion: str) -> Program:
         flow=program.flow,
         copies=program.copies,
         reassociated=program.reassociated,
-        streamed=program.streamed,
+        nontemporal=program.nontemporal,
         known=program.known,
     )
     return replace(start, tree=bands(program, fusion).tree)
@@ -112,7 +112,7 @@ def check_first(moves: Sequence[Move]) -> None:
     if undone is None:
         return
     message = f"reschedule() makes all loops anew, and would undo {undone}"
-    hint = "reschedule first: only cuts may come before it, and what changes no loops"
+    hint = "reschedule first: only split_range() may come before it, and what changes no loops"
     raise NotPermutableError(message, hint=hint)
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 #: so many differences of programs are listed
 _MOST = 6
-#: of what is written; readers refuse others
-FORMAT = 1
+#: of what is written; readers refuse others. In format 1 moves had other names
+FORMAT = 2
 _PARTS = {"move": str, "args": list, "options": dict}
 
 
@@ -110,12 +110,18 @@ def read_moves(path: str | Path) -> Saved:
     listed = tuple(_move(path, k, move) for k, move in enumerate(cast("list[Any]", moves), 1))
     found = known.get("format", "none")
     if found != FORMAT or isinstance(found, bool):
-        message = f"{path} is a plan of format {found!r}"
-        raise InvalidOptionError(message, hint=f"this version of polyopt reads format {FORMAT}")
+        raise _of_another_format(path, found)
     parts, name = known.get("parts", {}), known.get("scop", "")
     if not isinstance(name, str) or not _is_texts(parts):
         raise _no_plan(path, "it does not say which program it is of")
     return Saved(str(path), listed, name, parts)
+
+
+def _of_another_format(path: str | Path, found: object) -> InvalidOptionError:
+    hint = f"this version of polyopt reads format {FORMAT}"
+    if found == 1 and not isinstance(found, bool):
+        hint += ", in which moves have new names: make the plan again, and save it"
+    return InvalidOptionError(f"{path} is a plan of format {found!r}", hint=hint)
 
 
 def _is_texts(parts: object) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def show_plan(program: Program) -> str:
     """One line per loop, buffer and statement."""
     lines = [f"inline {array}" for array in sorted(program.inlined)]
-    lines += [f"stream {array}" for array in sorted(program.streamed)]
+    lines += [f"store_nontemporal {array}" for array in sorted(program.nontemporal)]
     _buffers(program, "", 0, lines)
     _nest(program, program.tree, 0, lines)
     return "\n".join(lines)
@@ -28,13 +28,20 @@ def _nest(program: Program, tree: Tree, depth: int, lines: list[str]) -> None:
     pad = "  " * depth
     for node in tree:
         if isinstance(node, PlanLoop):
-            mark = f"  # {node.mark}{f' {node.width}' if node.width else ''}" if node.mark else ""
-            mark += f", neighbours from {node.lanes} lanes" if node.lanes else ""
-            lines.append(f"{pad}for {node.name}:{mark}")
+            lines.append(f"{pad}for {node.name}:{_mark(node)}")
             _buffers(program, node.name, depth + 1, lines)
             _nest(program, node.body, depth + 1, lines)
         else:
             lines.append(f"{pad}{_statement(program, node)}")
+
+
+def _mark(loop: PlanLoop) -> str:
+    if loop.mark == "parallel":
+        return "  # parallel, static" if loop.width else "  # parallel"
+    if loop.lanes:
+        return f"  # {loop.mark} {loop.lanes}, aligned"
+    width = f" {loop.width}" if loop.width else ""
+    return f"  # {loop.mark}{width}" if loop.mark else ""
 
 
 def _buffers(program: Program, loop: str, depth: int, lines: list[str]) -> None:

@@ -1,9 +1,9 @@
 """That a program is the one that was given, but for what moves change before it is planned.
 
-``two_pass`` adds an array for the first pass of a sum, ``duplicate`` one that holds what another
-does, ``push`` exchanges the two innermost loops of a statement. Here that is shown of the result,
-which knows nothing of how it was made: arrays that were added are told by their names, what they
-hold by what writes them, and statements that were turned by their instances.
+``separate_filter`` adds an array for the first pass of a sum, ``clone_stage`` one that holds what
+another does, ``scatter_updates`` exchanges the two innermost loops of a statement. Here that is
+shown of the result, which knows nothing of how it was made: arrays that were added are told by
+their names, what they hold by what writes them, and statements that were turned by their instances.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from polyopt.errors import IllegalScheduleError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Expr, Load, loads, payload, rewrite, same_expr
 from polyopt.isl import budget
-from polyopt.transform.duplicate import over
+from polyopt.transform.clone_stage import over
 from polyopt.transform.nest import statements_in
 from polyopt.transform.parallel import Obligation
-from polyopt.transform.push import check_pushed, not_pushed, turned
+from polyopt.transform.scatter_updates import check_scattered, not_scattered, turned
 from polyopt.transform.sums import agree, expanded, terms
 
 if TYPE_CHECKING:
@@ -52,25 +52,25 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     updates in another order.
 
     *Requires* that what was added has a nest of its own: that of a pass right before the nest that
-    reads it, that of a duplicate right after the nest of what it duplicates. Then nothing that it
+    reads it, that of a clone right after the nest of what it clones. Then nothing that it
     reads is written in between. Raises ``IllegalScheduleError``.
     """
     check = _Check(source, scop)
     check.arrays_and_loops()
-    pushed = [name for name in check.known if check.is_turned(name)]
-    changed = [name for name in check.known if name not in pushed and check.changes(name)]
+    scattered = [name for name in check.known if check.is_turned(name)]
+    changed = [name for name in check.known if name not in scattered and check.changes(name)]
     check.places()
     found: list[Obligation] = []
-    if pushed:
-        check_pushed(source, scop, pushed)
-        detail = f"pushed in the order of all that clashes with them: {', '.join(pushed)}"
+    if scattered:
+        check_scattered(source, scop, scattered)
+        detail = f"scattered in the order of all that clashes with them: {', '.join(scattered)}"
         found.append(Obligation("updates", detail))
     if changed:
         detail = f"added up in passes with the source's weights: {', '.join(changed)}"
         found.append(Obligation("sums", detail))
-    if check.twins:
-        pairs = ", ".join(f"{twin} as {array}" for twin, array in check.twins.items())
-        found.append(Obligation("duplicates", f"computed by the same statement: {pairs}"))
+    if check.clones:
+        pairs = ", ".join(f"{clone} as {array}" for clone, array in check.clones.items())
+        found.append(Obligation("clones", f"computed by the same statement: {pairs}"))
     return tuple(found)
 
 
@@ -92,27 +92,27 @@ class _Check:
         return {s.array: s for s in self.scop.statements if s.name not in self.known}
 
     @cached_property
-    def twins(self) -> Mapping[str, str]:
+    def clones(self) -> Mapping[str, str]:
         """Arrays that were added and hold what another does, with that one."""
         result: dict[str, str] = {}
         for array, maker in self.added.items():
             others = (s for s in self.scop.statements if s is not maker and s.array not in result)
-            found = next((s.array for s in others if _is_twin(maker, s)), "")
+            found = next((s.array for s in others if _is_clone(maker, s)), "")
             if found and sum(s.array == found for s in self.scop.statements) == 1:
                 result[array] = found
         return result
 
     @cached_property
     def statements(self) -> Mapping[str, Statement]:
-        """The statements with duplicates read as what they duplicate."""
+        """The statements with clones read as what they are clones of."""
 
         def original(expr: Expr) -> Expr:
-            if isinstance(expr, Load) and expr.array in self.twins:
-                return replace(expr, array=self.twins[expr.array])
+            if isinstance(expr, Load) and expr.array in self.clones:
+                return replace(expr, array=self.clones[expr.array])
             return expr
 
         reading = {
-            s.name: any(a.array in self.twins for a in s.reads) for s in self.scop.statements
+            s.name: any(a.array in self.clones for a in s.reads) for s in self.scop.statements
         }
         return {
             s.name: replace(s, value=rewrite(s.value, original)) if reading[s.name] else s
@@ -121,8 +121,8 @@ class _Check:
 
     @cached_property
     def passes(self) -> dict[str, Statement]:
-        """Arrays that were added and are no duplicates, with what writes them."""
-        return {a: self.statements[s.name] for a, s in self.added.items() if a not in self.twins}
+        """Arrays that were added and are no clones, with what writes them."""
+        return {a: self.statements[s.name] for a, s in self.added.items() if a not in self.clones}
 
     def arrays_and_loops(self) -> None:
         """Show that nothing is missing, and nothing else is there."""
@@ -149,7 +149,7 @@ class _Check:
     def is_turned(self, name: str) -> bool:
         """Whether a statement is the source's with its two innermost loops exchanged."""
         own, now = self.known[name], self.statements[name]
-        if own is now or not_pushed(self.source, own) or isinstance(now.value, Block):
+        if own is now or not_scattered(self.source, own) or isinstance(now.value, Block):
             return False
         return _is_like(now, turned(own)) and not _is_like(now, own)
 
@@ -191,10 +191,10 @@ class _Check:
             place = order.index([maker.name])
             before = [n for n in order[:place] if not made.intersection(n)][-1:]
             after = [n for n in order[place + 1 :] if not made.intersection(n)][:1]
-            if array in self.twins:
-                (twin,) = (s for s in self.scop.statements if s.array == self.twins[array])
-                if before != [[twin.name]]:
-                    raise _refused(f"{array} is not computed right after {twin.array}", maker)
+            if array in self.clones:
+                (clone,) = (s for s in self.scop.statements if s.array == self.clones[array])
+                if before != [[clone.name]]:
+                    raise _refused(f"{array} is not computed right after {clone.array}", maker)
             elif not self._feeds(array, order[place + 1 :], after):
                 raise _refused(f"{array} is not computed right before it is read", maker)
 
@@ -222,7 +222,7 @@ def _same_target(one: Statement, other: Statement) -> bool:
     )
 
 
-def _is_twin(maker: Statement, other: Statement) -> bool:
+def _is_clone(maker: Statement, other: Statement) -> bool:
     """Whether two statements compute the same elements from the same ones."""
     if other.array in {a.array for a in other.reads} or isinstance(other.value, Block):
         return False

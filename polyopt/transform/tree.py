@@ -77,14 +77,14 @@ class PlanLoop:
     body: tuple[PlanLoop | str, ...]
     #: "", "parallel", "vector" or "unroll"
     mark: str = ""
-    #: vector width, unroll factor, or shares of a thread; 0 leaves it to the target (vector),
-    #: means all (unroll), or as many as threads get free for (parallel)
+    #: vector width, unroll factor, or 1 for a static schedule; 0 leaves it to the target (vector),
+    #: means all (unroll), or a dynamic schedule (parallel)
     width: int = 0
     #: whether iterations with different conditions inside get loops of their own
     separate: bool = False
-    #: lanes of the whole vectors that a vector loop's neighbours come from; 0 for none
+    #: lanes of the aligned vectors that a vector loop's neighbours come from; 0 for none
     lanes: int = 0
-    #: what it shares with loops that it was copied or cut from, whatever they are called
+    #: what it shares with loops that it was copied or split from, whatever they are called
     origin: object = field(default_factory=object, repr=False)
     #: the origin of the loop over whose blocks it goes
     blocks_of: object | None = field(default=None, repr=False)

@@ -115,12 +115,12 @@ WRONG = (
     Wrong(
         "a shift of 1 where 2 rows follow",
         BLUR,
-        lambda p: p.merge("bx.y", "out.y", shift=1),
+        lambda p: p.fuse_loops("bx.y", "out.y", shift=1),
         OrderViolatedError,
         "a read of bx would run before the write it needs",
         (
-            lambda p: p.merge("bx.y", "out.y", shift=2),
-            lambda p: p.merge("bx.y", "out.y", shift=3),
+            lambda p: p.fuse_loops("bx.y", "out.y", shift=2),
+            lambda p: p.fuse_loops("bx.y", "out.y", shift=3),
         ),
     ),
     Wrong(

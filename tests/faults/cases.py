@@ -522,11 +522,11 @@ CASES = (
     Case("a model whose weights are a file of the system", "relative path", _model("/etc/passwd")),
     Case("a saved plan that is no JSON", "is not a saved plan", _plan_file("import os")),
     Case("a saved plan with a move that is none", "no move is called '__class__'",
-         _plan_file({"format": 1, "moves": [{"move": "__class__", "args": [], "options": {}}]})),
+         _plan_file({"format": 2, "moves": [{"move": "__class__", "args": [], "options": {}}]})),
     Case("a saved plan that would write a file", "no move is called 'save'",
-         _plan_file({"format": 1, "moves": [{"move": "save", "args": ["x"], "options": {}}]})),
+         _plan_file({"format": 2, "moves": [{"move": "save", "args": ["x"], "options": {}}]})),
     Case("a saved plan with strange arguments", "is known by its name", _plan_file(
-        {"format": 1, "moves": [{"move": "tile", "args": [["out"]], "options": {"y": "4"}}]})),
+        {"format": 2, "moves": [{"move": "tile", "args": [["out"]], "options": {"y": "4"}}]})),
     Case("no room on the disk for a plan", "cannot be written", _save_on_full_disk),
     Case("a fork after kernels ran on threads", FINE, _fork_after_threads),
 )  # fmt: skip

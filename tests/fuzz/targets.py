@@ -133,7 +133,7 @@ def _document(choices: Choices) -> bytes:
         }
         for _ in range(1 + choices.number(4))
     ]
-    return json.dumps({"format": 1, "scop": "pair", "moves": moves}).encode()
+    return json.dumps({"format": 2, "scop": "pair", "moves": moves}).encode()
 
 
 # -- ONNX -----------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:
     if kind.layer in {"plan", "storage"}:
         yield from kind.make(program)
     elif kind.layer == "tree":
-        if any(loop.mark == "registers" for loop in loops_of(program.tree)):
+        if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):
             return  # these trees are made of more than the plan's copies, with names isl cannot read
         yield from kind.make(generating.materialize(readable(program)))
     elif kind.layer == "text":

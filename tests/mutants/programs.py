@@ -192,7 +192,7 @@ def _streamed(program: Program) -> Iterator[Program]:
     """An array stored past the caches, also where it is read again."""
     for array in program.scop.arrays:
         if array.rank:
-            yield replace(program, streamed={**program.streamed, array.name: 0})
+            yield replace(program, nontemporal={**program.nontemporal, array.name: 0})
 
 
 def _flow_moved(program: Program) -> Iterator[Program]:

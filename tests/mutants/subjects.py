@@ -190,12 +190,12 @@ def _packed(plan: po.Plan) -> po.Plan:
     plan = plan.distribute("C.i", at="C_1").tile("C_1", i=2, k=6, j=4)
     plan = plan.reorder("C.i_tile", "C.k_tile", "C.j_tile", "C.k", "C.i", "C.j")
     plan = plan.pack("A", at="C.k_tile", scaled=True).pack("B", at="C.j_tile")
-    plan = plan.unroll("C.i").vectorize("C.j", 4).registers("C.k")
+    plan = plan.unroll("C.i").vectorize("C.j", 4).register_tile("C.k")
     return plan.parallelize("C.i_tile")
 
 
 def _separate(plan: po.Plan) -> po.Plan:
-    plan = plan.tile("out", y=2, x=4).separate("out.x").vectorize("out.x")
+    plan = plan.tile("out", y=2, x=4).separate_full_tiles("out.x").vectorize("out.x")
     return plan.parallelize("out.y_tile")
 
 
@@ -216,16 +216,18 @@ def _diamonds(plan: po.Plan) -> po.Plan:
 
 
 def _separable(plan: po.Plan) -> po.Plan:
-    return plan.two_pass("out").tile("out", y=4).vectorize("out.x", 4).parallelize("out.y_tile")
+    return (
+        plan.separate_filter("out").tile("out", y=4).vectorize("out.x", 4).parallelize("out.y_tile")
+    )
 
 
 def _twice(plan: po.Plan) -> po.Plan:
-    plan = plan.duplicate("bx", "out").tile("out", y=4)
+    plan = plan.clone_stage("bx", "out").tile("out", y=4)
     return plan.fuse("bx_again", into="out", storage="sliding").vectorize("out.x", 4)
 
 
-def _pushed(plan: po.Plan) -> po.Plan:
-    return plan.push("x_1").vectorize("x.k")
+def _scattered(plan: po.Plan) -> po.Plan:
+    return plan.scatter_updates("x_1").vectorize("x.k")
 
 
 def _transposed(plan: po.Plan) -> po.Plan:
@@ -233,11 +235,15 @@ def _transposed(plan: po.Plan) -> po.Plan:
 
 
 def _streamed(plan: po.Plan) -> po.Plan:
-    return plan.vectorize("out_0.x").parallelize("out_0.y", shares=1).stream("out", past=0)
+    return (
+        plan.vectorize("out_0.x")
+        .parallelize("out_0.y", schedule="static")
+        .store_nontemporal("out", past=0)
+    )
 
 
 def _whole(plan: po.Plan) -> po.Plan:
-    return plan.vectorize("b.x", lanes=4).parallelize("b.y")
+    return plan.vectorize("b.x", 4, aligned=True).parallelize("b.y")
 
 
 def _trips(plan: po.Plan) -> po.Plan:
@@ -267,7 +273,7 @@ SUBJECTS = (
     Subject("diamonds", HEAT, _diamonds, ({"T": 2, "N": 3}, {"T": 7, "N": 14})),
     Subject("two passes", WINDOW, _separable, _IMAGE),
     Subject("computed twice", BLUR, _twice, _IMAGE),
-    Subject("updates pushed", CHAIN, _pushed, ({"N": 1}, {"N": 6}, {"N": 37})),
+    Subject("updates scattered", CHAIN, _scattered, ({"N": 1}, {"N": 6}, {"N": 37})),
     Subject(
         "past the caches",
         ROWS,

@@ -21,7 +21,7 @@ from polyopt.codegen import hosted as hosting
 from polyopt.codegen import materialize as building
 from polyopt.errors import ArgumentError, IllegalScheduleError
 from polyopt.isl import Set, affine_constant, constant_value, dim_type
-from polyopt.transform import fuse, merge, parallel, program, prove, skew, storage, touch
+from polyopt.transform import fuse, fuse_loops, parallel, program, prove, skew, storage, touch
 from polyopt.transform.tree import PlanLoop
 from tests.oracle.transformed import random_arrays, run_plan
 
@@ -457,7 +457,7 @@ WRONG_PLANS = (
         "a shift that does nothing",
         ((skew, "_later", no_shift),),
         THREE,
-        lambda p: p.merge("bx.y", "out.y", shift=2),
+        lambda p: p.fuse_loops("bx.y", "out.y", shift=2),
     ),
     Fault(
         "a skew the other way",
@@ -466,10 +466,10 @@ WRONG_PLANS = (
         lambda p: p.skew("a.j", by="a.i").interchange("a.i", "a.j"),
     ),
     Fault(
-        "merged bodies in the wrong order",
-        ((merge, "_join", swapped_bodies),),
+        "fused bodies in the wrong order",
+        ((fuse_loops, "_join", swapped_bodies),),
         TWO_READERS,
-        lambda p: p.merge("mid.i", "one.i"),
+        lambda p: p.fuse_loops("mid.i", "one.i"),
     ),
     Fault(
         "an inlined neighbour",
@@ -481,7 +481,7 @@ WRONG_PLANS = (
 
 
 def early(plan):
-    return plan.merge("bx.y", "out.y", shift=1)
+    return plan.fuse_loops("bx.y", "out.y", shift=1)
 
 
 #: faults in the proof: the run differs
@@ -505,13 +505,13 @@ WRONG_PROOFS = (
         "anti dependences",
         ((prove, "check_flow", only_missing),),
         ANTI,
-        lambda p: p.merge("b.i", "a.i").shift("b", i=2),
+        lambda p: p.fuse_loops("b.i", "a.i").shift("b", i=2),
     ),
     Fault(
         "output dependences",
         ((prove, "_final_reads", nothing),),
         OUTPUT,
-        lambda p: p.merge("a_0.i", "a_1.i"),
+        lambda p: p.fuse_loops("a_0.i", "a_1.i"),
     ),
     Fault(
         "the fold in a cell",
@@ -546,7 +546,7 @@ WRONG_PROOFS = (
                 c[i] = d[i];
         }
         """,
-        lambda p: p.fuse("d", into="c").shift("b", i=3).merge("b.i", "c.i"),
+        lambda p: p.fuse("d", into="c").shift("b", i=3).fuse_loops("b.i", "c.i"),
     ),
     Fault(
         "the order of statements",

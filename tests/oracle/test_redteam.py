@@ -118,14 +118,14 @@ LOCALS = """void f(int N, float out[N], float other[N], const float a[N]) {
 
 
 def test_locals_of_merged_loops_stay_locals(tmp_path):
-    plan = plan_of(LOCALS).merge("out.y", "other.z")
+    plan = plan_of(LOCALS).fuse_loops("out.y", "other.z")
     assert {s.at for s in plan.program.stores} == {"other.z"}
     plan = plan.tile("other", z=4).parallelize("other.z_tile").vectorize("other.z")
     assert_same(plan, tmp_path, {"N": 1}, {"N": 9})
 
 
 def test_each_half_of_a_distributed_loop_has_its_locals(tmp_path):
-    plan = plan_of(LOCALS).merge("out.y", "other.z").distribute("other.z", at="u")
+    plan = plan_of(LOCALS).fuse_loops("out.y", "other.z").distribute("other.z", at="u")
     assert len({s.at for s in plan.program.stores}) == 2
     assert_same(plan, tmp_path, {"N": 1}, {"N": 9})
 
@@ -163,7 +163,7 @@ def test_merge_shifts_all_statements_of_the_second_loop(tmp_path):
     plan = plan_of("""void f(int N, float c[N], float d[N], float e[N], const float a[N]) {
         for (int i = 0; i < N; i++) c[i] = a[i];
         for (int i = 0; i < N - 1; i++) { float u = c[i + 1]; d[i] = u + 1; e[i] = d[i] * c[i]; }
-    }""").merge("c.i", "e.i", shift=1)
+    }""").fuse_loops("c.i", "e.i", shift=1)
     assert_same(plan, tmp_path, {"N": 1}, {"N": 2}, {"N": 9})
 
 
@@ -173,7 +173,7 @@ def test_merge_shifts_all_statements_of_the_second_loop(tmp_path):
     [
         lambda p, n: p.tile(n, y=4),
         lambda p, n: p.split(n, 4),
-        lambda p, n: p.merge("bx.y", n),
+        lambda p, n: p.fuse_loops("bx.y", n),
         lambda p, n: p.distribute("out.y", n),
         lambda p, n: p.fuse(n, "out"),
         lambda p, n: p.fuse("bx", n),

@@ -38,7 +38,7 @@ BUILDS = (
     Build("gcc", ("-O3", "-march=native", "-fno-trapping-math")),
 )  # fmt: skip
 _FORMS = ("c", "c", "c", "variant", "variant", "python", "python", "stages", "stages", "stages")
-_PLANS = {"unfused": 1, "auto": 6, "affine": 2, "auto, moves": 3, "moves": 8, "push, moves": 1}
+_PLANS = {"unfused": 1, "auto": 6, "affine": 2, "auto, moves": 3, "moves": 8, "scatter, moves": 1}
 _FUSIONS = ("min", "smart", "hybrid", "max")
 
 
@@ -115,10 +115,10 @@ def _planned(
         elif kind == "affine":
             start = tried(start, Call("reschedule", (), {"fusion": rng.choice(_FUSIONS)}), tally)
             calls = calls_of(start)
-        elif kind.startswith("push"):
-            # chains of updates are rare: whatever may be pushed is
+        elif kind.startswith("scatter"):
+            # chains of updates are rare: whatever may be scattered is
             for statement in scop.statements:
-                start = tried(start, Call("push", (statement.name,)), tally)
+                start = tried(start, Call("scatter_updates", (statement.name,)), tally)
             calls = calls_of(start)
         plan = start
         if "moves" in kind:

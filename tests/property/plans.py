@@ -255,12 +255,12 @@ def _neighbours(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def _merge(plan: Plan, rng: random.Random) -> Call | None:
+def _fuse_loops(plan: Plan, rng: random.Random) -> Call | None:
     pairs = _neighbours(plan)
     if not pairs:
         return None
     options = {"depth": rng.choice((1, 1, 2, 3)), "shift": rng.choice((0, 0, 1, 2, 3, -1))}
-    return Call("merge", rng.choice(pairs), options)
+    return Call("fuse_loops", rng.choice(pairs), options)
 
 
 def _distribute(plan: Plan, rng: random.Random) -> Call:
@@ -348,15 +348,15 @@ def _unroll_and_jam(plan: Plan, rng: random.Random) -> Call:
     return Call("unroll_and_jam", (_loop(plan, rng), rng.choice((1, 2, 3, 4))))
 
 
-def _separate(plan: Plan, rng: random.Random) -> Call:
-    return Call("separate", (_loop(plan, rng),))
+def _separate_full_tiles(plan: Plan, rng: random.Random) -> Call:
+    return Call("separate_full_tiles", (_loop(plan, rng),))
 
 
 #: Every move, with how often it is drawn.
 _MAKERS: list[tuple[Callable[[Plan, random.Random], Call | None], int]] = [
     (_tile, 8), (_split, 3), (_interchange, 3), (_reorder, 2), (_skew, 3), (_shift, 2), (_diamond, 3),
-    (_merge, 5), (_distribute, 3), (_fuse, 12), (_inline, 3), (_store, 6), (_parallelize, 5),
-    (_vectorize, 5), (_unroll, 3), (_unroll_and_jam, 3), (_separate, 2),
+    (_fuse_loops, 5), (_distribute, 3), (_fuse, 12), (_inline, 3), (_store, 6), (_parallelize, 5),
+    (_vectorize, 5), (_unroll, 3), (_unroll_and_jam, 3), (_separate_full_tiles, 2),
 ]  # fmt: skip
 if hasattr(pack, "pack"):
     _MAKERS.append((_pack, 3))

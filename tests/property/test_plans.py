@@ -156,7 +156,7 @@ def wrong_variants():
     unproven = replace(Plan(scop), checked=False)
     short = unproven.fuse("mid", into="out", storage="sliding").store("mid", fold={0: 1})
     yield "fold", emit(short.program, name="chain_fold")
-    early = unproven.merge("mid.i", "out.i")
+    early = unproven.fuse_loops("mid.i", "out.i")
     yield "order", emit(early.program, name="chain_order")
     good = emit(unproven.program, name="chain_text")
     for name, old, new in (

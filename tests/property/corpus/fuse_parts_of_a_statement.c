@@ -1,7 +1,7 @@
 // refusal: InternalError: internal-error: isl failed in the move fuse: call to isl_map_intersect_domain failed: incompatible spaces in /project/isl/isl_map.c:8931
 // sizes: {"M_n": 6}
-// move: ["merge", ["q_a0.p_i", "q_a0_1.p_i"], {"depth": 1, "shift": 0}]
-// move: ["cut", ["q_in0.p_i"], {"at": "2 + floor((M_n)/2)"}]
+// move: ["fuse_loops", ["q_a0.p_i", "q_a0_1.p_i"], {"depth": 1, "shift": 0}]
+// move: ["split_range", ["q_in0.p_i"], {"at": "2 + floor((M_n)/2)"}]
 // move: ["fuse", ["q_in0"], {"into": "q_a0", "at": null, "storage": "register", "keep": null}]
 
 #include <math.h>

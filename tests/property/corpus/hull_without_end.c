@@ -5,7 +5,7 @@
 // move: ["unroll_and_jam", ["s0.y_tile", 1], {}]
 // move: ["split", ["s0.y_tile", 5], {}]
 // move: ["diamond", ["s0.y_tile_jam", "s0.y_tile_tile", 6], {}]
-// move: ["merge", ["s0.y_tile_jam_tile", "s1.y"], {"depth": 2, "shift": 3}]
+// move: ["fuse_loops", ["s0.y_tile_jam_tile", "s1.y"], {"depth": 2, "shift": 3}]
 
 in0 = po.input("in0", "f64", ["H + 1", "W"])
 s0 = po.stage("s0", ["H + 1", "W"], lambda y, x: in0[y, x] + 1)

@@ -1,7 +1,7 @@
 // compiler: compiler-failed: the C compiler failed
 // sizes: {"N": 6, "M": 5}
 // move: ["inline", ["a0"], {}]
-// move: ["merge", ["a2.i", "a2_1.i"], {"depth": 3, "shift": 0}]
+// move: ["fuse_loops", ["a2.i", "a2_1.i"], {"depth": 3, "shift": 0}]
 // move: ["tile", ["a2"], {"i": 16}]
 // move: ["fuse", ["a1"], {"into": "a2", "at": "a2_1.i", "storage": "sliding"}]
 // move: ["parallelize", ["a2_1.i_tile"], {}]

@@ -1,7 +1,7 @@
 // IllegalScheduleError: the last value of a0 would not be the original one, which it is: isl lost
 // reads where remainders by 2 and by 3 meet
 // sizes: {"N": 6}
-// move: ["merge", ["a0.j", "a0.jj"], {"depth": 2, "shift": 0}]
+// move: ["fuse_loops", ["a0.j", "a0.jj"], {"depth": 2, "shift": 0}]
 // move: ["reorder", ["a0_3.j", "a0.jj"], {}]
 // move: ["distribute", ["a0.jj"], {"at": "a0_1"}]
 // move: ["distribute", ["a0.jj"], {"at": "a0_2"}]

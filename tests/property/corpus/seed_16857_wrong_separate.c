@@ -4,7 +4,7 @@
 // move: ["vectorize", ["a1.j", 0], {}]
 // move: ["parallelize", ["a1.i"], {}]
 // move: ["diamond", ["a1.i", "a1.j", 6], {}]
-// move: ["separate", ["a1.i"], {}]
+// move: ["separate_full_tiles", ["a1.i"], {}]
 
 #include <math.h>
 #include <stdint.h>

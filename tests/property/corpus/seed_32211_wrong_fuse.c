@@ -1,8 +1,8 @@
 // wrong: a1[0, 0] is 135.0, not 6.0 (12 differ), for {'N': 1, 'M': 2} on 1 thread(s)
 // sizes: {"N": 1, "M": 2}
 // build: gcc -O2 -march=native -fopenmp
-// move: ["merge", ["a0.i", "a0_1.i"], {"depth": 2, "shift": 0}]
-// move: ["merge", ["a1.i", "a1_1.i"], {"depth": 2, "shift": 0}]
+// move: ["fuse_loops", ["a0.i", "a0_1.i"], {"depth": 2, "shift": 0}]
+// move: ["fuse_loops", ["a1.i", "a1_1.i"], {"depth": 2, "shift": 0}]
 // move: ["fuse", ["a0"], {"into": "a1", "at": "a1_1.i", "storage": "sliding"}]
 
 void random_32211(int N, int M, const uint8_t in0[restrict M + 1][M + 3],

@@ -1,7 +1,7 @@
 // move: KeyError: 'a0_0'
 // sizes: {"N": 6, "M": 6}
-// move: ["merge", ["a0.i", "a0_1.i"], {"depth": 2, "shift": 0}]
-// move: ["cut", ["a0_1.j"], {"at": "a0_1.i"}]
+// move: ["fuse_loops", ["a0.i", "a0_1.i"], {"depth": 2, "shift": 0}]
+// move: ["split_range", ["a0_1.j"], {"at": "a0_1.i"}]
 // move: ["vectorize", ["a0_1.j_before", 0], {}]
 // move: ["vectorize", ["a0_1.j_at", 0], {}]
 // move: ["vectorize", ["a0_1.j", 0], {}]

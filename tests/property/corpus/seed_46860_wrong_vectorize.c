@@ -1,8 +1,8 @@
 // wrong: a0[0] is 14, not 7 (2 differ), for {} on 1 thread(s)
 // sizes: {}
 // build: clang -O1 -fopenmp
-// move: ["merge", ["a0.i", "a0.ii"], {"depth": 1, "shift": 0}]
-// move: ["merge", ["a0.ii", "a0_2.i"], {"depth": 1, "shift": 0}]
+// move: ["fuse_loops", ["a0.i", "a0.ii"], {"depth": 1, "shift": 0}]
+// move: ["fuse_loops", ["a0.ii", "a0_2.i"], {"depth": 1, "shift": 0}]
 // move: ["unroll", ["a0_1.i", 0], {}]
 // move: ["split", ["a0_2.i", 3], {}]
 // move: ["unroll", ["a0_2.i", 0], {}]

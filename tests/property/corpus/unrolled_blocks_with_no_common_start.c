@@ -1,6 +1,6 @@
 // emit: Error: call to isl_ast_build_node_from_schedule failed: cannot find lower bound for unrolling in /project/isl/isl_ast_codegen.c:2575
 // sizes: {"N": 6}
-// move: ["separate", ["a0.j"], {}]
+// move: ["separate_full_tiles", ["a0.j"], {}]
 // move: ["unroll_and_jam", ["a0.i", 2], {}]
 
 void random_300327(int N, const double in0[restrict N][6],

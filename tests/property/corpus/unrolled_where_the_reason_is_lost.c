@@ -1,6 +1,6 @@
 // emit: Error: call to isl_ast_build_node_from_schedule failed: <no message>
 // sizes: {"N": 3}
-// move: ["separate", ["a0.l"], {}]
+// move: ["separate_full_tiles", ["a0.l"], {}]
 // move: ["distribute", ["a0.j"], {"at": "a0_1"}]
 // move: ["unroll_and_jam", ["a0.j", 2], {}]
 

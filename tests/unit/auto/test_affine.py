@@ -81,15 +81,15 @@ def eliminating() -> po.Plan:
 
 def test_products_are_found_by_their_subscripts() -> None:
     plan = po.auto(po.parse_c(TWO_PRODUCTS), target="avx2")
-    assert str(plan).count("# registers") == 2
-    made = [r for r in plan.remarks if r.move == "registers" and r.kind == "applied"]
+    assert str(plan).count("# register_tile") == 2
+    made = [r for r in plan.remarks if r.move == "register_tile" and r.kind == "applied"]
     assert [r.subject for r in made] == ["E.k", "F.k"]
     assert made[0].numbers["columns"] == 8
 
 
 def test_short_sums_are_no_products() -> None:
     scop = po.parse_c(TWO_PRODUCTS)
-    assert "# registers" not in str(po.auto(scop, target="avx2", sizes={"N": 20}))
+    assert "# register_tile" not in str(po.auto(scop, target="avx2", sizes={"N": 20}))
 
 
 @pytest.mark.parametrize("n", [2, 3, 33, 100])
@@ -128,8 +128,8 @@ def test_the_order_that_leaves_less_to_do_one_by_one_is_taken() -> None:
 
 def test_factorisations_leave_products_to_the_end_of_a_block() -> None:
     plan = eliminating()
-    assert [r.subject for r in plan.remarks if r.move == "defer"] == ["A_0", "A_2"]
-    assert str(plan).count("# registers") == 2
+    assert [r.subject for r in plan.remarks if r.move == "delay_updates"] == ["A_0", "A_2"]
+    assert str(plan).count("# register_tile") == 2
     kernel = plan.compile(contract=False)
     source = po.Plan(po.parse_c(ELIMINATION)).compile(contract=False)
     for n in (1, 63, 70, 131):
@@ -139,7 +139,7 @@ def test_factorisations_leave_products_to_the_end_of_a_block() -> None:
 
 def test_a_product_with_the_sum_between_rows_and_columns_is_one() -> None:
     plan = po.auto(po.load_kernel("symm").scop, target="avx2")
-    assert [r.move for r in plan.remarks if r.kind == "applied"].count("registers") == 2
+    assert [r.move for r in plan.remarks if r.kind == "applied"].count("register_tile") == 2
 
 
 def test_rows_that_wait_for_their_elements_run_side_by_side() -> None:
@@ -155,7 +155,7 @@ def test_rows_that_wait_for_their_elements_run_side_by_side() -> None:
 
 def test_one_iteration_in_the_way_is_cut_out() -> None:
     plan = po.auto(po.load_kernel("floyd_warshall").scop, target="avx2")
-    assert [r.subject for r in plan.remarks if r.move == "cut"] == ["path.j", "path.i"]
+    assert [r.subject for r in plan.remarks if r.move == "split_range"] == ["path.j", "path.i"]
     assert "for path.i_before:  # parallel" in str(plan)
 
 

@@ -36,10 +36,10 @@ def pipeline(rows: int, *, roots: int = 1) -> po.Scop:
 def test_a_reader_of_single_elements_computes_them_itself(tmp_path):
     scop = pipeline(4)
     plan = po.auto(scop, sizes=SIZES)
-    assert (plan.moves[0].name, plan.moves[0].args) == ("duplicate", ("heavy", "out"))
+    assert (plan.moves[0].name, plan.moves[0].args) == ("clone_stage", ("heavy", "out"))
     assert "heavy_again" in plan.program.inlined
     assert "heavy" not in plan.program.inlined
-    (said,) = (r for r in plan.remarks if r.move == "duplicate")
+    (said,) = (r for r in plan.remarks if r.move == "clone_stage")
     assert (said.kind, said.subject, said.consumer) == ("applied", "heavy", "out")
     assert said.numbers["bytes"] == 4 * SIZES["H"] * SIZES["W"]
     image = np.random.default_rng(0).random((2, 40, 70)).astype(np.float32) + 1

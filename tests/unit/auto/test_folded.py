@@ -65,8 +65,8 @@ def planned(text: str, **sizes: int) -> po.Plan:
     return po.auto(po.parse_c(text), target=replace(target("avx2"), cores=2), sizes=sizes)
 
 
-def cut_remarks(plan: po.Plan) -> list[str]:
-    return [r.subject for r in plan.remarks if r.move == "cut" and r.kind == "applied"]
+def split_remarks(plan: po.Plan) -> list[str]:
+    return [r.subject for r in plan.remarks if r.move == "split_range" and r.kind == "applied"]
 
 
 def ring(a: np.ndarray, b: np.ndarray) -> None:
@@ -86,7 +86,7 @@ def mirror(a: np.ndarray, b: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "step", "sizes", "move", "cuts"),
+    ("text", "step", "sizes", "move", "splits"),
     [
         (RING, ring, {"T": 200, "N": 100_000}, "tile", "b.i, a.i"),
         (TORUS, torus, {"T": 100, "N": 2000, "M": 2000}, "diamond", "b.j, a.j, b.i, a.i"),
@@ -94,9 +94,9 @@ def mirror(a: np.ndarray, b: np.ndarray) -> None:
     ],
     ids=["ring", "torus", "mirror"],
 )
-def test_what_goes_round_the_grid_runs_in_blocks_of_steps(text, step, sizes, move, cuts) -> None:
+def test_what_goes_round_the_grid_runs_in_blocks_of_steps(text, step, sizes, move, splits) -> None:
     plan = planned(text, **sizes)
-    assert cut_remarks(plan) == [cuts]
+    assert split_remarks(plan) == [splits]
     assert move in {m.name for m in plan.moves}
     assert "# parallel" in str(plan)
     kernel = plan.compile(contract=False)
@@ -114,16 +114,16 @@ def test_what_goes_round_the_grid_runs_in_blocks_of_steps(text, step, sizes, mov
 
 def test_where_no_fold_helps_loops_stay_whole() -> None:
     plan = planned(SHARED, T=200, N=100_000)
-    assert not cut_remarks(plan)
-    (refused,) = [r for r in plan.remarks if r.move == "cut" and r.kind == "refused"]
+    assert not split_remarks(plan)
+    (refused,) = [r for r in plan.remarks if r.move == "split_range" and r.kind == "refused"]
     assert "not all loops would be permutable" in refused.reason
-    assert "cut" not in {m.name for m in plan.moves}
+    assert "split_range" not in {m.name for m in plan.moves}
 
 
 def test_a_cut_unlocks_a_permutable_band() -> None:
     plan = po.Plan(po.parse_c(RING))
     assert not bands(plan.program, "smart").permutable
     for array in "ba":
-        plan = plan.cut(f"{array}.i", at="floor((N)/2)")
+        plan = plan.split_range(f"{array}.i", at="floor((N)/2)")
     assert bands(plan.program, "smart").permutable == (("a.t", "a.i"),)
     assert plan.reschedule().prove()

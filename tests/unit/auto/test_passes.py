@@ -50,11 +50,11 @@ def reference(image: np.ndarray, stages: int, reach: int) -> np.ndarray:
 @pytest.mark.parametrize("reach", [2, 3])
 def test_large_windows_are_added_up_in_two_passes(reach, tmp_path):
     plan = po.auto(chain(2, reach), sizes=SIZES)
-    assert plan.moves[0].name == "two_pass"
+    assert plan.moves[0].name == "separate_filter"
     assert plan.moves[0].args == ("f1", "out")
     passes = {s.array: s for s in plan.program.scratches}
     assert {"f1_pass", "out_pass"} <= passes.keys()
-    said = [r for r in plan.remarks if r.move == "two_pass"]
+    said = [r for r in plan.remarks if r.move == "separate_filter"]
     assert [r.kind for r in said] == ["applied", "applied"]
     assert all(r.numbers["in two passes"] < 0.75 * r.numbers["operations"] for r in said)
     assert "for all sizes" in str(plan.prove(code=True))
@@ -68,7 +68,7 @@ def test_large_windows_are_added_up_in_two_passes(reach, tmp_path):
 def test_small_windows_stay_as_they_are_with_the_numbers():
     plan = po.auto(chain(1, 1), sizes=SIZES)
     assert plan.scop is plan.source
-    (said,) = (r for r in plan.remarks if r.move == "two_pass")
+    (said,) = (r for r in plan.remarks if r.move == "separate_filter")
     assert said.kind == "refused"
     assert said.numbers["in two passes"] >= 0.75 * said.numbers["operations"]
 
@@ -79,9 +79,9 @@ def test_a_first_pass_that_would_be_stored_whole_is_not_taken(monkeypatch):
         monkeypatch.setattr(search, step, lambda plan, _model: (plan, ()))
     plan = po.auto(chain(1, 2), sizes=SIZES)
     assert plan.scop is plan.source
-    (said,) = (r for r in plan.remarks if r.move == "two_pass")
+    (said,) = (r for r in plan.remarks if r.move == "separate_filter")
     assert (said.kind, said.reason) == ("refused", "the first pass would be stored as a whole")
 
 
 def test_without_tiles_there_are_no_passes():
-    assert po.auto(chain(1, 2), sizes=SIZES, tile=False).moves[0].name != "two_pass"
+    assert po.auto(chain(1, 2), sizes=SIZES, tile=False).moves[0].name != "separate_filter"

@@ -66,7 +66,7 @@ def test_a_convolution_runs_in_tiles_inside_what_reads_it():
     scop, arrays, expected = program(2, 2, 8, 3, tail=relu)
     plan = po.auto(scop, target="generic")
     found = marks(plan)
-    assert found["sums.c"] == "registers"
+    assert found["sums.c"] == "register_tile"
     assert {found["sums.k"], found["sums.v"]} == {"unroll"}
     # the array of sums is the tile: 2 blocks of channels by 6 pixels
     (scratch,) = plan.program.scratches
@@ -74,14 +74,14 @@ def test_a_convolution_runs_in_tiles_inside_what_reads_it():
     assert "sums_tile[2][1][6][4]" in plan.emit().source
     kernel = plan.compile()
     np.testing.assert_allclose(kernel(**arrays), np.maximum(expected, 0), rtol=1e-4, atol=1e-4)
-    assert "registers" in str(plan.explain())
+    assert "register_tile" in str(plan.explain())
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 7, 3, 2), (2, 3, 5, 1, 1), (1, 2, 9, 1, 2)])
 def test_convolutions_of_their_own_nest_are_right(shape):
     scop, arrays, expected = program(*shape)
     plan = po.auto(scop, target="generic")
-    assert "registers" in marks(plan).values()
+    assert "register_tile" in marks(plan).values()
     np.testing.assert_allclose(plan.compile()(**arrays), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -93,7 +93,7 @@ def test_a_reader_of_neighbours_gets_the_sums_as_an_array():
 
     scop, arrays, expected = program(2, 2, 8, 3, tail=blurred)
     plan = po.auto(scop, target="generic")
-    assert "registers" in marks(plan).values()
+    assert "register_tile" in marks(plan).values()
     result = plan.compile()(**arrays)
     np.testing.assert_allclose(
         result, expected[:, :, :-1] + expected[:, :, 1:], rtol=1e-4, atol=1e-4
@@ -146,7 +146,7 @@ def test_depthwise_sums_run_in_tiles_of_pixels():
     )
     plan = po.auto(po.pipeline([out]), target="generic")
     found = marks(plan)
-    assert (found["out.r"], found["out.o"]) == ("registers", "vector")
+    assert (found["out.r"], found["out.o"]) == ("register_tile", "vector")
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal(s).astype(np.float32) for s in ((2, 8, 8, B), (2, 3, 3, B)))
     expected = sum(
@@ -229,7 +229,7 @@ def test_a_frame_stays_an_array_where_results_stay_in_registers(stride):
     scop, arrays, expected = framed(stride)
     # also for any number of images, which no tile needs to know
     plan = po.auto(scop, target="generic", sizes={"N": 1})
-    assert marks(plan)["sums.r"] == "registers"
+    assert marks(plan)["sums.r"] == "register_tile"
     assert "frame" not in plan.program.inlined
     sums = next(s for s in plan.program.scratches if s.array == "sums")
     assert sums.at.startswith("out.")
@@ -271,5 +271,5 @@ def test_of_equal_tiles_the_longest_along_rows_is_taken():
         indices=("c", "y", "v", "o"),
     )  # fmt: skip
     (said,) = [r for r in po.auto(po.pipeline(out), target="avx512").remarks
-               if (r.kind, r.move) == ("applied", "registers")]  # fmt: skip
+               if (r.kind, r.move) == ("applied", "register_tile")]  # fmt: skip
     assert (said.numbers["y"], said.numbers["v"]) == (2, 14)

@@ -69,7 +69,7 @@ def in_blocks(height):
     for producer in ("s1", "s0"):
         plan = plan.fuse(producer, into="out", at="out.y_jam", storage="sliding")
         plan = blocks.unroll_rows(plan, producer, "out.y_jam")
-    plan = plan.separate("out.y_jam").vectorize("out.x").parallelize("out.y_tile")
+    plan = plan.separate_full_tiles("out.y_jam").vectorize("out.x").parallelize("out.y_tile")
     plan.prove()
     return plan.compile(contract=False), po.Plan(scop).compile(contract=False)
 

@@ -1,4 +1,4 @@
-"""Loops that are cut where all of their dependences cross, and those where nothing helps."""
+"""Loops that are split where all of their dependences cross, and those where nothing helps."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def planned(body, assume="", rows=3000, columns=400):
 
 
 def said(plan):
-    return [(r.kind, r.reason) for r in plan.remarks if r.move == "cut"]
+    return [(r.kind, r.reason) for r in plan.remarks if r.move == "split_range"]
 
 
 def run(plan, n, m, p=2):
@@ -76,7 +76,7 @@ def test_where_one_cut_does_not_help_it_is_said():
         "refused",
         "at floor((N)/2) it would leave iterations that depend on each other",
     )
-    assert not any(move.name == "cut" for move in plan.moves)
+    assert not any(move.name == "split_range" for move in plan.moves)
 
 
 @pytest.mark.parametrize(

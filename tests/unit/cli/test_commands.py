@@ -172,7 +172,7 @@ def test_prove_says_no_to_a_wrong_plan(tmp_path, monkeypatch):
         {"move": "fuse", "args": ["bx"], "options": {"into": "out"}},
         {"move": "store", "args": ["bx"], "options": {"at": "out.y_tile", "extents": {"y": 9}}},
     ]
-    saved = {"format": 1, "scop": "blur", "moves": moves}
+    saved = {"format": 2, "scop": "blur", "moves": moves}
     (tmp_path / "wrong.json").write_text(json.dumps(saved))
     result = CliRunner().invoke(cli, ["prove", "blur", "--plan", "wrong.json"])
     assert result.exit_code == 2

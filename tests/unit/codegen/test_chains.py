@@ -121,7 +121,7 @@ def test_sums_that_may_be_one_element_stay_in_it(shape):
 @pytest.mark.parametrize("type_", ["float", "double", "int8_t", "int32_t"])
 def test_sums_of_any_type_are_the_sources(type_):
     scop = po.parse_c("#include <stdint.h>\n" + ROWS.replace("TYPE", type_))
-    plan = po.Plan(scop).unroll_and_jam("q.i", 4).separate("q.i_jam")
+    plan = po.Plan(scop).unroll_and_jam("q.i", 4).separate_full_tiles("q.i_jam")
     assert BARRIER in plan.emit().source
     dtype = np.dtype(scop.array("A").type.numpy_name)
     rng = np.random.default_rng(0)
@@ -137,7 +137,7 @@ def test_sums_of_any_type_are_the_sources(type_):
 
 def test_a_loop_that_threads_share_is_a_task_whatever_sums_it_holds():
     plan = po.Plan(po.parse_c(ROWS.replace("TYPE", "double")))
-    plan = plan.unroll_and_jam("q.i", 4).separate("q.i_jam").parallelize("q.i_jam")
+    plan = plan.unroll_and_jam("q.i", 4).separate_full_tiles("q.i_jam").parallelize("q.i_jam")
     assert "static void rows_i_jam(" in plan.emit().source
 
 

@@ -39,7 +39,7 @@ VALUES = {
 def _row(kind: str, value: str = "", lanes: int = 0) -> po.Plan:
     type_, usual, full = VALUES[kind]
     scop = po.parse_c(ROW.format(type=type_, value=value or usual))
-    return po.Plan(scop).vectorize("out.j", lanes=lanes or full)
+    return po.Plan(scop).vectorize("out.j", lanes or full, aligned=True)
 
 
 def _reference(kind: str, a: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ def test_form(kind):
     assert f"j += {lanes}" in source
     assert f"ahead_{kind}x{lanes}(&out[i][" in source
     assert re.search(rf"behind\d_{kind}x{lanes}\(&a\[i\]\[j", source)
-    assert str(_row(kind)).count(f"neighbours from {lanes} lanes") == 1
+    assert str(_row(kind)).count(f"# vector {lanes}, aligned") == 1
 
 
 @pytest.mark.parametrize(
@@ -241,10 +241,10 @@ def test_options(tmp_path):
     plan.save(tmp_path / "row.json")
     again = po.Plan.load(tmp_path / "row.json", plan.scop)
     assert again.compile().source == plan.compile().source
-    with pytest.raises(InvalidOptionError, match="no vectors of 3 lanes"):
-        plan.vectorize("out.j", lanes=3)
-    with pytest.raises(InvalidOptionError, match="all independent"):
-        plan.vectorize("out.j", 4, lanes=8)
+    with pytest.raises(InvalidOptionError, match="no aligned vectors of 3 lanes"):
+        plan.vectorize("out.j", 3, aligned=True)
+    with pytest.raises(InvalidOptionError, match="no aligned vectors of 0 lanes"):
+        plan.vectorize("out.j", aligned=True)
 
 
 def test_automatic_plans_say_why():

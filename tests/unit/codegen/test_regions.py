@@ -58,7 +58,7 @@ def test_most_columns_run_without_a_test(kind):
     made = vectors(
         program(kind, lambda i, y, x: i[y, x - 2] + i[y, x + 1]),
         ("vectorize", "out.x"),
-        ("separate", "out.x"),
+        ("separate_full_tiles", "out.x"),
     )
     inner = [body for head, body in bodies(made) if "x = 2" in head]
     assert inner
@@ -106,7 +106,7 @@ def test_remainders_get_statements_of_their_own():
         ("split", "out.x", 2),
         ("unroll", "out.x"),
         ("vectorize", "out.x_tile"),
-        ("separate", "out.x_tile"),
+        ("separate_full_tiles", "out.x_tile"),
     )
     assert not any("?" in body or "%" in body for _, body in bodies(made))
     check(made)

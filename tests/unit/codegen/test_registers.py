@@ -41,7 +41,7 @@ def blocked(text: str, *, scaled: bool = False) -> po.Plan:
     else:
         plan = plan.pack("A", at="C.k_tile", read="C_r1")
         plan = plan.pack("A", at="C.j_tile", read="C_r2", order=(1, 0))
-    return plan.unroll("C.i").vectorize("C.j", 4).registers("C.k")
+    return plan.unroll("C.i").vectorize("C.j", 4).register_tile("C.k")
 
 
 @pytest.mark.parametrize("packing", ["plain", "scaled"])
@@ -85,14 +85,14 @@ def test_the_buffer_holds_what_scalars_make_of_an_element() -> None:
 def test_an_operand_without_a_buffer_leaves_the_loops_as_they_are() -> None:
     plan = po.Plan(po.parse_c(PRODUCT)).tile("C", i=4, j=8)
     plan = plan.reorder("C.i_tile", "C.j_tile", "C.k", "C.i", "C.j").unroll("C.i")
-    plan = plan.vectorize("C.j", 4).registers("C.k")
+    plan = plan.vectorize("C.j", 4).register_tile("C.k")
     assert "f32x4" not in plan.emit().source
 
 
 def test_a_loop_without_a_nest_has_no_block() -> None:
     plan = po.Plan(po.parse_c(PRODUCT))
     with pytest.raises(po.errors.NotPermutableError, match="no block to keep in registers"):
-        plan.registers("C.k")
+        plan.register_tile("C.k")
 
 
 def test_packs_say_what_they_cannot_do() -> None:
@@ -122,7 +122,7 @@ void sums(int N, int K, const float A[N][8][K], const float B[N][K][16], float C
 def started(start: str, first: int = 0) -> po.Plan:
     text = STARTED.replace("START", start).replace("FROM", str(first))
     plan = po.Plan(po.parse_c(text)).reorder("C_1.k", "C_1.i", "C_1.j")
-    return plan.unroll("C_1.i").vectorize("C_1.j", 8).registers("C_1.k")
+    return plan.unroll("C_1.i").vectorize("C_1.j", 8).register_tile("C_1.k")
 
 
 def test_whole_blocks_are_loaded_and_stored_where_they_are() -> None:
@@ -166,7 +166,7 @@ def test_what_stands_between_zeros_and_sums_keeps_both_in_memory() -> None:
         "                for (int k",
     ).replace("float C[N][8][16])", "float C[N][8][16], float D[N])")  # fmt: skip
     plan = po.Plan(po.parse_c(between)).reorder("C_1.k", "C_1.i", "C_1.j")
-    source = plan.unroll("C_1.i").vectorize("C_1.j", 8).registers("C_1.k").emit().source
+    source = plan.unroll("C_1.i").vectorize("C_1.j", 8).register_tile("C_1.k").emit().source
     assert "= *(f32x8_at *)&C[n][0][0];" in source
     assert "= {0}" not in source
 
@@ -189,7 +189,7 @@ def test_sums_that_several_blocks_add_to_start_from_zero_once() -> None:
     }
     """
     plan = po.Plan(po.parse_c(text)).reorder("C.k", "C_1.i", "C_1.j")
-    plan = plan.unroll("C_1.i").vectorize("C_1.j", 8).registers("C.k")
+    plan = plan.unroll("C_1.i").vectorize("C_1.j", 8).register_tile("C.k")
     source = plan.emit().source
     assert "C_block_0_0 = *(f32x8_at *)&C[n][0][0];" in source
     assert "= {0}" not in source
@@ -219,7 +219,7 @@ def planned(text: str) -> po.Plan:
     plan = po.Plan(po.parse_c(text))
     (name,) = [s.name for s in plan.scop.statements if s.reads]
     loops = {loop.iterator: loop.name for loop in plan.program.places[name].loops}
-    return plan.unroll(loops["i"]).vectorize(loops["j"], 8).registers(loops["k"])
+    return plan.unroll(loops["i"]).vectorize(loops["j"], 8).register_tile(loops["k"])
 
 
 def results(plan: po.Plan, terms: int = 13) -> list[np.ndarray]:
@@ -292,7 +292,7 @@ def test_a_sum_whose_inner_loop_is_unrolled_keeps_its_block() -> None:
     }
     """
     plan = po.Plan(po.parse_c(text)).unroll("C.r").unroll("C.i").vectorize("C.j", 8)
-    plan = plan.registers("C.q")
+    plan = plan.register_tile("C.q")
     assert "f32x8 C_block" in plan.emit().source
     rng = np.random.default_rng(6)
     a, b = (rng.integers(-4, 5, (2, 2, 3, 4, n)).astype(np.float32) for n in (8, 16))
@@ -305,7 +305,7 @@ def test_blocks_beyond_the_end_of_an_array_are_copied(sizes: tuple[int, int, int
     plan = po.Plan(po.parse_c(PRODUCT)).tile("C", i=4, j=8)
     plan = plan.reorder("C.i_tile", "C.j_tile", "C.k", "C.i", "C.j")
     plan = plan.pack("A", at="C.i_tile").pack("B", at="C.j_tile")
-    plan = plan.unroll("C.i").vectorize("C.j", 4).registers("C.k")
+    plan = plan.unroll("C.i").vectorize("C.j", 4).register_tile("C.k")
     assert "C_block[" in plan.emit().source
     m, n, k = sizes
     rng = np.random.default_rng(m)

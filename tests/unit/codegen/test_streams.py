@@ -80,7 +80,7 @@ def test_pieces_arrive_whole(compiler, flags, tmp_path):
 
 def streamed(*, past=0):
     plan = po.Plan(po.parse_c(BLUR)).vectorize("out_0.x").parallelize("out_0.y")
-    return plan.stream("out", past=past)
+    return plan.store_nontemporal("out", past=past)
 
 
 @pytest.mark.parametrize("past", [0, 1 << 40])
@@ -189,7 +189,7 @@ def test_results_of_several_types_are_stored_in_pieces_of_a_line_or_more(first):
     body = " ".join(f"{name}[y][x] = img[y][x];" for name in names)
     loops = f"for (int y = 0; y < H; y++) for (int x = 0; x < W; x++) {{ {body} }}"
     scop = po.parse_c(f"void both(int H, int W, unsigned char img[H][W], {outs}) {{ {loops} }}")
-    plan = po.Plan(scop).vectorize(f"{names[0]}.x").stream(*names, past=0)
+    plan = po.Plan(scop).vectorize(f"{names[0]}.x").store_nontemporal(*names, past=0)
     source = plan.emit().source
     assert "_strip += 256" in source
     assert {"f32_strip[272]", "u8_strip[320]"} <= {*re.findall(r"\w+_strip\[\d+\]", source)}
@@ -205,10 +205,10 @@ def test_results_of_several_types_are_stored_in_pieces_of_a_line_or_more(first):
 def test_only_results_that_nothing_reads_are_streamed():
     plan = po.Plan(po.parse_c(BLUR))
     with pytest.raises(InvalidOptionError, match="'img' is no result") as caught:
-        plan.stream("img")
+        plan.store_nontemporal("img")
     assert "there are: out" in str(caught.value)
     with pytest.raises(InvalidOptionError, match="no number of bytes"):
-        plan.stream("out", past=-1)
+        plan.store_nontemporal("out", past=-1)
 
 
 def decided(width, *, last):
@@ -219,12 +219,12 @@ def decided(width, *, last):
 def test_results_are_streamed_where_the_caches_do_not_hold_a_call():
     # 4 * 96 * (102 + 200) bytes
     large = decided(96, last=115_000)
-    assert "stream out" in str(large)
+    assert "store_nontemporal out" in str(large)
     assert "streamed_f32" in large.emit().source
-    (said,) = [r for r in large.remarks if r.move == "stream"]
+    (said,) = [r for r in large.remarks if r.move == "store_nontemporal"]
     assert said.kind == "applied"
     assert said.numbers == {"bytes": 115_968, "cache bytes": 115_000}
-    assert "stream out" not in str(decided(96, last=116_000))
+    assert "store_nontemporal out" not in str(decided(96, last=116_000))
 
 
 def test_rows_may_start_inside_a_line():
@@ -235,12 +235,12 @@ def test_results_that_take_long_to_compute_are_not_streamed():
     text = BLUR.replace("= img[y + 2][x];", "= img[y][x]" + " / (1 + img[y][x])" * 32 + ";")
     machine = replace(target("avx512"), last_bytes=1000)
     plan = po.auto(po.parse_c(text), target=machine, sizes={"H": 100, "W": 96})
-    (said,) = [r for r in plan.remarks if r.move == "stream"]
+    (said,) = [r for r in plan.remarks if r.move == "store_nontemporal"]
     assert (said.kind, said.reason) == ("refused", "computing takes longer than moving it")
 
 
 def test_results_with_much_computed_in_place_are_not_streamed():
     machine = replace(target("avx512"), last_bytes=1000)
     plan = po.auto(po.load_kernel("harris").scop, target=machine, sizes={"H": 200, "W": 300})
-    (said,) = [r for r in plan.remarks if r.move == "stream"]
+    (said,) = [r for r in plan.remarks if r.move == "store_nontemporal"]
     assert (said.kind, said.reason) == ("refused", "computing it takes longer than storing it")

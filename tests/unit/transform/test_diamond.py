@@ -68,8 +68,8 @@ def test_tiles_of_a_row_are_independent():
 
 
 def test_faces_lean_as_far_as_dependences_go():
-    merged = plan(JACOBI).merge("b.i", "a.i", shift=1)
-    assert slopes(merged, "a.t", "a.i") == (2, 2)  # one to read a neighbour, one to overwrite it
+    together = plan(JACOBI).fuse_loops("b.i", "a.i", shift=1)
+    assert slopes(together, "a.t", "a.i") == (2, 2)  # one to read a neighbour, one to overwrite it
     assert slopes(plan(DIAGONAL), "a.i", "a.j") == (1, 0)
 
 
@@ -93,7 +93,7 @@ def test_the_blocks_are_sums_of_two_floors():
 
 def test_loops_around_keep_their_iterations_apart():
     made = plan(PLANES)
-    made = made.merge("b.i", "a.i", shift=1).diamond("a.t", "a.i", 4)
+    made = made.fuse_loops("b.i", "a.i", shift=1).diamond("a.t", "a.i", 4)
     assert right(made).loops("a") == ("a.p", "a.t_tile", "a.i_tile", "a.t", "a.i")
 
 

@@ -246,7 +246,7 @@ def test_a_result_that_is_fused_stays_computed():
 
 
 def test_a_part_of_a_result_s_loop_is_told_as_an_instance_of_the_source():
-    part = plan(KEPT).cut("mid.i", at="3")
+    part = plan(KEPT).split_range("mid.i", at="3")
     with pytest.raises(LiveOutError) as caught:
         part.fuse("mid@mid.i#before", into="o", storage="full", keep=False)
     (witness,) = caught.value.witnesses
@@ -340,7 +340,7 @@ def test_a_recurrence_is_not_recomputed_per_tile():
     with pytest.raises(NotFusableError, match="needs more and more of itself") as caught:
         plan(SCAN).tile("o", i=4).fuse("c", into="o")
     assert "leave it a loop nest of its own" in str(caught.value)
-    right(plan(SCAN).merge("c_1.i", "o.i"))
+    right(plan(SCAN).fuse_loops("c_1.i", "o.i"))
 
 
 # -- several consumers --------------------------------------------------------------------------
@@ -376,8 +376,8 @@ def test_a_window_belongs_to_the_nest_that_it_moves_along():
 
 
 def test_outputs_merged_first_share_one_copy():
-    merged = plan(TWO_OUTPUTS).merge("u.y", "v.y", depth=2).tile("v", y=4, x=4)
-    made = right(merged.fuse("s", into="v"))
+    together = plan(TWO_OUTPUTS).fuse_loops("u.y", "v.y", depth=2).tile("v", y=4, x=4)
+    made = right(together.fuse("s", into="v"))
     assert "    scratch s[6][6]" in lines(made)
     assert "s" not in made.program.copies
 

@@ -97,7 +97,7 @@ def test_buffers_are_no_larger_than_their_budget():
 
 def test_a_file_cannot_nest_loops_without_end(tmp_path):
     moves = [{"move": "tile", "args": ["out"], "options": {"y": 4}}] * 300
-    (tmp_path / "plan.json").write_text(json.dumps({"format": 1, "moves": moves}))
+    (tmp_path / "plan.json").write_text(json.dumps({"format": 2, "moves": moves}))
     with pytest.raises(TooLargeError, match=f"inside of {MOST_LOOPS} loops"):
         po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
 

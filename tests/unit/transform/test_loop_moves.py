@@ -1,4 +1,4 @@
-"""tile, split, interchange, reorder, skew, shift, merge, distribute: the effect and the refusals."""
+"""tile, split, interchange, reorder, skew, shift, fuse_loops, distribute: the effect and the refusals."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def test_tiles_of_a_triangle_hold_what_is_in_it():
 
 
 def test_tile_against_a_dependence_says_which_skew_helps():
-    merged = plan(JACOBI).merge("b.i", "a.i", shift=1)
+    together = plan(JACOBI).fuse_loops("b.i", "a.i", shift=1)
     with pytest.raises(NotPermutableError) as caught:
-        merged.tile("a", t=2, i=4)
+        together.tile("a", t=2, i=4)
     assert 'hint: skew("a.i", by="a.t", factor=2) first' in str(caught.value)
     assert caught.value.witnesses
-    right(merged.skew("a.i", by="a.t", factor=2).tile("a", t=2, i=4))
+    right(together.skew("a.i", by="a.t", factor=2).tile("a", t=2, i=4))
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, "8", True])
@@ -181,7 +181,7 @@ def test_skew_by_a_fraction():
         plan(BLUR).skew("out.x", by="out.y", factor=0.5)
 
 
-# -- shift, merge, distribute -------------------------------------------------------------------
+# -- shift, fuse_loops, distribute -------------------------------------------------------------------
 
 
 def test_shift_moves_iterations_not_values():
@@ -201,7 +201,7 @@ def test_shift_wants_a_loop():
 
 
 def test_merge_joins_neighbours_one_deep():
-    made = right(plan(BLUR).merge("bx.y", "out.y", shift=2))
+    made = right(plan(BLUR).fuse_loops("bx.y", "out.y", shift=2))
     assert lines(made) == [
         "for out.y:",
         "  for bx.x:",
@@ -213,7 +213,7 @@ def test_merge_joins_neighbours_one_deep():
 
 
 def test_merge_joins_neighbours_two_deep():
-    made = right(plan(BLUR).merge("bx.y", "out.y", depth=2, shift=2))
+    made = right(plan(BLUR).fuse_loops("bx.y", "out.y", depth=2, shift=2))
     assert made.loops("out") == made.loops("bx") == ("out.y", "out.x")
 
 
@@ -222,7 +222,7 @@ def test_merge_joins_neighbours_two_deep():
 )
 def test_a_merge_that_is_too_early_says_which_shift_helps(shift, hint):
     with pytest.raises(OrderViolatedError) as caught:
-        plan(BLUR).merge("bx.y", "out.y", shift=shift)
+        plan(BLUR).fuse_loops("bx.y", "out.y", shift=shift)
     (witness,) = caught.value.witnesses
     assert witness.source[0] == "bx"
     assert witness.sink[0] == "out"
@@ -231,33 +231,33 @@ def test_a_merge_that_is_too_early_says_which_shift_helps(shift, hint):
 
 def test_a_hint_takes_a_tenth_of_a_proof_and_says_so(monkeypatch):
     monkeypatch.setattr("polyopt.transform.hints.BUDGET", 10)
-    with pytest.raises(OrderViolatedError, match="whether a shift helps was not decided") as merge:
-        fresh(BLUR).merge("bx.y", "out.y")
+    with pytest.raises(OrderViolatedError, match="whether a shift helps was not decided") as fusing:
+        fresh(BLUR).fuse_loops("bx.y", "out.y")
     with pytest.raises(NotPermutableError, match="whether skewing them helps was not") as exchange:
         fresh(DIAGONAL).interchange("a.i", "a.j")
-    assert all(len(caught.value.witnesses) == 1 for caught in (merge, exchange))
+    assert all(len(caught.value.witnesses) == 1 for caught in (fusing, exchange))
 
 
 def test_a_merge_of_descending_loops_needs_no_shift():
-    right(plan(DESCENDING).merge("s.i", "o.i"))
+    right(plan(DESCENDING).fuse_loops("s.i", "o.i"))
 
 
 def test_a_merge_where_iterations_feed_the_next_step_of_time():
     with pytest.raises(OrderViolatedError, match=r"flow a\[0, 1\] -> b\[1, 2\]"):
-        plan(JACOBI).merge("b.i", "a.i")
-    right(plan(JACOBI).merge("b.i", "a.i", shift=1))
+        plan(JACOBI).fuse_loops("b.i", "a.i")
+    right(plan(JACOBI).fuse_loops("b.i", "a.i", shift=1))
 
 
 def test_only_neighbours_merge():
     with pytest.raises(NotFusableError, match="are not neighbours"):
-        plan(BLUR).merge("out.y", "bx.y")
+        plan(BLUR).fuse_loops("out.y", "bx.y")
     with pytest.raises(NotFusableError, match="are not neighbours"):
-        plan(BLUR).merge("bx.y", "out.x")
+        plan(BLUR).fuse_loops("bx.y", "out.x")
 
 
 def test_distribute_undoes_merge():
-    merged = plan(BLUR).merge("bx.y", "out.y", shift=2)
-    made = right(merged.distribute("out.y", at="out"))
+    together = plan(BLUR).fuse_loops("bx.y", "out.y", shift=2)
+    made = right(together.distribute("out.y", at="out"))
     assert made.loops("out") == ("out.y", "out.x")
     assert made.loops("bx") == ("out.y2", "bx.x")
 
@@ -314,7 +314,7 @@ def test_loops_have_names_of_their_own_when_arrays_repeat():
     """
     made = right(plan(text))
     assert [loop.name for loop in made.program.tree] == ["a.i", "a_1.i", "a_2.i"]
-    right(made.merge("a.i", "a_1.i").merge("a_1.i", "a_2.i"))
+    right(made.fuse_loops("a.i", "a_1.i").fuse_loops("a_1.i", "a_2.i"))
     with pytest.raises(UnknownNameError, match=r"no loop is called 'a_9\.i'"):
         made.split("a_9.i", 2)
 

@@ -52,7 +52,7 @@ def losing(reads):
 
 def wrong():
     """The plan that writes all of b first."""
-    first = replace(Plan(parse_c(LEFT)), checked=False).merge("c.i", "b.i")
+    first = replace(Plan(parse_c(LEFT)), checked=False).fuse_loops("c.i", "b.i")
     return first.shift("b", i=-1)
 
 

@@ -206,13 +206,13 @@ def test_unroll_and_jam_against_a_dependence():
 
 
 def test_separate_changes_no_order():
-    made = right(tiled().separate("out.y_tile").separate("out.x"))
+    made = right(tiled().separate_full_tiles("out.y_tile").separate_full_tiles("out.x"))
     assert str(made) == str(tiled())
     with pytest.raises(InvalidOptionError, match="is unrolled"):
-        plan(BLUR).unroll("out.x", 2).separate("out.x")
+        plan(BLUR).unroll("out.x", 2).separate_full_tiles("out.x")
 
 
-@pytest.mark.parametrize("move", ["parallelize", "vectorize", "unroll", "separate"])
+@pytest.mark.parametrize("move", ["parallelize", "vectorize", "unroll", "separate_full_tiles"])
 def test_marks_of_loops_that_are_not_there(move):
     with pytest.raises(UnknownNameError, match=r"did you mean 'out\.y'"):
         getattr(plan(BLUR), move)("out.yy")

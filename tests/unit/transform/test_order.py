@@ -64,13 +64,13 @@ def loops(plan: Plan) -> list[str]:
 @pytest.mark.parametrize(("text", "expected"), [(FLOW, False), (ANTI, None), (OUTPUT, None)])
 def test_each_kind_of_dependence_that_is_turned_around_is_seen(text, expected):
     plan = unchecked(text)
-    merged = plan.merge(*loops(plan))
+    together = plan.fuse_loops(*loops(plan))
 
     assert keeps_order(plan.program) is True
-    assert keeps_order(merged.program) is expected
-    assert not accepts(merged.program, merged.original)
+    assert keeps_order(together.program) is expected
+    assert not accepts(together.program, together.original)
     with pytest.raises(PolyoptError):
-        check(merged.program, merged.original)
+        check(together.program, together.original)
 
 
 BOTH = """
@@ -88,7 +88,7 @@ def test_two_dependences_of_the_same_copies_are_looked_at_apart():
     """In one loop the flow of ``a`` is kept, and what is read of ``c`` was overwritten before."""
     plan = unchecked(BOTH)
 
-    assert keeps_order(plan.merge(*loops(plan)).program) is None
+    assert keeps_order(plan.fuse_loops(*loops(plan)).program) is None
 
 
 def test_what_stands_before_comes_before():
@@ -145,7 +145,7 @@ def test_what_runs_twice_or_lies_elsewhere_is_left_to_the_proof():
 def test_storage_that_is_too_small_is_left_to_the_proof():
     """Each iteration of a common loop makes an element, and reads this one and the one before."""
     plan = unchecked(CHAIN)
-    plan = plan.merge(*loops(plan), shift=1)
+    plan = plan.fuse_loops(*loops(plan), shift=1)
     short = plan.store("mid", at=loops(plan)[0], fold={0: 1})
 
     assert keeps_order(plan.program) is True

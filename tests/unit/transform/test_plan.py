@@ -46,7 +46,7 @@ EACH = {
     "skew": (DIAGONAL, lambda p: p.skew("a.j", by="a.i", factor=2)),
     "diamond": (DIAGONAL, lambda p: p.diamond("a.i", "a.j", 3)),
     "shift": (BLUR, lambda p: p.shift("out", y=2)),
-    "merge": (BLUR, lambda p: p.merge("bx.y", "out.y", depth=2, shift=2)),
+    "fuse_loops": (BLUR, lambda p: p.fuse_loops("bx.y", "out.y", depth=2, shift=2)),
     "distribute": (TRIANGLE, lambda p: p.distribute("o.i", at="o_1")),
     "fuse": (BLUR, lambda p: p.fuse("bx", into="out", storage="sliding")),
     "inline": (BLUR, lambda p: p.inline("bx")),
@@ -56,16 +56,16 @@ EACH = {
     "vectorize": (LAG, lambda p: p.vectorize("a.i", 3)),
     "unroll": (BLUR, lambda p: p.unroll("out.x", 4)),
     "unroll_and_jam": (BLUR, lambda p: p.unroll_and_jam("out.y", 2)),
-    "separate": (BLUR, lambda p: p.separate("out.y")),
-    "registers": (BLUR, lambda p: p.registers("out.y")),
+    "separate_full_tiles": (BLUR, lambda p: p.separate_full_tiles("out.y")),
+    "register_tile": (BLUR, lambda p: p.register_tile("out.y")),
     "reschedule": (JACOBI, lambda p: p.reschedule(fusion="max")),
-    "cut": (JACOBI, lambda p: p.cut("b.i", at="a.t")),
-    "defer": (BLOCKS, lambda p: p.defer("A_1", at="A.t")),
-    "two_pass": (WINDOW, lambda p: p.two_pass("o")),
-    "duplicate": (BLUR, lambda p: p.duplicate("bx", "out")),
-    "push": (CHAIN, lambda p: p.push("x_1")),
+    "split_range": (JACOBI, lambda p: p.split_range("b.i", at="a.t")),
+    "delay_updates": (BLOCKS, lambda p: p.delay_updates("A_1", at="A.t")),
+    "separate_filter": (WINDOW, lambda p: p.separate_filter("o")),
+    "clone_stage": (BLUR, lambda p: p.clone_stage("bx", "out")),
+    "scatter_updates": (CHAIN, lambda p: p.scatter_updates("x_1")),
     "reassociate": (TRIANGLE, lambda p: p.reassociate("o_1")),
-    "stream": (BLUR, lambda p: p.stream("out", past=1000)),
+    "store_nontemporal": (BLUR, lambda p: p.store_nontemporal("out", past=1000)),
 }
 
 
@@ -78,7 +78,14 @@ def expert(start):
     )
 
 
-KEPT = ("cut", "two_pass", "duplicate", "push", "reassociate", "stream")
+KEPT = (
+    "split_range",
+    "separate_filter",
+    "clone_stage",
+    "scatter_updates",
+    "reassociate",
+    "store_nontemporal",
+)
 
 
 @pytest.mark.parametrize("name", sorted(EACH.keys() - {*KEPT}))
@@ -96,7 +103,7 @@ def test_reschedule_keeps_what_changes_no_loops(name):
     before = move(plan(text)).program
     after = move(plan(text)).reschedule().program
     assert after.copies.keys() == before.copies.keys()
-    assert (after.reassociated, after.streamed) == (before.reassociated, before.streamed)
+    assert (after.reassociated, after.nontemporal) == (before.reassociated, before.nontemporal)
 
 
 def test_every_move_is_tried_here():
@@ -185,8 +192,8 @@ def test_a_script_reads_as_one_call_a_line():
 
 
 def test_options_with_numbers_as_keys_survive_a_file(tmp_path):
-    merged = plan(BLUR).merge("bx.y", "out.y", shift=2)
-    made = merged.store("bx", at="", fold={0: 3})
+    together = plan(BLUR).fuse_loops("bx.y", "out.y", shift=2)
+    made = together.store("bx", at="", fold={0: 3})
     made.save(tmp_path / "plan.json")
     assert str(po.Plan.load(tmp_path / "plan.json", made.scop)) == str(made)
 
@@ -202,7 +209,7 @@ def test_a_plan_of_a_whole_recipe(tmp_path):
 
 def test_a_file_with_an_illegal_plan_is_refused(tmp_path):
     moves = [{"move": "parallelize", "args": ["a.i"], "options": {}}]
-    (tmp_path / "plan.json").write_text(json.dumps({"format": 1, "moves": moves}))
+    (tmp_path / "plan.json").write_text(json.dumps({"format": 2, "moves": moves}))
     with pytest.raises(IllegalScheduleError) as caught:
         po.Plan.load(tmp_path / "plan.json", po.parse_c(DIAGONAL))
     assert caught.value.witnesses
@@ -219,12 +226,12 @@ def test_files_that_are_no_plans(text, tmp_path):
     ("text", "said"),
     [
         ("[" * 100_000 + "]" * 100_000, "too deep"),
-        ('{"format": 1, "moves": [], "moves": []}', "'moves' is said twice"),
-        ('{"format": 1, "moves": {}}', "no list of moves"),
-        ('{"format": 1, "moves": [7]}', "move 1 has no move"),
-        ('{"format": 1, "moves": [{"move": [], "args": [], "options": {}}]}', "move 1 has no move"),
-        ('{"format": 1, "moves": [{"move": "tile", "args": []}]}', "move 1 has no options"),
-        ('{"format": 2, "moves": []}', "a plan of format 2"),
+        ('{"format": 2, "moves": [], "moves": []}', "'moves' is said twice"),
+        ('{"format": 2, "moves": {}}', "no list of moves"),
+        ('{"format": 2, "moves": [7]}', "move 1 has no move"),
+        ('{"format": 2, "moves": [{"move": [], "args": [], "options": {}}]}', "move 1 has no move"),
+        ('{"format": 2, "moves": [{"move": "tile", "args": []}]}', "move 1 has no options"),
+        ('{"format": 3, "moves": []}', "a plan of format 3"),
         ('{"format": true, "moves": []}', "a plan of format True"),
         ('{"moves": []}', "a plan of format 'none'"),
     ],
@@ -233,6 +240,17 @@ def test_files_say_what_is_wrong_with_them(text, said, tmp_path):
     (tmp_path / "plan.json").write_text(text)
     with pytest.raises(InvalidOptionError, match=said):
         po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
+
+
+def test_a_plan_of_moves_by_their_old_names_is_to_be_made_again(tmp_path):
+    move = {"move": "cut", "args": ["out.y"], "options": {"at": "1"}}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"format": 1, "scop": "blur", "moves": [move]}))
+    with pytest.raises(InvalidOptionError, match=r"is a plan of format 1$") as caught:
+        po.Plan.load(file, po.parse_c(BLUR))
+    hint = caught.value.diagnostic.hint
+    assert hint.startswith("this version of polyopt reads format 2, in which moves have new names")
+    assert "make the plan again" in hint
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -257,7 +275,7 @@ def test_moves_that_do_not_exist_are_listed(tmp_path):
     ],
 )
 def test_moves_with_wrong_arguments_are_the_file_s_mistake(moves, tmp_path):
-    (tmp_path / "plan.json").write_text(json.dumps({"format": 1, "moves": moves}))
+    (tmp_path / "plan.json").write_text(json.dumps({"format": 2, "moves": moves}))
     with pytest.raises(InvalidOptionError):
         po.Plan.load(tmp_path / "plan.json", po.parse_c(BLUR))
 
@@ -294,7 +312,7 @@ def test_a_proof_that_its_budget_does_not_reach():
 def test_a_wrong_order_of_many_pieces_is_disproved_within_the_budget():
     start = plan(PIECES)
     with pytest.raises(OrderViolatedError, match="a read of a0 would run before") as caught:
-        start.merge("a0.j", "a0_1.i")
+        start.fuse_loops("a0.j", "a0_1.i")
     (witness,) = caught.value.witnesses
     # column by column, the first statement overwrites what the second has written row by row
     (writer, (row, column)), reader = witness.source, witness.sink

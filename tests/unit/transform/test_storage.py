@@ -59,11 +59,11 @@ def tiled():
 
 
 def test_a_window_of_the_whole_array():
-    merged = plan(BLUR).merge("bx.y", "out.y", shift=2)
-    made = right(merged.store("bx", at="", fold={"y": 3}))
+    together = plan(BLUR).fuse_loops("bx.y", "out.y", shift=2)
+    made = right(together.store("bx", at="", fold={"y": 3}))
     assert lines(made)[0] == "scratch bx[3 rolling][W]"
     with pytest.raises(StorageTooSmallError) as caught:
-        merged.store("bx", at="", fold={"y": 2})
+        together.store("bx", at="", fold={"y": 2})
     assert caught.value.witnesses
 
 

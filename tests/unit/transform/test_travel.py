@@ -142,6 +142,6 @@ def test_plans_fit_programs_of_the_same_parts_and_what_still_has_them(tmp_path):
 @pytest.mark.parametrize("parts", [[], {"array a": 1}, "all"])
 def test_a_file_that_does_not_say_its_program(tmp_path, parts):
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"format": 1, "scop": "blur", "parts": parts, "moves": []}))
+    file.write_text(json.dumps({"format": 2, "scop": "blur", "parts": parts, "moves": []}))
     with pytest.raises(InvalidOptionError, match="does not say which program it is of"):
         po.Plan.load(file, SCOP)

@@ -1,4 +1,4 @@
-"""Separable windows in two passes: which are, what comes of them, and what the proof refuses."""
+"""Separable filters in two passes: which are, what comes of them, and what the proof refuses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from polyopt.errors import IllegalScheduleError, InvalidOptionError
 from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Const, rewrite
 from polyopt.ir.verify import verify
+from polyopt.transform.separate_filter import separate_filter, window_of
 from polyopt.transform.source import check_source
-from polyopt.transform.two_pass import two_pass, window_of
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
@@ -51,12 +51,12 @@ def expected(rows: list[int], columns: list[int], image: np.ndarray, more: int =
 )
 def test_a_separable_window_takes_a_term_per_row_and_one_per_column(kind, rows, columns, tmp_path):
     scop = program(rows, columns, kind)
-    made = two_pass(scop, ["out"])
+    made = separate_filter(scop, ["out"])
     verify(made)
     first, second = made.statements
     assert len(first.reads) == sum(map(bool, rows))
     assert len(second.reads) == sum(map(bool, columns))
-    plan = po.Plan(scop).two_pass("out")
+    plan = po.Plan(scop).separate_filter("out")
     assert "sums         added up in passes with the source's weights: out" in str(plan.prove())
     kernel = plan.compile(cache=tmp_path)
     rng = np.random.default_rng(0)
@@ -67,7 +67,7 @@ def test_a_separable_window_takes_a_term_per_row_and_one_per_column(kind, rows, 
 
 def test_weights_that_wrap_and_a_constant_stay(tmp_path):
     rows, columns = [3, -1, 2], [1, 10000, 5, 7, -1]
-    plan = po.Plan(program(rows, columns, "uint16_t", " + 7")).two_pass("out")
+    plan = po.Plan(program(rows, columns, "uint16_t", " + 7")).separate_filter("out")
     image = np.random.default_rng(1).integers(0, 1 << 16, (9, 40)).astype(np.uint16)
     found = plan.compile(cache=tmp_path)(a=image)
     np.testing.assert_array_equal(found, expected(rows, columns, image, 7))
@@ -77,7 +77,7 @@ def test_what_is_made_of_the_sum_and_narrow_elements_stay(tmp_path):
     value = ("(a[y][x] + 2 * a[y][x + 1] + a[y][x + 2] + 3 * (a[y + 1][x] + 2 * a[y + 1][x + 1]"
              " + a[y + 1][x + 2]) + 8) / 16")  # fmt: skip
     scop = po.parse_c(WINDOW.format(type="uint8_t", out="uint8_t", value=value))
-    plan = po.Plan(scop).two_pass("out")
+    plan = po.Plan(scop).separate_filter("out")
     assert str(plan.scop.array("out_pass").type) == "i32"
     image = np.random.default_rng(2).integers(0, 256, (6, 33)).astype(np.uint8)
     wide = image.astype(np.int32)
@@ -100,7 +100,7 @@ def test_what_is_no_separable_window_is_refused(kind, value):
     scop = po.parse_c(WINDOW.format(type=kind, out=kind, value=value))
     assert window_of(scop, scop.statement("out")) is None
     with pytest.raises(InvalidOptionError, match="no separable window"):
-        po.Plan(scop).two_pass("out")
+        po.Plan(scop).separate_filter("out")
 
 
 def test_a_statement_that_shares_its_loops_is_left_alone():
@@ -118,14 +118,14 @@ def test_a_statement_that_shares_its_loops_is_left_alone():
 def test_passes_come_before_all_other_moves():
     plan = po.Plan(program([1, 2, 1], [1, 1, 1, 1, 1]))
     with pytest.raises(InvalidOptionError, match="has to come before other moves"):
-        plan.tile("out", y=4).two_pass("out")
+        plan.tile("out", y=4).separate_filter("out")
     with pytest.raises(po.errors.UnknownNameError, match="no statement is called 'nothing'"):
-        plan.two_pass("nothing")
+        plan.separate_filter("nothing")
 
 
 def test_a_plan_with_passes_is_saved_and_made_again(tmp_path):
     scop = program([1, 2, 1], [1, 4, 6, 4, 1])
-    plan = po.Plan(scop).two_pass("out").fuse("out_pass", into="out", at="out.y")
+    plan = po.Plan(scop).separate_filter("out").fuse("out_pass", into="out", at="out.y")
     plan.save(tmp_path / "plan.json")
     again = po.Plan.load(tmp_path / "plan.json", scop)
     assert again.source is scop
@@ -140,7 +140,7 @@ def _changed(scop: Scop, name: str, change) -> Scop:
 
 def test_other_weights_are_other_sums():
     scop = program([1, 2, 1], [1, 4, 6, 4, 1])
-    made = two_pass(scop, ["out"])
+    made = separate_filter(scop, ["out"])
     (shown,) = check_source(scop, made)
     assert (shown.name, shown.detail[-3:]) == ("sums", "out")
     for name in ("out_pass", "out"):
@@ -160,7 +160,7 @@ def test_other_weights_are_other_sums():
 
 def test_a_pass_in_another_place_or_too_short_is_refused():
     scop = program([1, 2, 1], [1, 4, 6, 4, 1])
-    made = two_pass(scop, ["out"])
+    made = separate_filter(scop, ["out"])
     late = replace(made, nest=made.nest[::-1])
     with pytest.raises(IllegalScheduleError, match="right before it is read"):
         check_source(scop, late)

@@ -1,4 +1,5 @@
-"""duplicate: an array computed once more, in an array of its own that some statements read.
+"""Clone a producer stage for some of its consumers (recompute): its array is computed once more, in
+an array of its own that these read.
 
 rewrite: ``b[i] = f(a[i]); c[i] = g(b[i], b[i+1]); d[i] = h(b[i]);`` ->
 ``b[i] = f(a[i]); b_again[i] = f(a[i]); c[i] = g(b[i], b[i+1]); d[i] = h(b_again[i]);``
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from polyopt.isl import Space
 
 
-def duplicate(scop: Scop, array: str, readers: Collection[str]) -> Scop:
+def clone_stage(scop: Scop, array: str, readers: Collection[str]) -> Scop:
     """The program with ``array`` computed once more, for the statements ``readers``."""
     if array not in [a.name for a in scop.arrays]:
         raise unknown("array", array, [a.name for a in scop.arrays])
@@ -42,7 +43,7 @@ def duplicate(scop: Scop, array: str, readers: Collection[str]) -> Scop:
         if reader not in reading:
             raise unknown(f"reader of {array}", reader, reading)
     if not readers:
-        raise InvalidOptionError(f"duplicate({array!r}) needs a statement that reads it")
+        raise InvalidOptionError(f"clone_stage({array!r}) needs a statement that reads it")
     taken = {*scop.params, *(a.name for a in scop.arrays), *(s.name for s in scop.statements)}
     names = (f"{array}_again{number or ''}" for number in count())
     name = next(name for name in names if name not in taken)

@@ -1,4 +1,4 @@
-"""Chains of updates in automatic plans: pushed along rows where nothing else makes them vectors."""
+"""Chains of updates in automatic plans: scattered along rows where nothing else makes them vectors."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def chosen(kind="int", read="c[k][j]", size=2000):
 
 
 def said(plan):
-    return [(r.kind, r.subject) for r in plan.remarks if r.move == "push"]
+    return [(r.kind, r.subject) for r in plan.remarks if r.move == "scatter_updates"]
 
 
 def test_a_chain_over_rows_is_pushed_and_gets_lanes(tmp_path):
     plan = chosen()
     assert said(plan) == [("applied", "x_1")]
-    assert plan.moves[0].name == "push"
+    assert plan.moves[0].name == "scatter_updates"
     (row,) = [loop for loop in loops_of(plan.program.tree) if "x_1" in loop.copies][-1:]
     assert row.mark == "vector"
     kernel = plan.compile(cache=tmp_path)
@@ -47,16 +47,19 @@ def test_a_chain_over_rows_is_pushed_and_gets_lanes(tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "read", "why"),
-    [("int", "c[j][k]", "pushed, it would go down a column"), ("float", "c[k][j]", "sums round")],
+    [
+        ("int", "c[j][k]", "scattered, it would go down a column"),
+        ("float", "c[k][j]", "sums round"),
+    ],
 )
 def test_what_is_better_left_stays(kind, read, why):
     plan = chosen(kind, read)
     assert all(kind != "applied" for kind, _ in said(plan)), why
-    assert all(move.name != "push" for move in plan.moves)
+    assert all(move.name != "scatter_updates" for move in plan.moves)
 
 
 def test_the_refusal_of_a_float_chain_says_which_instances_clash():
-    (remark,) = [r for r in chosen("float").remarks if r.move == "push"]
+    (remark,) = [r for r in chosen("float").remarks if r.move == "scatter_updates"]
     assert remark.witnesses
     assert "shares elements" in remark.reason
 
@@ -65,7 +68,7 @@ def test_nussinov_updates_rows():
     kernel = load_kernel("nussinov")
     plan = po.auto(kernel.scop, target="avx512", sizes=kernel.sizes["bench"])
     assert said(plan) == [("applied", "table_3")]
-    (remark,) = [r for r in plan.remarks if r.move == "push"]
+    (remark,) = [r for r in plan.remarks if r.move == "scatter_updates"]
     assert remark.numbers["serial operations"] < remark.numbers["in the source's order"] / 10
 
 
@@ -73,7 +76,7 @@ def test_nussinov_updates_rows():
 def test_a_search_that_is_spent_pushes_nothing(operations):
     scop = po.parse_c(CHAIN.format(type="int", read="c[k][j]"))
     plan = po.auto(scop, target="avx512", sizes={"N": 2000}, operations=operations)
-    assert all(move.name != "push" for move in plan.moves)
+    assert all(move.name != "scatter_updates" for move in plan.moves)
     assert all(kind != "applied" for kind, _ in said(plan))
 
 
@@ -90,10 +93,10 @@ def test_chains_that_may_not_be_pushed_together_are_pushed_one_by_one():
     }"""
     plan = po.auto(po.parse_c(text), target="avx512", sizes={"N": 2000})
     assert sorted(said(plan)) == [("applied", "x_1"), ("refused", "y_1")]
-    assert [move.args for move in plan.moves if move.name == "push"] == [("x_1",)]
+    assert [move.args for move in plan.moves if move.name == "scatter_updates"] == [("x_1",)]
 
 
 def test_isls_schedule_of_a_pushed_program_is_proven():
-    plan = po.Plan(po.parse_c(CHAIN.format(type="int", read="c[k][j]"))).push("x_1")
+    plan = po.Plan(po.parse_c(CHAIN.format(type="int", read="c[k][j]"))).scatter_updates("x_1")
     assert plan.reschedule().prove()
     assert affine(plan.scop).prove()

@@ -1,4 +1,5 @@
-"""How threads share the iterations of a loop: one piece each, or several as they get free.
+"""Static or dynamic schedules: one piece of a parallel loop for each thread, or several, as it gets
+free.
 
 A thread that runs the same iterations in every call finds rows of the last one in its own cache,
 and neighbouring iterations find what they share. Taken as threads get free, pieces go to another

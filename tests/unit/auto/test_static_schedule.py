@@ -1,4 +1,4 @@
-"""What threads share: one piece each where each then finds its rows in its own cache."""
+"""Schedules of parallel loops: one piece for each thread where each then finds its rows in its own cache."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def made(*, bound="H", value="a[y][x] + 1", last=1 << 25):
 def test_threads_have_one_piece_each_where_caches_hold_a_call():
     plan = made()
     (move,) = [m for m in plan.moves if m.name == "parallelize"]
-    assert str(move) == ".parallelize('b.y', shares=1)"
+    assert str(move) == ".parallelize('b.y', schedule='static')"
     assert "schedule(static)" in plan.emit().source
     (said,) = [r for r in plan.remarks if r.move == "parallelize"]
     assert "the same in every call" in said.reason
@@ -54,10 +54,10 @@ def test_threads_take_pieces_as_they_get_free_elsewhere(other):
     assert "schedule(dynamic, 1 + " in plan.emit().source
 
 
-def test_shares_are_one_piece_or_several():
+def test_a_schedule_is_static_or_dynamic():
     plan = po.Plan(po.parse_c(ROWS.replace("BOUND", "H").replace("VALUE", "a[y][x]")))
-    with pytest.raises(InvalidOptionError, match="shares is 3, not 0 or 1"):
-        plan.parallelize("b.y", shares=3)
+    with pytest.raises(InvalidOptionError, match="there is no schedule 'guided'"):
+        plan.parallelize("b.y", schedule="guided")
 
 
 def test_one_piece_each_is_the_source():

@@ -1,4 +1,4 @@
-"""defer: the updates of a loop's iteration that nothing else in it needs, at the iteration's end.
+"""Delayed updates: those of a loop's iteration that nothing else in it needs, at its end.
 
 relation: with ``busy = { [t] -> A[x] }``, the elements that iteration ``t`` of the loop touches
 other than by the statement's own updates, the instances ``{ S[i] : (t, A[x]) not in busy }`` run
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from polyopt.transform.tree import Tree
 
 
-def defer(program: Program, space: str, at: str) -> Program:
+def delay_updates(program: Program, space: str, at: str) -> Program:
     """The program with the updates of ``space`` that can wait at the end of each iteration."""
     loop = find_loop(program, at)
     copy = _copy(program, space, loop)
@@ -57,7 +57,7 @@ def _copy(program: Program, space: str, loop: PlanLoop) -> Copy:
     named = (space,) if space in loop.copies else copies_of(program, space)
     inside = [name for name in named if name in loop.copies]
     if len(inside) != 1:
-        message = f"{loop.name} holds {len(inside)} statements of {space}: one can be deferred"
+        message = f"{loop.name} holds {len(inside)} statements of {space}: one can be delayed"
         raise NotFusableError(message, hint="name a statement, as the plan prints it")
     return program.copies[inside[0]]
 

@@ -12,7 +12,7 @@ from polyopt.errors import IllegalScheduleError, InvalidOptionError, UnknownName
 from polyopt.ir.build import const
 from polyopt.ir.expr import Const, rewrite
 from polyopt.ir.verify import verify
-from polyopt.transform.duplicate import duplicate
+from polyopt.transform.clone_stage import clone_stage
 from polyopt.transform.source import check_source
 
 TEXT = """void f(int H, int W, const float a[H][W], float out[H][W]) {
@@ -29,14 +29,14 @@ TEXT = """void f(int H, int W, const float a[H][W], float out[H][W]) {
 }"""
 
 
-def test_readers_of_the_duplicate_read_it_and_others_the_original(tmp_path):
+def test_readers_of_the_clone_read_it_and_others_the_original(tmp_path):
     scop = po.parse_c(TEXT)
-    made = duplicate(scop, "b", ["out"])
+    made = clone_stage(scop, "b", ["out"])
     verify(made)
     assert {a.array for a in made.statement("out").reads} == {"c", "b_again"}
     assert {a.array for a in made.statement("c").reads} == {"b"}
-    plan = po.Plan(scop).duplicate("b", "out").inline("b_again")
-    assert "duplicates   computed by the same statement: b_again as b" in str(plan.prove(code=True))
+    plan = po.Plan(scop).clone_stage("b", "out").inline("b_again")
+    assert "clones       computed by the same statement: b_again as b" in str(plan.prove(code=True))
     image = np.random.default_rng(0).random((5, 37)).astype(np.float32)
     np.testing.assert_array_equal(
         plan.compile(contract=False, cache=tmp_path)(a=image, out=np.zeros_like(image)),
@@ -44,9 +44,9 @@ def test_readers_of_the_duplicate_read_it_and_others_the_original(tmp_path):
     )
 
 
-def test_a_duplicate_is_part_of_a_saved_plan(tmp_path):
+def test_a_clone_is_part_of_a_saved_plan(tmp_path):
     scop = po.parse_c(TEXT)
-    plan = po.Plan(scop).duplicate("b", "out").inline("b_again")
+    plan = po.Plan(scop).clone_stage("b", "out").inline("b_again")
     plan.save(tmp_path / "plan.json")
     again = po.Plan.load(tmp_path / "plan.json", scop)
     assert again.emit().source == plan.emit().source
@@ -56,21 +56,21 @@ def test_a_duplicate_is_part_of_a_saved_plan(tmp_path):
 def test_what_cannot_be_computed_again_is_refused():
     plan = po.Plan(po.parse_c(TEXT))
     with pytest.raises(UnknownNameError, match="no reader of b is called 'b'"):
-        plan.duplicate("b", "b")
+        plan.clone_stage("b", "b")
     with pytest.raises(UnknownNameError, match="no array is called 'd'"):
-        plan.duplicate("d", "out")
+        plan.clone_stage("d", "out")
     with pytest.raises(InvalidOptionError, match="needs a statement that reads it"):
-        plan.duplicate("b")
+        plan.clone_stage("b")
     with pytest.raises(InvalidOptionError, match="one statement alone in its nest"):
-        plan.duplicate("a", "b")
+        plan.clone_stage("a", "b")
     with pytest.raises(InvalidOptionError, match="has to come before other moves"):
-        plan.inline("b").duplicate("b", "out")
+        plan.inline("b").clone_stage("b", "out")
 
 
-def test_a_duplicate_of_something_else_or_elsewhere_is_refused():
+def test_a_clone_of_something_else_or_elsewhere_is_refused():
     scop = po.parse_c(TEXT)
-    made = duplicate(scop, "b", ["out"])
-    assert [o.name for o in check_source(scop, made)] == ["duplicates"]
+    made = clone_stage(scop, "b", ["out"])
+    assert [o.name for o in check_source(scop, made)] == ["clones"]
     maker = made.statement("b_again")
     value = rewrite(
         maker.value, lambda e: const(e.type, e.value + 1) if isinstance(e, Const) else e

@@ -1,4 +1,4 @@
-"""Which results are stored past the caches: those of programs that work on more than these hold.
+"""Non-temporal stores: for results of programs that work on more than the caches hold.
 
 Such a result has left the caches before anybody reads it. A store through them loads each line
 first, and drives out inputs that are read again.
@@ -13,7 +13,7 @@ from polyopt.auto.traffic import argument_bytes, array_bytes, bytes_an_operation
 from polyopt.auto.work import work
 from polyopt.transform.find import copies_of, path_to
 from polyopt.transform.remark import Remark
-from polyopt.transform.stream import streamable
+from polyopt.transform.store_nontemporal import only_written
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
@@ -32,21 +32,21 @@ MOVED = 1.0
 STORED = 0.5
 
 
-def streams(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def store_past_caches(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with results stored past the caches, where the arrays are more than they hold."""
     scop, last = plan.scop, model.target.last_bytes
     whole = argument_bytes(scop, model.sizes)
     numbers = {"bytes": whole, "cache bytes": last}
     remarks: list[Remark] = []
     taken: list[str] = []
-    for name in streamable(scop) if whole > last else ():
+    for name in only_written(scop) if whole > last else ():
         reason = _unfit(plan, scop.array(name), model, whole)
         kind = "refused" if reason else "applied"
         reason = reason or "nothing of it would be in the caches when it is read"
-        remarks.append(Remark(kind, "stream", name, reason, numbers=numbers))
+        remarks.append(Remark(kind, "store_nontemporal", name, reason, numbers=numbers))
         if kind == "applied":
             taken.append(name)
-    return (plan.stream(*taken, past=last) if taken else plan), tuple(remarks)
+    return (plan.store_nontemporal(*taken, past=last) if taken else plan), tuple(remarks)
 
 
 def _unfit(plan: Plan, array: Array, model: Model, whole: int) -> str:

@@ -1,4 +1,4 @@
-"""Chains of updates that nothing else makes a vector loop of, pushed along rows.
+"""Chains of updates that nothing else makes a vector loop of, scattered along rows (right-looking).
 
 An element that adds up what others hold, some of them known only just before, is updated one by
 one. Where each of these updates whole rows once it is known, lanes share the work::
@@ -20,8 +20,8 @@ from polyopt.auto.nests import refusal
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.push import not_pushed, turned
 from polyopt.transform.remark import Remark
+from polyopt.transform.scatter_updates import not_scattered, turned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 #: marks of loops in which lanes share a statement's work
-_SHARING = {"vector", "registers"}
+_SHARING = {"vector", "register_tile"}
 
 
-def pushed(
+def scattered(
     plan: Plan, start: Plan, model: Model, allowed: Allowance, search: Callable[[Plan], Plan]
 ) -> Plan:
-    """The plan, or that of the program with updates pushed, if it leaves less to do one by one.
+    """The plan, or that of the program with updates scattered, if it leaves less to do one by one.
 
     ``start`` is the plan without loops changed, ``search`` finds the best one for such a plan.
     """
-    again, remarks = _pushed(start, [*_serial(plan, start)], allowed)
+    again, remarks = _scattered(start, [*_serial(plan, start)], allowed)
     names = [name for move in again.moves[len(start.moves) :] for name in move.args]
     if not names:
         return replace(plan, remarks=(*remarks, *plan.remarks))
@@ -52,24 +52,28 @@ def pushed(
     in_rows = any(_shares(made, name) for name in names)
     if not in_rows or there.cost >= LEAST_GAIN * own.cost:
         reason = "its updates would be no faster in rows"
-        remarks += [Remark("refused", "push", name, reason, numbers=numbers) for name in names]
+        remarks += [
+            Remark("refused", "scatter_updates", name, reason, numbers=numbers) for name in names
+        ]
         return replace(plan, remarks=(*remarks, *plan.remarks))
     reason = "what is known updates whole rows, in place of each element adding up one by one"
-    remarks += [Remark("applied", "push", name, reason, numbers=numbers) for name in names]
+    remarks += [
+        Remark("applied", "scatter_updates", name, reason, numbers=numbers) for name in names
+    ]
     return replace(made, remarks=(*remarks, *made.remarks))
 
 
-def _pushed(start: Plan, names: list[str], allowed: Allowance) -> tuple[Plan, list[Remark]]:
-    """The plan with as many of the updates pushed as may be: all at once where that is legal."""
+def _scattered(start: Plan, names: list[str], allowed: Allowance) -> tuple[Plan, list[Remark]]:
+    """The plan with as many of the updates scattered as may be: all at once where that is legal."""
     remarks: list[Remark] = []
     together = [(*names,)] if len(names) > 1 else []
     for some in (*together, *((name,) for name in names)):
         try:
             with allowed:
-                start = start.push(*some)
+                start = start.scatter_updates(*some)
         except PolyoptError as error:
             if len(some) == 1:
-                remarks.append(refusal("push", some[0], error))
+                remarks.append(refusal("scatter_updates", some[0], error))
             continue
         if len(some) > 1:
             break
@@ -77,10 +81,10 @@ def _pushed(start: Plan, names: list[str], allowed: Allowance) -> tuple[Plan, li
 
 
 def _serial(plan: Plan, start: Plan) -> Iterator[str]:
-    """Statements whose updates run one by one in a plan, and would go along rows if pushed."""
+    """Statements whose updates run one by one in a plan, and would go along rows if scattered."""
     if len(plan.scop.statements) > MOST_STATEMENTS:
         return
-    tried = {name for move in start.moves if move.name == "push" for name in move.args}
+    tried = {name for move in start.moves if move.name == "scatter_updates" for name in move.args}
     for statement in plan.scop.statements:
         name = statement.name
         copies = [c for c in plan.program.places if plan.program.copies[c].statement is statement]
@@ -88,7 +92,7 @@ def _serial(plan: Plan, start: Plan) -> Iterator[str]:
             continue
         if _shares(plan, name) or is_side_by_side(plan.program, name, plan.program.places[name]):
             continue
-        if not not_pushed(plan.scop, statement) and _goes_along_rows(turned(statement)):
+        if not not_scattered(plan.scop, statement) and _goes_along_rows(turned(statement)):
             yield name
 
 

@@ -1,9 +1,9 @@
-"""merge and distribute: classical loop fusion of neighbours, and its inverse.
+"""Loop fusion: two neighbouring loops become one; and loop distribution, its inverse.
 
 rewrite: ``for (i) S(i); for (i) T(i);`` <-> ``for (i) { S(i); T(i); }``
 
-*Requires* neighbouring loops (merge). *Fails when* a dependence would be reversed: then shift
-the consumer first, or fuse output-driven, which recomputes instead of reordering.
+*Requires* neighbouring loops (``fuse_loops``). *Fails when* a dependence would be reversed: then
+shift the consumer first, or pull the producer in (``fuse``), which recomputes and does not reorder.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from polyopt.transform.storage import Store
 
 
-def merge(program: Program, one: str, other: str, depth: int = 1) -> Program:
-    """The program with two neighbouring nests made one, ``depth`` loops deep."""
+def fuse_loops(program: Program, one: str, other: str, depth: int = 1) -> Program:
+    """The program with two neighbouring nests fused to one, ``depth`` loops deep."""
     first, second = find_loop(program, one), find_loop(program, other)
-    check_size(depth, "merge: depth")
-    tree = _merge_in(program.tree, first.name, second.name, depth)
+    check_size(depth, "fuse_loops: depth")
+    tree = _fused_in(program.tree, first.name, second.name, depth)
     if tree is None:
         message = f"{first.name} and {second.name} are not neighbours"
-        hint = "loops can be merged when nothing stands between them, in one body"
+        hint = "loops can be fused when nothing stands between them, in one body"
         raise NotFusableError(message, hint=hint)
     gone = dict(_joined(first, second, depth))
     stores = tuple(
@@ -48,14 +48,14 @@ def _joined(one: PlanLoop, other: PlanLoop, depth: int) -> Iterator[tuple[str, s
         yield from _joined(last, first, depth - 1)
 
 
-def _merge_in(tree: Tree, one: str, other: str, depth: int) -> Tree | None:
+def _fused_in(tree: Tree, one: str, other: str, depth: int) -> Tree | None:
     for position, node in enumerate(tree):
         if isinstance(node, str):
             continue
         following = tree[position + 1] if position + 1 < len(tree) else None
         if node.name == one and isinstance(following, PlanLoop) and following.name == other:
             return (*tree[:position], _join(node, following, depth), *tree[position + 2 :])
-        body = _merge_in(node.body, one, other, depth)
+        body = _fused_in(node.body, one, other, depth)
         if body is not None:
             return (*tree[:position], replace(node, body=body), *tree[position + 1 :])
     return None

@@ -1,4 +1,6 @@
-"""two_pass: a weighted sum over a window in two passes, across and then along the last dimension.
+"""Separable filter: a two-dimensional convolution becomes a column and a row pass.
+
+A weighted sum over a window is added up across the last dimension, and then along it.
 
 relation: ``S[i]`` reads ``A[f(i) + (p, q)]`` with weight ``a[p] * b[q]``; a new statement
 ``{ T[i] }`` adds up over ``p``, and ``S[i]`` reads ``T[i + q]`` over ``q``.
@@ -55,7 +57,7 @@ class Window:
     constant: int
 
 
-def two_pass(scop: Scop, names: Iterable[str]) -> Scop:
+def separate_filter(scop: Scop, names: Iterable[str]) -> Scop:
     """The program with the windows of some statements added up in two passes."""
     for name in names:
         scop = _in_two(scop, name)

@@ -1,4 +1,5 @@
-"""push: updates as soon as what they add is known, in place of when their sum is asked for.
+"""Right-looking updates: scattered as soon as what they add is known, in place of gathered where
+their sum is asked for (left-looking).
 
 relation: the two innermost dimensions of a statement change places,
 ``{ S[.., j, k] -> S[.., k, j] }``, in the loops that are there.
@@ -41,38 +42,40 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
 
 
-def push(scop: Scop, names: Iterable[str]) -> Scop:
-    """The program with the updates of some statements pushed.
+def scatter_updates(scop: Scop, names: Iterable[str]) -> Scop:
+    """The program with the updates of some statements scattered.
 
-    That it is still its source is for ``check_pushed`` to say.
+    That it is still its source is for ``check_scattered`` to say.
     """
     names = tuple(names)
     if not names:
-        raise InvalidOptionError("push() needs a statement")
+        raise InvalidOptionError("scatter_updates() needs a statement")
     known = {s.name: s for s in scop.statements}
     for name in names:
         check_name("statement", name)
         if name not in known:
             raise unknown("statement", name, [*known])
-        reason = not_pushed(scop, known[name])
+        reason = not_scattered(scop, known[name])
         if reason:
-            raise InvalidOptionError(f"{name} cannot be pushed: {reason}", span=known[name].span)
+            raise InvalidOptionError(
+                f"the updates of {name} cannot be scattered: {reason}", span=known[name].span
+            )
     return scop.with_statements(*(turned(known[name]) for name in dict.fromkeys(names)))
 
 
-def may_push(scop: Scop, name: str) -> bool:
-    """Whether the updates of a statement may be pushed."""
+def may_scatter(scop: Scop, name: str) -> bool:
+    """Whether the updates of a statement may be scattered."""
     statement = scop.statement(name)
-    if not_pushed(scop, statement):
+    if not_scattered(scop, statement):
         return False
     try:
-        check_pushed(scop, scop.with_statements(turned(statement)), {name})
+        check_scattered(scop, scop.with_statements(turned(statement)), {name})
     except OrderViolatedError:
         return False
     return True
 
 
-def not_pushed(scop: Scop, statement: Statement) -> str:
+def not_scattered(scop: Scop, statement: Statement) -> str:
     """Why the two innermost loops of a statement cannot change places; empty where they may."""
     depth = len(statement.iterators)
     if depth < 2:
@@ -118,7 +121,7 @@ def exchange(statement: Statement) -> Map:
     return result.equate(dim_type.in_, last, dim_type.out, last - 1)
 
 
-def check_pushed(source: Scop, scop: Scop, names: Collection[str]) -> None:
+def check_scattered(source: Scop, scop: Scop, names: Collection[str]) -> None:
     """Show that ``scop``, in which some statements were turned, runs all that clashes in the
     order of ``source``. Raises ``OrderViolatedError``."""
     to_other = union_all(
@@ -139,25 +142,25 @@ def _refusal(source: Scop, pairs: Map, names: Collection[str]) -> OrderViolatedE
     if example is not None:
         ends = (one, example[1][:split]), (other, example[1][split:])
         witnesses = (Witness("order", *ends, example[2]),)
-    pushed, left = (other, one) if other in names else (one, other)
-    when = "before" if pushed == other else "after"
-    message = f"pushed, {pushed} would run {when} {left}, with which it shares elements"
-    span = source.statement(pushed).span
-    hint = _hint(source.statement(pushed), source.statement(left))
+    scattered, left = (other, one) if other in names else (one, other)
+    when = "before" if scattered == other else "after"
+    message = f"scattered, {scattered} would run {when} {left}, with which it shares elements"
+    span = source.statement(scattered).span
+    hint = _hint(source.statement(scattered), source.statement(left))
     return OrderViolatedError(message, witnesses=witnesses, span=span, hint=hint)
 
 
-def _hint(pushed: Statement, other: Statement) -> str:
+def _hint(scattered: Statement, other: Statement) -> str:
     """What keeps two statements in their order."""
-    known = "what a pushed update reads has to be known when its own element is"
-    if other.array != pushed.array:
+    known = "what a scattered update reads has to be known when its own element is"
+    if other.array != scattered.array:
         return known
-    if pushed.value.type.is_float:
+    if scattered.value.type.is_float:
         return "updates of floating numbers round, and keep their order"
-    one, two = exact_update(pushed), exact_update(other)
+    one, two = exact_update(scattered), exact_update(other)
     if one is None or two is None:
         return (
-            f"{other.name if two is None else pushed.name} does not update the element: "
+            f"{other.name if two is None else scattered.name} does not update the element: "
             "what sets elements comes before, in a nest of its own"
         )
     if one[0] != two[0]:

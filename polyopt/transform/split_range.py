@@ -1,14 +1,14 @@
-"""cut: a loop in three at one of its iterations: those before it, itself, those after it; or in
-two, the second from a value on that sizes give.
+"""Index-set splitting: a loop in three at one of its iterations: those before it, itself, those
+after it; or in two, the second from a value on that sizes give.
 
 relation: ``{ C[d] -> [v] }`` keeps its value on each of ``v < w``, ``v = w`` and ``v > w``, where
-``w`` is the value of a loop around it; or on ``v < w`` and ``v >= w`` (index-set splitting).
+``w`` is the value of a loop around it; or on ``v < w`` and ``v >= w``.
 
 rewrite: ``for (k) for (j) A[j] = f(A[j], A[k]);`` ->
 ``for (k) { for (j < k) ...; A[k] = f(A[k], A[k]); for (j > k) ...; }``
 rewrite: ``for (i < N) A[i] = A[N - 1 - i];`` -> ``for (i < N / 2) ...; for (i >= N / 2) ...;``
 
-*Requires* a loop around the one that is cut, or an affine expression of the sizes, and no buffers
+*Requires* a loop around the one that is split, or an affine expression of the sizes, and no buffers
 inside it. *Fails when* there are no iterations on both sides. The order of instances stays; what
 all iterations but one have in common, such as that they only read ``A[k]``, is then true of whole
 loops.
@@ -44,23 +44,23 @@ if TYPE_CHECKING:
 _PARTS = {2: ("before", ""), 3: ("before", "at", "")}
 
 
-def cut(program: Program, loop: str, at: str) -> Program:
+def split_range(program: Program, loop: str, at: str) -> Program:
     """The program with ``loop`` in three at the iteration that loop ``at`` is in, or in two at the
     value of ``at``, an affine expression of the sizes as isl writes it: ``floor((N)/2)``."""
     node = find_loop(program, loop)
-    check_name("place to cut at", at)
+    check_name("place to split at", at)
     path = path_to(program, node.name)
     around = next((n for n in path[:-1] if n.name == at), None)
     place = around or _value(program, node, at)
     inside = {n.name for n in loops_of((node,))}
     if any(s.at in inside or s.within in inside for s in program.stores):
-        message = f"{node.name} holds buffers: it cannot be cut"
-        raise NotFusableError(message, hint="cut first, store afterwards")
+        message = f"{node.name} holds buffers: its range cannot be split"
+        raise NotFusableError(message, hint="split_range() first, store() afterwards")
     sides = {name: _sides(program.copies[name], node, place) for name in node.copies}
     parts = 2 if around is None else 3
     if any(all(sides[n][side].is_empty() for n in sides) for side in (0, -1)):
         message = f"{node.name} has no iterations on both sides of {at}" + "'s" * (parts == 3)
-        raise NotFusableError(message, hint="a loop that starts or ends there needs no cut")
+        raise NotFusableError(message, hint="a loop that starts or ends there needs no splitting")
     for side, part in enumerate(_PARTS[parts]):
         program = _with_part(program, node, path[:-1], part, {n: sides[n][side] for n in sides})
     return program
@@ -71,10 +71,10 @@ def _value(program: Program, loop: PlanLoop, text: str) -> PwAff:
     found = parse_value(program.scop.params, text)
     if found is None:
         message = (
-            f"{text} does not enclose {loop.name}, and is no value that sizes give: a loop is cut "
-            "at one around it, or at such a value"
+            f"{text} does not enclose {loop.name}, and is no value that sizes give: a range is "
+            "split at a loop around it, or at such a value"
         )
-        raise NotPermutableError(message, hint="cut(loop, at='floor((N)/2)')")
+        raise NotPermutableError(message, hint="split_range(loop, at='floor((N)/2)')")
     return found
 
 
@@ -135,7 +135,7 @@ def _with_part(
 
 
 def _fresh(program: Program, name: str) -> str:
-    """The name of a copy, with a number where an earlier cut has taken it."""
+    """The name of a copy, with a number where an earlier split has taken it."""
     numbered = (f"{name}{number}" for number in count(2))
     return next(n for n in chain((name,), numbered) if n not in program.copies)
 

@@ -1,4 +1,4 @@
-"""Loops cut at the one iteration that keeps them from being vectors, or shared by threads.
+"""Index-set splitting at the one iteration that keeps loops from being vectors, or from threads.
 
 A row that all others are updated by is itself updated on the way; on both sides of it iterations
 are independent (M. Griebl, P. Feautrier and C. Lengauer, "Index set splitting", 2000).
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 LEAST, MOST_STATEMENTS = 128, 2
 
 
-def cuts(
+def split_ranges(
     plan: Plan, sizes: Mapping[str, int], cores: int, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with loops cut where vectors fit on both sides of an iteration, then for threads."""
+    """The plan with loops split where vectors, then threads, fit on both sides of an iteration."""
     remarks: list[Remark] = []
     for name in list(plan.program.places):
         loop = contiguous_loop(plan.program, name)
@@ -39,7 +39,7 @@ def cuts(
             continue
         if trips(plan.program, loop, sizes) < LEAST:
             continue
-        found = _cut(plan, loop.name, legal, "vectorize")
+        found = _split(plan, loop.name, legal, "vectorize")
         if found is None:
             continue
         plan, at = found
@@ -47,7 +47,7 @@ def cuts(
         for outer in reversed(path_to(plan.program, loop.name)[:-1]):
             if cores < 2 or outer.name == at or _fits(plan, outer.name, "parallelize"):
                 break
-            shared = _cut(plan, outer.name, legal, "parallelize", at)
+            shared = _split(plan, outer.name, legal, "parallelize", at)
             if shared is not None:
                 plan = shared[0]
                 remarks.append(_remark(outer.name, at, "threads"))
@@ -55,22 +55,24 @@ def cuts(
 
 
 def _remark(loop: str, at: str, what: str) -> Remark:
-    return Remark("applied", "cut", loop, f"on both sides of {at}'s iteration there are {what}")
+    return Remark(
+        "applied", "split_range", loop, f"on both sides of {at}'s iteration there are {what}"
+    )
 
 
 def _is_block(plan: Plan, loop: PlanLoop) -> bool:
     return any(isinstance(plan.program.copies[c].statement.value, Block) for c in loop.copies)
 
 
-def _cut(
+def _split(
     plan: Plan, loop: str, legal: Callable[[Plan], bool], move: str, at: str = ""
 ) -> tuple[Plan, str] | None:
-    """The plan with a loop cut so that a move is legal on both sides, and where it was cut."""
+    """The plan with a loop split so that a move is legal on both sides, and where it was."""
     for around in path_to(plan.program, loop)[:-1]:
         if at and around.name != at:
             continue
         try:
-            changed = plan.cut(loop, at=around.name)
+            changed = plan.split_range(loop, at=around.name)
         except PolyoptError:
             continue
         sides = [loop, *_before(plan, changed, loop)]

@@ -1,4 +1,4 @@
-"""stream: results that are more than the caches hold go past them, straight to memory.
+"""Non-temporal stores: results that are more than the caches hold go past them, straight to memory.
 
 rewrite: nothing in the order of instances. Vector loops that write such an array do so in strips::
 
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
     from polyopt.transform.program import Program
 
 
-def stream(program: Program, arrays: Sequence[str], past: int) -> Program:
+def store_nontemporal(program: Program, arrays: Sequence[str], past: int) -> Program:
     """The program with results stored past caches of ``past`` bytes."""
     for array in arrays:
         check_name("array", array)
-    check_streamed(program.scop, arrays)
+    check_nontemporal(program.scop, arrays)
     if not isinstance(past, int) or past < 0:
-        raise InvalidOptionError(f"stream: past={given(past)} is no number of bytes")
-    return replace(program, streamed={**program.streamed, **dict.fromkeys(arrays, past)})
+        raise InvalidOptionError(f"store_nontemporal: past={given(past)} is no number of bytes")
+    return replace(program, nontemporal={**program.nontemporal, **dict.fromkeys(arrays, past)})
 
 
-def check_streamed(scop: Scop, arrays: Iterable[str]) -> None:
+def check_nontemporal(scop: Scop, arrays: Iterable[str]) -> None:
     """Raise ``InvalidOptionError`` unless arrays are results that the program only writes."""
-    can = streamable(scop)
+    can = only_written(scop)
     for array in arrays:
         if array not in can:
-            message = f"stream: {array!r} is no result that the program only writes"
+            message = f"store_nontemporal: {array!r} is no result that the program only writes"
             hint = f"there are: {', '.join(can)}" if can else "it has none"
             raise InvalidOptionError(message, hint=hint)
 
 
-def streamable(scop: Scop) -> tuple[str, ...]:
+def only_written(scop: Scop) -> tuple[str, ...]:
     """The results that a program only writes."""
     read = {access.array for s in scop.statements for access in s.reads}
     return tuple(a.name for a in scop.arrays if a.role == "out" and a.rank and a.name not in read)

@@ -1,4 +1,4 @@
-"""Updates pushed to their elements: what comes of them, and what must not change places."""
+"""Updates scattered to their elements: what comes of them, and what must not change places."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from polyopt.errors import (
 )
 from polyopt.ir.verify import verify
 from polyopt.isl import fix_param_values, parse_set, sample
-from polyopt.transform.push import push, turned
+from polyopt.transform.scatter_updates import scatter_updates, turned
 from polyopt.transform.source import check_source
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ def arrays_of(scop, sizes, seed=0, low=-9, high=10):
 )
 def test_what_is_known_updates_all_that_need_it(kind, parts, tmp_path):
     scop = chain(kind, **parts)
-    plan = po.Plan(scop).push("x_1")
+    plan = po.Plan(scop).scatter_updates("x_1")
     verify(plan.scop)
     assert "for k where j < k < N" in str(plan.scop)
-    assert "updates      pushed in the order of all that clashes with them: x_1" in str(
+    assert "updates      scattered in the order of all that clashes with them: x_1" in str(
         plan.prove(code=True)
     )
     kernel = plan.vectorize("x.k").compile(cache=tmp_path)
@@ -87,17 +87,17 @@ def test_what_is_known_updates_all_that_need_it(kind, parts, tmp_path):
 
 def test_the_moves_can_be_saved_and_come_before_others(tmp_path):
     scop = chain()
-    plan = po.Plan(scop).push("x_1").vectorize("x.k", 4)
+    plan = po.Plan(scop).scatter_updates("x_1").vectorize("x.k", 4)
     plan.save(tmp_path / "plan.json")
     again = po.Plan.load(tmp_path / "plan.json", scop)
     assert (again.moves, str(again)) == (plan.moves, str(plan))
     with pytest.raises(InvalidOptionError, match="changes the program: it has to come before"):
-        po.Plan(scop).split("x.j", 4).push("x_1")
+        po.Plan(scop).split("x.j", 4).scatter_updates("x_1")
 
 
 def test_what_is_pushed_is_not_pushed_back():
     with pytest.raises(InvalidOptionError, match="does not write one element all along"):
-        po.Plan(chain()).push("x_1").push("x_1")
+        po.Plan(chain()).scatter_updates("x_1").scatter_updates("x_1")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_is_pushed_is_not_pushed_back():
 )
 def test_what_would_change_a_result_is_refused_with_two_instances(scop, why):
     with pytest.raises(OrderViolatedError) as found:
-        po.Plan(scop).push("x_1")
+        po.Plan(scop).scatter_updates("x_1")
     (witness,) = found.value.witnesses
     assert found.value.diagnostic.span is not None, why
     # the source has them in this order, and what was asked for in the other
@@ -155,19 +155,19 @@ def _time(scop, instance, witness):
 def test_what_is_no_update_in_two_loops_is_refused(text, name, said):
     scop = po.parse_c(f"void f(int N, int c[N][N], int x[N + 2]) {{ {text} }}")
     with pytest.raises(InvalidOptionError, match=said):
-        po.Plan(scop).push(name)
+        po.Plan(scop).scatter_updates(name)
 
 
 def test_names_are_checked():
     with pytest.raises(UnknownNameError, match="no statement is called 'y'"):
-        po.Plan(chain()).push("y")
+        po.Plan(chain()).scatter_updates("y")
     with pytest.raises(InvalidOptionError, match="needs a statement"):
-        po.Plan(chain()).push()
+        po.Plan(chain()).scatter_updates()
 
 
 def test_a_program_turned_otherwise_is_not_its_source():
     scop = chain()
-    right = push(scop, ["x_1"])
+    right = scatter_updates(scop, ["x_1"])
     assert [o.name for o in check_source(scop, right)] == ["updates"]
     moved = right.statement("x_1")
     fewer = moved.domain.intersect(parse_set("[N] -> { x_1[j, k] : k > j + 1 }"))
@@ -213,10 +213,10 @@ def random_nest(seed: int):
 
 
 def pushed_of(scop):
-    """The program with its update in the inner loop pushed; ``None`` where that is refused."""
+    """The program with its update in the inner loop scattered; ``None`` where that is refused."""
     name = next(s.name for s in scop.statements if len(s.iterators) == 2)
     try:
-        return po.Plan(scop).push(name).scop
+        return po.Plan(scop).scatter_updates(name).scop
     except PolyoptError:
         return None
 
@@ -231,7 +231,7 @@ def results(scop, size, seed):
 
 
 def differing(seeds) -> Iterator[bool]:
-    """Of each random nest that may be pushed, whether it then computes otherwise."""
+    """Of each random nest that may be scattered, whether it then computes otherwise."""
     for seed in seeds:
         scop = random_nest(seed)
         made = pushed_of(scop)
@@ -257,10 +257,10 @@ def test_a_wrong_analysis_is_found(broken, monkeypatch):
 def test_threads_may_push_at_once():
     plans = [po.Plan(chain(**parts)) for parts in (MAXIMUM, SUM, MAXIMUM, SUM)]
     with ThreadPoolExecutor(len(plans)) as pool:
-        made = list(pool.map(lambda p: [p.push("x_1") for _ in range(6)], plans))
+        made = list(pool.map(lambda p: [p.scatter_updates("x_1") for _ in range(6)], plans))
     assert all("updates" in [o.name for o in p.prove().obligations] for row in made for p in row)
 
 
 def test_plans_before_and_after_are_compared():
     plan = po.Plan(chain())
-    assert "push('x_1')" in str(plan.diff(plan.push("x_1")))
+    assert "scatter_updates('x_1')" in str(plan.diff(plan.scatter_updates("x_1")))
