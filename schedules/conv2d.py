@@ -11,7 +11,7 @@ import polyopt as po
 
 
 def schedule(scop: po.Scop) -> po.Plan:
-    """ReLU merged into the convolution, the quantisation fused into its tiles."""
+    """ReLU's loops fused with the convolution's, the quantisation fused into its tiles."""
     return (
         po.Plan(scop)
         .fuse_loops("C.h", "C_2.h", depth=2)

@@ -201,8 +201,8 @@ class Plan(Questions):
         return self._anew("separate_filter", statements, partial(separate_filter, names=statements))
 
     def clone_stage(self, array: str, *readers: str) -> Plan:
-        """Clone a producer (recompute): ``array`` once more, in one that statements ``readers``
-        read, before other moves. Raises ``InvalidOptionError`` for more than one statement."""
+        """Clone a producer (recompute): ``array`` once more, in an array that ``readers`` read,
+        before other moves. Raises ``InvalidOptionError`` for what takes more than one statement."""
         change = partial(clone_stage, array=array, readers=readers)
         return self._anew("clone_stage", (array, *readers), change)
 
@@ -301,7 +301,7 @@ class Plan(Questions):
 
     def vectorize(self, loop: str, width: int = 0, *, aligned: bool = False) -> Plan:
         """``width`` iterations of an innermost loop at once (0: as the target has lanes); with
-        ``aligned`` neighbours along it come from aligned vectors, shifted in registers."""
+        ``aligned`` neighbours along it come from aligned vectors of that width, shifted."""
         change = partial(marks.vectorize, loop=loop, width=width, aligned=aligned)
         return self._move("vectorize", (loop, width), {"aligned": aligned or None}, change)
 

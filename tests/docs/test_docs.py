@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 import polyopt
 from docs import build
 from polyopt import errors
+from polyopt.transform.moves import MOVES
 
 PAGES = {str(page.relative_to(build.ROOT)): page for page in build.pages()}
 
@@ -130,6 +131,18 @@ def test_glossary_is_sorted_and_defines_each_term_once():
     terms = re.findall(r"^\*\*(.+?)\.\*\* ", text, re.MULTILINE)
     keys = [re.sub(r"\W+", " ", term.lower()) for term in terms]
     assert keys == sorted(set(keys))
+
+
+def test_glossary_names_moves_and_files_that_are_there():
+    text = (build.DOCS / "glossary.md").read_text(encoding="utf-8")
+    moves = set(re.findall(r"`plan\.(\w+)", text))
+    files = set(re.findall(r"`((?:transform|codegen)/\w+\.py)`", text))
+    assert "transform/split_range.py" in files
+    assert [f for f in files if not (build.ROOT / "polyopt" / f).is_file()] == []
+    assert moves - MOVES == set()
+    # the way back, from a move to its term, where these are two
+    terms = set(re.findall(r"^\*\*(.+?)\.\*\* ", text, re.MULTILINE))
+    assert {m for m in moves if "_" in m} <= terms
 
 
 def test_decisions_are_numbered_and_listed():

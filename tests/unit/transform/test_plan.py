@@ -246,7 +246,7 @@ def test_a_plan_of_moves_by_their_old_names_is_to_be_made_again(tmp_path):
     move = {"move": "cut", "args": ["out.y"], "options": {"at": "1"}}
     file = tmp_path / "plan.json"
     file.write_text(json.dumps({"format": 1, "scop": "blur", "moves": [move]}))
-    with pytest.raises(InvalidOptionError, match=r"is a plan of format 1$") as caught:
+    with pytest.raises(InvalidOptionError, match=r"is a plan of format 1\n") as caught:
         po.Plan.load(file, po.parse_c(BLUR))
     hint = caught.value.diagnostic.hint
     assert hint.startswith("this version of polyopt reads format 2, in which moves have new names")
