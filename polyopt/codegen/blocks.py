@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Blocked:
-    """A program with blocks in place of the nests of loops marked ``registers``."""
+    """A program with blocks in place of the nests of loops marked ``register_tile``."""
 
     program: Program
     #: the program as planned: storage is what it says

@@ -91,7 +91,7 @@ def check_nesting(tree: AstNode) -> None:
         node, depth = waiting.pop()
         if depth > MOST_NESTED:
             message = f"the C would have more than {MOST_NESTED} loops and conditions in each other"
-            raise TooLargeError(message, hint="unroll by a factor, or separate fewer loops")
+            raise TooLargeError(message, hint="unroll by a factor, or separate_full_tiles() fewer")
         waiting += [(inner, depth + deeper) for inner, deeper in _inside(node)]
 
 

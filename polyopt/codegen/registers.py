@@ -74,7 +74,7 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class RegisterBlock:
-    """What replaces the nest below a loop marked ``registers``."""
+    """What replaces the nest below a loop marked ``register_tile``."""
 
     copy: str
     loop: str
