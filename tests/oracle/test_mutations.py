@@ -22,6 +22,7 @@ from polyopt.codegen import materialize as building
 from polyopt.errors import ArgumentError, IllegalScheduleError
 from polyopt.isl import Set, affine_constant, constant_value, dim_type
 from polyopt.transform import fuse, fuse_loops, parallel, program, prove, skew, storage, touch
+from polyopt.transform import plan as planning
 from polyopt.transform.tree import PlanLoop
 from tests.oracle.transformed import random_arrays, run_plan
 
@@ -264,7 +265,7 @@ def other_way(right):
 
 
 def swapped_bodies(right):
-    """Merged loops run the second body first."""
+    """Fused loops run the second body first."""
 
     def wrong(one, other, depth):
         joined = right(one, other, depth)
@@ -461,7 +462,7 @@ WRONG_PLANS = (
     ),
     Fault(
         "a skew the other way",
-        ((skew, "skew", other_way),),
+        ((planning, "skew", other_way),),
         DIAGONAL,
         lambda p: p.skew("a.j", by="a.i").interchange("a.i", "a.j"),
     ),
