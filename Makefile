@@ -21,6 +21,12 @@ CLUSTER ?=
 SECONDS ?= 0.5
 SIDE ?= 1200
 THREADS ?= 1,2
+BASE ?=
+SUITE ?= all
+KERNELS ?=
+ROUNDS ?=
+MINUTES ?=
+ALL ?=
 FUZZ_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60)
 FUZZ_STAMP := build/fuzz/$(notdir $(STAMP))
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
@@ -31,7 +37,7 @@ AFFINE_PEERS := gcc,clang,graphite,polly,numba,blas
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compile-time sweep peers peers-affine peers-nn soak fuzz mutations faults
+.PHONY: docs gallery bench compare compile-time sweep peers peers-affine peers-nn soak fuzz mutations faults
 .PHONY: wheel clean .venv
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -52,6 +58,8 @@ help:
 	@echo "make docs       check and build the documentation into build/docs"
 	@echo "make gallery    pictures, plans and costs of the pipelines, into docs/gallery"
 	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
+	@echo "make compare    is the working tree slower than BASE=<commit>? SUITE=images|affine|networks|all,"
+	@echo "                KERNELS='blur harris', ROUNDS=20; MINUTES=25 stops, and the next call goes on"
 	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
 	@echo "make sweep      tile sizes of harris and unsharp, estimated and measured: docs/sweep.*"
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
@@ -227,6 +235,12 @@ gallery: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/polyopt bench $(BENCH)
+
+# Two versions in turns; fails where the working tree is slower, fails, or has other results.
+compare: $(STAMP)
+	@$(BIN)/python -m tests.compare $(BASE) --suite '$(SUITE)' --kernels '$(KERNELS)' \
+	  --threads '$(THREADS)' $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(ALL),--all)
 
 compile-time: $(STAMP)
 	@$(BIN)/polyopt bench --compile-time

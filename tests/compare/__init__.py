@@ -1,0 +1,1 @@
+"""Two versions of polyopt beside each other: ``python -m tests.compare BASE``."""
