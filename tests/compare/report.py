@@ -114,7 +114,9 @@ def _summary(entries: Sequence[Entry]) -> Iterator[str]:
         if known:
             mean = geometric_mean(r.value for r in known.values())
             worst = min(known, key=lambda name: known[name].value)
-            line += f"geometric mean {mean:.3f} of {len(known)}, "
+            every = mean ** (len(known) / (len(known) + same))
+            line += f"geometric mean {mean:.3f} of {len(known)}"
+            line += f" ({every:.3f} with the same code as 1), " if same else ", "
             line += f"worst {worst} {known[worst].value:.2f}; "
         yield line + f"{same} of the same code not measured"
     both = [e for e in entries if len(e.made) == len(SIDES)]

@@ -71,7 +71,13 @@ class Session:
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        timer = threading.Timer(self._limit_s, process.kill)
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(self._limit_s, end)
         timer.start()
         try:
             process.stdin.write(json.dumps(request) + "\n")
@@ -80,13 +86,12 @@ class Session:
         except BrokenPipeError:
             line = ""
         finally:
-            late = not timer.is_alive()
             timer.cancel()
         if line:
             return json.loads(line)
         status = process.wait()
         self.stop()
-        if late:
+        if late.is_set():
             message = f"no answer within {self._limit_s:g} s"
         elif status < 0:
             message = f"its process ended by {signal.Signals(-status).name}"

@@ -164,6 +164,7 @@ def is_ours(value, module):
         "notebooks",
         "docs",
         "bench",
+        "compare",
         "peers",
         "soak",
         "lint",
