@@ -191,8 +191,7 @@ class _Task:
             except _SideError as failed:
                 errors[side] = failed.told
                 continue
-            taken = found.pop("taken")
-            made[side] = Made(**found, taken=((taken["plan_s"], taken["all_s"], taken["cpu_s"]),))
+            made[side] = Made(**{**found, "taken": (tuple(found["taken"]),)})
         now = replace(entry, sizes=sizes, made=made, errors=errors)
         old = entry.made
         if len(made) == len(old) == len(SIDES) and all(made[s].is_like(old[s]) for s in SIDES):

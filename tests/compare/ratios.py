@@ -67,3 +67,14 @@ def geometric_mean(values: Iterable[float]) -> float:
     """The mean of ratios; 1 of none."""
     logs = [math.log(value) for value in values]
     return math.exp(statistics.fmean(logs)) if logs else 1.0
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """The bootstrap 95 % interval of the geometric mean, of which kernels there are by chance;
+    ``None`` of too few."""
+    if len(values) < LEAST_ROUNDS:
+        return None
+    logs = np.log(np.array(values))
+    drawn = np.random.default_rng(0).integers(len(logs), size=(_RESAMPLES, len(logs)))
+    low, high = np.exp(np.quantile(logs[drawn].mean(axis=1), (0.025, 0.975)))
+    return float(low), float(high)

@@ -28,8 +28,8 @@ class Made:
     source: str
     flags: str
     library: str
-    #: seconds for the plan, for all up to the kernel, and of processor time for the latter
-    taken: tuple[tuple[float, float, float], ...] = ()
+    #: seconds for the plan and for all by the clock; of processor time, ours and the compiler's
+    taken: tuple[tuple[float, float, float, float], ...] = ()
 
     def is_like(self, other: Made) -> bool:
         """Whether all but the seconds is the same."""

@@ -10,7 +10,7 @@ import pytest
 
 from . import __main__ as program
 from .driver import Options, compare, difference, is_done
-from .ratios import ALIKE, FASTER, SLOWER, geometric_mean, ratio_of
+from .ratios import ALIKE, FASTER, SLOWER, geometric_mean, mean_interval, ratio_of
 from .records import (
     BASE,
     NEW,
@@ -32,9 +32,9 @@ from .session import FailedError
 from .test_versions import git
 from .versions import PARTS, CompareError
 
-MADE = Made("program", "inputs", "source", "flags", "library", ((1.0, 2.0, 1.5),))
+MADE = Made("program", "inputs", "source", "flags", "library", ((1.0, 2.0, 0.5, 1.0),))
 #: another text that compiles to other code
-CHANGED = replace(MADE, source="other", library="other", taken=((0.5, 1.0, 1.0),))
+CHANGED = replace(MADE, source="other", library="other", taken=((0.5, 1.0, 0.5, 1.0),))
 
 
 def turns(base, new, rounds=20):
@@ -104,6 +104,14 @@ def test_twice_as_fast_and_half_as_fast_are_as_fast_in_the_mean():
     assert geometric_mean([2.0, 0.5]) == pytest.approx(1.0)
     assert geometric_mean([4.0, 1.0]) == pytest.approx(2.0)
     assert geometric_mean([]) == 1.0
+
+
+def test_a_mean_of_few_has_no_interval_and_one_of_many_lies_in_its_own():
+    assert mean_interval([1.0] * 4) is None
+    ratios = [0.8, 0.9, 1.0, 1.1, 1.2, 0.95]
+    low, high = mean_interval(ratios)
+    assert min(ratios) < low < geometric_mean(ratios) < high < max(ratios)
+    assert mean_interval([0.9] * 6) == pytest.approx((0.9, 0.9))
 
 
 # -- what is the same ---------------------------------------------------------------------------
@@ -224,7 +232,7 @@ class Fake:
         if do in self.broken or arguments.get("kernel") in self.broken:
             raise FailedError("it broke")
         made = {"program": "p", "inputs": "i", "source": self.source, "flags": "f"}
-        taken = {"plan_s": 1.0, "all_s": 2.0, "cpu_s": 1.0}
+        taken = [1.0, 2.0, 0.5, 1.0]
         return {
             "kernels": {"images": self.names, "affine": [], "networks": []},
             "sizes": {"sizes": {"H": 4}},
@@ -353,7 +361,8 @@ def test_a_report_says_what_is_slower_and_what_is_not_measured():
     assert lines["unsharp"][2:8] == ["-", "-", "-", "-", "same", "code"]
     means = "geometric mean 1.265 of 2 (1.169 with the same code as 1), worst blur 0.80"
     assert f"1 thread: {means}; 1 of the same code not measured" in text
-    assert "geometric mean 1.59 (plan 1.59, processor time 1.31) of 3" in text
+    taken = "all 1.59, plan 1.59, processor time of polyopt 1.00, of the compiler 1.00"
+    assert f"from program to kernel, geometric means of 3: {taken}\n" in text
     assert "slower than 0.95 of base, beyond noise: blur on 1 0.80 (" in text
     assert "faster: harris on 1 2.00" in text
     (told,) = troubles(found)

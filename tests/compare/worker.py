@@ -173,12 +173,13 @@ class Network:
 
 
 class Taken:
-    """Seconds since this was made, by the clock and of processor time, with what was waited for."""
+    """Seconds since this was made: for the plan and for all by the clock, and of processor time,
+    that of this process and that of compilers."""
 
-    plan_s = all_s = cpu_s = 0.0
+    plan_s = all_s = own_s = compiler_s = 0.0
 
     def __init__(self) -> None:
-        self._cpu, self._start = processor_time(), time.perf_counter()
+        self._processor, self._start = processor_times(), time.perf_counter()
 
     def plan(self) -> None:
         """The plan is there."""
@@ -187,7 +188,8 @@ class Taken:
     def all(self) -> None:
         """The kernel is there."""
         self.all_s = time.perf_counter() - self._start
-        self.cpu_s = processor_time() - self._cpu
+        both = zip(processor_times(), self._processor, strict=True)
+        self.own_s, self.compiler_s = (now - before for now, before in both)
 
 
 def code_of(kernels: list[object]) -> dict[str, str]:
@@ -199,10 +201,10 @@ def code_of(kernels: list[object]) -> dict[str, str]:
     }
 
 
-def processor_time() -> float:
-    """Seconds of this process and of all that it waited for."""
+def processor_times() -> list[float]:
+    """Seconds of this process, and of all that it waited for."""
     used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in used)
+    return [u.ru_utime + u.ru_stime for u in used]
 
 
 def aligned(values: dict[str, object]) -> dict[str, object]:
@@ -270,7 +272,7 @@ class Worker:
         self.made, self.taken = None, {}
         made = (Network if suite == "networks" else Kernel)(kernel, sizes)
         self.made = made
-        taken = {n: getattr(made.taken, n) for n in ("plan_s", "all_s", "cpu_s")}
+        taken = [getattr(made.taken, n) for n in ("plan_s", "all_s", "own_s", "compiler_s")]
         return {"program": made.program, "inputs": made.inputs, **made.code, "taken": taken}
 
     def check(self, threads: int) -> Answer:
