@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polyopt.auto import auto
-from polyopt.codegen.inplace import Place, emit_in_place
-from polyopt.codegen.names import names_in
-from polyopt.codegen.spelling import Spelling
+from polyopt.codegen.ast.names import names_in
+from polyopt.codegen.lower.host_names import HostNames
+from polyopt.codegen.splice import Place, emit_in_place
 from polyopt.errors import InvalidOptionError, PolyoptError, UserError, unexpected
 from polyopt.frontend.c import read_source
 from polyopt.frontend.c.declared import declared_names
@@ -182,7 +182,7 @@ def _code(
     pragma = lines[region.first - 1]
     text = _COMMENT.sub(" ", "\n".join(lines))
     place = Place(
-        Spelling(
+        HostNames(
             region.elements, region.sizes, region.types, region.folded, taken | region.reserved
         ),
         "\n".join(line.rstrip("\r") for line in original),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
 from polyopt.auto.nests import constant_trips, widen_locals
-from polyopt.codegen.registers import is_arithmetic
+from polyopt.codegen.lower.register_tile import is_arithmetic
 from polyopt.errors import IllegalScheduleError, PolyoptError
 from polyopt.ir.expr import Affine, Expr, Load, loads, same_expr
 from polyopt.isl import affine_var, dim_type

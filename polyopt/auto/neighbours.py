@@ -2,7 +2,8 @@
 
 Each load of a neighbour then lies across two lines. On an AMD EPYC of 2024 a five-point stencil in
 the first cache takes 7.5 cycles a vector so, and 4 where neighbours come from aligned vectors
-(``codegen/neighbours.py``); where rows of several arrays begin apart from each other, 5.5.
+(``codegen/passes/aligned_loads.py``); where rows of several arrays begin apart from each other,
+5.5.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.auto.cost import trips
-from polyopt.codegen.hosted import hosted
-from polyopt.codegen.pastcache import LINE
+from polyopt.codegen.helpers.nontemporal import LINE
+from polyopt.codegen.schedule.accesses import hosted
 from polyopt.ir.expr import Affine, Binary, Const, Load, Unary
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import loops_of

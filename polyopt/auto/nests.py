@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.footprint import bounding_box
 from polyopt.auto.channels import jam_channels
 from polyopt.auto.traffic import large_buffers
-from polyopt.codegen.borders import interior
-from polyopt.codegen.periods import period
+from polyopt.codegen.schedule.boundaries import interior
+from polyopt.codegen.schedule.modulo import period
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type

@@ -16,7 +16,7 @@ from polyopt.analysis.count import about
 from polyopt.auto.cost import trips
 from polyopt.auto.grouping import in_blocks, is_legal
 from polyopt.auto.nests import constant_trips
-from polyopt.codegen.program import constant_bytes
+from polyopt.codegen.lower.affine import constant_bytes
 from polyopt.errors import PolyoptError
 from polyopt.transform.remark import Remark
 from polyopt.transform.tree import PlanLoop, copies_in

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.contractions import dimension_of, is_target, step, updates
 from polyopt.auto.traffic import array_bytes
-from polyopt.codegen.registers import block_of, nest_of
+from polyopt.codegen.lower.register_tile import block_of, nest_of
 from polyopt.errors import IllegalScheduleError, PolyoptError
 from polyopt.ir.expr import loads
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type

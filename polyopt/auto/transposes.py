@@ -2,7 +2,7 @@
 
 ``for (y) for (x) out[y][x] = f(in[x][y]);`` walks one of the arrays against its rows, whatever the
 order of its loops. In squares of a vector's lanes both are walked along rows, and the elements of
-a square change places in registers (``codegen/transposes.py``).
+a square change places in registers (``codegen/passes/transpose_in_registers.py``).
 
 rewrite: ``for (y) for (x)`` -> ``for (y_tile) for (x_tile) for (y) for (x)``
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.auto.contractions import dimension_of, step
 from polyopt.auto.nests import checked, constant_trips, refusal
-from polyopt.codegen.squares import BITS, SIDE
+from polyopt.codegen.helpers.transpose import BITS, SIDE
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, loads, walk

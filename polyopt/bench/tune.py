@@ -23,7 +23,7 @@ from polyopt.transform.plan import Plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
     from polyopt.library import LibraryKernel

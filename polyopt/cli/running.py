@@ -154,7 +154,7 @@ def _check(given: Values, program: Program) -> None:
     """Refuse arrays of another type or rank than their argument. Raises ``ArgumentError``."""
     import numpy as np
 
-    from polyopt.codegen.program import signature_of
+    from polyopt.codegen.signature import signature_of
     from polyopt.runtime.checks import check_shape, check_type, checked_scalar
 
     for argument in signature_of(program.scop):
@@ -194,7 +194,7 @@ def sizes_of(program: Program, given: Values, sizes: dict[str, int]) -> dict[str
 
     Raises ``ArgumentError`` where arrays and sizes contradict each other.
     """
-    from polyopt.codegen.program import signature_of
+    from polyopt.codegen.signature import signature_of
     from polyopt.runtime.sizes import SizeSolver
 
     scop = program.scop

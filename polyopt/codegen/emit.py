@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.c import print_c
-from polyopt.codegen.generate import generate
-from polyopt.codegen.loops import loops_in
-from polyopt.codegen.names import renamed
-from polyopt.codegen.operations import flops_text, little_work
-from polyopt.codegen.pressure import is_crowded
-from polyopt.codegen.program import CProgram, c_prototype, signature_of
-from polyopt.codegen.wrapping import needs_wrapv
+from polyopt.codegen.ast.expr import Var
+from polyopt.codegen.ast.nodes import Parallel, loops_in
+from polyopt.codegen.lower.indices import index_variable
+from polyopt.codegen.lower.lowering import lower
+from polyopt.codegen.passes.pipeline import generate
+from polyopt.codegen.printers.c import print_c
+from polyopt.codegen.printers.flop_count import flops, flops_text, little_work
+from polyopt.codegen.printers.signed_overflow import needs_wrapv
+from polyopt.codegen.signature import CProgram, c_prototype
+from polyopt.codegen.workarounds.register_pressure import is_crowded
 from polyopt.ir.expr import Cast, walk
 from polyopt.ir.indices import index_arrays
 from polyopt.ir.types import F32, F64
@@ -60,16 +61,11 @@ def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = 
 
 def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
     scop = program.scop
-    arguments = signature_of(scop)
-    function = generate(program, name)
-    work = flops_text(scop)
-    sizes = {a.name: a.c_name for a in arguments if a.kind == "size"}
-    little = renamed(little_work(program, work), sizes)
+    tree = lower(program)
+    function = generate(tree, program, name)
+    sizes = {a.name: index_variable(Var(a.symbol)) for a in tree.arguments if a.kind == "size"}
+    little = little_work(program, flops(scop, sizes), sizes)
     function = replace(function, notes=notes, little_work=little)
-    text = print_c(function)
-    unused = tuple(a.c_name for a in arguments if not _occurs(a.c_name, text, function.prototype))
-    if unused:
-        text = print_c(replace(function, unused=unused))
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
     if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):
         flags += KEEP_ACCUMULATORS
@@ -79,13 +75,13 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
         flags += SPARE_STACK
     return CProgram(
         name=name,
-        source=text,
-        prototype=c_prototype(name, arguments),
-        arguments=arguments,
+        source=print_c(function),
+        prototype=c_prototype(name, tree.arguments),
+        arguments=tree.arguments,
         params=scop.params,
         flags=flags,
-        uses_openmp=any(loop.mark == "parallel" for loop in loops_in(function.body)),
-        flops=work,
+        uses_openmp=any(isinstance(loop.kind, Parallel) for loop in loops_in(function.body)),
+        flops=flops_text(scop),
         indices=index_arrays(scop),
     )
 
@@ -99,10 +95,3 @@ def _rounds_between(scop: Scop) -> bool:
         if isinstance(node, Cast)
     }
     return {(F32, F64), (F64, F32)} <= casts
-
-
-def _occurs(name: str, text: str, prototype: str) -> bool:
-    """Whether an argument is used in the body (or another argument's extent)."""
-    uses = len(re.findall(rf"\b{re.escape(name)}\b", text.rpartition(prototype)[2]))
-    extents = re.findall(r"\[(?:restrict )?([^\]]*)\]", prototype)
-    return uses > 0 or any(re.search(rf"\b{re.escape(name)}\b", e) for e in extents)

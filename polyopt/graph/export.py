@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.names import function_name
+from polyopt.codegen.ast.names import function_name
 from polyopt.escaping import c_string, comment
 from polyopt.graph.memory import aligned
 from polyopt.graph.run import random_inputs, run_plainly

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.codegen.target import Target
     from polyopt.graph.ir import Graph
     from polyopt.graph.lower import Group, Lowered

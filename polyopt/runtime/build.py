@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.codegen.target import Target
     from polyopt.runtime.toolchain import Toolchain
 

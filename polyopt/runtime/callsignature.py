@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from polyopt.codegen.program import Argument
+    from polyopt.codegen.signature import Argument
 
 
 def call_signature(arguments: Sequence[Argument], positional: Sequence[str]) -> Signature:

@@ -12,7 +12,7 @@ from polyopt.errors import AliasError, ArgumentError, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.codegen.program import Argument, CProgram
+    from polyopt.codegen.signature import Argument, CProgram
     from polyopt.runtime.arrays import NumPyArray
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.chelpers import helpers
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
-from polyopt.codegen.indices import index_variable
-from polyopt.codegen.program import c_condition
+from polyopt.codegen.helpers.arithmetic import helpers
+from polyopt.codegen.lower.affine import c_condition
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.signature import sizes_called
 from polyopt.errors import InvalidOptionError
 from polyopt.escaping import c_string
 from polyopt.runtime.samples import LARGE, choose_sizes
@@ -22,7 +23,7 @@ from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from polyopt.codegen.program import Argument, CProgram
+    from polyopt.codegen.signature import Argument, CProgram
     from polyopt.runtime.kernel import Kernel
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -118,7 +119,7 @@ def harness(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, str]:
         for i, a in enumerate(size_arguments)
     )
     counts = [_count(a) for a in arrays]
-    condition = c_condition(kernel.context, {n: index_variable(t) for n, t in names.items()})
+    condition = c_text(c_condition(kernel.context, sizes_called(names)), hints)
     texts = {
         "name": program.c_name,
         "helpers": helpers(*counts, condition),

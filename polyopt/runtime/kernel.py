@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from polyopt.codegen.program import Argument, CProgram
+    from polyopt.codegen.signature import Argument, CProgram
     from polyopt.isl import Set
     from polyopt.runtime.build import Built
     from polyopt.runtime.timing import Timing

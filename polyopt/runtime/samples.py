@@ -13,7 +13,7 @@ from polyopt.runtime.arrays import empty
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.codegen.program import Argument
+    from polyopt.codegen.signature import Argument
     from polyopt.runtime.arrays import NumPyArray
     from polyopt.runtime.kernel import Kernel
 

@@ -7,7 +7,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.program import c_affine, operation_name
+from polyopt.codegen.lower.affine import c_affine, operation_name
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.signature import sizes_called
 from polyopt.errors import ArgumentError, InternalError
 from polyopt.isl import (
     AstBuild,
@@ -23,7 +25,7 @@ from polyopt.isl import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from polyopt.codegen.program import Argument
+    from polyopt.codegen.signature import Argument
     from polyopt.isl import PwAff
 
 
@@ -155,7 +157,8 @@ class SizeSolver:
     def _check_context(self, sizes: Mapping[str, int], origin: Mapping[str, str]) -> None:
         for condition in self._conditions:
             if not evaluate(condition, sizes):
-                text = c_affine(condition, {}).text
+                named = sizes_called({name: name for name in self.params})
+                text = c_text(c_affine(condition, named).node, hints)
                 used = [origin[p] for p in self.params if p in _names_in(condition)]
                 raise ArgumentError(f"the program needs {text}", notes=used)
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.program import Program
 
@@ -347,7 +347,7 @@ class Plan(Questions):
         if not code:
             return proof
         from polyopt.codegen.emit import emit
-        from polyopt.codegen.readback import check_code
+        from polyopt.codegen.validate.translation import check_code
 
         shown = check_code(self.scop, emit(self.program), operations=operations)
         return Proof((*proof.obligations, shown))

@@ -6,7 +6,7 @@ own, and adds these at its end: ``for (j) y[i] += A[i][j] * x[j];`` ->
 
 A parallel loop whose iterations share nothing but such sums gives each iteration sums of its own,
 and adds these in the order of the iterations: whatever the number of threads, the result is the
-same (``codegen/partials.py``).
+same (``codegen/lower/privatize.py``).
 
 *Requires* floating sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once.
 Results are then those of the source up to the order of these operations: the proof says which.

@@ -8,7 +8,7 @@ rewrite: nothing in the order of instances. Vector loops that write such an arra
 A store into a cache first loads the line that it changes, and drives out what is read again; past
 the caches it does neither. Processors fetch ahead along a row, not to the next: with rows of a few
 KB the code says so. Whether there is more than ``past`` bytes is tested when it runs
-(``codegen/streams.py``).
+(``codegen/passes/nontemporal_stores.py``).
 
 *Requires* a result that the program does not read.
 *Does not handle* lines that are written in parts: where a row does not start with a line, as the

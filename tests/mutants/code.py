@@ -1,23 +1,27 @@
-"""Wrong code: faults in the LoopAST of a proven plan, where C is about to be printed."""
+"""Wrong code: faults in the C tree of a proven plan, where it is about to be printed."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from polyopt.codegen.loops import (
+from polyopt.codegen.ast import expr as c
+from polyopt.codegen.ast import visit
+from polyopt.codegen.ast.nodes import (
     Assign,
     Block,
     Buffer,
-    Call,
+    Do,
     For,
     Function,
     If,
     Local,
     Node,
-    Task,
+    Parallel,
+    Simd,
+    as_block,
     assigns_in,
+    rebuilt,
 )
 
 from .kinds import Kind
@@ -28,7 +32,14 @@ if TYPE_CHECKING:
     #: nodes that may stand where one stood; none leaves it out
     Change = Callable[[Node], Iterator[tuple[Node, ...]]]
 
-_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+
+def _variants(expr: c.Expr, change: Callable[[c.Expr], Iterator[c.Expr]]) -> Iterator[c.Expr]:
+    """The expression with one part of it changed."""
+    yield from change(expr)
+    for number, child in enumerate(expr.children):
+        for new in _variants(child, change):
+            others = (*expr.children[:number], new, *expr.children[number + 1 :])
+            yield expr.with_children(others)
 
 
 def _changed(node: Node, change: Callable[[Block], Iterator[Block]]) -> Iterator[Node]:
@@ -89,6 +100,18 @@ def _each_for(change: Callable[[For], For | None]):
     return _each(at)
 
 
+def _each_kind(kind: type, **changes: Callable[[Any], Any]):
+    """What is asked of a loop of some kind is another."""
+
+    def at(loop: For) -> For | None:
+        if not isinstance(loop.kind, kind):
+            return None
+        new = {name: change(getattr(loop.kind, name)) for name, change in changes.items()}
+        return replace(loop, kind=replace(loop.kind, **new))
+
+    return _each_for(at)
+
+
 def _each_assign(change: Callable[[Assign], Iterator[Assign]]):
     def at(node: Node) -> Iterator[tuple[Node, ...]]:
         if isinstance(node, Assign):
@@ -99,26 +122,28 @@ def _each_assign(change: Callable[[Assign], Iterator[Assign]]):
     return _each(at)
 
 
-def _tighter(loop: For) -> For:
-    return replace(loop, condition=_swapped(loop.condition, " < ", " + 1 < "))
+def _bound_moved(by: int):
+    """The end of a loop is another."""
 
+    def at(loop: For) -> For:
+        assert isinstance(loop.condition, c.Binary)
+        condition = replace(loop.condition, right=c.plus(loop.condition.right, by))
+        return replace(loop, condition=condition)
 
-def _wider(loop: For) -> For:
-    return replace(loop, condition=_swapped(loop.condition, " < ", " - 1 < "))
-
-
-def _swapped(condition: str, one: str, other: str) -> str:
-    if one in condition:
-        return condition.replace(one, other, 1)
-    return condition.replace(one.replace("<", "<="), other.replace("<", "<="), 1)
+    return _each_for(at)
 
 
 def _other_bound(loop: For) -> For | None:
-    for one, other in (("min_i64(", "max_i64("), ("max_i64(", "min_i64(")):
-        if one in loop.condition:
-            return replace(loop, condition=loop.condition.replace(one, other, 1))
-        if one in loop.start:
-            return replace(loop, start=loop.start.replace(one, other, 1))
+    """The larger of two bounds for the smaller, or the other way round."""
+    others = {"min_i64": "max_i64", "max_i64": "min_i64"}
+
+    def swapped(node: c.Expr) -> Iterator[c.Expr]:
+        if isinstance(node, c.Call) and node.function in others:
+            yield replace(node, function=others[node.function])
+
+    for where in ("condition", "start"):
+        for new in _variants(getattr(loop, where), swapped):
+            return replace(loop, **{where: new})
     return None
 
 
@@ -132,33 +157,33 @@ def _each_if(change: Callable[[If], tuple[Node, ...]]):
 
 def _otherwise(node: If) -> tuple[Node, ...]:
     if node.other is None:
-        return (replace(node, condition=f"!({node.condition})"),)
+        return (replace(node, condition=c.Unary("!", node.condition)),)
     return (replace(node, then=node.other, other=node.then),)
 
 
 def _number_changed(by: int):
     """One number of a test is another: a border elsewhere."""
 
+    def other(node: c.Expr) -> Iterator[c.Expr]:
+        known = c.number_of(node)
+        if known is not None:
+            yield c.number(known + by)
+
     def at(node: Node) -> Iterator[tuple[Node, ...]]:
         if isinstance(node, If):
-            for found in _NUMBER.finditer(node.condition):
-                text = _with_number(node.condition, found, by)
-                yield (replace(node, condition=text),)
+            for condition in _variants(node.condition, other):
+                yield (replace(node, condition=condition),)
 
     return _each(at)
 
 
-def _with_number(text: str, found: re.Match[str], by: int) -> str:
-    return f"{text[: found.start()]}{int(found[0]) + by}{text[found.end() :]}"
-
-
 def _left_out(node: Node) -> Iterator[tuple[Node, ...]]:
-    if isinstance(node, (Assign, Call)) and not (isinstance(node, Assign) and node.declares):
+    if isinstance(node, (Assign, Do)) and not (isinstance(node, Assign) and node.declares):
         yield ()
 
 
 def _twice(node: Node) -> Iterator[tuple[Node, ...]]:
-    if isinstance(node, (Assign, For, Call)) and not (isinstance(node, Assign) and node.declares):
+    if isinstance(node, (Assign, For, Do)) and not (isinstance(node, Assign) and node.declares):
         yield (node, node)
 
 
@@ -168,44 +193,72 @@ def _neighbours_exchanged(block: Block) -> Iterator[Block]:
         yield replace(block, body=(*block.body[:k], other, one, *block.body[k + 2 :]))
 
 
-def _subscript(where: str, change: Callable[[str], str]):
+def _subscript(where: str, change: Callable[[c.Expr], c.Expr]):
     """One subscript of a target or of a value is another."""
 
+    def other(node: c.Expr) -> Iterator[c.Expr]:
+        if isinstance(node, c.Index):
+            for number, one in enumerate(node.subscripts):
+                rest = node.subscripts[number + 1 :]
+                yield replace(node, subscripts=(*node.subscripts[:number], change(one), *rest))
+
+    return _each_value(other, where)
+
+
+def _each_value(change: Callable[[c.Expr], Iterator[c.Expr]], *where: str):
+    """One part of a target or of a value is another."""
+
     def at(node: Assign) -> Iterator[Assign]:
-        text = getattr(node, where)
-        for found in re.finditer(r"\[([^\[\]]+)\]", text):
-            new = f"{text[: found.start()]}[{change(found[1])}]{text[found.end() :]}"
-            yield replace(node, **{where: new})
+        for name in where or ("value",):
+            for new in _variants(getattr(node, name), change):
+                yield replace(node, **{name: new})
 
     return _each_assign(at)
+
+
+def _larger_modulus(subscript: c.Expr) -> c.Expr:
+    match subscript:
+        case c.Binary(sign="%", left=left, right=c.Const() as right):
+            return c.Binary("%", left, c.plus(right, 1))
+    return subscript
 
 
 def _operator(one: str, other: str):
+    def changed(node: c.Expr) -> Iterator[c.Expr]:
+        if isinstance(node, c.Binary) and node.sign == one:
+            yield replace(node, sign=other)
+
     def at(node: Assign) -> Iterator[Assign]:
-        outside = re.sub(r"\[[^\]]*\]", lambda m: "\0" * len(m[0]), node.value)
-        for found in re.finditer(re.escape(one), outside):
-            yield replace(
-                node, value=node.value[: found.start()] + other + node.value[found.end() :]
-            )
+        for new in _outside_of_subscripts(node.value, changed):
+            yield replace(node, value=new)
 
     return _each_assign(at)
 
 
-def _constant(node: Assign) -> Iterator[Assign]:
-    for found in re.finditer(r"\b(\d+)\.0f\b", node.value):
-        new = f"{int(found[1]) + 1}.0f"
-        yield replace(node, value=node.value[: found.start()] + new + node.value[found.end() :])
+def _outside_of_subscripts(
+    expr: c.Expr, change: Callable[[c.Expr], Iterator[c.Expr]]
+) -> Iterator[c.Expr]:
+    yield from change(expr)
+    if isinstance(expr, c.Index):
+        return
+    for number, child in enumerate(expr.children):
+        for new in _outside_of_subscripts(child, change):
+            others = (*expr.children[:number], new, *expr.children[number + 1 :])
+            yield expr.with_children(others)
+
+
+def _constant(node: c.Expr) -> Iterator[c.Expr]:
+    if isinstance(node, c.Const) and node.kind.is_float and float(node.value).is_integer():
+        yield replace(node, value=node.value + 1)
 
 
 def _branches(node: Assign) -> Iterator[Assign]:
-    found = re.fullmatch(r"([^?]*) \? ([^:?]*) : ([^:?]*)", node.value)
-    if found:
-        yield replace(node, value=f"{found[1]} ? {found[3]} : {found[2]}")
+    if isinstance(node.value, c.Select):
+        yield replace(node, value=replace(node.value, yes=node.value.no, no=node.value.yes))
 
 
 def _part_of_a_test(function: Function) -> Iterator[Function]:
-    """The name of a test that was worked out before stands for the part of another that reads like
-    it, and what the part began goes on behind the name."""
+    """The name of a test that was worked out before stands for a part of another one."""
     tests = {
         node.target: node.value
         for body in (function.body, *(task.body for task in function.tasks))
@@ -214,8 +267,15 @@ def _part_of_a_test(function: Function) -> Iterator[Function]:
     }
 
     def at(node: Assign) -> Iterator[Assign]:
-        for name, text in tests.items():
-            yield replace(node, value=node.value.replace(text, name))
+        for name, test in tests.items():
+
+            def other(part: c.Expr, test: c.Expr = test, name: c.Expr = name) -> Iterator[c.Expr]:
+                alike = isinstance(part, c.Binary) and isinstance(test, c.Binary)
+                if alike and part.sign == test.sign and part.left == test.left and part != test:
+                    yield name
+
+            for new in _variants(node.value, other):
+                yield replace(node, value=new)
 
     yield from _each_assign(at)(function)
 
@@ -238,10 +298,8 @@ def _old_local(function: Function) -> Iterator[Function]:
         if isinstance(node, For) and node.body.body:
             first, *rest = node.body.body
             if isinstance(first, Assign) and first.declares:
-                moved = replace(
-                    first,
-                    value=re.sub(rf"\b{node.iterator}\b", f"({node.start})", first.value),
-                )
+                value = visit.substitute(first.value, {c.Var(node.iterator): node.start})
+                moved = replace(first, value=value)
                 yield (
                     Block(
                         (moved, replace(node, body=replace(node.body, body=tuple(rest)))),
@@ -289,34 +347,26 @@ def _shorter(buffer: Buffer) -> Buffer | None:
     if not buffer.extents:
         return None
     first, *rest = buffer.extents
-    return replace(buffer, extents=(f"{first} - 1", *rest))
+    return replace(buffer, extents=(c.plus(first, -1), *rest))
 
 
 def _narrower(buffer: Buffer) -> Buffer | None:
     if len(buffer.extents) < 2:
         return None
     *first, last = buffer.extents
-    return replace(buffer, extents=(*first, f"{last} - 1"))
+    return replace(buffer, extents=(*first, c.plus(last, -1)))
 
 
-def _arguments(change: Callable[[tuple[str, ...]], tuple[str, ...]]):
-    def at(node: Node) -> Iterator[tuple[Node, ...]]:
-        if isinstance(node, Call):
-            new = change(node.arguments)
-            if new != node.arguments:
-                yield (replace(node, arguments=new),)
-
-    return _each(at)
-
-
-def _two_exchanged(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    return (*arguments[1::-1], *arguments[2:])
+def _arguments_exchanged(node: Node) -> Iterator[tuple[Node, ...]]:
+    if isinstance(node, Do) and isinstance(node.call, c.Run):
+        one, other, *rest = node.call.arguments
+        yield (Do(replace(node.call, arguments=(other, one, *rest))),)
 
 
 def _parameters_exchanged(function: Function) -> Iterator[Function]:
     for number, task in enumerate(function.tasks):
         one, other, *rest = task.parameters
-        new: Task = replace(task, parameters=(other, one, *rest))
+        new = replace(task, parameters=(other, one, *rest))
         tasks = (*function.tasks[:number], new, *function.tasks[number + 1 :])
         yield replace(function, tasks=tasks)
 
@@ -332,46 +382,76 @@ def _moved_out(function: Function) -> Iterator[Function]:
     yield from _each(at)(function)
 
 
-def _vector_text(pattern: str, new: str):
-    def at(node: Assign) -> Iterator[Assign]:
-        for where in ("target", "value"):
-            text = getattr(node, where)
-            if "_at *)" in text and re.search(pattern, text):
-                yield replace(node, **{where: re.sub(pattern, new, text, count=1)})
-
-    return _each_assign(at)
+def _next_element(node: c.Expr) -> Iterator[c.Expr]:
+    """A vector that starts one element on."""
+    if isinstance(node, c.VectorAt) and isinstance(node.element, c.Index):
+        *first, last = node.element.subscripts
+        moved = replace(node.element, subscripts=(*first, c.plus(last, 1)))
+        yield replace(node, element=moved)
 
 
-def _accumulators(node: Assign) -> Iterator[Assign]:
-    """An accumulator of a register block takes another one's value."""
-    found = re.search(r"_block_(\d+)_(\d+)", node.value)
-    if found:
-        other = f"_block_{1 - min(int(found[1]), 1)}_{found[2]}"
-        yield replace(node, value=node.value.replace(found[0], other, 1))
+def _accumulators(function: Function) -> Iterator[Function]:
+    """An accumulator of a register tile takes another one's value."""
+    bodies = (function.body, *(task.body for task in function.tasks))
+    all_ = {
+        node.target.symbol: None
+        for body in bodies
+        for node in assigns_in(body)
+        if isinstance(node.target, c.Var) and "_block_" in node.target.symbol.hint
+    }
+
+    def other(node: c.Expr) -> Iterator[c.Expr]:
+        if isinstance(node, c.Var) and node.symbol in all_:
+            same = [s for s in all_ if s.origin == node.symbol.origin and s != node.symbol]
+            yield from (c.Var(symbol) for symbol in same[:1])
+
+    yield from _each_value(other)(function)
+
+
+def _all_share(function: Function) -> Iterator[Function]:
+    """One buffer for all threads in the place of one for each."""
+    pools = {b.pool: b.symbol for b in function.private}
+
+    def without(node: Node) -> Node:
+        if isinstance(node, Do) and isinstance(node.call, c.Run):
+            given = tuple(
+                c.Var(pools[e.array]) if isinstance(e, c.Index) and e.array in pools else e
+                for e in node.call.arguments
+            )
+            return Do(replace(node.call, arguments=given))
+        if isinstance(node, For):
+            node = replace(node, private=())
+        if isinstance(node, Block):
+            node = replace(node, buffers=tuple(b for b in node.buffers if not b.heap))
+        return rebuilt(node, without)
+
+    if pools:
+        body = as_block(without(function.body))
+        shared = (*function.buffers, *function.private)
+        yield replace(function, body=body, private=(), buffers=shared)
 
 
 KINDS = (
-    Kind("code", "a loop starts one later", _each_for(lambda n: replace(n, start=f"{n.start} + 1"))),
+    Kind("code", "a loop starts one later", _each_for(lambda n: replace(n, start=c.plus(n.start, 1)))),
     Kind("code", "a loop starts one earlier",
-         _each_for(lambda n: replace(n, start=f"{n.start} - 1"))),
-    Kind("code", "a loop ends one earlier", _each_for(_tighter)),
-    Kind("code", "a loop ends one later", _each_for(_wider)),
+         _each_for(lambda n: replace(n, start=c.plus(n.start, -1)))),
+    Kind("code", "a loop ends one earlier", _bound_moved(-1)),
+    Kind("code", "a loop ends one later", _bound_moved(1)),
     Kind("code", "a step twice as long", _each_for(lambda n: replace(n, step=2 * n.step))),
     Kind("code", "the larger bound for the smaller", _each_for(_other_bound)),
     Kind("code", "a loop as a single iteration",
-         _each_for(lambda n: replace(n, condition=f"{n.iterator} <= {n.start}"))),
+         _each_for(
+             lambda n: replace(n, condition=c.Binary("<=", c.Var(n.iterator), n.start)))),
     Kind("code", "threads where there are none", _each_for(
-        lambda n: replace(n, mark="parallel", trips="1") if not n.mark else None)),
+        lambda n: replace(n, kind=Parallel(c.number(1))) if n.is_sequential else None)),
     Kind("code", "lanes where there are none", _each_for(
-        lambda n: replace(n, mark="vector") if not n.mark else None)),
+        lambda n: replace(n, kind=Simd()) if n.is_sequential else None)),
     Kind("code", "threads in no order", _each_block(
         lambda b: (replace(b, body=new) for new in _out_of_turn(b.body)))),
-    Kind("code", "no order asked of threads", _each_for(lambda n: replace(n, ordered=False))),
-    Kind("code", "more lanes than may run together", _each_for(
-        lambda n: replace(n, width=4 * n.width) if n.width else None)),
-    Kind("code", "as many lanes as there are iterations", _each_for(
-        lambda n: replace(n, width=0) if n.width else None)),
-    Kind("code", "lanes that do not join their sums", _each_for(lambda n: replace(n, sums=()))),
+    Kind("code", "no order asked of threads", _each_kind(Parallel, ordered=lambda _: False)),
+    Kind("code", "more lanes than may run together", _each_kind(Simd, width=lambda w: 4 * w)),
+    Kind("code", "as many lanes as there are iterations", _each_kind(Simd, width=lambda _: 0)),
+    Kind("code", "lanes that do not join their sums", _each_kind(Simd, sums=lambda _: ())),
     Kind("code", "a test left out", _each_if(lambda n: n.then.body)),
     Kind("code", "a test turned round", _each_if(_otherwise)),
     Kind("code", "no other branch", _each_if(lambda n: (replace(n, other=None),))),
@@ -381,28 +461,26 @@ KINDS = (
     Kind("code", "a statement left out", _each(_left_out)),
     Kind("code", "a statement twice", _each(_twice)),
     Kind("code", "neighbours exchanged", _each_block(_neighbours_exchanged)),
-    Kind("code", "another element written", _subscript("target", lambda t: f"{t} + 1")),
-    Kind("code", "always the first element written", _subscript("target", lambda _: "0")),
-    Kind("code", "another element read", _subscript("value", lambda t: f"{t} + 1")),
-    Kind("code", "always the first element read", _subscript("value", lambda _: "0")),
+    Kind("code", "another element written", _subscript("target", lambda e: c.plus(e, 1))),
+    Kind("code", "always the first element written", _subscript("target", lambda _: c.number(0))),
+    Kind("code", "another element read", _subscript("value", lambda e: c.plus(e, 1))),
+    Kind("code", "always the first element read", _subscript("value", lambda _: c.number(0))),
     Kind("code", "a modulus one more",
-         _subscript("value", lambda t: re.sub(r"% (\d+)$", lambda m: f"% {int(m[1]) + 1}", t))),
-    Kind("code", "minus for plus", _operator(" + ", " - ")),
-    Kind("code", "plus for minus", _operator(" - ", " + ")),
-    Kind("code", "plus for times", _operator(" * ", " + ")),
-    Kind("code", "another constant", _each_assign(_constant)),
+         _subscript("value", _larger_modulus)),
+    Kind("code", "minus for plus", _operator("+", "-")),
+    Kind("code", "plus for minus", _operator("-", "+")),
+    Kind("code", "plus for times", _operator("*", "+")),
+    Kind("code", "another constant", _each_value(_constant)),
     Kind("code", "branches exchanged", _each_assign(_branches)),
     Kind("code", "a value worked out too early", _old_local),
     Kind("code", "a test for part of another", _part_of_a_test),
     Kind("code", "another value of a local",
-         _locals(lambda v: replace(v, value=f"{v.value} + 1"))),
+         _locals(lambda v: replace(v, value=c.Binary("+", v.value, c.number(1))))),
     Kind("code", "a buffer with a row less", _buffers(_shorter)),
     Kind("code", "a buffer with a column less", _buffers(_narrower)),
-    Kind("code", "a buffer that all iterations share",
-         lambda f: iter([replace(f, private=(), buffers=(*f.buffers, *f.private))]
-                        if f.private else [])),
-    Kind("code", "arguments of a task exchanged", _arguments(_two_exchanged)),
+    Kind("code", "a buffer that all iterations share", _all_share),
+    Kind("code", "arguments of a task exchanged", _each(_arguments_exchanged)),
     Kind("code", "parameters of a task exchanged", _parameters_exchanged),
-    Kind("code", "a vector one element on", _vector_text(r"\[(\d+)\]$", r"[\1 + 1]")),
-    Kind("code", "an accumulator for another", _each_assign(_accumulators)),
+    Kind("code", "a vector one element on", _each_value(_next_element, "target", "value")),
+    Kind("code", "an accumulator for another", _accumulators),
 )  # fmt: skip

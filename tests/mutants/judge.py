@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.analysis.interpret import interpret
-from polyopt.codegen import generate as generating
-from polyopt.codegen.c import print_c
 from polyopt.codegen.emit import emit
-from polyopt.codegen.readback import check_code
+from polyopt.codegen.lower import lowering as generating
+from polyopt.codegen.lower.lowering import lower
+from polyopt.codegen.passes.pipeline import generate
+from polyopt.codegen.printers.c import print_c
+from polyopt.codegen.validate.translation import check_code
 from polyopt.errors import ArgumentError, CompilerFailedError, PolyoptError
 from polyopt.runtime.kernel import compile_kernel
 from polyopt.transform.prove import prove
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.runtime.kernel import Kernel
 
     from .kinds import Kind
@@ -115,7 +117,7 @@ def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:
     elif kind.layer == "text":
         yield from kind.make(emit(program).source)
     else:
-        yield from kind.make(generating.generate(program, program.scop.name))
+        yield from kind.make(generate(lower(program), program, program.scop.name))
 
 
 def _plan(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:

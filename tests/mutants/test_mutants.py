@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyopt.codegen.emit import emit
-from polyopt.codegen.readback import check_code, shown_for_all_sizes
+from polyopt.codegen.validate.translation import check_code, shown_for_all_sizes
 
 from .judge import judged
 from .subjects import SUBJECTS

@@ -17,7 +17,7 @@ from polyopt.transform.plan import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.library import LibraryKernel
 
 KERNELS = library.kernel_names()

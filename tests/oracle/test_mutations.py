@@ -16,9 +16,9 @@ import pytest
 
 import polyopt as po
 from polyopt.analysis.interpret import interpret
-from polyopt.codegen import generate as generating
-from polyopt.codegen import hosted as hosting
-from polyopt.codegen import materialize as building
+from polyopt.codegen.lower import lowering as generating
+from polyopt.codegen.schedule import accesses as hosting
+from polyopt.codegen.schedule import tree as building
 from polyopt.errors import ArgumentError, IllegalScheduleError
 from polyopt.isl import Set, affine_constant, constant_value, dim_type
 from polyopt.transform import fuse, fuse_loops, parallel, program, prove, skew, storage, touch
@@ -589,7 +589,7 @@ WRONG_PROOFS = (
 WRONG_CODE = (
     Fault(
         "the guard of an unrolled loop",
-        ((generating._Generator, "_if", guards_dropped),),
+        ((generating._Lowering, "_if", guards_dropped),),
         POINTWISE,
         lambda p: p.unroll("b.i", 4),
     ),

@@ -26,7 +26,7 @@ from .trial import AUTO, Example, Failure, Trial
 from .variants import variant
 
 if TYPE_CHECKING:
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
 
 #: programs of one compilation
 BATCH = 40

@@ -25,7 +25,7 @@ import numpy as np
 
 from polyopt.analysis.interpret import interpret
 from polyopt.analysis.points import parameter_value
-from polyopt.codegen.program import signature_of
+from polyopt.codegen.signature import signature_of
 from polyopt.errors import CompilerFailedError
 from polyopt.isl import fix_param_values
 from polyopt.runtime.toolchain import find_toolchain
@@ -35,7 +35,7 @@ from .builder import INPUT_RANGES, MOST_TRIPS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.ir.scop import Array, Scop
 
 #: what keeps little work on one thread: here it is shared, to see that it may be

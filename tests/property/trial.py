@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.ir.scop import Scop
 
     from .plans import Tally

@@ -35,7 +35,7 @@ from .renames import renamed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
     from polyopt.ir.scop import Scop
 
     from .generate import Program

@@ -14,7 +14,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.emit import emit
-from polyopt.codegen.inplace import _comment
+from polyopt.codegen.splice import _comment
 from polyopt.escaping import c_string, comment, markup, printable
 from polyopt.graph import compile_graph
 from polyopt.graph.draw import draw_graph

@@ -12,8 +12,8 @@ import numpy as np
 
 from polyopt.auto.threads import independent
 from polyopt.bench.peers.call import Offer, PeerCall, needed
-from polyopt.codegen.program import signature_of
-from polyopt.codegen.python import python_text
+from polyopt.codegen.python.program import python_text
+from polyopt.codegen.signature import signature_of
 from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.runtime.arrays import aligned_copy
 from polyopt.transform.plan import Plan

@@ -20,7 +20,7 @@ from polyopt.transform.plan import Plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from polyopt.codegen.program import Argument
+    from polyopt.codegen.signature import Argument
     from polyopt.ir.scop import Scop
     from polyopt.runtime.toolchain import Toolchain
 

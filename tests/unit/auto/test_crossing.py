@@ -12,8 +12,8 @@ import polyopt as po
 from polyopt.auto.crossing import read_once
 from polyopt.auto.grouping import is_proven
 from polyopt.codegen.emit import emit
-from polyopt.codegen.readback import check_code
 from polyopt.codegen.target import target
+from polyopt.codegen.validate.translation import check_code
 from polyopt.errors import InternalError
 from polyopt.frontend.c.known import BARRIER
 

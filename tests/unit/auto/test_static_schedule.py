@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.codegen.readback import check_code
 from polyopt.codegen.target import target
+from polyopt.codegen.validate.translation import check_code
 from polyopt.errors import InvalidOptionError
 
 ROWS = """\

@@ -7,7 +7,9 @@ import itertools
 import pytest
 
 from polyopt.analysis.points import parameter_value
-from polyopt.codegen.program import c_affine
+from polyopt.codegen.lower.affine import c_affine
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.signature import sizes_called
 from polyopt.isl import AstBuild, PwAff, Set, params_space, parse_map
 
 PARAMS = ("i", "j", "k")
@@ -22,7 +24,8 @@ def form(text: str) -> PwAff:
 
 def c_of(pw: PwAff) -> str:
     build = AstBuild.from_context(Set.universe(params_space(PARAMS)))
-    return c_affine(build.expr_from_pw_aff(pw), {}).text
+    names = sizes_called({name: name for name in PARAMS})
+    return c_text(c_affine(build.expr_from_pw_aff(pw), names).node, hints)
 
 
 def value_of(text: str, values: dict[str, int]) -> int:

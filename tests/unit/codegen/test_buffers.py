@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import polyopt as po
-from polyopt.codegen.c import before
-from polyopt.codegen.names import c_name
+from polyopt.codegen.ast.names import c_name
+from polyopt.codegen.printers.c import before
 from polyopt.runtime.toolchain import find_toolchain
 
 #: a program of its own ``madvise``, which takes note of what it is asked

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.codegen.names import (
+from polyopt.codegen.ast.names import (
     c_name,
     c_names,
     fresh,
@@ -23,7 +23,7 @@ from polyopt.codegen.names import (
     hidden_macros,
     is_reserved,
 )
-from polyopt.codegen.pastcache import INTRINSICS
+from polyopt.codegen.helpers.nontemporal import INTRINSICS
 
 COMPILER = shutil.which("gcc") or "cc"
 HEADERS = f"#include <stdint.h>\n#include <math.h>\n{INTRINSICS}"

@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 from polyopt.analysis.evaluate import Environment, evaluate
-from polyopt.codegen.cexpr import c_expression
-from polyopt.codegen.chelpers import helpers
-from polyopt.codegen.ctext import LOGICAL_AND, CText, c_constant, precedence_of
-from polyopt.codegen.indices import index_number, index_operation, index_variable
-from polyopt.codegen.program import c_affine
-from polyopt.codegen.wrapping import needs_wrapv
+from polyopt.codegen.ast import expr as c_ast
+from polyopt.codegen.ast import visit
+from polyopt.codegen.ast.expr import Symbol, Var
+from polyopt.codegen.helpers.arithmetic import helpers
+from polyopt.codegen.lower.affine import c_affine
+from polyopt.codegen.lower.expressions import lowered
+from polyopt.codegen.lower.indices import index_number, index_operation, index_variable
+from polyopt.codegen.lower.lowered import Lowered, constant
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.printers.signed_overflow import needs_wrapv
 from polyopt.ir import build
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of, inside
 from polyopt.ir.types import (
@@ -45,18 +49,30 @@ from polyopt.isl import (
     parse_set,
 )
 from tests.compilers import COMPILERS, OWN
+from tests.unit.codegen.reader import Reader, folded
+
+read = Reader()
+ELEMENTS = {}
 
 
 def var(name: str, type_: ScalarType) -> Load:
     return Load(type_, name, ())
 
 
+def element(load: Load) -> c_ast.Expr:
+    """What a load is in C: its name, which may have subscripts."""
+    name = load.array.partition("[")[0]
+    return ELEMENTS.setdefault((load.array, load.type), Reader(**{name: load.type})(load.array))
+
+
+def shown(made: Lowered) -> str:
+    return c_text(made.node, hints)
+
+
 def c(expr: Expr, *, stored: bool = False) -> str:
-    sum_ = index_operation("+", index_variable("i"), index_number(1))
-    test = CText("i >= 1 && i < N", LOGICAL_AND, BOOL, I32, (0, 1))
-    return c_expression(
-        expr, lambda load: load.array, lambda _: sum_, lambda _: test, stored=stored
-    ).text
+    sum_ = index_operation("+", index_variable(read("i")), index_number(1))
+    test = Lowered(read("i >= 1 && i < N"), BOOL, (0, 1))
+    return shown(lowered(expr, element, lambda _: sum_, lambda _: test, stored=stored))
 
 
 a, b, d = (var(name, U16) for name in "abd")
@@ -137,20 +153,7 @@ def test_affine_parts_are_64_bit() -> None:
     ],
 )
 def test_constants(expected: str, type_: ScalarType, value: float) -> None:
-    assert c_constant(type_, value).text == expected
-
-
-@pytest.mark.parametrize(
-    ("level", "text"),
-    [
-        (15, "A[i + 1][j]"), (15, "f(a, b)"), (15, "(a + b)"), (15, "1e-5f"), (14, "-x"),
-        (14, "*p"), (14, "(float)x"), (13, "a * b"), (12, "a * b - 1"), (12, "1e-5f + x"),
-        (12, "(a * b) + 1"), (11, "a << 2"), (10, "a <= b"), (9, "a == b"), (8, "a & -b"),
-        (5, "a < b && c"), (3, "a ? b : c + 1"), (15, "s->x.y"),
-    ],
-)  # fmt: skip
-def test_precedence_of_text(level: int, text: str) -> None:
-    assert precedence_of(text) == level
+    assert shown(constant(type_, value)) == expected
 
 
 def test_needs_wrapv() -> None:
@@ -265,15 +268,32 @@ class Draw:
         return build.binary(op, left, right)
 
 
+SYMBOLS = {f"v_{t.name}": Symbol(f"v_{t.name}", t) for t in TYPES.values()}
+
+
+def leaf(name: str, type_: ScalarType) -> Var:
+    assert SYMBOLS[name].type == type_
+    return Var(SYMBOLS[name])
+
+
+def variable(load: Load) -> Var:
+    return Var(SYMBOLS[load.array])
+
+
 SIZES = ("v_i8", "v_u16", "v_i32", "v_u32")
 #: ``v_u32`` as code among other code has it
 NAMES = {
-    "v_i8": index_variable("v_i8", I8), "v_u16": index_variable("v_u16", U16),
-    "v_i32": index_variable("v_i32", I32), "v_u32": index_variable("(int64_t)v_u32"),
-}  # fmt: skip
+    name: index_variable(node)
+    for name, node in {
+        "v_i8": leaf("v_i8", I8),
+        "v_u16": leaf("v_u16", U16),
+        "v_i32": leaf("v_i32", I32),
+        "v_u32": c_ast.Cast(I64, leaf("v_u32", U32)),
+    }.items()
+}
 
 
-def affine_c(node: Affine | Inside) -> CText:
+def affine_c(node: Affine | Inside) -> Lowered:
     """An affine part as code generation prints it, over variables that are not all 64 bits."""
     made = AstBuild.from_context(Set.universe(params_space(SIZES)))
     if isinstance(node, Inside):
@@ -326,7 +346,7 @@ def translation_unit(exprs: list[Expr]) -> str:
     unused = " ".join(f"(void)v_{t};" for t in TYPES)
     for number, expr in enumerate(exprs):
         both = [
-            c_expression(expr, lambda n: n.array, affine_c, affine_c, stored=stored).text
+            shown(lowered(expr, variable, affine_c, affine_c, stored=stored))
             for stored in (True, False)
         ]
         type_ = expr.type.c_name
@@ -391,18 +411,35 @@ def test_random_expressions_mean_the_same_in_c(
 
 
 @pytest.mark.parametrize("kind", [Draw, AffineDraw])
-def test_c_gives_expressions_the_type_that_is_said_of_them(tmp_path, kind: type[Draw]) -> None:
+def test_c_gives_every_part_the_type_that_the_tree_derives(tmp_path, kind: type[Draw]) -> None:
+    """By the compiler's own ``_Generic``, of each part of each expression."""
     draw = kind(7)
-    drawn = (draw.expr(draw.random.choice(list(TYPES.values())), 2) for _ in range(300))
-    texts = [c_expression(e, lambda n: n.array, affine_c, affine_c) for e in drawn]
+    drawn = (draw.expr(draw.random.choice(list(TYPES.values())), 3) for _ in range(300))
+    parts = {
+        node
+        for expr in drawn
+        for node in visit.walk(lowered(expr, variable, affine_c, affine_c).node)
+    }
+    assert len(parts) > 900
     checks = "".join(
-        f'    _Static_assert(_Generic(({t}), {t.ctype.c_name}: 1, default: 0), "{t.ctype}");\n'
-        for t in texts
+        f'    _Static_assert(_Generic(({text}), {type_}: 1, default: 0), "{type_}");\n'
+        for text, type_ in ((c_text(p, hints), p.type.c_name) for p in parts)
     )
     head = f"#include <math.h>\n#include <stdint.h>\n{helpers(checks)}"
     path = tmp_path / "t.c"
     path.write_text(f"{head}void t({PARAMETERS}) {{\n{checks}}}\n")
     subprocess.run([OWN, "-w", "-fsyntax-only", str(path)], check=True)
+
+
+@pytest.mark.parametrize("kind", [Draw, AffineDraw])
+def test_what_is_printed_and_parsed_again_is_the_same_tree(kind: type[Draw]) -> None:
+    again = Reader(SYMBOLS)
+    draw = kind(11)
+    for _ in range(400):
+        expr = draw.expr(draw.random.choice(list(TYPES.values())), 4)
+        for stored in (True, False):
+            made = lowered(expr, variable, affine_c, affine_c, stored=stored).node
+            assert again(c_text(made, hints)) == folded(made), c_text(made, hints)
 
 
 def value_of(type_: ScalarType, value: object) -> object:
@@ -422,7 +459,7 @@ def test_printed_c_has_no_undefined_behaviour(tmp_path, kind: type[Draw]) -> Non
     exprs = [e for e in drawn if not needs_wrapv(e)]
     calls = []
     for number, expr in enumerate(exprs):
-        inputs = ", ".join(c_constant(t, sample(draw, t)).text for t in TYPES.values())
+        inputs = ", ".join(shown(constant(t, sample(draw, t))) for t in TYPES.values())
         calls.append(f"    {{ {expr.type.c_name} s, p; e{number}({inputs}, &s, &p); }}\n")
     main = "int main(void) {\n" + "".join(calls) + "    return 0;\n}\n"
     path = tmp_path / "e.c"

@@ -9,10 +9,14 @@ import pytest
 
 import polyopt as po
 from polyopt.analysis.interpret import interpret
-from polyopt.codegen.chains import chains_apart
-from polyopt.codegen.loops import Assign, Block, For, If, Raw
+from polyopt.codegen.ast.nodes import Barrier, Block, For, If, Sequential, Simd
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.workarounds.gcc_slp import chains_apart
 from polyopt.frontend.c.known import BARRIER
 from polyopt.ir.types import F32, F64
+from tests.unit.codegen.reader import Reader
+
+read = Reader(w=F64, B=F64, q0=F32, q1=F32, q2=F32, q3=F32)
 
 #: whose rows may be the same ones
 SAME_ROWS = """
@@ -38,44 +42,42 @@ void rows(int M, int N, const TYPE A[restrict M][N], const TYPE p[restrict N], T
 """
 
 
-def update(row: int, *others: str, target: str = "", type_=F32):
+def update(row: int, *others: str, target: str = ""):
     target = target or f"q[8 * t + {row}]"
     operands = others or (f"A[8 * t + {row}][j]", "p[j]")
-    loads = ((target.partition("[")[0], target), *((o.partition("[")[0], o) for o in operands))
-    value = f"{target} + {' * '.join(operands)}"
-    return Assign(target, value, target.partition("[")[0], type_, loads)
+    return read.assign(target, f"{target} + {' * '.join(operands)}")
 
 
-def loop(*body, mark=""):
-    return For("j", "n", "j <= m - 1", 1, Block(tuple(body)), mark)
-
-
-def changed(*body, mark=""):
+def changed(*body, kind=None):
     """What becomes of a loop; ``None`` where it stays as it is."""
-    before = loop(*body, mark=mark)
-    (found,) = chains_apart(Block((before,)), {"q", "A", "p"}).body
+    whole = Block(tuple(body))
+    before = For(read.symbol("j"), read("n"), read("j <= m - 1"), 1, whole, kind or Sequential())
+    (found,) = chains_apart(Block((before,))).body
     return None if found == before else found
+
+
+def texts(assigns):
+    return [(c_text(a.target, hints), c_text(a.value, hints)) for a in assigns]
 
 
 def test_sums_are_locals_and_stores_have_something_between_them():
     found = changed(*map(update, range(4)))
     assert isinstance(found, If)
-    assert found.condition == "n <= m - 1"
+    assert c_text(found.condition, hints) == "n <= m - 1"
     *before, run, first, gap, second, _, _, _, _ = found.then.body
-    assert [(a.target, a.value) for a in before] == [
-        ("q_sum", "q[8 * t + 0]"), ("q_sum2", "q[8 * t + 1]"),
-        ("q_sum3", "q[8 * t + 2]"), ("q_sum4", "q[8 * t + 3]"),
-    ]  # fmt: skip
-    assert run.body.body[1].value == "q_sum2 + A[8 * t + 1][j] * p[j]"
-    assert [(a.target, a.value) for a in (first, second)] == [
-        ("q[8 * t + 0]", "q_sum"), ("q[8 * t + 1]", "q_sum2"),
-    ]  # fmt: skip
-    assert gap == Raw((BARRIER,))
+    assert texts(before) == [("q_sum", f"q[8 * t + {k}]") for k in range(4)]
+    assert len({a.declared for a in before}) == 4
+    sums = run.body.body
+    assert texts(sums)[1] == ("q_sum", "q_sum + A[8 * t + 1][j] * p[j]")
+    assert [a.target for a in sums] == [a.target for a in before]
+    assert texts((first, second)) == [("q[8 * t + 0]", "q_sum"), ("q[8 * t + 1]", "q_sum")]
+    assert second.value == before[1].target
+    assert gap == Barrier(memory=True)
 
 
 def test_two_groups_of_sums_keep_their_types():
-    sums = [update(k, type_=F32) for k in range(4)]
-    sums += [update(k, f"B[8 * t + {k}][j]", target=f"w[{k}]", type_=F64) for k in range(4)]
+    sums = [update(k) for k in range(4)]
+    sums += [update(k, f"B[8 * t + {k}][j]", target=f"w[{k}]") for k in range(4)]
     found = changed(*sums)
     assert isinstance(found, If)
     assert [a.type for a in found.then.body[:8]] == [F32] * 4 + [F64] * 4
@@ -94,7 +96,7 @@ def test_two_groups_of_sums_keep_their_types():
         pytest.param([update(k, target=f"q[c ? 0 : 0 + {k}]") for k in range(4)], id="tested"),
         pytest.param([update(k, target="q[0]") for k in range(4)], id="one sum"),
         pytest.param([update(k, target=f"q{k}") for k in range(4)], id="scalars"),
-        pytest.param([update(0), *map(update, range(3)), If("c", Block(()))], id="tests"),
+        pytest.param([update(0), *map(update, range(3)), If(read("c"), Block(()))], id="tests"),
     ],
 )
 def test_what_is_left_alone(body):
@@ -102,7 +104,7 @@ def test_what_is_left_alone(body):
 
 
 def test_vectors_are_left_alone():
-    assert changed(*map(update, range(4)), mark="vector") is None
+    assert changed(*map(update, range(4)), kind=Simd()) is None
     declared = [replace(update(k), declares=True) for k in range(4)]
     assert changed(*declared) is None
 

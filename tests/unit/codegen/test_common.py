@@ -7,16 +7,20 @@ import re
 import numpy as np
 
 import polyopt as po
-from polyopt.codegen.common import in_common
+from polyopt.codegen.ast.expr import Symbol, Var
+from polyopt.codegen.ast.nodes import Assign, Block, Do, For, If, Local
 from polyopt.codegen.emit import emit
-from polyopt.codegen.loops import Assign, Block, For, If, Local, Raw
+from polyopt.codegen.passes.cse_across import cse_across
+from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.ir.types import F32, F64
+from tests.unit.codegen.reader import Reader
+
+read = Reader()
 
 
 def store(target, value, *locals_):
     """``target = value`` that reads these locals, each a name and a value."""
-    made = tuple(Local(name, F32, text, stem=name.rstrip("0123456789")) for name, text in locals_)
-    return Assign(target, value, target.partition("[")[0], F32, locals=made)
+    return read.assign(target, value, *locals_)
 
 
 def lines(node):
@@ -24,11 +28,11 @@ def lines(node):
     match node:
         case Assign():
             return [
-                *(f"{v.name} = {v.value}" for v in node.locals),
-                f"{node.target} = {node.value}",
+                *(f"{v.symbol.hint} = {c_text(v.value, hints)}" for v in node.locals),
+                f"{c_text(node.target, hints)} = {c_text(node.value, hints)}",
             ]
-        case Raw():
-            return list(node.lines)
+        case Do():
+            return [c_text(node.call, hints)]
         case If():
             others = lines(node.other) if node.other else []
             return ["if", *lines(node.then), *others, "end"]
@@ -38,50 +42,52 @@ def lines(node):
             return [line for child in node.body for line in lines(child)]
 
 
-def common(*nodes, taken=()):
-    return lines(in_common(Block(nodes), taken))
+def common(*nodes):
+    return lines(cse_across(Block(nodes)))
 
 
 def test_one_local_serves_statements_after_each_other():
     one = store("b[0]", "s + s2", ("s", "a[0]*2"), ("s2", "a[1]*2"))
     two = store("b[1]", "s3 + s4", ("s3", "a[1]*2"), ("s4", "a[2]*2"))
     assert common(one, two) == [
-        "s = a[0]*2", "s2 = a[1]*2", "b[0] = s + s2", "s3 = a[2]*2", "b[1] = s2 + s3",
+        "s = a[0] * 2", "s2 = a[1] * 2", "b[0] = s + s2", "s4 = a[2] * 2", "b[1] = s2 + s4",
     ]  # fmt: skip
 
 
 def test_values_of_equal_values_are_equal():
     one = store("b[0]", "t", ("s", "a[0]*2"), ("t", "s+1"))
     two = store("b[1]", "t2", ("s2", "a[0]*2"), ("t2", "s2+1"))
-    assert common(one, two) == ["s = a[0]*2", "t = s+1", "b[0] = t", "b[1] = t"]
+    assert common(one, two) == ["s = a[0] * 2", "t = s + 1", "b[0] = t", "b[1] = t"]
 
 
 def test_a_store_to_what_a_value_reads_ends_it():
     one = store("a[0]", "s", ("s", "a[1]*2"))
     two = store("b[0]", "s2", ("s2", "a[1]*2"))
-    assert common(one, two) == ["s = a[1]*2", "a[0] = s", "s2 = a[1]*2", "b[0] = s2"]
+    assert common(one, two) == ["s = a[1] * 2", "a[0] = s", "s2 = a[1] * 2", "b[0] = s2"]
 
 
 def test_a_store_ends_what_reads_it_through_another_value():
     one = store("b[0]", "t", ("s", "a[1]*2"), ("t", "s+c[0]"))
     two = store("a[1]", "0")
     three = store("b[1]", "t2", ("s2", "c[0]*2"), ("t2", "s+c[0]"))
-    assert common(one, two, three)[3:] == ["a[1] = 0", "s2 = c[0]*2", "t2 = s+c[0]", "b[1] = t2"]
+    assert common(one, two, three)[3:] == [
+        "a[1] = 0", "s2 = c[0] * 2", "t2 = s + c[0]", "b[1] = t2",
+    ]  # fmt: skip
 
 
 def test_lines_that_nobody_looks_into_end_all_values():
     one = store("b[0]", "s", ("s", "a[0]*2"))
     two = store("b[1]", "s2", ("s2", "a[0]*2"))
-    assert common(one, Raw(("f();",)), two)[-2:] == ["s2 = a[0]*2", "b[1] = s2"]
+    assert common(one, Do(read("f()")), two)[-2:] == ["s2 = a[0] * 2", "b[1] = s2"]
 
 
 def test_a_branch_sees_what_stands_before_it_and_keeps_its_own():
     one = store("b[0]", "s", ("s", "a[0]*2"))
     inside = store("b[1]", "s + t", ("s", "a[0]*2"), ("t", "a[1]*2"))
     after = store("b[2]", "t", ("t", "a[1]*2"))
-    assert common(one, If("x", Block((inside,))), after) == [
-        "s = a[0]*2", "b[0] = s", "if", "t = a[1]*2", "b[1] = s + t", "end",
-        "t = a[1]*2", "b[2] = t",
+    assert common(one, If(read("x"), Block((inside,))), after) == [
+        "s = a[0] * 2", "b[0] = s", "if", "t = a[1] * 2", "b[1] = s + t", "end",
+        "t = a[1] * 2", "b[2] = t",
     ]  # fmt: skip
 
 
@@ -89,22 +95,28 @@ def test_a_store_in_a_branch_or_a_loop_ends_values_for_what_follows():
     one = store("b[0]", "s", ("s", "a[0]*2"))
     two = store("b[1]", "s2", ("s2", "a[0]*2"))
     clobber = Block((store("a[0]", "0"),))
-    loop = For("i", "0", "i < 3", 1, clobber)
-    for between in (If("x", clobber), If("x", Block(()), clobber), loop):
-        assert common(one, between, two)[-2:] == ["s2 = a[0]*2", "b[1] = s2"]
+    loop = For(read.symbol("i"), read("0"), read("i < 3"), 1, clobber)
+    for between in (If(read("x"), clobber), If(read("x"), Block(()), clobber), loop):
+        assert common(one, between, two)[-2:] == ["s2 = a[0] * 2", "b[1] = s2"]
 
 
 def test_a_loop_computes_its_own():
     one = store("b[0]", "s", ("s", "a[0]*2"))
     two = store("b[1]", "s2", ("s2", "a[0]*2"))
-    loop = For("i", "0", "i < 3", 1, Block((two,)))
-    assert common(one, loop) == ["s = a[0]*2", "b[0] = s", "for", "s2 = a[0]*2", "b[1] = s2", "end"]
+    loop = For(read.symbol("i"), read("0"), read("i < 3"), 1, Block((two,)))
+    assert common(one, loop) == [
+        "s = a[0] * 2", "b[0] = s", "for", "s2 = a[0] * 2", "b[1] = s2", "end",
+    ]  # fmt: skip
 
 
-def test_types_tell_values_apart_and_taken_names_stay():
-    one = Assign("b[0]", "s", "b", F32, locals=(Local("s", F32, "a[0]", stem="s"),))
-    two = Assign("c[0]", "s2", "c", F64, locals=(Local("s2", F64, "a[0]", stem="s"),))
-    assert common(one, two, taken={"s"}) == ["s2 = a[0]", "b[0] = s2", "s3 = a[0]", "c[0] = s3"]
+def test_types_tell_values_apart():
+    def held(target, type_):
+        local = Symbol(f"s{type_.bits}", type_)
+        return Assign(read(target), Var(local), locals=(Local(local, read("a[0]")),))
+
+    assert common(held("b[0]", F32), held("c[0]", F64)) == [
+        "s32 = a[0]", "b[0] = s32", "s64 = a[0]", "c[0] = s64",
+    ]  # fmt: skip
 
 
 def rows():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from polyopt.codegen.copies import from_zero, iterations
-from polyopt.codegen.materialize import materialize
+from polyopt.codegen.schedule.tree import materialize
+from polyopt.codegen.schedule.unroll import from_zero, iterations
 from polyopt.frontend.c import parse_c
 from polyopt.isl import empty_set
 from polyopt.transform.plan import Plan

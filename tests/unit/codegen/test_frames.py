@@ -7,15 +7,19 @@ import re
 import pytest
 
 import polyopt as po
-from polyopt.codegen.frames import FRAME_BYTES, STACK_BYTES, beyond_frame
-from polyopt.codegen.loops import Buffer
+from polyopt.codegen.ast.expr import Symbol, number
+from polyopt.codegen.ast.nodes import Buffer
+from polyopt.codegen.lower.frames import FRAME_BYTES, STACK_BYTES, beyond_frame
 from polyopt.ir.types import F32, F64
 
 ELEMENTS = STACK_BYTES // F32.bytes
 
 
 def _buffers(**sizes):
-    return {n: Buffer(n, F64, (str(k * 1024 // 8),), heap=False) for n, k in sizes.items()}
+    return {
+        name: Buffer(Symbol(name, F64), (number(k * 1024 // 8),), heap=False)
+        for name, k in sizes.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,22 +12,26 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.codegen.indices import (
+from polyopt.codegen.ast.expr import Symbol
+from polyopt.codegen.lower.affine import c_trips
+from polyopt.codegen.lower.host_names import HostNames
+from polyopt.codegen.lower.indices import (
     index_choice,
     index_negation,
     index_number,
     index_operation,
     index_variable,
 )
-from polyopt.codegen.program import c_trips
-from polyopt.codegen.spelling import Spelling
-from polyopt.ir.types import I16, I32, I64
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.ir.types import F32, I16, I32, I64
 from polyopt.rewrite import rewrite
+from tests.unit.codegen.reader import Reader
 
-n = index_variable("n", I32)
-few = index_variable("few", I32, (1, 1000))
-short = index_variable("s", I16)
-i = index_variable("i")
+read = Reader(n=I32, few=I32, s=I16, k=I32)
+n = index_variable(read("n"))
+few = index_variable(read("few"), (1, 1000))
+short = index_variable(read("s"))
+i = index_variable(read("i"))
 
 
 @pytest.mark.parametrize(
@@ -42,34 +46,39 @@ i = index_variable("i")
         ("n % 8 - few", I32, index_operation("-", index_operation("%", n, index_number(8)), few)),
         ("-(int64_t)n", I64, index_negation(n)),
         ("-few", I32, index_negation(few)),
-        ("i > 3 ? 1 : 2", I32, index_choice("i > 3", index_number(1), index_number(2))),
-        ("i > 3 ? i : 2", I64, index_choice("i > 3", i, index_number(2))),
+        ("i > 3 ? 1 : 2", I32, index_choice(read("i > 3"), index_number(1), index_number(2))),
+        ("i > 3 ? i : 2", I64, index_choice(read("i > 3"), i, index_number(2))),
         ("-2147483648", I64, index_number(-(2**31))),
         ("2147483647", I32, index_number(2**31 - 1)),
         ("INT64_MIN", I64, index_number(-(2**63))),
     ],
 )
 def test_32_bits_are_widened_where_they_may_overflow(expected, type_, made):
-    assert (made.text, made.ctype) == (expected, type_)
+    assert (c_text(made.node, hints), made.ctype) == (expected, type_)
 
 
 def test_iterations_are_counted_in_64_bits():
+    def trips(start, bound):
+        return c_text(c_trips(start, bound), hints)
+
     zero = index_number(0)
-    assert [c_trips(zero, bound) for bound in (few, i)] == ["few", "i"]
-    assert c_trips(zero, n) == "(int64_t)n"  # of which the chunk takes one
-    assert c_trips(few, n) == "((int64_t)n - few > 0 ? (int64_t)n - few : 0)"
+    assert [trips(zero, bound) for bound in (few, i)] == ["few", "i"]
+    assert trips(zero, n) == "(int64_t)n"  # of which the chunk takes one
+    assert trips(few, n) == "(int64_t)n - few > 0 ? (int64_t)n - few : 0"
 
 
 @pytest.mark.parametrize(
     ("expected", "first", "extent"),
     [("0 * n + k", index_number(0), n), ("(int64_t)3 * n + k", index_number(3), n),
      ("i * n + k", i, n), ("(int64_t)few * n + k", few, n), ("few * few + k", few, few),
-     ("(n / 2) * few + k", index_operation("/", n, index_number(2)), index_variable("few"))],
+     ("(n / 2) * rest + k", index_operation("/", n, index_number(2)), index_variable(read("rest")))],
 )  # fmt: skip
 def test_elements_of_folded_arrays_are_found_in_64_bits(expected, first, extent):
-    spelling = Spelling({"A": f"A[{{(0)}} * {extent} + {{1}}]"}, folded={"A": ((("m", 0),),)})
-    k = index_variable("k", I32, (0, 99))
-    assert spelling.element("A", [first, k], {"m": extent}) == f"A[{expected}]"
+    text = c_text(extent.node, hints)
+    names = HostNames({"A": f"A[{{(0)}} * {text} + {{1}}]"}, folded={"A": ((("m", 0),),)})
+    k = index_variable(read("k"), (0, 99))
+    made = names.element(Symbol("A", F32, "A"), [first, k], {"m": extent})
+    assert c_text(made, hints) == f"A[{expected}]"
 
 
 REGIONS = """

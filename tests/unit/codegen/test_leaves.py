@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.codegen import leaves
+from polyopt.codegen.lower import isl_ast as leaves
 from polyopt.ir.expr import Affine, Cast, Inside, Select
 
 TEXT = "void f(int N, float a[N]) { for (int i = 0; i < N; i++) a[i] = i < 0 ? i + 1 : i; }"

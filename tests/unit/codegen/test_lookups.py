@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.codegen.lookups import look_up
-from polyopt.codegen.loops import Assign, Block, For, Local, assigns_in
-from polyopt.codegen.permutes import LONGEST, lookup_functions, place_type
+from polyopt.codegen.ast.expr import Var
+from polyopt.codegen.ast.nodes import Block, For, Simd, assigns_in
+from polyopt.codegen.helpers.permute import LONGEST, lookup_functions, place_type
+from polyopt.codegen.passes.table_permute import table_permute
+from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.ir.types import TYPES
+from tests.unit.codegen.reader import Reader
 from tests.unit.codegen.test_cexpr import COMPILERS
 
 ELEMENTS = ("u8", "i16", "f32")
@@ -111,49 +114,63 @@ def test_rows_that_change_every_few_pixels(shift):
         assert np.allclose(kernel(img, grid_), wanted, rtol=1e-6)
 
 
-def vector_loop(*assigns, condition="x < W"):
-    return Block((For("x", "0", condition, 1, Block(assigns), mark="vector"),))
+read = Reader(a=TYPES["i32"], x_strip=TYPES["i64"])
 
 
-LOOKED_UP = Local("v1", TYPES["f32"], "t[a[x]]", table=12)
-READS = Assign("b[x]", "v1 + v1", "b", TYPES["f32"], (("a", "a[x]"),), locals=(LOOKED_UP,))
+def vector_loop(*assigns):
+    start, condition = read("0"), read("x < W")
+    return Block((For(read.symbol("x"), start, condition, 1, Block(assigns), Simd()),))
+
+
+def looked_up(value, *locals_):
+    """``b[x]`` of tables of 12 elements: each a name and a value."""
+    made = read.assign("b[x]", value, *locals_)
+    return replace(made, locals=tuple(replace(local, table=12) for local in made.locals))
+
+
+def text(expr):
+    return c_text(expr, hints)
+
+
+READS = looked_up("v1 + v1", ("v1", "t[a[x]]"))
 
 
 def test_a_loop_with_a_lookup_goes_in_strips():
-    block = look_up(vector_loop(READS), set())
-    targets = [assign.target for assign in assigns_in(block)]
+    block = table_permute(vector_loop(READS))
+    targets = [text(assign.target) for assign in assigns_in(block)]
     assert targets == ["x_end", "at[x - x_strip]", "b[x]"]
 
 
 @pytest.mark.parametrize(
     "assigns",
     [
-        [replace(READS, buffer="t")],
-        [READS, Assign("a[x]", "0", "a")],
-        [replace(READS, locals=(replace(LOOKED_UP, value="t[x][a[x]]"),))],
-        [replace(READS, locals=(replace(LOOKED_UP, value="t[2 * x / 8][a[x]]"),))],
-        [replace(READS, locals=(replace(LOOKED_UP, value="t[x / 8][x / 4][a[x]]"),))],
-        [replace(READS, declares=True)],
+        [replace(READS, target=read("t[x]"))],
+        [READS, read.assign("a[x]", "0")],
+        [looked_up("v1", ("v1", "t[x][a[x]]"))],
+        [looked_up("v1", ("v1", "t[2 * x / 8][a[x]]"))],
+        [looked_up("v1", ("v1", "t[x / 8][x / 4][a[x]]"))],
+        [replace(READS, target=Var(read.symbol("s", TYPES["f32"])), declares=True)],
     ],
     ids=["writes the table", "writes places", "a row each", "half cells", "two cells", "declares"],
 )
 def test_what_is_not_looked_up_in_strips(assigns):
     block = vector_loop(*assigns)
-    assert look_up(block, set()) == block
+    assert table_permute(block) == block
 
 
 def test_tables_with_rows_of_different_lengths_have_loops_of_their_own():
-    other = Local("v2", TYPES["f32"], "s[x / 4][a[x]]", table=9)
-    eighths = replace(LOOKED_UP, value="t[x / 8][a[x]]")
-    block = look_up(vector_loop(replace(READS, value="v1 + v2", locals=(eighths, other))), set())
+    both = looked_up("v1 + v2", ("v1", "t[x / 8][a[x]]"), ("v2", "s[x / 4][a[x]]"))
+    block = table_permute(vector_loop(both))
     (strips,) = block.body
     assert isinstance(strips, For)
-    starts = [node.start for node in strips.body.body if isinstance(node, For)]
+    starts = [text(node.start) for node in strips.body.body if isinstance(node, For)]
     assert starts == ["x_strip", "x_strip / 8", "x_strip / 4", "x_strip"]
 
 
 def test_a_lookup_at_a_place_that_was_looked_up_stays():
-    second = Local("v2", TYPES["f32"], "t[(int32_t)v1]", table=12)
-    block = look_up(vector_loop(replace(READS, value="v2", locals=(LOOKED_UP, second))), set())
-    *_, last = assigns_in(block)
-    assert [local.value for local in last.locals] == ["v1_found[x - x_strip]", "t[(int32_t)v1]"]
+    both = looked_up("v2", ("v1", "t[a[x]]"), ("v2", "t[(int32_t)v1]"))
+    *_, last = assigns_in(table_permute(vector_loop(both)))
+    assert [text(local.value) for local in last.locals] == [
+        "v1_found[x - x_strip]",
+        "t[(int32_t)v1]",
+    ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.codegen.readback import check_code
+from polyopt.codegen.validate.translation import check_code
 from polyopt.errors import PolyoptError
 
 SOURCE = """

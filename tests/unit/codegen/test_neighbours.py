@@ -10,14 +10,14 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.emit import emit
-from polyopt.codegen.readback import shown_for_all_sizes
+from polyopt.codegen.validate.translation import shown_for_all_sizes
 from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.c.emitted import read_emitted
 from polyopt.library import load_kernel
 from tests.unit.codegen.test_cexpr import COMPILERS
 
 if TYPE_CHECKING:
-    from polyopt.codegen.program import CProgram
+    from polyopt.codegen.signature import CProgram
 
 ROW = """void row(int H, int N, const {type} a[restrict H][N], {type} out[restrict H][N])
 {{

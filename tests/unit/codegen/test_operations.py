@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from polyopt.codegen.indices import index_variable
-from polyopt.codegen.operations import flops_text, little_work
+from polyopt.codegen.lower.indices import index_variable
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.printers.flop_count import flops_text, little_work
+from polyopt.codegen.signature import sizes_called
 from polyopt.frontend.c import parse_c
 from polyopt.ir.scop import Loop
 from polyopt.ir.types import I32
 from polyopt.transform.plan import Plan
+from tests.unit.codegen.reader import Reader
+
+read = Reader(t=I32)
+
+
+def guard(program, work, sizes=None, **options):
+    sizes = sizes or sizes_called({name: name for name in program.scop.params})
+    return c_text(little_work(program, read(work), sizes, **options), hints)
 
 
 def test_counts_every_box_once(blur, conv) -> None:
@@ -45,15 +55,15 @@ def test_threads_that_start_in_each_step_need_enough_work_in_each():
     plan = Plan(parse_c(STEPS)).parallelize("b.i")
     work = flops_text(plan.scop)
     assert work == ""  # a loop in steps of two is no box
-    assert little_work(plan.program, "T * N") == "T * N < 100000 * ((T + 1) / 2)"
+    assert guard(plan.program, "T * N") == "T * N < 100000 * ((T + 1) / 2)"
     both = plan.parallelize("a.i").program
-    assert little_work(both, "T * N") == "T * N < 100000 * 2 * ((T + 1) / 2)"
-    assert little_work(
-        both, "T * N", {"T": index_variable("t", I32), "N": index_variable("n")}
-    ) == ("T * N < 100000.0 * 2 * (((int64_t)t + 1) / 2)")
+    assert guard(both, "T * N") == "T * N < 100000 * 2 * ((T + 1) / 2)"
+    sizes = {"T": index_variable(read("t")), "N": index_variable(read("n"))}
+    in_double = guard(both, "T * N", sizes, real=True)
+    assert in_double == "T * N < 100000.0 * 2 * (((int64_t)t + 1) / 2)"
 
 
 def test_threads_that_start_once_share_all_of_the_work(blur):
     outer = Plan(blur).parallelize("bx.i").program
-    assert little_work(outer, "H * W") == "H * W < 100000"
-    assert little_work(outer, "") == ""
+    assert guard(outer, "H * W") == "H * W < 100000"
+    assert little_work(outer, None, {}) is None

@@ -47,7 +47,7 @@ def test_a_task_has_its_arrays_as_restricted_parameters():
         "float out[restrict H][W]",
     ]
     assert "int64_t y_tile" in parameters
-    assert "float sums_tile[restrict 3][W - ((W + 15) % 32) + 31]" in parameters
+    assert "float sums_tile[restrict 3][W - (W + 15) % 32 + 31]" in parameters
     assert "#pragma omp simd" in body
     assert "omp parallel" not in body
 

@@ -7,7 +7,7 @@ import polyopt as po
 from polyopt.analysis.interpret import interpret
 from polyopt.bench.peers.numba import loops_text
 from polyopt.bench.suites import members
-from polyopt.codegen.python import python_text
+from polyopt.codegen.python.program import python_text
 from polyopt.errors import UnsupportedError
 
 TRIANGLE = """

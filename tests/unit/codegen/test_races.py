@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.codegen.readback import check_code, loops_shown_apart
+from polyopt.codegen.validate.translation import check_code, loops_shown_apart
 from polyopt.errors import InternalError
 
 THREADS = "#pragma omp parallel for num_threads(threads) schedule(dynamic, 1 + (n) / (8 * threads))"

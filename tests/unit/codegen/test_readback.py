@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.codegen import readback
 from polyopt.codegen.emit import emit
-from polyopt.codegen.readback import _cases, check_code
+from polyopt.codegen.validate import translation as readback
+from polyopt.codegen.validate.translation import _cases, check_code
 from polyopt.errors import InternalError, TooDeepError
 
 GATHER = """

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.codegen.borders import interior
-from polyopt.codegen.cases import cases
-from polyopt.codegen.periods import period
+from polyopt.codegen.schedule.boundaries import interior
+from polyopt.codegen.schedule.modulo import period
+from polyopt.codegen.schedule.unswitch import cases
 from polyopt.isl import parse_set
 from polyopt.transform.find import find_loop
 

@@ -4,7 +4,7 @@ import pytest
 
 import polyopt as po
 from polyopt.analysis.points import parameter_value
-from polyopt.codegen.rowpads import LEAST_LINES, LINE, with_padded_rows
+from polyopt.codegen.lower.padding import LEAST_LINES, LINE, with_padded_rows
 from polyopt.frontend.loops import f32
 from polyopt.frontend.stages import input as image_input
 from polyopt.frontend.stages import pipeline, stage
@@ -52,6 +52,6 @@ def test_buffers_in_the_c_have_such_rows_and_the_callers_arrays_do_not():
     plan = po.Plan(sums()).tile("out", y=8)
     plan = plan.fuse("two", into="out", at="out.y", storage="sliding")
     source = plan.emit().source
-    assert "two_tile)[W - ((W + 12) % 32) + 28]" in source
+    assert "two_tile)[W - (W + 12) % 32 + 28]" in source
     assert "const float img[restrict H][W]" in source
     assert plan.compile().verify(H=40, W=77) == 0.0

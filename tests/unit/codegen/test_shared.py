@@ -11,20 +11,24 @@ import pytest
 
 import polyopt as po
 from polyopt.analysis.evaluate import Environment, evaluate
-from polyopt.codegen import shared as module
-from polyopt.codegen.accumulate import accumulate
-from polyopt.codegen.cexpr import c_expression
-from polyopt.codegen.chelpers import helpers
-from polyopt.codegen.ctext import LESS, CText, c_constant
-from polyopt.codegen.indices import index_variable
-from polyopt.codegen.loops import Assign, Block, Buffer, Local
-from polyopt.codegen.shared import shared
-from polyopt.codegen.unused import without_unused
-from polyopt.codegen.wrapping import needs_wrapv
+from polyopt.codegen.ast.expr import Index, Symbol, Var
+from polyopt.codegen.ast.nodes import Block, Buffer
+from polyopt.codegen.helpers.arithmetic import helpers
+from polyopt.codegen.lower import cse as module
+from polyopt.codegen.lower.cse import with_locals
+from polyopt.codegen.lower.expressions import lowered
+from polyopt.codegen.lower.indices import index_variable
+from polyopt.codegen.lower.lowered import Lowered, constant
+from polyopt.codegen.passes.dce import dce
+from polyopt.codegen.passes.scalar_replacement import scalar_replacement
+from polyopt.codegen.printers.c import Printer
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.printers.signed_overflow import needs_wrapv
 from polyopt.ir import build
 from polyopt.ir.expr import Load, index_of, inside
 from polyopt.ir.types import BOOL, F32, F64, I32, I64, TYPES, U8, U16
 from polyopt.isl import affine_var, instance_space, parse_set
+from tests.unit.codegen.reader import Reader
 from tests.unit.codegen.test_cexpr import (
     COMPILERS,
     CTYPES,
@@ -36,19 +40,47 @@ from tests.unit.codegen.test_cexpr import (
     value_of,
 )
 
+read = Reader()
+SYMBOLS = {}
 
-def printed(expr, known, *, stored=False):
+
+def symbol(name, type_):
+    return SYMBOLS.setdefault((name, type_), Symbol(name, type_))
+
+
+def lower(expr, known, *, stored=False):
     def load(expr):
-        return expr.array + "".join(f"[{printed(e, known).text}]" for e in expr.index)
+        held = symbol(expr.array, expr.type)
+        subscripts = tuple(lower(e, known).node for e in expr.index)
+        return Index(held, subscripts) if subscripts else Var(held)
 
-    i, test = index_variable("i"), CText("i >= 1", LESS, BOOL, I32, (0, 1))
-    return c_expression(expr, load, lambda _: i, lambda _: test, stored=stored, known=known)
+    i, test = index_variable(read("i")), Lowered(read("i >= 1"), BOOL, (0, 1))
+    return lowered(expr, load, lambda _: i, lambda _: test, stored=stored, known=known)
+
+
+def named(taken):
+    """What symbols are called: locals are declared, and all others have their own names."""
+    printer = Printer(taken)
+    given = {}
+
+    def name(symbol):
+        if symbol in SYMBOLS.values() or symbol in read.symbols.values():
+            return symbol.hint
+        if symbol not in given:
+            given[symbol] = printer.declare(symbol)
+        return given[symbol]
+
+    return name
 
 
 def c(value, inlined=(), taken=()):
     """The locals' declarations, and the value."""
-    text, made = shared(value, printed, inlined, taken)
-    return [*(f"{v.type} {v.name} = {v.value}" for v in made), text]
+    found, made = with_locals(value, lower, inlined)
+    name, lines = named(taken), []
+    for local in made:
+        text = c_text(local.value, name)
+        lines.append(f"{local.symbol.type} {name(local.symbol)} = {text}")
+    return [*lines, c_text(found, name)]
 
 
 def var(name, type_=F32):
@@ -263,24 +295,26 @@ def test_a_converted_element_keeps_its_name():
 
 def test_updates_in_a_row_see_the_local_in_shared_values_too():
     def update(number):
-        local = Local(f"v{number}", F32, f"c[j] + a[{number}]")
         value = f"v{number} * v{number} + c[j]"
-        return Assign("c[j]", value, "c", F32, (("c", "c[j]"),), locals=(local,))
+        return read.assign("c[j]", value, (f"v{number}", f"c[j] + a[{number}]"))
 
-    (block,) = accumulate(Block((update(1), update(2))), {"c", "a"}).body
-    _, one, two, last = block.body
-    assert one.values == ("c_value + a[1]", "v1 * v1 + c_value")
-    assert two.values == ("c_value + a[2]", "v2 * v2 + c_value")
-    assert last == Assign("c[j]", "c_value")
+    (block,) = scalar_replacement(Block((update(1), update(2)))).body
+    texts = [[c_text(v, hints) for v in assign.values] for assign in block.body]
+    assert texts[1:] == [
+        ["c_value + a[1]", "v1 * v1 + c_value"],
+        ["c_value + a[2]", "v2 * v2 + c_value"],
+        ["c_value"],
+    ]
+    assert block.body[-1].target == read("c[j]")
 
 
 def test_a_buffer_read_by_a_local_is_used():
-    buffer = Buffer("row", F32, ("4",), heap=False)
+    buffer = Buffer(read.symbol("row", F32), (read("4"),), heap=False)
     body = (
-        Assign("row[i]", "a[i]", "row"),
-        Assign("b[i]", "v1 * v1", "b", locals=(Local("v1", F32, "row[i] + 1.0f"),)),
+        read.assign("row[i]", "a[i]"),
+        read.assign("b[i]", "v1 * v1", ("v1", "row[i] + 1.0f")),
     )
-    assert without_unused(Block(body, (buffer,))) == Block(body, (buffer,))
+    assert dce(Block(body, (buffer,))) == Block(body, (buffer,))
 
 
 PAIR = """
@@ -370,8 +404,13 @@ class DrawAgain(Draw):
 def functions(exprs):
     unused = " ".join(f"(void)v_{t};" for t in TYPES)
     for number, expr in enumerate(exprs):
-        text, made = shared(expr, printed, (), ())
-        lines = [f"    const {v.type.c_name} {v.name} = {v.value};\n" for v in made]
+        found, made = with_locals(expr, lower, ())
+        name = named(())
+        lines = [
+            f"    const {v.symbol.type.c_name} {name(v.symbol)} = {c_text(v.value, name)};\n"
+            for v in made
+        ]
+        text = c_text(found, name)
         yield (
             len(made),
             (
@@ -422,7 +461,9 @@ def test_locals_overflow_no_sooner(tmp_path):
     calls = []
     for number, expr in enumerate(exprs):
         for _ in range(4):
-            inputs = ", ".join(c_constant(t, sample(draw, t)).text for t in TYPES.values())
+            inputs = ", ".join(
+                c_text(constant(t, sample(draw, t)).node, hints) for t in TYPES.values()
+            )
             calls.append(f"    {{ {expr.type.c_name} out; e{number}({inputs}, &out); }}\n")
     body = "\n".join(texts)
     main = "int main(void) {\n" + "".join(calls) + "    return 0;\n}\n"

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.codegen.equal import NotShownError
-from polyopt.codegen.pastcache import LINE, NAMES, STRIP, past_functions
-from polyopt.codegen.readback import shown_for_all_sizes
+from polyopt.codegen.helpers.nontemporal import LINE, NAMES, STRIP, past_functions
 from polyopt.codegen.target import target
+from polyopt.codegen.validate.equivalence import NotShownError
+from polyopt.codegen.validate.translation import shown_for_all_sizes
 from polyopt.errors import InternalError, InvalidOptionError, UnsupportedError
 from polyopt.frontend.c.emitted import read_emitted
 from polyopt.ir.types import TYPES

@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 
-from polyopt.codegen.indices import index_variable
-from polyopt.codegen.names import c_name, c_names
-from polyopt.codegen.program import c_condition, c_extent, c_prototype, signature_of
+from polyopt.codegen.ast.names import c_name, c_names
+from polyopt.codegen.lower.affine import c_condition, c_extent
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.signature import c_prototype, signature_of, sizes_called
 from polyopt.codegen.target import TARGETS, _sysfs_cache, core_count, isa_of, native_target, target
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.scop import Array, Scop
@@ -117,9 +118,13 @@ def test_prototype_compiles_without_a_warning(tmp_path, compiler: str) -> None:
 
 def test_extents_and_conditions_as_c() -> None:
     context = scop().context
-    names = {"H": index_variable("H"), "W": index_variable("W_")}
-    assert c_extent(minus(W, 2), context, names).text == "W_ - 2"
+    names = sizes_called({"H": "H", "W": "W_"})
+
+    def text(extent):
+        return c_text(c_extent(extent, context, names).node, hints)
+
+    assert text(minus(W, 2)) == "W_ - 2"
     half = minus(W, 3).scale_down_val(affine_constant(SPACE, 2).as_aff().get_constant_val()).floor()
-    assert "/ 2" in c_extent(half, context, names).text
-    assert c_extent(H.max(W), context, names).text == "H >= W_ ? H : W_"
-    assert c_condition(context, names) == "H >= 3 && W_ >= 3 && H % 2 == 0"
+    assert "/ 2" in text(half)
+    assert text(H.max(W)) == "H >= W_ ? H : W_"
+    assert c_text(c_condition(context, names), hints) == "H >= 3 && W_ >= 3 && H % 2 == 0"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.codegen.equal import NotShownError
-from polyopt.codegen.readback import shown_for_all_sizes
-from polyopt.codegen.squares import SIDE, TRANSPOSED
+from polyopt.codegen.helpers.transpose import SIDE, TRANSPOSED
+from polyopt.codegen.validate.equivalence import NotShownError
+from polyopt.codegen.validate.translation import shown_for_all_sizes
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.emitted import read_emitted
 from tests.unit.codegen.test_cexpr import COMPILERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyopt.codegen.program import CProgram, c_prototype, signature_of
+from polyopt.codegen.signature import CProgram, c_prototype, signature_of
 from polyopt.ir.scop import Array, Scop
 from polyopt.ir.types import F32, F64, I32, U16
 from polyopt.isl import PwAff, affine_constant, affine_param, params_space, parse_set

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.codegen.program import Argument
+from polyopt.codegen.ast.expr import Symbol
+from polyopt.codegen.signature import Argument
 from polyopt.errors import CompilerFailedError
 from polyopt.ir.types import F32, I64
 from polyopt.runtime.callsignature import call_signature
@@ -218,8 +219,8 @@ def test_a_kernel_names_its_arguments_to_editors(blur_kernel) -> None:
 
 
 def test_a_name_that_python_keeps_for_itself_is_an_argument_by_position() -> None:
-    size = Argument("n", "n", "size", I64)
-    known = [size, *(Argument(name, name, "scalar", F32) for name in ("lambda", "x"))]
+    size = Argument("n", "size", Symbol("n", I64))
+    known = [size, *(Argument(name, "scalar", Symbol(name, F32)) for name in ("lambda", "x"))]
     assert list(call_signature(known, ["lambda", "x"]).parameters) == [
         "argument_0", "x", "n", "out", "threads"
     ]  # fmt: skip

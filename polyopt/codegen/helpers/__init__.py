@@ -1,0 +1,1 @@
+"""C functions that generated code calls."""

@@ -1,0 +1,164 @@
+"""C that looks many places up in a short table, by permuting lanes of registers.
+
+``lookup_f32(table, length, at, found, n)`` is ``found[k] = table[at[k]]`` for ``0 <= k < n``,
+where each place is at least 0 and below ``length``, a constant where the call is inlined.
+
+AVX-512 chooses from 32 words, 64 half-words or 128 bytes at once; longer tables take one such
+choice per part. Without it, this is a plain loop.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.helpers.nontemporal import INTRINSICS
+from polyopt.ir.types import I16, I32
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from polyopt.ir.types import ScalarType
+
+#: bits of an element -> the longest table that permutations look up faster than loads
+LONGEST = {8: 2048, 16: 512, 32: 128}
+#: bits of an element -> what compilers define where the processor permutes them by data
+_FEATURE = {8: "__AVX512VBMI__", 16: "__AVX512BW__", 32: "__AVX512VL__"}
+_HEADER = f"#ifdef __AVX512F__\n{INTRINSICS}#endif\n"
+
+#: for elements of so many bits: full vectors without masks, which loads would have to wait for
+_PERMUTE = """#ifdef FEATURE
+static inline __mmaskLANES lanes_LANES(int64_t n) {
+    return n <= 0 ? 0 : n < LANES ? (__mmaskLANES)(((__mmaskLANES)1 << n) - 1) : (__mmaskLANES)-1;
+}
+
+CHOSEN
+static inline void permute_BITS(const void *table, int64_t length, const PLACE *at, void *found,
+    int64_t n)
+{
+    const ELEMENT *row = table;
+    ELEMENT *to = found;
+    int64_t k = 0;
+SHORT    for (; k + LANES <= n; k += LANES) {
+        _mm512_storeu_si512(to + k, chosen_BITS(row, length, LOADED));
+    }
+    if (k < n) {
+        const __mmaskLANES used = lanes_LANES(n - k);
+        _mm512_mask_storeu_epiBITS(to + k, used, chosen_BITS(row, length, MASKED));
+    }
+}
+#endif
+"""
+_CHOSEN = """static inline __m512i chosen_BITS(const ELEMENT *row, int64_t length, __m512i place) {
+    __m512i value = place;
+    for (int64_t t = 0; t < length; t += 2 * LANES) {
+        const __mmaskLANES rest = lanes_LANES(length - t - LANES);
+        const __m512i low = _mm512_maskz_loadu_epiBITS(lanes_LANES(length - t), row + t);
+        const __m512i high = _mm512_maskz_loadu_epiBITS(rest, row + t + LANES);
+        const __m512i here = _mm512_permutex2var_epiBITS(low, place, high);
+        const __mmaskLANES beyond = _mm512_cmpge_epiBITS_mask(place, _mm512_set1_epiBITS(t));
+        value = t == 0 ? here : _mm512_mask_mov_epiBITS(value, beyond, here);
+    }
+    return value;
+}
+"""
+#: places in rows of bytes have 16 bits: the low ones permute, the others tell the part
+_CHOSEN_BYTES = """static inline __m512i bytes_of(__m512i one, __m512i two) {
+    const __m512i low = _mm512_castsi256_si512(_mm512_cvtepi16_epi8(one));
+    return _mm512_inserti64x4(low, _mm512_cvtepi16_epi8(two), 1);
+}
+
+static inline __m512i chosen_8(const ELEMENT *row, int64_t length, __m512i one, __m512i two) {
+    const __m512i place = bytes_of(one, two);
+    const __m512i part = bytes_of(_mm512_srli_epi16(one, 7), _mm512_srli_epi16(two, 7));
+    __m512i value = place;
+    for (int64_t t = 0; t < length; t += 128) {
+        const __m512i low = _mm512_maskz_loadu_epi8(lanes_64(length - t), row + t);
+        const __m512i high = _mm512_maskz_loadu_epi8(lanes_64(length - t - 64), row + t + 64);
+        const __m512i here = _mm512_permutex2var_epi8(low, place, high);
+        const __mmask64 beyond = _mm512_cmpge_epu8_mask(part, _mm512_set1_epi8(t / 128));
+        value = t == 0 ? here : _mm512_mask_mov_epi8(value, beyond, here);
+    }
+    return value;
+}
+"""
+#: rows of a few words often change after eight places
+_SHORT_WORDS = """    if (length <= 16 && n == 8) {
+        const __m256i low = _mm256_maskz_loadu_epi32(lanes_16(length), row);
+        const __m256i high = _mm256_maskz_loadu_epi32(lanes_16(length - 8), row + 8);
+        const __m256i place = _mm256_loadu_si256((const __m256i *)at);
+        _mm256_storeu_si256(found, _mm256_permutex2var_epi32(low, place, high));
+        return;
+    }
+"""
+_LOADED = "_mm512_loadu_si512(at + k)"
+_MASKED = "_mm512_maskz_loadu_epiBITS(used, at + k)"
+_LOADED_BYTES = "_mm512_loadu_si512(at + k), _mm512_loadu_si512(at + k + 32)"
+_MASKED_BYTES = (
+    "_mm512_maskz_loadu_epi16((__mmask32)used, at + k),\n"
+    "            _mm512_maskz_loadu_epi16((__mmask32)(used >> 32), at + k + 32)"
+)
+_LOOKUP = """static inline void lookup_KIND(const TYPE *table, int64_t length, const PLACE *at,
+    TYPE *found, int64_t n)
+{
+#ifdef FEATURE
+    permute_BITS(table, length, at, found, n);
+#else
+    (void)length;
+    for (int64_t k = 0; k < n; k++) {
+        found[k] = table[at[k]];
+    }
+#endif
+}
+"""
+
+
+def place_type(element: ScalarType) -> ScalarType:
+    """The type of places in a table of such elements."""
+    return I32 if element.bits == I32.bits else I16
+
+
+def is_short(element: ScalarType, length: int) -> bool:
+    """Whether a table of so many elements is looked up in registers."""
+    return 0 < length <= LONGEST.get(element.bits, 0)
+
+
+def lookup_functions(elements: Iterable[ScalarType]) -> str:
+    """Definitions of ``lookup_KIND`` for these types of elements; may be empty."""
+    elements = tuple(elements)
+    if not elements:
+        return ""
+    by_width = {element.bits: element for element in elements}
+    parts = [_HEADER]
+    parts += [_permute(bits, by_width[bits]) for bits in sorted(by_width)]
+    parts += [_filled(_LOOKUP, element) for element in elements]
+    return "\n".join(parts)
+
+
+def _permute(bits: int, element: ScalarType) -> str:
+    byte = bits < I16.bits
+    parts = {
+        "CHOSEN": _CHOSEN_BYTES if byte else _CHOSEN,
+        "SHORT": _SHORT_WORDS if bits == I32.bits else "",
+        "LOADED": _LOADED_BYTES if byte else _LOADED,
+        "MASKED": _MASKED_BYTES if byte else _MASKED,
+    }
+    text = _PERMUTE
+    for mark, part in parts.items():
+        text = text.replace(mark, part)
+    return _filled(text, element)
+
+
+def _filled(text: str, element: ScalarType) -> str:
+    bits = element.bits
+    marks = {
+        "FEATURE": _FEATURE[bits],
+        "BITS": str(bits),
+        "LANES": str(512 // bits),
+        "ELEMENT": f"int{bits}_t",
+        "PLACE": place_type(element).c_name,
+        "KIND": element.name,
+        "TYPE": element.c_name,
+    }
+    for mark, value in marks.items():
+        text = text.replace(mark, value)
+    return text

@@ -1,0 +1,1 @@
+"""Lowering: from isl's AST of a schedule and the IR's expressions to the C tree."""

@@ -1,0 +1,150 @@
+"""Sums that threads share: each iteration of a parallel loop has its own, added in their order.
+
+rewrite: ``for (i) for (j) y[j] = y[j] + A[i][j];``, with ``i`` in blocks that threads share ->
+``for (it) { for (j) part[j] = 0; for (i in block) for (j) part[j] = part[j] + A[i][j];
+#pragma omp ordered
+{ for (j) y[j] = y[j] + part[j]; } }``
+
+Blocks are added one after the other, whatever thread has done them: the number of threads does
+not change the result.
+
+*Requires* that the order of the sums is free, and that nothing else in the loop touches their
+arrays (``transform/parallel.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.schedule.accesses import Hosted, hosted
+from polyopt.ir.build import binary, const, load
+from polyopt.ir.expr import index_of
+from polyopt.ir.scop import Statement
+from polyopt.isl import Map, affine_constant, affine_var, dim_type
+from polyopt.transform.find import fresh_loop_name, path_to
+from polyopt.transform.parallel import shared_sums
+from polyopt.transform.reassociate import sums_in
+from polyopt.transform.storage import Store, project_tail
+from polyopt.transform.tree import Copy, PlanLoop, loops_of, replace_loop, with_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.ir.scop import Array
+    from polyopt.transform.program import Program
+
+#: the mark of loops whose iterations threads run one after the other
+ORDERED = "ordered"
+#: the value that an operation leaves as it is, and how partial results are joined
+_JOINED = {"+": ("add", 0), "*": ("mul", 1)}
+
+
+@dataclass(frozen=True, eq=False)
+class Partials:
+    """A program whose parallel loops keep sums of their own in buffers."""
+
+    program: Program
+    #: what the copies compute that add partial sums to an array
+    joins: Mapping[str, Hosted]
+
+
+def with_partials(program: Program) -> Partials:
+    """The program with a buffer for what each iteration of a parallel loop adds up."""
+    result = Partials(program, {})
+    for loop in loops_of(program.tree) if program.reassociated else ():
+        around = path_to(program, loop.name)[:-1]
+        if loop.mark != "parallel" or any(n.mark in {"parallel", "vector"} for n in around):
+            continue
+        shared = shared_sums(program, loop)
+        if not shared:
+            continue
+        operations = sums_in(program, loop)
+        result = _ordered(result, loop.name)
+        for array, copies in shared.items():
+            result = _apart(result, loop.name, array, copies, operations[copies[0]])
+    return result
+
+
+def _ordered(result: Partials, at: str) -> Partials:
+    """The program with a loop of one iteration, still empty, at the end of loop ``at``: what it
+    gets threads run in their order."""
+    name = f"{at}_ordered"
+    tree = replace_loop(
+        result.program.tree,
+        at,
+        lambda found: (replace(found, body=(*found.body, PlanLoop(name, {}, (), ORDERED))),),
+    )
+    return replace(result, program=replace(result.program, tree=tree))
+
+
+def is_ordered(loop: PlanLoop) -> bool:
+    """Whether threads run something in a loop in the order of its iterations."""
+    return any(inner.mark == ORDERED for inner in loop.body if isinstance(inner, PlanLoop))
+
+
+def _apart(
+    result: Partials, at: str, array: str, copies: Sequence[str], operation: str
+) -> Partials:
+    """The program with partial sums of one array, per iteration of loop ``at``."""
+    program = result.program
+    name, identity = _JOINED[operation]
+    path = path_to(program, at)
+    needed = _needed(program, array, copies, len(path))
+    store = Store(f"{array}@{at}#part", array, at)
+    known = program.scop.array(array)
+    fill = _copy(program, known, needed, len(path), f"{store.name}#fill", identity)
+    join = _copy(program, known, needed, len(path), f"{store.name}#join", None)
+    nests = [_nest(program, copy, known, len(path)) for copy in (fill, join)]
+    tree = replace_loop(program.tree, at, lambda n: (replace(n, body=(nests[0], *n.body)),))
+    tree = replace_loop(tree, f"{at}_ordered", lambda n: (replace(n, body=(*n.body, nests[1])),))
+    added = {
+        node.name: {c.name: affine_var(c.domain.get_space(), level) for c in (fill, join)}
+        for level, node in enumerate(path)
+    }
+    zero = affine_constant(join.domain.get_space(), 0)
+    added[f"{at}_ordered"] = {join.name: zero}
+    grown = {**program.copies, fill.name: fill, join.name: join}
+    bare = replace(program, copies=grown, tree=with_values(tree, added))
+    changed = replace(bare, stores=(*program.stores, store))
+    there, here = hosted(bare, join.name), hosted(changed, join.name)
+    value = binary(name, there.value, here.value)
+    joins = {**result.joins, join.name: Hosted(there.buffer, there.index, value, ())}
+    return Partials(changed, joins)
+
+
+def _needed(program: Program, array: str, copies: Sequence[str], depth: int) -> Map:
+    """``{ [t] -> A[x] }`` that an iteration adds to."""
+    writes, _ = program.touches_in({*copies})
+    parts = [project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in writes]
+    result = parts[0]
+    for part in parts[1:]:
+        result = result.union(part)
+    result = result.intersect_range(program.elements[array])
+    return result.intersect_params(program.scop.context).coalesce()
+
+
+def _copy(
+    program: Program, array: Array, needed: Map, depth: int, name: str, value: int | None
+) -> Copy:
+    """Instances ``{ C[t, x] }`` that set each element to a value, or to itself."""
+    elements = program.elements[array.name].set_tuple_name(name)
+    index = tuple(index_of(affine_var(elements.get_space(), d)) for d in range(array.rank))
+    own = load(array.type, array.name, index) if value is None else const(array.type, value)
+    iterators = tuple(f"{array.name}_{d}" for d in range(array.rank))
+    statement = Statement(name, iterators, elements, array.name, index, own)
+    domain = needed.wrap().flatten().set_tuple_name(name).coalesce()
+    return Copy(name, statement, domain, depth)
+
+
+def _nest(program: Program, copy: Copy, array: Array, depth: int) -> PlanLoop | str:
+    """A loop per dimension of the array, the last a vector loop."""
+    node: PlanLoop | str = copy.name
+    space = copy.domain.get_space()
+    what = copy.name.rpartition("#")[2]
+    for position in reversed(range(depth, copy.domain.dim(dim_type.set))):
+        iterator = copy.statement.iterators[position - depth]
+        name = fresh_loop_name(program.tree, f"{array.name}@{what}.{iterator}")
+        mark = "" if isinstance(node, PlanLoop) else "vector"
+        node = PlanLoop(name, {copy.name: affine_var(space, position)}, (node,), mark)
+    return node

@@ -1,0 +1,56 @@
+"""The passes on a function's tree, in order.
+
+Each is a file of its own, which says what it requires and leaves alone. Functions that some of them
+call have no place among other code: C that is put into the user's goes without these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.ast.nodes import Function
+from polyopt.codegen.passes.aligned_loads import aligned_loads
+from polyopt.codegen.passes.cse_across import cse_across
+from polyopt.codegen.passes.dce import dce
+from polyopt.codegen.passes.licm import licm
+from polyopt.codegen.passes.nontemporal_stores import Streams, nontemporal_stores
+from polyopt.codegen.passes.outline import outline
+from polyopt.codegen.passes.scalar_replacement import scalar_replacement
+from polyopt.codegen.passes.table_permute import table_permute
+from polyopt.codegen.passes.transpose_in_registers import transpose_in_registers
+from polyopt.codegen.workarounds.gcc_masked_groups import unmasked
+from polyopt.codegen.workarounds.gcc_slp import chains_apart
+
+if TYPE_CHECKING:
+    from polyopt.codegen.ast.nodes import Block
+    from polyopt.codegen.lower.lowering import Tree
+    from polyopt.transform.program import Program
+
+
+def generate(tree: Tree, program: Program, name: str) -> Function:
+    """The function of a lowered program, called ``name``, as it is printed."""
+    body = run_passes(tree, program)
+    arguments = tuple(a.parameter for a in tree.arguments)
+    function = Function(name, arguments, body, tree.heap, tree.private)
+    return outline(function) if tree.is_whole else function
+
+
+def run_passes(tree: Tree, program: Program) -> Block:
+    """The block of a function after the passes."""
+    block = licm(tree.body)
+    if tree.is_whole:
+        block = table_permute(block)
+        block = transpose_in_registers(block)
+        block = nontemporal_stores(block, _streams(tree, program))
+    block = scalar_replacement(block)
+    block = chains_apart(block)
+    block = dce(replace(block, buffers=(*tree.local, *block.buffers)))
+    block = cse_across(block)
+    block = unmasked(block, heard=tree.is_whole)
+    return aligned_loads(block) if tree.is_whole else block
+
+
+def _streams(tree: Tree, program: Program) -> Streams:
+    past = {tree.symbols[array]: size for array, size in program.nontemporal.items()}
+    return Streams(past, {a.symbol: a for a in tree.arguments})

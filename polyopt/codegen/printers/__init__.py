@@ -1,0 +1,1 @@
+"""The C tree as text, and what is counted in it."""

@@ -1,0 +1,218 @@
+"""Expressions as C: names of symbols, literals, and as few parentheses as C and compilers ask for.
+
+Compilers suspect mistakes where operators of some levels meet without parentheses, so these get
+more than C needs: operands of shifts, of ``&``, ``^``, ``|``, and of comparisons, and ``&&`` in
+``||``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.codegen.ast.expr import (
+    AddressOf,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Deref,
+    Foreign,
+    Index,
+    Run,
+    Select,
+    SizeOf,
+    Unary,
+    Var,
+    VectorAt,
+    Zeros,
+)
+from polyopt.errors import InternalError
+from polyopt.ir.types import F32, I32, I64, U32, U64, ScalarType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.codegen.ast.expr import Expr, Symbol
+    from polyopt.codegen.ast.nodes import Parameter
+
+    #: what a symbol is called
+    Names = Callable[[Symbol], str]
+
+#: C's precedence levels, higher binds tighter
+PRIMARY, UNARY, MUL, ADD, SHIFT, LESS, EQUAL = 15, 14, 13, 12, 11, 10, 9
+AND, XOR, OR, LOGICAL_AND, LOGICAL_OR, TERNARY, ASSIGN = 8, 7, 6, 5, 4, 3, 2
+
+LEVELS = {
+    "*": MUL, "/": MUL, "%": MUL, "+": ADD, "-": ADD, "<<": SHIFT, ">>": SHIFT, "<": LESS,
+    ">": LESS, "<=": LESS, ">=": LESS, "==": EQUAL, "!=": EQUAL, "&": AND, "^": XOR, "|": OR,
+    "&&": LOGICAL_AND, "||": LOGICAL_OR,
+}  # fmt: skip
+_SLOT = re.compile(r"\{(\d+)\}|\{\((\d+)\)\}")
+
+
+def c_text(expr: Expr, names: Names) -> str:
+    """The expression as C."""
+    return _Printer(names).text(expr)
+
+
+def hints(symbol: Symbol) -> str:
+    """What a symbol is called for a reader of one expression."""
+    return symbol.hint
+
+
+def declared(parameter: Parameter, names: Names) -> str:
+    """A parameter of a C function: ``const float A[restrict N][N]``."""
+    name = names(parameter.symbol)
+    type_ = f"{'const ' * parameter.constant}{parameter.symbol.type.c_name}"
+    if parameter.extents is None:
+        return f"{type_} *restrict {name}" if parameter.pointer else f"{type_} {name}"
+    first, *rest = (c_text(extent, names) for extent in parameter.extents)
+    return f"{type_} {name}[restrict {first}]" + "".join(f"[{extent}]" for extent in rest)
+
+
+class _Printer:
+    """Prints expressions over symbols of these names."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def text(self, expr: Expr) -> str:
+        """The whole, where any expression may stand."""
+        return self._print(expr)[0]
+
+    def at(self, expr: Expr, level: int) -> str:
+        """An operand: in parentheses where it binds less tightly than asked."""
+        text, own = self._print(expr)
+        return text if own >= level else f"({text})"
+
+    def _print(self, expr: Expr) -> tuple[str, int]:
+        """The text, and the precedence of its outermost operator."""
+        match expr:
+            case Const():
+                return literal(expr)
+            case Var():
+                return self.names(expr.symbol), PRIMARY
+            case Index():
+                return self._indexed(self.names(expr.array), expr.subscripts), PRIMARY
+            case Deref():
+                return f"*{self.names(expr.pointer)}", UNARY
+            case Foreign():
+                return self._foreign(expr), expr.level
+            case Unary():
+                text = self.at(expr.operand, UNARY)
+                # ``--x`` would be another operator
+                return expr.sign + (f"({text})" if text.startswith(expr.sign) else text), UNARY
+            case Binary():
+                return self._binary(expr), LEVELS[expr.sign]
+            case Select():
+                return self._select(expr), TERNARY
+            case Cast():
+                return f"({expr.kind.c_name}){self.at(expr.operand, UNARY)}", UNARY
+            case _:
+                return self._memory(expr)
+
+    def _memory(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case Call():
+                given = ", ".join(map(self.text, expr.arguments))
+                return f"{expr.function}({given})", PRIMARY
+            case Run():
+                given = ", ".join(map(self.text, expr.arguments))
+                return f"{self.names(expr.task)}({given})", PRIMARY
+            case VectorAt():
+                return f"*({expr.vector.c_name}_at *)&{self.at(expr.element, UNARY)}", UNARY
+            case Zeros():
+                return "{0}", PRIMARY
+            case AddressOf():
+                return f"&{self.at(expr.element, UNARY)}", UNARY
+            case SizeOf(operand=None, of=ScalarType() as of):
+                return f"sizeof({of.c_name})", PRIMARY
+            case SizeOf(operand=operand) if operand is not None:
+                return f"sizeof({self.text(operand)})", PRIMARY
+            case _:
+                message = f"no C for {type(expr).__name__}"
+                raise InternalError(message)
+
+    def _indexed(self, base: str, subscripts: tuple[Expr, ...]) -> str:
+        return base + "".join(f"[{self.text(s)}]" for s in subscripts)
+
+    def _foreign(self, expr: Foreign) -> str:
+        def filled(slot: re.Match[str]) -> str:
+            if slot.group(1) is not None:
+                return self.text(expr.operands[int(slot.group(1))])
+            return self.at(expr.operands[int(slot.group(2))], UNARY)
+
+        return _SLOT.sub(filled, expr.text)
+
+    def _binary(self, expr: Binary) -> str:
+        level = LEVELS[expr.sign]
+        if level >= ADD:
+            left, right = self.at(expr.left, level), self.at(expr.right, level + 1)
+        elif level in {LESS, EQUAL}:
+            left, right = (self._apart(v, ADD) for v in (expr.left, expr.right))
+        elif level in {LOGICAL_AND, LOGICAL_OR}:
+            left = self._chained(expr.left, level, EQUAL)
+            right = self.at(expr.right, EQUAL)
+        else:
+            chained = level in {AND, XOR, OR} and _level(expr.left) == level
+            left = self.text(expr.left) if chained else self._apart(expr.left, UNARY)
+            right = self._apart(expr.right, UNARY)
+        return f"{left} {expr.sign} {right}"
+
+    def _chained(self, expr: Expr, level: int, least: int) -> str:
+        return self.text(expr) if _level(expr) == level else self.at(expr, least)
+
+    def _apart(self, expr: Expr, level: int) -> str:
+        """Compilers suspect that ``!a == b`` was meant for ``!(a == b)``."""
+        text = self.at(expr, level)
+        return f"({text})" if text.startswith("!") else text
+
+    def _select(self, expr: Select) -> str:
+        test = self.at(expr.test, LOGICAL_OR)
+        if _level(expr.test) in {AND, XOR, OR}:
+            test = f"({test})"
+        return f"{test} ? {self.at(expr.yes, LOGICAL_OR)} : {self.at(expr.no, TERNARY)}"
+
+
+def _level(expr: Expr) -> int:
+    match expr:
+        case Binary():
+            return LEVELS[expr.sign]
+        case Foreign():
+            return expr.level
+        case _:
+            return PRIMARY
+
+
+# -- literals -------------------------------------------------------------------------------------
+
+
+def literal(const: Const) -> tuple[str, int]:
+    """The text that C reads back as exactly this value, of this type; and its precedence."""
+    if const.kind.is_float:
+        return _float(const)
+    value = int(const.value)
+    if (value, const.kind) in _LEAST:
+        return _LEAST[value, const.kind], PRIMARY
+    suffix = "u" if const.kind in {U32, U64} else ""
+    return f"{value}{suffix}", UNARY if value < 0 else PRIMARY
+
+
+#: numbers whose absolute value their type does not hold
+_LEAST = {(I32.range[0], I32): "INT32_MIN", (I64.range[0], I64): "INT64_MIN"}
+
+
+def _float(const: Const) -> tuple[str, int]:
+    value = float(const.value)
+    sign = "-" if math.copysign(1.0, value) < 0 and not math.isnan(value) else ""
+    level = UNARY if sign else PRIMARY
+    if not math.isfinite(value):
+        return sign + ("NAN" if math.isnan(value) else "INFINITY"), level
+    text = str(np.float32(abs(value))) if const.kind == F32 else repr(abs(value))
+    if not set(text) & set(".e"):
+        text += ".0"
+    return sign + text + ("f" if const.kind == F32 else ""), level

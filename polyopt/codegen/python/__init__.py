@@ -1,0 +1,1 @@
+"""A planned program as Python loops, for Numba or plain NumPy."""

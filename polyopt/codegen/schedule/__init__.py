@@ -1,0 +1,1 @@
+"""From a planned program to the schedule tree that isl generates loops from."""

@@ -1,0 +1,107 @@
+"""Which iterations of a loop are away from borders: no clamp acts there, no boundary test fails.
+
+A subscript such as ``max(0, min(W - 1, x - 3))`` and a test such as ``0 <= x < W`` are each of
+one form in most iterations, and of others in a few at either end. What a loop's own values have
+to say of it is dropped from the few; conditions on loops around stay where they are, as tests.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.footprint import bounding_box
+from polyopt.codegen.schedule.accesses import hosted
+from polyopt.ir.expr import Affine, Inside, walk
+from polyopt.isl import Set, dim_type
+from polyopt.transform.tree import copies_in
+
+if TYPE_CHECKING:
+    from polyopt.ir.expr import Expr
+    from polyopt.isl import Map
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import PlanLoop
+
+
+def interior(program: Program, loop: PlanLoop, planned: Program | None = None) -> Set | None:
+    """``{ [t] }``: values of a loop and those around it at which no border is near.
+
+    ``None`` where the loop meets no border. ``planned`` is the plan's program where this one has
+    copies that move register blocks: these meet none.
+    """
+    result: Set | None = None
+    for name in copies_in(loop):
+        if planned is not None and name not in planned.places:
+            continue
+        depth = next(i for i, n in enumerate(program.places[name].loops, 1) if n.name == loop.name)
+        assignment = hosted(planned or program, name)
+        for expr in (*assignment.index, assignment.value):
+            for node in walk(expr):
+                part = _inside(program, loop, name, depth, node)
+                if part is not None:
+                    result = part if result is None else result.intersect(part)
+    return result
+
+
+def _inside(program: Program, loop: PlanLoop, name: str, depth: int, node: Expr) -> Set | None:
+    """``{ [t] }`` at which a node of a copy's value has the form that it has in most iterations.
+
+    ``None`` where its form does not depend on the loop, or no form is the usual one.
+    """
+    copy = program.copies[name]
+    domain = copy.domain.intersect_params(program.scop.context)
+    value = loop.values[name]
+    moving = [d for d in range(domain.dim(dim_type.set)) if value.involves_dims(dim_type.in_, d, 1)]
+    prefix = program.prefixes[name]
+    forms = [_along(form, moving) for form in _forms(node, domain)]
+    if isinstance(node, Inside):
+        # what other loops say of it stays a test: only where this loop fails it is a border
+        forms = [forms[0], domain.subtract(forms[0])]
+    if all(domain.is_subset(form) for form in forms):
+        return None
+    lengths = [_length(program, prefix.intersect_domain(domain.intersect(f)), depth) for f in forms]
+    usual = max(lengths)
+    if lengths.count(usual) > 1:
+        return None
+    beyond = prefix.intersect_domain(domain.subtract(forms[lengths.index(usual)])).range()
+    return first_values(prefix.intersect_domain(domain).range(), depth).subtract(
+        first_values(beyond, depth)
+    )
+
+
+def _forms(node: Expr, domain: Set) -> list[Set]:
+    """``{ C[d] }`` for each of the forms that an affine expression or a condition has."""
+    if isinstance(node, Affine):
+        pieces = node.form.coalesce().get_pieces()
+        return [domain.intersect(where) for where, _ in pieces] if len(pieces) > 1 else []
+    if isinstance(node, Inside):
+        return [domain.intersect(node.where), domain.subtract(node.where)]
+    return []
+
+
+def _along(form: Set, moving: list[int]) -> Set:
+    """The form with those constraints alone that some of the dimensions ``moving`` take part in."""
+    result = Set.empty(form.get_space())
+    for piece in form.coalesce().get_basic_sets():
+        kept = Set.universe(form.get_space())
+        for constraint in piece.remove_divs().get_constraints():
+            if any(constraint.involves_dims(dim_type.set, d, 1) for d in moving):
+                kept = kept.add_constraint(constraint)
+        result = result.union(kept)
+    return result
+
+
+def _length(program: Program, prefix: Map, depth: int) -> float:
+    """Iterations of the loop at ``depth`` per entry: at most; endless where sizes decide."""
+    values = first_values(prefix.range(), depth)
+    if values.is_empty():
+        return 0
+    line = values.identity().project_out(dim_type.in_, depth - 1, 1)
+    box = bounding_box(line.project_out(dim_type.out, 0, depth - 1), program.scop.context)
+    sides = box.constant_extents if box is not None else None
+    return sides[0] if sides is not None else inf
+
+
+def first_values(values: Set, count: int) -> Set:
+    """``{ [v_1, ..., v_count] }``."""
+    return values.project_out(dim_type.set, count, values.dim(dim_type.set) - count)

@@ -1,0 +1,161 @@
+"""A plan's tree of loops as an isl schedule tree. isl trees are born here and only here.
+
+Loops become bands of one member under a mark with the loop's name; bodies become sequences.
+Fused producers have instances ``[tile, i]``, so an ordinary tree holds them (docs/adr/0004).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.schedule.isolate import isolate_option
+from polyopt.codegen.schedule.unroll import from_zero, iterations
+from polyopt.codegen.schedule.unswitch import cases
+from polyopt.codegen.schedule.wavefront import Fronts, fronts_of, is_front
+from polyopt.isl import (
+    Id,
+    MultiUnionPwAff,
+    Schedule,
+    ScheduleNode,
+    UnionPwAff,
+    UnionSet,
+    UnionSetList,
+    affine_var,
+    ast_loop_type,
+    context,
+    empty_set,
+    schedule_node_type,
+)
+from polyopt.transform.tree import PlanLoop, Tree, copies_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.transform.program import Program
+
+
+def materialize(
+    program: Program, *, planned: Program | None = None, spelled: bool = False
+) -> Schedule:
+    """The schedule tree of a program's copies.
+
+    ``planned`` is the program that the copies are of, where blocks took the place of some: what
+    the others compute is asked of it. ``spelled`` gives each iteration of an
+    unrolled loop a node of its own, and leaves isl no bounds to find; what isl unrolls itself has
+    fewer tests.
+    """
+    if spelled:
+        program = from_zero(program)
+    roots = [node for node in program.tree if isinstance(node, PlanLoop)]
+    fronts = {node.name: fronts_of(program, node) for node in roots if is_front(node)}
+    filler = _Filler(program, planned or program, spelled, fronts)
+    whole = empty_set()
+    for node in program.tree:
+        whole = whole.union(filler.domain(node))
+    root = Schedule.from_domain(whole.intersect_params(program.scop.context)).get_root()
+    return filler.fill(root.child(0), program.tree).get_schedule()
+
+
+def _domain(program: Program, names: tuple[str, ...]) -> UnionSet:
+    result = empty_set()
+    for name in names:
+        result = result.union(program.copies[name].domain.to_union_set())
+    return result
+
+
+@dataclass(frozen=True)
+class _Filler:
+    """Puts a program's loops and bodies under nodes of a schedule tree."""
+
+    program: Program
+    planned: Program
+    spelled: bool
+    #: by the name of their outermost loop
+    fronts: Mapping[str, Fronts]
+
+    def domain(self, node: PlanLoop | str) -> UnionSet:
+        """What isl runs of a node: its copies, or its blocks."""
+        if isinstance(node, PlanLoop) and node.name in self.fronts:
+            return self.fronts[node.name].blocks.to_union_set()
+        return _domain(self.program, copies_in(node))
+
+    def fill(self, node: ScheduleNode, tree: Tree) -> ScheduleNode:
+        """Put ``tree`` where ``node`` (a leaf) stands; returns the node at the same place."""
+        if not tree:  # of a program without results nothing may be left
+            return node
+        if len(tree) == 1:
+            return self._child(node, tree[0])
+        node = _insert_sequence(node, [self.domain(c) for c in tree])
+        for position, child in enumerate(tree):
+            inner = self._child(node.child(position).child(0), child)
+            node = inner.parent().parent()
+        return node
+
+    def _child(self, node: ScheduleNode, child: PlanLoop | str) -> ScheduleNode:
+        if isinstance(child, str):
+            return node
+        if child.name in self.fronts:
+            return self._front(node, self.fronts[child.name])
+        if child.mark == "unroll" and self.spelled:
+            return self._each(node, child, iterations(self.program, child))
+        if child.mark == "vector":
+            return self._each(node, child, cases(self.program, child, self.planned))
+        return self._loop(node, child)
+
+    def _loop(self, node: ScheduleNode, loop: PlanLoop) -> ScheduleNode:
+        node = node.insert_partial_schedule(_partial(self.program, loop))
+        if loop.mark == "unroll":
+            node = node.band_member_set_ast_loop_type(0, ast_loop_type.unroll)
+        elif loop.separate:
+            option = isolate_option(self.program, loop, self.planned)
+            if option is not None:
+                node = node.band_set_ast_build_options(option)
+        elif any(isinstance(child, PlanLoop) for child in loop.body):
+            # one loop with tests inside, not one for each range in which other statements run
+            node = node.band_member_set_ast_loop_type(0, ast_loop_type.atomic)
+        node = self.fill(node.child(0), loop.body).parent()
+        return node.insert_mark(Id(loop.name, context=context()))
+
+    def _front(self, node: ScheduleNode, fronts: Fronts) -> ScheduleNode:
+        """Loops over blocks, and below them an extension with what a block runs."""
+        inner = ScheduleNode.from_extension(fronts.inside)
+        inner = self.fill(inner.child(0), fronts.loops[-1].body).root()
+        for level, loop in enumerate(fronts.loops):
+            value = UnionPwAff.from_pw_aff(affine_var(fronts.blocks.get_space(), level))
+            node = node.insert_partial_schedule(MultiUnionPwAff.from_union_pw_aff(value))
+            node = node.band_member_set_ast_loop_type(0, ast_loop_type.atomic)
+            node = node.insert_mark(Id(loop.name, context=context())).child(0).child(0)
+        node = node.graft_before(inner)
+        while node.get_schedule_depth() > 0 or node.get_type() != schedule_node_type.mark:
+            node = node.parent()
+        return node
+
+    def _each(
+        self, node: ScheduleNode, loop: PlanLoop, parts: tuple[UnionSet, ...]
+    ) -> ScheduleNode:
+        """A loop of its own for each part of a loop's instances, after each other."""
+        if not parts:
+            return self._loop(node, loop)
+        node = _insert_sequence(node, parts)
+        for position in range(len(parts)):
+            node = self._loop(node.child(position).child(0), loop).parent().parent()
+        return node
+
+
+def _insert_sequence(node: ScheduleNode, parts: Sequence[UnionSet]) -> ScheduleNode:
+    filters = UnionSetList.alloc(context(), len(parts))
+    for part in parts:
+        filters = filters.add(part)
+    return node.insert_sequence(filters)
+
+
+def _partial(program: Program, loop: PlanLoop) -> MultiUnionPwAff:
+    """``{ C[d] -> [v] }`` for every copy inside a loop."""
+    first, *others = (
+        UnionPwAff.from_pw_aff(loop.values[name].intersect_domain(program.copies[name].domain))
+        for name in copies_in(loop)
+    )
+    for part in others:
+        first = first.union_add(part)
+    return MultiUnionPwAff.from_union_pw_aff(first)

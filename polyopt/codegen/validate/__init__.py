@@ -1,0 +1,1 @@
+"""Translation validation: printed code is read back and compared with the plan."""

@@ -1,0 +1,362 @@
+"""Generated C, checked after the fact: read back by the C frontend and compared with its source.
+
+What the proof of a plan says nothing about (how loops are generated, unrolled, outlined, put into
+registers and vectors, and printed) is part of this: it starts from the text that the C compiler
+gets. First for all sizes (``equal.py``); where that gives no answer, by running both at small
+sizes, forwards and with all shared loops backwards.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import tee
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.analysis.bounds import out_of_bounds
+from polyopt.analysis.dependences import DEFAULT_BUDGET
+from polyopt.analysis.interpret import interpret
+from polyopt.analysis.points import parameter_value
+from polyopt.codegen.printers.c import before
+from polyopt.codegen.signature import c_prototype, signature_of
+from polyopt.codegen.validate.equivalence import NotShownError, check_same
+from polyopt.codegen.validate.races import check_shared
+from polyopt.errors import ArgumentError, InternalError, TooDeepError, UserError
+from polyopt.frontend.c.emitted import read_emitted
+from polyopt.ir.block import Block
+from polyopt.isl import Set, budget, dim_type, fix_param_values, params_of, params_space, sample
+from polyopt.transform.parallel import Obligation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from polyopt.codegen.signature import CProgram
+    from polyopt.ir.scop import Scop
+    from polyopt.ir.types import ScalarType
+
+#: values of the first size to try, even and odd; each further size is one larger, or the same
+_SIZES = (1, 2, 3, 4, 5, 8, 9)
+#: elements of all arrays together beyond which sizes are too large for running step by step
+_MOST_ELEMENTS = 600
+#: elements of all the runs together that cross the borders of the C's own blocks
+_MOST_CROSSING = 6000
+#: what the others are, while one size crosses such borders
+_NARROW = (3, 4, 5, 8)
+
+
+#: the comment at the head of a file
+_NOTES = re.compile(r"\A/\*(?:[^*]|\*(?!/))*\*/\n")
+#: what a compiler says of a file, which changes nothing that it makes of it
+_DIAGNOSTICS = re.compile(
+    r"^#ifn?def \w+\n#pragma \w+ diagnostic .*\n#endif\n|^#pragma \w+ diagnostic .*\n", re.MULTILINE
+)
+#: how far apart floats may be that were added up in another order, by their bytes
+_ROUNDING = {4: 1e-4, 8: 1e-10}
+
+
+def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> Obligation:
+    """Show that generated C leaves in every result what its source does.
+
+    Where threads add up parts of sums, it does up to rounding. ``operations`` bounds the part that
+    is for all sizes. Raises ``InternalError`` where the C computes something else, with the sizes
+    that show it, and ``UserError`` where it is not what generated C is.
+    """
+    check_frame(scop, program)
+    with suppress(NotShownError, UserError):
+        loops_shown_apart(scop, program, operations=operations)
+    try:
+        claims = shown_for_all_sizes(scop, program, operations=operations)
+    except (NotShownError, UserError) as error:
+        if not any(a.is_live_out for a in scop.arrays):
+            # nothing need be left of such a program: C without a statement is no program to read
+            return Obligation("code", "there is no result that the C could leave otherwise")
+        reordered = "#pragma omp ordered" in program.source
+        reason = "sums are in parts" if reordered else _first_line(error)
+        try:
+            runs = check_runs(scop, program, reordered=reordered)
+        except TooDeepError as unread:
+            said = f"not decided: the C is not read back ({_first_line(unread)})"
+            return Obligation("code", said)
+        if not runs:
+            said = f"not decided: no size and data were found to run both with ({reason})"
+            return Obligation("code", said)
+        equal = ", up to rounding," if reordered else ""
+        return Obligation("code", f"the C read back gives the source's results{equal} in {runs} "
+                          f"runs (for all sizes it is not shown: {reason})")  # fmt: skip
+    return Obligation(
+        "code", f"the C read back has the source's values, for all sizes ({claims} claims)"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0]
+
+
+def _read(
+    scop: Scop,
+    program: CProgram,
+    params: tuple[str, ...],
+    *,
+    backwards: bool = False,
+    marked: bool = False,
+) -> Scop:
+    """The program that the C is. What is opaque in the source is so in the C."""
+    return read_emitted(
+        program.source, program.c_name, params, backwards=backwards, marked=marked,
+        inbounds=any(isinstance(s.value, Block) for s in scop.statements),
+        context=_context(scop, params),
+    )  # fmt: skip
+
+
+def _context(scop: Scop, params: tuple[str, ...]) -> Set:
+    """What the source says of its sizes, by their names in C."""
+    context = scop.context
+    for name, here in zip(scop.params, params, strict=True):
+        at = context.find_dim_by_name(dim_type.param, name)
+        context = context.set_dim_name(dim_type.param, at, here) if at >= 0 else context
+    return context.align_params(params_space(params))
+
+
+def check_frame(scop: Scop, program: CProgram) -> None:
+    """Raise ``InternalError`` unless a file has its kernel's head, as callers know it, and brings
+    along what that needs, word for word: types, and functions with parts that only some compilers
+    and processors see."""
+    text = _NOTES.sub("", program.source)
+    head = c_prototype(program.name, signature_of(scop))
+    once = text.count(f"\n{head}\n{{\n") == 1
+    if not once or len(re.findall(rf"\b{re.escape(program.c_name)}\(", text)) > 1:
+        message = f"the C of {program.name} does not take what its source takes: {head}"
+        raise InternalError(message)
+    task = re.search(r"^static void \w", text, re.MULTILINE)
+    first = min(text.index(head), task.start() if task else len(text))
+    if _DIAGNOSTICS.sub("", text[:first]) != _DIAGNOSTICS.sub("", before(text[first:])):
+        message = f"the C of {program.name} brings along other functions than it calls"
+        raise InternalError(message)
+
+
+def loops_shown_apart(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
+    """The loops that threads and lanes share in the C, shown to be free of clashes for all sizes.
+
+    Raises ``NotShownError`` or a ``UserError``, and ``InternalError`` for a clash.
+    """
+    _names(scop, program)
+    with budget(operations, f"what the C of {program.name} shares"):
+        found = _read(scop, program, scop.params, marked=True)
+        return check_shared(found)
+
+
+def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
+    """The claims that show equality. Raises ``NotShownError`` or a ``UserError``, and
+    ``InternalError`` where the C reads or writes beyond a buffer."""
+    names = _names(scop, program)
+    with budget(operations, f"the C of {program.name}"):
+        found = _convex(_read(scop, program, scop.params))
+        outside = out_of_bounds(found)
+        for left in outside:
+            # what only data decide may be right: the source's own subscripts are then the same
+            if left.exact and found.array(left.array).role == "temp":
+                message = f"the C of {program.name} leaves a buffer of its own: {left.message}"
+                raise InternalError(message)
+        if outside:
+            raise NotShownError(outside[0].message)
+        return check_same(scop, found, names)
+
+
+def _convex(found: Scop) -> Scop:
+    """The program with domains in one piece where they have no corners inwards: least and largest
+    of bounds were read as choices, each with its part of the domain."""
+    domains = {s.name: s.domain.coalesce() for s in found.statements}
+    hulls = {name: Set.from_basic_set(domain.simple_hull()) for name, domain in domains.items()}
+    whole = (
+        replace(s, domain=hulls[s.name] if hulls[s.name].is_subset(s.domain) else domains[s.name])
+        for s in found.statements
+    )
+    return found.with_statements(*whole)
+
+
+def _names(scop: Scop, program: CProgram) -> dict[str, str]:
+    """What arguments are called in C; sizes have to keep their names."""
+    names = {a.name: a.c_name for a in program.arguments}
+    if any(names.get(p, p) != p for p in scop.params):
+        message = "sizes are called otherwise in C"
+        raise NotShownError(message)
+    return names
+
+
+def check_runs(scop: Scop, program: CProgram, *, reordered: bool = False) -> int:
+    """Run the source and the C read back, step by step; the number of runs that agree.
+
+    Raises ``InternalError`` where results differ.
+    """
+    names = {a.name: a.c_name for a in program.arguments}
+    params = tuple(names.get(p, p) for p in scop.params)
+    runs = 0
+    for backwards, cases in enumerate(tee(_cases(scop, program.source))):
+        found = _read(scop, program, params, backwards=bool(backwards))
+        order = ", with shared loops backwards" if backwards else ""
+        for case in cases:
+            _compare(scop, found, case, names, order=order, reordered=reordered)
+            runs += 1
+    return runs
+
+
+def small_sizes(scop: Scop) -> Iterator[dict[str, int]]:
+    """A few sizes that the program allows, small enough to run step by step."""
+    seen: set[tuple[int, ...]] = set()
+    candidates = [
+        tuple(first + spread * k for k in range(len(scop.params)))
+        for first in _SIZES
+        for spread in (0, 1)
+    ]
+    least = sample(scop.context)
+    if least is not None:
+        known = [name for name in scop.params if name in params_of(scop.context.get_space())]
+        chosen = dict(zip(params_of(scop.context.get_space()), least["params"], strict=True))
+        candidates.append(tuple(chosen.get(p, 1) for p in scop.params) if known else ())
+    for values in candidates:
+        sizes = dict(zip(scop.params, values, strict=True))
+        if values in seen or fix_param_values(scop.context, sizes).is_empty():
+            continue
+        seen.add(values)
+        if _elements(scop, sizes) <= _MOST_ELEMENTS:
+            yield sizes
+
+
+def crossing_sizes(scop: Scop, text: str) -> list[dict[str, int]]:
+    """Sizes of which one crosses the borders of two blocks of the C, the others as they were.
+
+    A window that a test leaves in a wrong state is only seen in the block after.
+    """
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for block in sorted(_block_lengths(text)):
+        for name in scop.params:
+            for narrow in _NARROW:
+                sizes = {p: 3 * block + 2 if p == name else narrow for p in scop.params}
+                if not fix_param_values(scop.context, sizes).is_empty():
+                    found.setdefault(tuple(sizes.values()), sizes)
+                    break
+    result: list[dict[str, int]] = []
+    left = _MOST_CROSSING
+    for sizes in found.values():
+        left -= _elements(scop, sizes)
+        if left >= 0:
+            result.append(sizes)
+    return result
+
+
+def _block_lengths(text: str) -> set[int]:
+    """Numbers above 1 in the C's loops and tests, and those that it takes remainders of."""
+    lines = [line for line in text.splitlines() if line.lstrip().startswith(("for ", "if "))]
+    numbers = re.findall(r"(?<![\w.])\d+(?![\w.])", "\n".join(lines))
+    numbers += re.findall(r"% (\d+)", text)
+    return {int(number) for number in numbers if int(number) > 1}
+
+
+def _elements(scop: Scop, sizes: Mapping[str, int]) -> int:
+    total = 0
+    for array in scop.arrays:
+        shape = [max(parameter_value(e, sizes), 0) for e in array.extents]
+        total += int(np.prod(shape, dtype=np.float64))
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """What the source makes of some arguments."""
+
+    sizes: Mapping[str, int]
+    given: Mapping[str, np.ndarray]
+    expected: Mapping[str, np.ndarray]
+
+
+def _cases(scop: Scop, text: str) -> Iterator[_Case]:
+    """Runs of the source: sizes for which no data stay within their arrays say nothing.
+
+    Where it reads integers, they are once more what is at the ends of their types.
+    """
+    small = list(small_sizes(scop))
+    tried = [(sizes, _small_numbers) for sizes in (*small, *crossing_sizes(scop, text))]
+    if any(a.type.is_integer and a.is_live_in for a in scop.arrays):
+        tried += [(sizes, _ends) for sizes in small]
+    return filter(None, (_case(scop, sizes, pools) for sizes, pools in tried))
+
+
+def _compare(
+    scop: Scop, found: Scop, case: _Case, names: Mapping[str, str], *, order: str, reordered: bool
+) -> None:
+    given, expected = case.given, case.expected
+    there = {names[name]: _shaped(found, names[name], values) for name, values in given.items()}
+    known = {names.get(p, p): value for p, value in case.sizes.items()}
+    at = ", ".join(f"{name} = {value}" for name, value in case.sizes.items())
+    try:
+        actual = interpret(found, known, there)
+    except ArgumentError as error:
+        message = f"the C of {scop.name} does what it must not at {at}{order}: {error}"
+        raise InternalError(message) from None
+    for name, values in expected.items():
+        # what nothing writes stays as it was
+        result = actual.get(names[name], there[names[name]]).reshape(values.shape)
+        if not _equal(result, values, reordered=reordered):
+            message = f"the C of {scop.name} computes another {name} at {at}{order}"
+            raise InternalError(message)
+
+
+def _case(
+    scop: Scop, sizes: Mapping[str, int], pools: Callable[[ScalarType, int], list[list[int]]]
+) -> _Case | None:
+    """A run with arguments from the first pool that stay within their arrays, also as
+    subscripts."""
+    shapes = {
+        array: [max(parameter_value(e, sizes), 0) for e in array.extents]
+        for array in scop.arrays
+        if array.role != "temp"
+    }
+    least = min((n for shape in shapes.values() for n in shape), default=1)
+    for number in range(2):
+        rng = np.random.default_rng(0)
+        given = {
+            array.name: _drawn(rng, pools(array.type, least)[number], array.type, shape)
+            for array, shape in shapes.items()
+        }
+        with suppress(ArgumentError):
+            return _Case(sizes, given, interpret(scop, sizes, given))
+    return None
+
+
+def _drawn(
+    rng: np.random.Generator, pool: list[int], type_: ScalarType, shape: list[int]
+) -> np.ndarray:
+    # of numbers beyond 63 bits NumPy makes floats, unless it is told otherwise
+    wide = "uint64" if max(pool) >= 1 << 63 else "int64"
+    return rng.choice(np.array(pool, wide), shape).astype(type_.numpy_name)
+
+
+def _small_numbers(_type: ScalarType, least: int) -> list[list[int]]:
+    """Numbers above zero, and those that are subscripts of all arrays."""
+    return [list(range(1, 50)), list(range(max(least, 1)))]
+
+
+def _ends(type_: ScalarType, _least: int) -> list[list[int]]:
+    """Integers that numbers of another width or sign are not, with and without zero."""
+    if not type_.is_integer:
+        return [[-4, -1, 0, 3], [-4, -1, 3, 50]]
+    low, high = type_.range
+    ends = {low + 1, low // 2, high - 1, high, low or 2}
+    return [sorted(ends | {-1 if low else 1, 0}), sorted(ends | {-1 if low else 1} - {0})]
+
+
+def _equal(one: np.ndarray, other: np.ndarray, *, reordered: bool) -> bool:
+    is_float = other.dtype.kind == "f"
+    if not (is_float and reordered):
+        return np.array_equal(one, other, equal_nan=is_float)
+    close = _ROUNDING[other.dtype.itemsize]
+    largest = float(np.nanmax(np.abs(other), initial=1.0))
+    return np.allclose(one, other, rtol=close, atol=close * largest, equal_nan=True)
+
+
+def _shaped(found: Scop, name: str, values: np.ndarray) -> np.ndarray:
+    """The values as the other program has them: single elements are arrays of one there."""
+    return values.reshape((1,)) if found.array(name).rank > values.ndim else values

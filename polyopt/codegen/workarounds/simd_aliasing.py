@@ -1,0 +1,133 @@
+"""Whether an iteration of a vector loop reaches one element by subscripts that look different.
+
+``omp simd`` says that no iteration needs another one. gcc and clang take it to mean that two
+accesses that are not seen to be of one element are of two, within an iteration, too: they join the
+stores of ``a[3*t]``, ``a[3*t + 1]`` and ``a[3*t + 2]``, past a store of ``a[0]`` where ``t`` is 0.
+
+relation: a clash is ``{ S[d] -> T[d'] }`` on one element, one of the two a store, where all loops
+up to the vector loop agree, and the texts of the subscripts do not
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING
+
+from polyopt.ir.expr import Affine, Binary, Const, loads, walk
+from polyopt.isl import Map, dim_type, tuple_name
+from polyopt.transform.tree import prefix_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from polyopt.codegen.lower.isl_ast import Leaf
+    from polyopt.ir.expr import Expr
+    from polyopt.isl import Set
+    from polyopt.transform.program import Program
+    from polyopt.transform.tree import PlanLoop
+
+_OFFSET = re.compile(r"(.*?)(?: [+-] \d+)?")
+_NUMBER = re.compile(r"-?\d+")
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """An access of a leaf: C of its subscripts as isl writes it, and what they reach."""
+
+    leaf: Leaf
+    array: str
+    index: tuple[Expr, ...]
+    writes: bool
+    program: Program
+    #: the vector loop, and those around it
+    path: tuple[PlanLoop, ...]
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """One per subscript; one that data decide is told by what is affine in it."""
+        return tuple(
+            ", ".join(self.leaf.affine[id(n)].to_C_str() for n in walk(e) if isinstance(n, Affine))
+            for e in self.index
+        )
+
+    @cached_property
+    def elements(self) -> Map:
+        """``{ [v] -> [e] }``, ``v`` the values of the loops; any place where data decide."""
+        assert self.leaf.to_copy is not None
+        instances = self.leaf.to_copy.as_map().range()
+        parts = [_values(e, instances) for e in self.index]
+        whole = reduce(lambda one, other: one.flat_range_product(other), parts)
+        copy = self.program.copies[tuple_name(instances)]
+        return prefix_map(copy, self.path).reverse().apply_range(whole)
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The texts but for the numbers that are added, and but for numbers that are all of one."""
+        return tuple(
+            "" if isinstance(e, Affine) and _NUMBER.fullmatch(text) else _stem(text)
+            for e, text in zip(self.index, self.texts, strict=True)
+        )
+
+
+def looks_apart(leaves: Iterable[Leaf], program: Program, path: tuple[PlanLoop, ...]) -> bool:
+    """Whether compilers would take an element of an iteration for two.
+
+    The leaves are those in the vector loop, which is the last one of the path.
+    """
+    found = (p for leaf in leaves for p in _places(leaf, program, path))
+    places = sorted(found, key=lambda p: p.array)
+    for _, group in groupby(places, key=lambda p: p.array):
+        distinct = {(p.texts, p.writes): p for p in group}.values()
+        # compilers see that a number lies between those of one stem: what is left is few
+        parts = [list(part) for _, part in groupby(sorted(distinct, key=_by_stems), key=_by_stems)]
+        if any(_clash(one, other) for one, other in combinations(parts, 2)):
+            return True
+    return False
+
+
+def _by_stems(place: _Place) -> tuple[str, ...]:
+    return place.stems
+
+
+def _places(leaf: Leaf, program: Program, path: tuple[PlanLoop, ...]) -> Iterator[_Place]:
+    if leaf.to_copy is None:
+        return
+    made = leaf.assignment
+    if made.index:
+        yield _Place(leaf, made.buffer, made.index, True, program, path)
+    for load in loads(made.value):
+        if load.index:
+            yield _Place(leaf, load.array, load.index, False, program, path)
+
+
+def _values(subscript: Expr, instances: Set) -> Map:
+    """``{ C[d] -> [e] }``: rows of a buffer go round; any value where data decide."""
+    match subscript:
+        case Affine():
+            return subscript.form.as_map().intersect_domain(instances)
+        case Binary(op="mod", left=Affine() as row, right=Const(value=int() as rows)):
+            return row.form.mod_val(rows).as_map().intersect_domain(instances)
+        case _:
+            return Map.from_domain(instances).add_dims(dim_type.out, 1)
+
+
+def _clash(one: Sequence[_Place], other: Sequence[_Place]) -> bool:
+    """Whether a store of one part and an access of the other reach the same element."""
+    return any(
+        not _elements(p for p in stores if p.writes).is_disjoint(_elements(accesses))
+        for stores, accesses in ((one, other), (other, one))
+        if any(p.writes for p in stores)
+    )
+
+
+def _elements(places: Iterable[_Place]) -> Map:
+    return reduce(lambda one, other: one.union(other), (p.elements for p in places))
+
+
+def _stem(text: str) -> str:
+    """``c0 + 3`` as ``c0``."""
+    found = _OFFSET.fullmatch(text)
+    return text if found is None else found[1]
