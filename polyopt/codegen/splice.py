@@ -278,7 +278,7 @@ def _span(name: str, program: Program, place: Place) -> tuple[str, str]:
         text = place.names.sizes[name].removeprefix("(long)")
         return text, text
     array = program.scop.array(name)
-    context, sizes = program.scop.context, place.names.params(program.scop)
+    context, sizes = program.scop.context, place.names.params(program.scop, {})
     last: list[Lowered] = []
     for extent in array.extents:
         one = affine_constant(extent.get_domain_space(), 1)

@@ -3,7 +3,6 @@ than 1 is faster than before."""
 
 from __future__ import annotations
 
-import math
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -65,8 +64,8 @@ def ratio_of(turns: Sequence[tuple[float, float]]) -> Ratio:
 
 def geometric_mean(values: Iterable[float]) -> float:
     """The mean of ratios; 1 of none."""
-    logs = [math.log(value) for value in values]
-    return math.exp(statistics.fmean(logs)) if logs else 1.0
+    known = list(values)
+    return statistics.geometric_mean(known) if known else 1.0
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:

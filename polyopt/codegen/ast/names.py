@@ -128,11 +128,6 @@ def buffer_names(scratches: Mapping[str, str]) -> list[str]:
     return result
 
 
-def operand(text: str) -> str:
-    """A piece of C in parentheses, unless it is a name or a number."""
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
 def fresh(name: str, taken: Container[str]) -> str:
     """The name, with a number where it is taken: behind an underscore if it means something else
     right behind the name."""

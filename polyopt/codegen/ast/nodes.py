@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Var
-from polyopt.codegen.ast.visit import base_of
+from polyopt.codegen.ast.visit import base_of, elements_in, substitute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,6 +64,16 @@ class Assign:
     def values(self) -> tuple[Expr, ...]:
         """Everything that it computes, in order."""
         return (*(local.value for local in self.locals), self.value)
+
+    @property
+    def read(self) -> tuple[Expr, ...]:
+        """Everything that it reads: what it computes, and the subscripts of its target."""
+        return (*self.values, *self.target.children)
+
+    @property
+    def loads(self) -> tuple[Expr, ...]:
+        """The elements that it reads, each once."""
+        return tuple(dict.fromkeys(e for part in self.read for e in elements_in(part)))
 
     @property
     def declared(self) -> Symbol | None:
@@ -181,6 +191,10 @@ class For:
     #: heap buffers that each thread of a parallel loop needs one of
     private: tuple[Buffer, ...] = ()
     comment: str = ""
+
+    def test_at(self, value: Expr) -> Expr:
+        """The loop's condition for a value of its iterator; for its start, whether it runs."""
+        return substitute(self.condition, {Var(self.iterator): value})
 
     @property
     def is_sequential(self) -> bool:

@@ -36,7 +36,7 @@ def base_of(expr: Expr) -> Symbol | None:
 
 def subscripts_of(expr: Expr) -> tuple[Expr, ...]:
     """The subscripts of an element of an array; none of anything else."""
-    return expr.subscripts if isinstance(expr, Index) else ()
+    return expr.children if isinstance(expr, (Index, Foreign)) else ()
 
 
 def is_element(expr: Expr) -> bool:

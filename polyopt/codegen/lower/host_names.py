@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Foreign, Symbol, Var, scalar
-from polyopt.codegen.ast.names import c_name, names_in, renamed
+from polyopt.codegen.ast.names import names_in, renamed
 from polyopt.codegen.lower.indices import (
     folded_start,
     index_number,
@@ -71,17 +71,17 @@ class HostNames:
             taken=self.taken | set(names.values()),
         )
 
-    def params(self, scop: Scop) -> dict[str, Lowered]:
-        """The sizes of a program, where its context holds; those without a text by their names."""
-        made: dict[str, Lowered] = {}
-        for name in scop.params:
-            type_ = self.types.get(name, I64)
-            bounds = _bounds(scop.context, name, type_)
-            node = (
-                self._size(name) if name in self.sizes else Var(Symbol(c_name(name), type_, name))
+    def params(self, scop: Scop, symbols: Mapping[str, Symbol]) -> dict[str, Lowered]:
+        """The sizes of a program, where its context holds; those without a text by ``symbols``."""
+        nodes = {name: Var(symbol) for name, symbol in symbols.items()}
+        nodes |= {name: self._size(name) for name in self.sizes}
+        return {
+            name: index_variable(
+                nodes[name], _bounds(scop.context, name, self.types.get(name, I64))
             )
-            made[name] = index_variable(node, bounds)
-        return made
+            for name in scop.params
+            if name in nodes
+        }
 
     def untested(self) -> dict[str, Lowered]:
         """The surroundings' sizes, where they may have any value."""

@@ -118,11 +118,8 @@ class _Lowering:
         self.arrays = {a.name: a for a in program.scop.arrays}
         self.loops = {loop.name: loop for loop in loops_of(blocked.program.tree)}
         self.symbols = self._symbols()
-        self.params = hosts.params(program.scop)
-        for argument in self.arguments:
-            if argument.kind == "size" and argument.name not in hosts.sizes:
-                bounds = self.params[argument.name].bounds
-                self.params[argument.name] = index_variable(Var(argument.symbol), bounds)
+        sizes = {a.name: a.symbol for a in self.arguments if a.kind == "size"}
+        self.params = hosts.params(program.scop, sizes)
         self.temps, self.buffers = buffers_of(program, self.symbols, self.params)
         self.registers: dict[str, Registers] = {}
         self._add_blocks()

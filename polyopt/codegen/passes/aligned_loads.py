@@ -64,7 +64,7 @@ from polyopt.codegen.ast.nodes import (
     with_loops,
 )
 from polyopt.codegen.ast.subscripts import moves_by, with_offset
-from polyopt.codegen.ast.visit import base_of, elements_in, subscripts_of, substitute, walk
+from polyopt.codegen.ast.visit import base_of, subscripts_of, substitute, walk
 from polyopt.codegen.passes.strip_mine import past_of
 from polyopt.ir.types import F32, F64, I64, ScalarType
 
@@ -177,9 +177,8 @@ def _vectors(assigns: Sequence[Assign], loop: For, lanes: int) -> _Wide | None:
     assert isinstance(type_, ScalarType)
     if any(a.type != type_ or _row(a.target, x) is None for a in assigns):
         return None
-    values = [v for a in assigns for v in (*a.values, *a.target.children)]
     rows: dict[Expr, _Row | None] = {}
-    for element in (e for value in values for e in elements_in(value)):
+    for element in (e for a in assigns for e in a.loads):
         rows[element] = _row(element, x)
         if element.type != type_ or (rows[element] is None and x in element.symbols):
             return None
@@ -196,7 +195,7 @@ def _vectors(assigns: Sequence[Assign], loop: For, lanes: int) -> _Wide | None:
 def _may_repeat(assigns: Sequence[Assign]) -> bool:
     """Whether an iteration that runs twice stores what it stored: nothing reads what one writes."""
     written = {base_of(a.target) for a in assigns}
-    read = {s for a in assigns for v in (*a.values, *a.target.children) for s in v.symbols}
+    read = {s for a in assigns for part in a.read for s in part.symbols}
     return written.isdisjoint(read)
 
 

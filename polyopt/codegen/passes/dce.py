@@ -74,5 +74,5 @@ def _read(node: Assign | Opaque | Do) -> Iterator[Symbol]:
     if not isinstance(node, Assign):
         yield from symbols_in(node)
         return
-    for value in (*node.values, *node.target.children):
-        yield from value.symbols
+    for part in node.read:
+        yield from part.symbols

@@ -29,6 +29,7 @@ from polyopt.codegen.ast.nodes import (
     rebuilt,
 )
 from polyopt.codegen.ast.visit import substitute, walk
+from polyopt.codegen.passes.strip_mine import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,18 +108,12 @@ def _fixed_first(loop: For) -> For | If | Block:
         for local in made.values()
     )
     whole = Block((*before, replace(loop, body=body)))
-    first = substitute(loop.condition, {Var(loop.iterator): loop.start})
-    return whole if _holds(loop) else If(first, whole)
+    return whole if _holds(loop) else If(loop.test_at(loop.start), whole)
 
 
 def _holds(loop: For) -> bool:
     """Whether a loop of constant bounds runs at all."""
-    match loop.condition:
-        case Binary(sign="<" | "<=" as sign, left=Var(symbol=loop.iterator), right=right):
-            first, last = number_of(loop.start), number_of(right)
-            return first is not None and last is not None and first < last + (sign == "<=")
-        case _:
-            return False
+    return number_of(loop.start) is not None and (span_of(loop) or 0) > 0
 
 
 def _without_fixed(node: Node, made: dict[tuple[CType, Expr], Local]) -> Node:

@@ -55,7 +55,7 @@ from polyopt.codegen.ast.nodes import (
     with_loops,
 )
 from polyopt.codegen.ast.subscripts import coefficient, moves_by, with_offset
-from polyopt.codegen.ast.visit import base_of, elements_in, subscripts_of, substitute
+from polyopt.codegen.ast.visit import base_of, subscripts_of, substitute
 from polyopt.codegen.helpers.arithmetic import helper_name
 from polyopt.codegen.helpers.nontemporal import LINE, STRIP
 from polyopt.codegen.passes.strip_mine import Strips, strips_of
@@ -129,8 +129,7 @@ def _in_strips(loop: For, around: Sequence[For], streams: Streams) -> Block | No
     stored = [a for a in assigns if a.buffer in streams.past]
     if not stored or not all(_is_row(assign.target, loop.iterator) for assign in stored):
         return None
-    loads = (e for assign in assigns for value in _read(assign) for e in elements_in(value))
-    if any(base_of(element) in streams.past for element in loads):
+    if any(base_of(e) in streams.past for assign in assigns for e in assign.loads):
         return None
     # so that a piece of each result is a line or more
     least = min(scalar(assign.type).bytes for assign in stored)
@@ -151,10 +150,6 @@ def _in_strips(loop: For, around: Sequence[For], streams: Streams) -> Block | No
     fetched = _fetched(around, strips, streams, streams.test(stored[0].buffer))
     pieces = strips.around(*fetched, strips.vector(*body), *calls, buffers=())
     return Block((pieces,), buffers)  # what a piece leaves there the next one stores
-
-
-def _read(assign: Assign) -> Iterator[Expr]:
-    yield from (*assign.values, *assign.target.children)
 
 
 def _into_strip(assign: Assign, row: Var | Index, strips: Strips) -> Assign:
@@ -246,7 +241,7 @@ def _rows_read(node: Node, iterator: Symbol | None) -> Iterator[tuple[Symbol, tu
     """Arrays with the subscripts of the rows that vector loops read in any case."""
     match node:
         case Assign():
-            for element in (e for value in _read(node) for e in elements_in(value)):
+            for element in node.loads:
                 *rows, last = subscripts_of(element) or (number(0),)
                 if iterator is not None and rows and moves_by(last, iterator) == 1:
                     array = base_of(element)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary, Call, Index, Symbol, Var, minus, number, plus
 from polyopt.codegen.ast.nodes import Assign, Block, Buffer, For, Node, Simd
-from polyopt.codegen.ast.visit import substitute
+from polyopt.codegen.ast.subscripts import with_offset
 from polyopt.codegen.helpers.arithmetic import helper_name
 from polyopt.ir.types import I64
 
@@ -68,9 +68,9 @@ class Strips:
         next_ = plus(Var(self.start), self.length)
         past = Call(helper_name("min", I64), (next_, self.past), I64)
         end = Assign(Var(self.end), past, declares=True, constant=True)
-        condition = substitute(self.loop.condition, {Var(self.loop.iterator): Var(self.start)})
         whole = Block((end, *body), buffers)
-        return For(self.start, self.loop.start, condition, self.length, whole)
+        test = self.loop.test_at(Var(self.start))
+        return For(self.start, self.loop.start, test, self.length, whole)
 
 
 def strips_of(loop: For, length: int) -> Strips | None:
@@ -89,3 +89,12 @@ def past_of(loop: For) -> Expr | None:
             return right if sign == "<" else plus(right, 1)
         case _:
             return None
+
+
+def span_of(loop: For) -> int | None:
+    """How far the start of a loop is from its end; ``None`` where no constant tells."""
+    past = past_of(loop)
+    if past is None:
+        return None
+    (one, first), (two, end) = with_offset(loop.start), with_offset(past)
+    return end - first if one == two else None

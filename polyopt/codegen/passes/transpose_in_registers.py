@@ -46,11 +46,11 @@ from polyopt.codegen.ast.nodes import (
     plain,
     with_loops,
 )
-from polyopt.codegen.ast.subscripts import coefficient, moves_by, with_offset
-from polyopt.codegen.ast.visit import base_of, elements_in, subscripts_of, substitute
+from polyopt.codegen.ast.subscripts import coefficient, moves_by
+from polyopt.codegen.ast.visit import base_of, subscripts_of, substitute
 from polyopt.codegen.helpers.arithmetic import helper_name
 from polyopt.codegen.helpers.transpose import SIDE
-from polyopt.codegen.passes.strip_mine import past_of
+from polyopt.codegen.passes.strip_mine import span_of
 from polyopt.ir.types import F32, I64
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _square(outer: For) -> Block | None:
     ):
         return None
     found: dict[Expr, _Across] = {}
-    for element in _loads(assign):
+    for element in assign.loads:
         across = _across(element, outer, inner)
         if across is not None and element.type == F32 and base_of(element) != assign.buffer:
             found[element] = across
@@ -98,12 +98,6 @@ def _square(outer: For) -> Block | None:
         or _before(outer, inner, assign, found)
         or _after(outer, inner, assign, found)
     )
-
-
-def _loads(assign: Assign) -> list[Expr]:
-    """The elements that an assignment reads, each once."""
-    values = (*assign.values, *assign.target.children)
-    return list(dict.fromkeys(e for value in values for e in elements_in(value)))
 
 
 def _copied(outer: For, inner: For, assign: Assign, found: Mapping[Expr, _Across]) -> Block | None:
@@ -119,7 +113,7 @@ def _copied(outer: For, inner: For, assign: Assign, found: Mapping[Expr, _Across
 def _before(outer: For, inner: For, assign: Assign, found: Mapping[Expr, _Across]) -> Block | None:
     """A square that is computed in the order of what it reads, and then put where it belongs."""
     target = _across(assign.target, inner, outer)
-    others = [element for element in _loads(assign) if element not in found]
+    others = [element for element in assign.loads if element not in found]
     if target is None or not all(_walks(element, outer.iterator) for element in others):
         return None
     square = _buffer(next(iter(found)), "square", inner)
@@ -219,8 +213,4 @@ def _simple(subscript: Expr, at: dict[Expr, Expr]) -> Expr:
 
 def _length(loop: For) -> int:
     """The iterations of a loop where its bounds tell them; else 0."""
-    past = past_of(loop)
-    if past is None or loop.step != 1:
-        return 0
-    (one, first), (two, end) = with_offset(loop.start), with_offset(past)
-    return max(0, end - first) if one == two else 0
+    return max(0, span_of(loop) or 0) if loop.step == 1 else 0

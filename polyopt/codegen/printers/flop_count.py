@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary as CBinary
 from polyopt.codegen.ast.expr import Call as CCall
-from polyopt.codegen.ast.expr import Const, Select, Symbol, Var, number, product, total
+from polyopt.codegen.ast.expr import Const, Select, number, product, total
 from polyopt.codegen.ast.visit import walk
 from polyopt.codegen.lower.affine import c_extent
-from polyopt.codegen.lower.indices import index_variable
-from polyopt.codegen.printers.c_expr import c_text
+from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.signature import sizes_called
 from polyopt.ir.expr import Binary, Call, Expr, Load, Unary
-from polyopt.ir.types import F64, I64
+from polyopt.ir.types import F64
 from polyopt.isl import Set, affine_constant, affine_var, dim_type
 from polyopt.transform.find import path_to
 from polyopt.transform.tree import loops_of
@@ -111,9 +111,8 @@ def _is_involved(node: c.Expr) -> bool:
 def flops_text(scop: Scop) -> str:
     """The source's arithmetic operations over its sizes, such as ``"2 * N * N * N"``, as C and
     Python read alike; empty if not so simple."""
-    sizes = {name: index_variable(Var(Symbol(name, I64, name))) for name in scop.params}
-    found = flops(scop, sizes)
-    return "" if found is None else c_text(found, lambda symbol: symbol.hint)
+    found = flops(scop, sizes_called({name: name for name in scop.params}))
+    return "" if found is None else c_text(found, hints)
 
 
 def flops(scop: Scop, sizes: Mapping[str, Lowered], *, real: bool = False) -> c.Expr | None:

@@ -38,9 +38,8 @@ from polyopt.codegen.ast.nodes import (
     loops_in,
     rebuilt,
 )
-from polyopt.codegen.ast.subscripts import with_offset
 from polyopt.codegen.ast.visit import base_of, is_element, subscripts_of, walk
-from polyopt.codegen.passes.strip_mine import past_of
+from polyopt.codegen.passes.strip_mine import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -117,7 +116,7 @@ def _side_by_side(uses: list[_Use], short: set[Symbol]) -> bool:
 
 def _is_dense(use: _Use, loop: For, moving: set[Symbol]) -> bool:
     """Whether elements of one iteration and the next stand side by side."""
-    subscripts = subscripts_of(use.expr) or use.expr.children
+    subscripts = subscripts_of(use.expr)
     if not subscripts:
         return False
     last = subscripts[-1]
@@ -200,11 +199,10 @@ def _statements(block: Block, *, under: bool, both: bool) -> Iterator[tuple[Assi
 
 def _is_unrolled(loop: For, *, heard: bool) -> bool:
     """Whether gcc may write a loop out before it looks for vectors."""
-    past = past_of(loop)
-    if (heard and not loop.is_sequential) or past is None:
+    if heard and not loop.is_sequential:
         return False
-    (one, first), (two, end) = with_offset(loop.start), with_offset(past)
-    return one == two and end - first <= UNROLLED * loop.step
+    span = span_of(loop)
+    return span is not None and span <= UNROLLED * loop.step
 
 
 def _moving(loop: For) -> set[Symbol]:

@@ -32,7 +32,7 @@ from polyopt.codegen.ast.nodes import (
     with_loops,
 )
 from polyopt.codegen.ast.subscripts import with_offset
-from polyopt.codegen.ast.visit import base_of, elements_in, subscripts_of, substitute, walk
+from polyopt.codegen.ast.visit import base_of, subscripts_of, walk
 from polyopt.codegen.passes.scalar_replacement import assign_in_local
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def _apart(loop: For) -> Node | None:
         inside.append(assign_in_local(assign, assign.target, local))
         after += [Barrier(memory=True), Assign(assign.target, Var(local))]
     run = replace(loop, body=Block(tuple(inside)))
-    first = substitute(loop.condition, {Var(loop.iterator): loop.start})
-    return If(first, Block((*before, run, *after[1:]), scoped=True))
+    return If(loop.test_at(loop.start), Block((*before, run, *after[1:]), scoped=True))
 
 
 def _sums(loop: For) -> tuple[Assign, ...]:
@@ -75,7 +74,7 @@ def _sums(loop: For) -> tuple[Assign, ...]:
     sums = tuple(node for node in body if isinstance(node, Assign))
     buffers = {a.buffer for a in sums}
     for assign in sums:
-        own = {element for element in _loads(assign) if base_of(element) in buffers}
+        own = {element for element in assign.loads if base_of(element) in buffers}
         moves = loop.iterator in assign.target.symbols
         if assign.declares or isinstance(assign.type, Vector) or moves or own != {assign.target}:
             return ()
@@ -85,18 +84,12 @@ def _sums(loop: For) -> tuple[Assign, ...]:
     return sums
 
 
-def _loads(assign: Assign) -> list[Expr]:
-    """The elements that an assignment reads, each once."""
-    values = (*assign.values, *assign.target.children)
-    return list(dict.fromkeys(e for value in values for e in elements_in(value)))
-
-
 def _are_rows(sums: Sequence[Assign], iterator: Symbol) -> bool:
     """Whether updates of distinct elements differ by rows of what they read, and nothing else."""
-    loads = [_loads(assign) for assign in sums]
+    loads = [assign.loads for assign in sums]
     if len(sums) < FEWEST or len(set(map(len, loads))) > 1:
         return False
-    places = [[with_offset(s) for s in _subscripts(a.target)] for a in sums]
+    places = [[with_offset(s) for s in subscripts_of(a.target)] for a in sums]
     stems = {tuple(stem for stem, _ in place) for place in places}
     offsets = {tuple(offset for _, offset in place) for place in places}
     # other texts may mean one element: q[i] and q[k], q[c ? 0 : 0] and q[c ? 0 : 0 + 1]
@@ -110,13 +103,9 @@ def _are_rows(sums: Sequence[Assign], iterator: Symbol) -> bool:
     return bool(different) and all(_is_column(found, iterator) for found in different)
 
 
-def _subscripts(element: Expr) -> tuple[Expr, ...]:
-    return subscripts_of(element) or element.children
-
-
 def _is_column(elements: set[Expr], iterator: Symbol) -> bool:
     """Whether elements stand in one column, that of a loop's iteration."""
-    found = [_subscripts(element) for element in elements]
+    found = [subscripts_of(element) for element in elements]
     last = {subscripts[-1] for subscripts in found if len(subscripts) > 1}
     if any(len(subscripts) < 2 for subscripts in found) or len(last) != 1:
         return False
