@@ -31,6 +31,8 @@ def split_ranges(
     """The plan with loops split where vectors, then threads, fit on both sides of an iteration."""
     remarks: list[Remark] = []
     for name in list(plan.program.places):
+        if name not in plan.program.places:
+            continue  # a split of a loop that it shared has made two copies of it
         loop = contiguous_loop(plan.program, name)
         path = plan.program.places[name].loops
         if loop is None or loop is not path[-1] or any(n.mark for n in path):

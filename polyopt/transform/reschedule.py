@@ -239,10 +239,10 @@ class _Reader:
         if kind == schedule_node_type.sequence or kind == schedule_node_type.set:  # noqa: PLR1714
             parts = [node.child(position) for position in range(node.n_children())]
             order = {name: position for position, name in enumerate(names)}
-            inside = [
-                tuple(sorted(_names(part.filter_get_filter(), names), key=order.__getitem__))
-                for part in parts
-            ]
+            found = [set(_names(part.filter_get_filter(), names)) for part in parts]
+            # no filter holds a copy without instances, and any part may: the loops around have it
+            found[-1] |= set(names).difference(*found)
+            inside = [tuple(sorted(mine, key=order.__getitem__)) for mine in found]
             both = list(zip(parts, inside, strict=True))
             if kind == schedule_node_type.set:  # any order will do: the source's
                 both.sort(key=lambda pair: order[pair[1][0]])

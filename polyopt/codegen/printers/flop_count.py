@@ -82,7 +82,7 @@ def _trips(
     parts = [loop.values[n].as_map().intersect_domain(d).range() for n, d in domains.items()]
     values = reduce(Set.union, parts).coalesce()
     stride = values.get_stride(0).to_python()
-    values = Set.from_basic_set(values.remove_divs().simple_hull())
+    values = Set.from_basic_set(values.remove_divs().bounded_simple_hull())
     runs = values.params()
     if runs.is_empty():
         return None

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: several times what has been seen: of a statement of a large region, and of a region of few
-#: statements, whose loops and conditions take more; a million takes about a third of a second
+#: several times what has been seen: of an assignment or subscript of a region, and of a region of
+#: few, whose loops and conditions take more; a million takes about a third of a second
 OPERATIONS_EACH, OPERATIONS = 100_000, 1_000_000
+_ACCESSES = (c_ast.Assignment, c_ast.ArrayRef)
 #: of one function or region: what their order and flow take grows with the square
 MAX_STATEMENTS = 1_000
 _HINT = "nest fewer loops, % and / in one another, or mark a smaller part of the program"
@@ -37,9 +38,9 @@ def within(
 
     Raises ``NotDecidedError``, at the node, where that is spent.
     """
-    statements = sum(isinstance(n, c_ast.Assignment) for item in items for n in nodes(item))
+    accesses = sum(isinstance(n, _ACCESSES) for item in items for n in nodes(item))
     try:
-        with budget(OPERATIONS + OPERATIONS_EACH * statements, what):
+        with budget(OPERATIONS + OPERATIONS_EACH * min(accesses, MAX_STATEMENTS), what):
             return work()
     except NotDecidedError as error:
         message = error.diagnostic.message
