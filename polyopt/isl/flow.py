@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from polyopt.errors import NotDecidedError
 from polyopt.isl.algebra import empty_map, empty_set, maps_of, tuple_name, union_as_is
 from polyopt.isl.api import IslError, Map, UnionAccessInfo, UnionMap, UnionSet, dim_type
 from polyopt.isl.budgets import budget
 from polyopt.isl.strides import strided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from polyopt.isl.api import Val
 
 #: isl operations that its own search may take for all reads, twice those of the largest program of
 #: the library, and for those of one array in one statement
@@ -21,7 +26,8 @@ _EACH_PAIR = 120
 #: how isl fails where what strides have misled it to is no function of the reads; see ``strides``
 _MISLED = "affine expression involves some of the domain dimensions"
 
-#: of reads, writes and times
+#: reads, writes and times
+Accesses = tuple[UnionMap, UnionMap, UnionMap]
 Search = Callable[[UnionMap, UnionMap, UnionMap], "Flow"]
 
 
@@ -51,15 +57,71 @@ def last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
     isl's own search may lose reads. Where it does, all are found anew by the definition. Where it
     takes long, reads are taken one by one, and at last piece by piece: see ``paired_last_writes``.
     """
-    found = _quickly(reads, writes, times, _ALL_READS + _EACH_PAIR * _pairs(reads, writes))
-    return found or each_last_writes(reads, writes, times)
+    return _joined(
+        _quickly(*part, _ALL_READS + _EACH_PAIR * _pairs(*part[:2])) or _one_by_one(*part)
+        for part in _by_array(reads, writes, times)
+    )
 
 
 def each_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
     """``last_writes`` read by read, and piece by piece where isl's search for one takes long."""
-    parts = [_of_one_read(part.to_union_map(), writes, times) for part in maps_of(reads)]
-    sources = union_as_is(part.sources for part in parts)
-    return Flow(sources, union_as_is(part.without for part in parts))
+    return _joined(_one_by_one(*part) for part in _by_array(reads, writes, times))
+
+
+def quick_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    """What isl finds of ``last_writes``, where strides may mislead it looked over: right, but
+    perhaps not whole.
+
+    It loses reads where remainders by several numbers meet (seen with 2 and 3): these have neither
+    a source nor none. To see that takes half as long again where time has many pieces.
+    """
+    parts = _by_array(reads, writes, times)
+    return _joined(_unless_misled(_searched, *part) for part in parts)
+
+
+def defined_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    """``last_writes`` by its definition: the latest of all writes of the cell before the read."""
+    parts = _by_array(reads, writes, times)
+    return _joined(_unless_misled(_defined, *part) for part in parts)
+
+
+def _by_array(reads: UnionMap, writes: UnionMap, times: UnionMap) -> list[Accesses]:
+    """The accesses to each array that is read, with their order: isl's search looks at all writes
+    that it is given, in all columns of time."""
+    arrays: dict[str, list[Map]] = {}
+    for part in maps_of(reads):
+        arrays.setdefault(str(part.get_space().range()), []).append(part)
+    result: list[Accesses] = []
+    for parts in arrays.values():
+        some = union_as_is(parts)
+        here = writes.intersect_range(parts[0].range().to_union_set().universe())
+        at = times.intersect_domain(some.domain().union(here.domain()).universe())
+        result.append((some, here, _without_constants(at)))
+    return result
+
+
+def _without_constants(times: UnionMap) -> UnionMap:
+    """The same order, ``{ R[e] -> [t] }``, without columns that hold one number in all of it."""
+    parts = maps_of(times)
+    if not parts:
+        return times
+    columns = range(parts[0].dim(dim_type.out))
+    fixed = [[p.plain_get_val_if_fixed(dim_type.out, k) for k in columns] for p in parts]
+    same = [k for k in columns if _is_one_number([values[k] for values in fixed])]
+    for column in reversed(same):
+        parts = [part.project_out(dim_type.out, column, 1) for part in parts]
+    return union_as_is(parts) if same else times
+
+
+def _is_one_number(values: Sequence[Val]) -> bool:
+    return values[0].is_int() and all(values[0].eq(other) for other in values[1:])
+
+
+def _joined(flows: Iterable[Flow]) -> Flow:
+    found = list(flows)
+    sources = union_as_is(flow.sources for flow in found)
+    without = union_as_is(flow.without for flow in found)
+    return Flow(sources, without, all(flow.is_whole for flow in found))
 
 
 def _pairs(reads: UnionMap, writes: UnionMap) -> int:
@@ -71,33 +133,25 @@ def _pairs(reads: UnionMap, writes: UnionMap) -> int:
     return sum(many * written[array] for array, many in read.items())
 
 
-def _of_one_read(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
-    # isl looks at all writes that it is given, also at those of other arrays
-    writes = writes.intersect_range(reads.range().universe())
-    both = reads.domain().union(writes.domain())
-    times = times.intersect_domain(both.universe())
-    return _quickly(reads, writes, times, _ONE_READ) or paired_last_writes(reads, writes, times)
+def _one_by_one(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
+    parts = [part.to_union_map() for part in maps_of(reads)]
+    return _joined(
+        _quickly(part, writes, times, _ONE_READ) or paired_last_writes(part, writes, times)
+        for part in parts
+    )
 
 
 def _quickly(reads: UnionMap, writes: UnionMap, times: UnionMap, most: int) -> Flow | None:
     """What isl's search finds, made whole; ``None`` where it takes more operations."""
     try:
         with budget(most, "isl's search for last writes"):
-            flow = quick_last_writes(reads, writes, times)
+            flow = _unless_misled(_searched, reads, writes, times)
             is_whole = _is_whole(flow, reads)
     except NotDecidedError:
         return None
-    return flow._replace(is_whole=True) if is_whole else defined_last_writes(reads, writes, times)
-
-
-def quick_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
-    """What isl finds of ``last_writes``, where strides may mislead it looked over: right, but
-    perhaps not whole.
-
-    It loses reads where remainders by several numbers meet (seen with 2 and 3): these have neither
-    a source nor none. To see that takes half as long again where time has many pieces.
-    """
-    return _unless_misled(_searched, reads, writes, times)
+    if is_whole:
+        return flow._replace(is_whole=True)
+    return _unless_misled(_defined, reads, writes, times)
 
 
 def _searched(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
@@ -112,11 +166,6 @@ def _is_whole(flow: Flow, reads: UnionMap) -> bool:
     if not flow.without.is_empty():
         known = known.union(flow.without.wrap())
     return reads.wrap().is_subset(known)
-
-
-def defined_last_writes(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
-    """``last_writes`` by its definition: the latest of all writes of the cell before the read."""
-    return _unless_misled(_defined, reads, writes, times)
 
 
 def _defined(reads: UnionMap, writes: UnionMap, times: UnionMap) -> Flow:
@@ -139,9 +188,8 @@ def _unless_misled(search: Search, reads: UnionMap, writes: UnionMap, times: Uni
         parts = [part.to_union_map() for part in maps_of(reads)]
         if len(parts) == 1:
             return _mended(reads, writes, times)
-        flows = [_unless_misled(search, part, writes, times) for part in parts]
-        sources = union_as_is(flow.sources for flow in flows)
-        return Flow(sources, union_as_is(flow.without for flow in flows), is_whole=False)
+        flow = _joined(_unless_misled(search, part, writes, times) for part in parts)
+        return flow._replace(is_whole=False)
     for read, suspects in strided(reads, writes, times, flow.sources):
         one = read.to_union_map()
         if _is_last(flow, one, union_as_is(suspects), times):
@@ -214,9 +262,9 @@ def _pieces(union: UnionMap) -> list[UnionMap]:
 
 def _last_of(read: UnionMap, write: UnionMap, times: UnionMap) -> UnionMap:
     """``{ [R[e] -> A[x]] -> W[d] }``: the last of the writes of a piece before each read of one."""
-    flow = quick_last_writes(read, write, times)
+    flow = _unless_misled(_searched, read, write, times)
     if not _is_whole(flow, read):
-        flow = defined_last_writes(read, write, times)
+        flow = _unless_misled(_defined, read, write, times)
     return flow.sources.reverse().coalesce()
 
 

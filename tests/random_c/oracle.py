@@ -99,19 +99,18 @@ def _stub(unit: Unit, number: int) -> str:
 
 
 def _texts(units: Mapping[int, Unit], before: str) -> list[str]:
-    """The translation units: without headers, and with them."""
-    made: list[str] = []
-    for headers in (False, True):
+    """The translation units: without headers, with them, and each that has a clause's name."""
+    made: dict[tuple[bool, int], list[str]] = {}
+    for number, unit in units.items():
+        own = number if _OPENMP.intersection(unit.file_names) else -1
         # kernels bring along what they need, and are not to need more
-        parts = [before or _HEADERS] * headers
-        for number, unit in units.items():
-            if unit.headers == headers:
-                parts += [_alone(unit), _stub(unit, number)]
-        made.append("\n".join(parts) + "\n")
+        head = [before or _HEADERS] * unit.headers
+        made.setdefault((unit.headers, own), head).extend([_alone(unit), _stub(unit, number)])
+    texts = ["\n".join(parts) + "\n" for parts in made.values()]
     stubs = "".join(f"extern void stub_{n}(void **);\n" for n in units)
     most = max(units) + 1
     table = ", ".join(f"stub_{n}" if n in units else "0" for n in range(most))
-    return [*made, f"{stubs}void (*const batch[])(void **) = {{{table}}};\n"]
+    return [*texts, f"{stubs}void (*const batch[])(void **) = {{{table}}};\n"]
 
 
 def _alone(unit: Unit) -> str:
