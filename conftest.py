@@ -24,6 +24,9 @@ settings.load_profile(os.environ.get("POLYOPT_HYPOTHESIS", "fixed"))
 # workers share the cores: threads that wait for the others sleep instead of spinning on them
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# tests that are about the check of new C ask for it
+os.environ.setdefault("POLYOPT_CHECK", "0")
+
 # tests make many small values that live as long as a plan: looking for garbage among them every
 # 700 objects takes a seventh of the time
 gc.set_threshold(100_000, 20, 50)

@@ -50,7 +50,8 @@ marks times that stayed spread out although measured again.
 """
 _COMPILE = """\
 Seconds from a program to a shared library, with nothing remembered: the search for a plan, which
-ends with its proof; that proof alone, made again; writing the C; the C compiler. *Paper* is what
+ends with its proof; that proof alone, made again; writing the C; its check, beside
+which the C compiler runs; that compiler. *Paper* is what
 Zhao and Di (MICRO 2020) report for their whole compile flow, of other code on another machine (Xeon
 E5-2683 v4, icc 18): an order of magnitude to compare with, not a race.
 """

@@ -49,6 +49,8 @@ class Outcome:
     threads: int
     #: what was compiled and run
     plan: Plan
+    #: what was shown of its C
+    code: str
     #: inputs that nobody gave: random ones
     random: tuple[str, ...]
 
@@ -227,7 +229,7 @@ def execute(
         kernels: dict[str, Kernel] = {choice.name: plan.compile(target=choice.target)}
         if not choice.unfused:
             kernels["polyopt-unfused"] = Plan(program.scop).compile(target=choice.target)
-    kernel = kernels[choice.name]
+    kernel, code = kernels[choice.name], kernels[choice.name].built.checked
     random = tuple(a.name for a in program.scop.arrays if a.is_live_in and a.name not in given)
     values = {} if not random else inputs_for(kernel, sizes, seed, program.kernel)
     values |= given
@@ -246,7 +248,7 @@ def execute(
         times = alternate(subjects, seconds=seconds)
     call.call(kernel, threads)
     count = kernel.thread_count(threads)
-    return Outcome(sizes, values, call.results, against, agrees, times, count, plan, random)
+    return Outcome(sizes, values, call.results, against, agrees, times, count, plan, code, random)
 
 
 def save(program: Program, outcome: Outcome, place: str) -> dict[str, str]:
@@ -285,6 +287,7 @@ def as_document(
         "program": program.name, "variant": choice.name, "size": dict(outcome.sizes),
         "threads": outcome.threads,
         "agrees": outcome.agrees, "checked_against": outcome.checked_against,
+        "code": outcome.code,
         "times": {
             name: {"median_ms": s.median_ms, "min_ms": s.min_ms, "iqr_ms": s.iqr_ms,
                    "runs": s.runs, "noisy": s.noisy}
@@ -324,6 +327,7 @@ def _show(program: Program, choice: PlanChoice, outcome: Outcome, files: Mapping
     threads = "1 thread" if outcome.threads == 1 else f"up to {outcome.threads} threads"
     verdict = "agrees with" if outcome.agrees else "DOES NOT AGREE with"
     click.echo(f"  {verdict} {outcome.checked_against}")
+    click.echo(f"  {outcome.code}")
     click.echo(f"  {threads}")
     columns = [("variant", "left"), ("median ms", "right"), ("least", "right"), ("runs", "right")]
     rows = [

@@ -251,6 +251,19 @@ def param_bounds(context: Set, name: str) -> tuple[int | None, int | None]:
     )
 
 
+def largest_params(context: Set, least: int = 0) -> Set:
+    """``[n, m] -> { : n <= 2147483647 and m <= 65535 }``: the largest number of each parameter that
+    has one of ``least`` or more. Such bounds come from the types of sizes; isl takes them for those
+    of loops."""
+    result = Set.universe(context.get_space())
+    for name in params_of(context.get_space()):
+        _, most = param_bounds(context, name)
+        if most is not None and most >= least:
+            position = result.find_dim_by_name(dim_type.param, name)
+            result = result.upper_bound_val(dim_type.param, position, integer_val(most))
+    return result
+
+
 def fix_param_values(value: Set, params: Mapping[str, int]) -> Set:
     """The set for given parameter values; parameters it does not have are passed over."""
     for name, number in params.items():

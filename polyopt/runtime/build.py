@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.target import core_count, cpu_id
+from polyopt.codegen.validate.on_build import NOT_CHECKED
 from polyopt.errors import CompilerFailedError, InvalidOptionError
 from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
 from polyopt.runtime.load import is_library
+from polyopt.runtime.processes import helpers
 from polyopt.runtime.toolchain import find_toolchain
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.signature import CProgram
     from polyopt.codegen.target import Target
+    from polyopt.codegen.validate.on_build import CodeCheck
     from polyopt.runtime.toolchain import Toolchain
 
 #: Part of every cache key: raised when what we compile around the C text changes.
@@ -38,6 +41,8 @@ class Built:
     contract: bool
     cache: KernelCache
     remarks: tuple[str, ...] = ()
+    #: what was shown of the C text; see ``check`` of ``build_library``
+    checked: str = NOT_CHECKED
 
     @cached_property
     def reference(self) -> CProgram | None:
@@ -60,8 +65,13 @@ def build_library(
     openmp: bool | None = None,
     contract: bool | None = None,
     cache: Path | str | None = None,
+    check: CodeCheck | None = None,
 ) -> Built:
-    """Compile, or find compiled, ``program`` for ``target``; see ``compile_kernel``."""
+    """Compile, or find compiled, ``program`` for ``target``; see ``compile_kernel``.
+
+    With ``check`` the C text is validated while the compiler runs, once for each entry of the
+    cache. Raises ``InternalError`` where it is wrong.
+    """
     toolchain = find_toolchain(cc)
     if openmp and not toolchain.has_openmp:
         msg = f"{toolchain} does not compile OpenMP"
@@ -76,22 +86,31 @@ def build_library(
     once = program.may_contract if contract is None else contract
     flags = toolchain.flags((*target.flags, *program.flags), openmp=threaded, contract=once)
     store = KernelCache(cache)
-    found = _stored(program, toolchain, flags, store)
-    return Built(found, toolchain, flags, threaded, target, reference, once, store, remarks)
+    found, checked = _stored(program, toolchain, flags, store, check)
+    return Built(
+        found, toolchain, flags, threaded, target, reference, once, store, remarks, checked
+    )
 
 
 def build_like(built: Built, program: CProgram) -> Built:
     """Another program, compiled with the same compiler, target and options."""
     flags = built.toolchain.flags((*built.target.flags, *program.flags), contract=built.contract)
-    found = _stored(program, built.toolchain, flags, built.cache)
+    found, checked = _stored(program, built.toolchain, flags, built.cache)
     return replace(
-        built, library=found, flags=flags, uses_openmp=False, given_reference=None, remarks=()
-    )
+        built, library=found, flags=flags, uses_openmp=False, given_reference=None, remarks=(),
+        checked=checked,
+    )  # fmt: skip
 
 
 def _stored(
-    program: CProgram, toolchain: Toolchain, flags: tuple[str, ...], store: KernelCache
-) -> Path:
+    program: CProgram,
+    toolchain: Toolchain,
+    flags: tuple[str, ...],
+    store: KernelCache,
+    check: CodeCheck | None = None,
+) -> tuple[Path, str]:
+    """The library, and what the check said, now or when it was built."""
+    fact = f"code {check.key}" if check else ""
     machine = cpu_id() if "-march=native" in flags else ""
     command = "\0".join(toolchain.command)
     key = content_key(
@@ -104,14 +123,25 @@ def _stored(
         machine,
     )
 
-    def build(directory: Path) -> None:
+    def build(directory: Path) -> dict[str, str]:
         source = directory / SOURCE
         source.write_text(program.source, encoding="utf-8")
         made = directory / LIBRARY
-        toolchain.compile_library(source, made, flags)
+        with helpers(1) as aside:
+            compiled = aside.submit(toolchain.compile_library, source, made, flags)
+            facts = {fact: check()} if check else {}
+            compiled.result()
         if made.exists() and not is_library(made):
             msg = "what the C compiler made is no library"
             hint = "see `polyopt doctor`; another compiler is chosen with POLYOPT_CC"
             raise CompilerFailedError(msg, hint=hint)
+        return facts
 
-    return store.library(key, program.name, build)
+    found = store.library(key, program.name, build)
+    if check is None:
+        return found, NOT_CHECKED
+    checked = store.facts(key).get(fact)
+    if checked is None:  # it was built without, or for another program
+        checked = check()
+        store.add_facts(key, {fact: checked})
+    return found, checked

@@ -18,6 +18,7 @@ import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from polyopt.errors import CacheError, CompilerFailedError
+from polyopt.transform.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 SOURCE, LIBRARY, ENTRY = "kernel.c", "kernel.so", "entry.json"
 #: no compiler runs as long as that
 _ABANDONED_S = 24 * 3600.0
+#: text by name
+Facts = Mapping[str, str]
 _log = logging.getLogger("polyopt")
 _HINT = "set POLYOPT_CACHE to a directory that you own and can write to"
 
@@ -69,10 +73,11 @@ class KernelCache:
     def __init__(self, directory: Path | str | None = None) -> None:
         self.directory = Path(directory) if directory is not None else default_directory()
 
-    def library(self, key: str, name: str, build: Callable[[Path], None]) -> Path:
+    def library(self, key: str, name: str, build: Callable[[Path], Facts | None]) -> Path:
         """The library under ``key``; ``build`` fills a directory with it if there is none yet.
 
-        ``build`` writes ``kernel.c`` and ``kernel.so`` into the directory it is given. Of any
+        ``build`` writes ``kernel.c`` and ``kernel.so`` into the directory it is given, and returns
+        what is to be known of them later: see ``facts``. Of any
         number of processes that ask at once, one builds. Raises ``CacheError`` when the cache
         cannot be used, and whatever ``build`` raises; nothing half-written stays behind.
         """
@@ -86,6 +91,22 @@ class KernelCache:
                     _log.warning("the cached kernel %s is made anew: %s", entry, why)
                 self._publish(entry, key, name, build)
         return entry / LIBRARY
+
+    def facts(self, key: str) -> Facts:
+        """What was found out about an entry when it was built, by name."""
+        try:
+            described = json.loads((self.directory / key / ENTRY).read_text(encoding="utf-8"))
+            return {str(k): str(v) for k, v in described.get("facts", {}).items()}
+        except (OSError, ValueError, AttributeError):
+            return {}
+
+    def add_facts(self, key: str, facts: Facts) -> None:
+        """Keep more facts with an entry, as far as it can be written."""
+        entry = self.directory / key
+        with contextlib.suppress(OSError, ValueError), self._lock(key):
+            described = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
+            described["facts"] = {**self.facts(key), **facts}
+            write_whole(entry / ENTRY, json.dumps(described))
 
     def list(self) -> list[CacheEntry]:
         """All entries, the oldest first."""
@@ -147,7 +168,9 @@ class KernelCache:
         finally:
             os.close(handle)
 
-    def _publish(self, entry: Path, key: str, name: str, build: Callable[[Path], None]) -> None:
+    def _publish(
+        self, entry: Path, key: str, name: str, build: Callable[[Path], Facts | None]
+    ) -> None:
         self._tidy()
         try:
             made = Path(tempfile.mkdtemp(prefix=".build-", dir=self.directory))
@@ -155,12 +178,13 @@ class KernelCache:
             msg = f"the kernel cache {self.directory} cannot be written: {error.strerror}"
             raise CacheError(msg, hint=_HINT) from None
         try:
-            build(made)
+            facts = build(made)
             described = {
                 "key": key,
                 "name": name,
                 "created": time.time(),
                 "sha256": {file: _checksum(made / file) for file in (SOURCE, LIBRARY)},
+                "facts": dict(facts or {}),
             }
             (made / ENTRY).write_text(json.dumps(described), encoding="utf-8")
             self._put(made, entry, key)

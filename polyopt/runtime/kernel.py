@@ -28,12 +28,15 @@ from polyopt.runtime.checks import (
 )
 from polyopt.runtime.load import load_function
 from polyopt.runtime.sizes import SizeSolver
+from polyopt.transform.parallel import Obligation
+from polyopt.transform.prove import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from polyopt.codegen.signature import Argument, CProgram
+    from polyopt.codegen.validate.on_build import CodeCheck
     from polyopt.isl import Set
     from polyopt.runtime.build import Built
     from polyopt.runtime.timing import Timing
@@ -110,6 +113,12 @@ class Kernel:
         if program is None:
             return None
         return Kernel(program, self.context, build_like(self.built, program))
+
+    @property
+    def proof(self) -> Proof:
+        """What was shown of the plan, and of the C text that was compiled."""
+        shown = self.plan.prove().obligations if self.plan else ()
+        return Proof((*shown, Obligation("code", self.built.checked)))
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -457,7 +466,7 @@ def _slots(arguments: Sequence[Argument]) -> tuple[tuple[str, int, Argument], ..
     return tuple(slots)
 
 
-def compile_kernel(
+def compile_kernel(  # noqa: PLR0913 (options of a build, by name)
     program: CProgram,
     context: Set,
     *,
@@ -467,19 +476,22 @@ def compile_kernel(
     openmp: bool | None = None,
     contract: bool | None = None,
     cache: Path | str | None = None,
+    check: CodeCheck | None = None,
 ) -> Kernel:
     """Compile a C program, or take it from the cache, and make it callable.
 
     ``context`` is what its sizes have to satisfy; ``reference`` is the program that ``verify``
     and ``export`` compare with, or what makes it; ``contract`` lets ``a * b + c`` round once
     (``None``: where only floats come out); ``openmp=None`` uses it where the compiler has it.
+    With ``check`` the C text is validated while the compiler runs.
     Raises ``CompilerMissingError``, ``CompilerFailedError``, ``CacheError`` or
     ``InvalidOptionError``.
     """
     chosen = target(target_name)
     built = build_library(
-        program, chosen, reference=reference, cc=cc, openmp=openmp, contract=contract, cache=cache
-    )
+        program, chosen, reference=reference, cc=cc, openmp=openmp, contract=contract, cache=cache,
+        check=check,
+    )  # fmt: skip
     return Kernel(program, context, built)
 
 

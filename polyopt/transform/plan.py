@@ -431,26 +431,28 @@ class Plan(Questions):
         openmp: bool | None = None,
         contract: bool | None = None,
         cache: Path | str | None = None,
+        check: bool | None = None,
     ) -> Kernel:
         """The plan as a callable: NumPy arrays in, NumPy arrays out.
 
         ``cc`` names the C compiler, ``contract`` lets ``a * b + c`` round once (``None``: where
         only floats come out, so that integers are the source's), ``cache`` is the directory that
-        keeps compiled kernels. Raises ``CompilerMissingError``,
-        ``CompilerFailedError``, ``CacheError``, and what ``prove`` raises.
+        keeps compiled kernels. New C is validated while it is compiled, within a budget, unless
+        ``check`` (``POLYOPT_CHECK``) is off: ``kernel.proof`` has the result. Raises
+        ``CompilerMissingError``, ``CompilerFailedError``, ``CacheError``, and what ``prove`` does.
         """
+        from polyopt.codegen.validate.on_build import CodeCheck, is_asked_for
         from polyopt.runtime.kernel import compile_kernel
 
+        program = self.emit()
         kernel = compile_kernel(
-            self.emit(),
+            program,
             self.scop.context,
+            check=CodeCheck(self.scop, program) if is_asked_for(check=check) else None,
             reference=self._unscheduled,
             target_name=target,
-            cc=cc,
-            openmp=openmp,
-            contract=contract,
-            cache=cache,
-        )
+            cc=cc, openmp=openmp, contract=contract, cache=cache,
+        )  # fmt: skip
         kernel.plan = self
         return kernel
 

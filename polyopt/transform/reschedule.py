@@ -36,9 +36,7 @@ from polyopt.isl import (
     budget,
     context,
     dim_type,
-    integer_val,
-    param_bounds,
-    params_of,
+    largest_params,
     schedule_node_type,
     sets_of,
     tuple_name,
@@ -135,7 +133,9 @@ def bands(program: Program, fusion: str) -> Bands:
     known = _constant_bounds(domain)
     if not known.is_equal(known.universe()):
         order, flow = (deps.gist_domain(known).gist_range(known) for deps in (order, flow))
-    sizes = _constant_sizes(scop.context)
+    # isl's scheduler prefers a number to a parameter, and would put a statement behind all
+    # iterations that any size allows, { S[i] -> [i + 2147483647] }: a loop that runs over nothing
+    sizes = largest_params(scop.context)
     order, flow = (deps.gist_params(sizes) for deps in (order, flow))
     constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
     constraints = constraints.set_coincidence(order).set_proximity(flow)
@@ -174,22 +174,6 @@ def _constant_bounds(domain: UnionSet) -> UnionSet:
                 box = box.lower_bound_val(dim_type.set, position, low)
                 box = box.upper_bound_val(dim_type.set, position, high)
                 result = result.intersect(_others(result, part).union(box.to_union_set()))
-    return result
-
-
-def _constant_sizes(sizes: Set) -> Set:
-    """The context bounded by nothing but the largest numbers that its parameters can be.
-
-    ``{ [n, m] : n <= 2147483647 and m <= 65535 }``: such bounds come from the types of sizes. isl's
-    scheduler prefers a number to a parameter, and would put a statement behind all iterations that
-    any size allows, ``{ S[i] -> [i + 2147483647] }``: a loop that runs on over nothing.
-    """
-    result = Set.universe(sizes.get_space())
-    for name in params_of(sizes.get_space()):
-        _, most = param_bounds(sizes, name)
-        if most is not None:
-            position = result.find_dim_by_name(dim_type.param, name)
-            result = result.upper_bound_val(dim_type.param, position, integer_val(most))
     return result
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.schedule.type_bounds import without_type_bounds
 from polyopt.isl import Set, UnionMap, dim_type, union_all
 from polyopt.transform.tree import PlanLoop, copies_in
 
@@ -61,9 +62,8 @@ def fronts_of(program: Program, root: PlanLoop) -> Fronts:
         part = prefix.range().remove_divs()
         around = part if around is None else around.union(part)
     assert around is not None
-    hull = Set.from_basic_set(around.simple_hull())
-    if hull.is_bounded():  # bounds that no two parts share are lost in it, if need be all
-        around = hull
+    # a simple hull alone has lost the bounds that no two parts share, if need be all
+    around = Set.from_basic_set(around.bounded_simple_hull().remove_divs())
     inside = union_all(prefix.reverse() for prefix in prefixes)
     return Fronts(tuple(loops), around.set_tuple_name(f"{FRONT}{root.name}"), inside)
 
@@ -73,5 +73,5 @@ def _is_block(loop: PlanLoop) -> bool:
 
 
 def _prefix(program: Program, name: str, depth: int) -> Map:
-    prefix = program.prefixes[name].intersect_params(program.scop.context)
+    prefix = without_type_bounds(program.prefixes[name], program.scop.context)
     return prefix.project_out(dim_type.out, depth, prefix.dim(dim_type.out) - depth)

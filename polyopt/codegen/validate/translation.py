@@ -9,7 +9,7 @@ sizes, forwards and with all shared loops backwards.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import tee
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from polyopt.codegen.printers.c import before
 from polyopt.codegen.signature import c_prototype, signature_of
 from polyopt.codegen.validate.equivalence import NotShownError, check_same
 from polyopt.codegen.validate.races import check_shared
-from polyopt.errors import ArgumentError, InternalError, TooDeepError, UserError
+from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDeepError, UserError
 from polyopt.frontend.c.emitted import read_emitted
 from polyopt.ir.block import Block
 from polyopt.isl import Set, budget, dim_type, fix_param_values, params_of, params_space, sample
@@ -73,10 +73,10 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
         if not any(a.is_live_out for a in scop.arrays):
             # nothing need be left of such a program: C without a statement is no program to read
             return Obligation("code", "there is no result that the C could leave otherwise")
-        reordered = "#pragma omp ordered" in program.source
+        reordered = adds_in_parts(program)
         reason = "sums are in parts" if reordered else _first_line(error)
         try:
-            runs = check_runs(scop, program, reordered=reordered)
+            runs = check_runs(scop, program)
         except TooDeepError as unread:
             said = f"not decided: the C is not read back ({_first_line(unread)})"
             return Obligation("code", said)
@@ -186,20 +186,33 @@ def _names(scop: Scop, program: CProgram) -> dict[str, str]:
     return names
 
 
-def check_runs(scop: Scop, program: CProgram, *, reordered: bool = False) -> int:
+def adds_in_parts(program: CProgram) -> bool:
+    """Whether threads add up parts of sums, so that floats are equal up to rounding."""
+    return "#pragma omp ordered" in program.source
+
+
+def check_runs(scop: Scop, program: CProgram, *, operations: int | None = None) -> int:
     """Run the source and the C read back, step by step; the number of runs that agree.
 
-    Raises ``InternalError`` where results differ.
+    They end where they have taken so many isl ``operations``. Raises ``InternalError`` where
+    results differ.
     """
     names = {a.name: a.c_name for a in program.arguments}
     params = tuple(names.get(p, p) for p in scop.params)
+    allowed = budget(operations, "runs of the C") if operations else nullcontext()
+    stop: type[Exception] | tuple[()] = NotDecidedError if operations else ()
+    in_parts = adds_in_parts(program)
     runs = 0
     for backwards, cases in enumerate(tee(_cases(scop, program.source))):
         found = _read(scop, program, params, backwards=bool(backwards))
         order = ", with shared loops backwards" if backwards else ""
-        for case in cases:
-            _compare(scop, found, case, names, order=order, reordered=reordered)
-            runs += 1
+        try:
+            with allowed:
+                for case in cases:
+                    _compare(scop, found, case, names, order, in_parts=in_parts)
+                    runs += 1
+        except stop:
+            break
     return runs
 
 
@@ -285,7 +298,7 @@ def _cases(scop: Scop, text: str) -> Iterator[_Case]:
 
 
 def _compare(
-    scop: Scop, found: Scop, case: _Case, names: Mapping[str, str], *, order: str, reordered: bool
+    scop: Scop, found: Scop, case: _Case, names: Mapping[str, str], order: str, *, in_parts: bool
 ) -> None:
     given, expected = case.given, case.expected
     there = {names[name]: _shaped(found, names[name], values) for name, values in given.items()}
@@ -299,7 +312,7 @@ def _compare(
     for name, values in expected.items():
         # what nothing writes stays as it was
         result = actual.get(names[name], there[names[name]]).reshape(values.shape)
-        if not _equal(result, values, reordered=reordered):
+        if not _equal(result, values, reordered=in_parts):
             message = f"the C of {scop.name} computes another {name} at {at}{order}"
             raise InternalError(message)
 

@@ -1,0 +1,82 @@
+"""Translation validation of every kernel that is built, within a budget.
+
+``check_code`` goes on where this gives up. What was shown is kept with the compiled kernel, by the
+program that its C was compared with.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.validate.equivalence import NotShownError
+from polyopt.codegen.validate.translation import (
+    check_frame,
+    check_runs,
+    loops_shown_apart,
+    shown_for_all_sizes,
+)
+from polyopt.errors import UserError
+from polyopt.isl import budget
+from polyopt.oneline import some
+
+if TYPE_CHECKING:
+    from polyopt.codegen.signature import CProgram
+    from polyopt.ir.scop import Scop
+
+#: isl operations for all sizes, some seconds, beside which the C compiler runs: enough for three
+#: of four plans of the library; and for runs at small sizes where these give no answer
+OPERATIONS, RUN_OPERATIONS = 8_000_000, 1_000_000
+#: what is said of a text that nobody checked
+NOT_CHECKED = "the C was not checked (check=False, or POLYOPT_CHECK=0)"
+
+
+def is_asked_for(*, check: bool | None) -> bool:
+    """Whether new C is to be checked: as the caller says, else unless ``POLYOPT_CHECK`` is 0."""
+    return os.environ.get("POLYOPT_CHECK") != "0" if check is None else check
+
+
+@dataclass(frozen=True)
+class CodeCheck:
+    """A C text that has to compute what a program does."""
+
+    scop: Scop
+    program: CProgram
+
+    @property
+    def key(self) -> str:
+        """What tells the program from any other."""
+        values = (repr(statement.value) for statement in self.scop.statements)
+        return sha256("\0".join([str(self.scop), *values]).encode()).hexdigest()
+
+    def __call__(self, *, operations: int = OPERATIONS) -> str:
+        """What is shown, in words.
+
+        The text that the C compiler gets is read back. For all sizes its values are compared with
+        the source's, and the iterations that threads and lanes share with each other, within so
+        many ``operations``; where that gives no answer, both run at small sizes. Raises
+        ``InternalError`` where the C computes something else.
+        """
+        check_frame(self.scop, self.program)
+        allowed = budget(operations, "the check of new C")
+        try:
+            with allowed:
+                claims = shown_for_all_sizes(self.scop, self.program, operations=operations)
+                loops = loops_shown_apart(self.scop, self.program, operations=operations)
+        except (NotShownError, UserError) as error:
+            if allowed.spent:
+                return f"not decided: more than {operations:,} isl operations for all sizes"
+            return self._run(str(error).split("\n")[0])
+        shared = f", and {some(loops, 'shared loop')} without a clash" if loops else ""
+        shown = f"the C read back has the source's values, for all sizes ({some(claims, 'claim')})"
+        return shown + shared
+
+    def _run(self, reason: str) -> str:
+        try:
+            runs = check_runs(self.scop, self.program, operations=RUN_OPERATIONS)
+        except (UserError, RecursionError):  # it is not read back
+            runs = 0
+        done = f"gives the source's results in {some(runs, 'run')}" if runs else "is not compared"
+        return f"the C read back {done}; for all sizes it is not shown: {reason}"
