@@ -13,6 +13,7 @@ import pytest
 import polyopt as po
 from polyopt import library
 from polyopt.transform.plan import Plan
+from tests.unit.codegen.reparse import parsed_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,8 +42,9 @@ def plan_of(name: str, variant: str) -> Plan:
 
 @cache
 def emitted(name: str, variant: str) -> CProgram:
-    """The C of that plan, as a function ``name_variant``."""
-    return plan_of(name, variant).emit(name=f"{name}_{variant}")
+    """The C of that plan, as a function ``name_variant``: its text is the tree it is printed from."""
+    plan = plan_of(name, variant)
+    return parsed_again(lambda: plan.emit(name=f"{name}_{variant}"))
 
 
 def grouped(cases: Iterable[str | tuple[str, ...]]) -> list[object]:

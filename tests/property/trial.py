@@ -13,6 +13,7 @@ from polyopt.errors import CompilerFailedError, PolyoptError, TooLargeError
 from polyopt.frontend.c import parse_c
 from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
+from tests.unit.codegen.reparse import parsed_again
 
 from .compile import BUILD, Build, Subject, awkward_sizes, differences, is_allowed, runs_of
 from .plans import Call, Defect, calls_of, random_plans, replayed
@@ -149,7 +150,9 @@ def make_trial(seed: int, tally: Tally, *, chains: int = 2) -> Trial:
     functions = list(trial.subject.functions)
     for number, (calls, plan) in enumerate(made.values()):
         name = f"p{seed}_{number}"
-        function = _guarded(trial, lambda p=plan, n=name: p.emit(name=n), calls)
+        function = _guarded(
+            trial, lambda p=plan, n=name: parsed_again(lambda: p.emit(name=n)), calls
+        )
         if function is not None:
             functions.append(function)
             trial.plans[name] = calls
@@ -184,7 +187,7 @@ def _guarded(trial: Trial, make: Callable[[], T], calls: tuple[Call, ...]) -> T 
 def _started(example: Example, name: str, seed: int) -> Trial:
     """The program's unfused function and its runs; no plans yet."""
     scop = parse_c(example.text)
-    unfused = emit(initial_program(scop), name=name)
+    unfused = parsed_again(lambda: emit(initial_program(scop), name=name))
     runs = runs_of(scop, awkward_sizes(scop, example.sizes, seed), seed)
     return Trial(example, Subject(scop, runs, (unfused,)), {name: ()})
 
@@ -244,7 +247,7 @@ def tried(example: Example, name: str = "example", *, seed: int = 0) -> Trial:
     """
     scop = example.scop
     Plan(scop)
-    unfused = emit(initial_program(scop), name=name)
+    unfused = parsed_again(lambda: emit(initial_program(scop), name=name))
     trial = Trial(example, example.subject(scop, (unfused,), seed), {name: ()})
     plan = _guarded(trial, lambda: _accepted(scop, example.calls), example.calls)
     if plan is not None:
@@ -259,7 +262,7 @@ def _emitted(plan: Plan, calls: Sequence[Call], name: str) -> CProgram | None:
     from .plans import check_refusal
 
     try:
-        return plan.emit(name=name)
+        return parsed_again(lambda: plan.emit(name=name))
     except TooLargeError as error:
         check_refusal(error, calls)
         return None

@@ -27,6 +27,7 @@ from tests.property.plans import (
     random_plans,
     replayed,
 )
+from tests.unit.codegen.reparse import parsed_again
 
 from .draw import Draw
 from .oracle import Unit, is_c, unit_of
@@ -227,7 +228,9 @@ def add_kernel(
     way = Way("kernel", calls, options)
     name = f"k{program.name}"
     try:
-        kernel = plan.emit(name=name) if calls else emit(initial_program(scop), name=name)
+        kernel = parsed_again(
+            lambda: plan.emit(name=name) if calls else emit(initial_program(scop), name=name)
+        )
     except (NotDecidedError, TooLargeError) as error:
         if options.get("plan") == "auto":
             raise

@@ -28,7 +28,9 @@ from polyopt.isl import (
     dim_type,
     maps_of,
     sample,
+    sets_of,
     tuple_name,
+    union_all,
 )
 from polyopt.transform.initial import source_program
 from polyopt.transform.prove import Flow, program_flow
@@ -129,13 +131,11 @@ class _Side:
     @cached_property
     def unfed(self) -> Mapping[str, Set]:
         """``{ S[i] }`` per reference: the instances that read what no statement wrote."""
+        named = union_all(read.to_source for read in self.flow.program.reads)
         result: dict[str, Set] = {}
-        for statement in self.scop.statements:
-            for access in statement.reads:
-                rest = statement.domain
-                for source in self.sources.get(access.ref, []):
-                    rest = rest.subtract(source.domain())
-                result[access.ref] = rest.coalesce()
+        for part in sets_of(self.flow.no_source.domain().apply(named)):
+            event = part.unwrap()
+            result[tuple_name(event, dim_type.out)] = event.domain()
         return result
 
     @cached_property
@@ -191,7 +191,8 @@ class _Side:
         """The pairs whose element holds what the caller gave."""
         if not self._feeds(load):
             return pairs
-        return self.within(pairs, self.unfed[self.references[id(load)]])
+        unfed = self.unfed.get(self.references[id(load)])
+        return pairs.subtract(pairs) if unfed is None else self.within(pairs, unfed)
 
 
 def _is_opaque(statement: Statement) -> bool:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.updates import update_of
 from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.errors import InternalError
 from polyopt.frontend.c.sharing import IN_TURN, SHARED
@@ -69,8 +70,9 @@ def _check(loop: _Loop, one: Statement, other: Statement, scop: Scop) -> None:
     turns = all(any(IN_TURN in name for name in s.iterators) for s in (one, other))
     if loop.kind == "turns" and turns:
         return
-    # lanes that add up join their sums at the end
-    if loop.kind == "sums" and one is other and one.reduction:
+    # lanes that add up join their sums at the end; their reader has seen to it that a loop does
+    # nothing else with a sum
+    if loop.kind == "sums" and one.array == other.array and update_of(one) and update_of(other):
         return
     write = one.write
     for access in (other.write, *other.reads):

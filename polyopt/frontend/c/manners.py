@@ -49,12 +49,22 @@ def odd_counter(loop: c_ast.For) -> str:
 def odd_sums(loop: c_ast.For, pragma: str) -> str:
     """What is wrong with sums of which each lane has its own: a loop does nothing with them but to
     add to them, or to multiply, as the lanes are joined."""
-    for operation, name in re.findall(r"reduction\((.) : (\w+)\)", pragma):
+    sums = dict(reversed(found) for found in re.findall(r"reduction\((.) : (\w+)\)", pragma))
+    for name, operation in sums.items():
         updates = [node for node in nodes(loop.stmt) if _is_update(node, name, operation)]
         uses = sum(isinstance(node, c_ast.ID) and node.name == name for node in nodes(loop))
         if uses != 2 * len(updates):
             return f"such use of {name} among lanes that are joined by {operation}"
+    own = {node.name for node in nodes(loop) if isinstance(node, c_ast.Decl)}
+    targets = [node.lvalue for node in nodes(loop.stmt) if isinstance(node, c_ast.Assignment)]
+    shared = {text_of(target) for target in targets if own.isdisjoint(_names_in(target))}
+    if sums and shared - sums.keys():
+        return f"such use of {min(shared - sums.keys())} among lanes that add up others"
     return ""
+
+
+def _names_in(node: c_ast.Node) -> set[str]:
+    return {part.name for part in nodes(node) if isinstance(part, c_ast.ID)}
 
 
 def _is_update(node: c_ast.Node, name: str, operation: str) -> bool:

@@ -134,4 +134,6 @@ def _result(name):
         return TYPES[kind]
     if name.startswith("ahead_"):
         return I64
+    if name == "omp_get_thread_num":
+        return I32
     return F32 if name.endswith("f") and name != "erf" else F64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -73,6 +74,7 @@ void f(int M, int N, const float A[M][N], const float x[N], float y[M])
             y[i] += A[i][j] * x[j];
 }
 """
+LESS = SUMS.replace("+=", "-=")
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,27 @@ def test_lanes_only_add_to_their_sums(before, after):
     changed = replace(program, source=program.source.replace(before, after, 1))
     with pytest.raises(PolyoptError):
         check_code(scop, changed)
+
+
+def test_lanes_may_take_away_from_their_sums():
+    scop = po.parse_c(LESS)
+    program = po.Plan(scop).reassociate("y").vectorize("y.j").emit()
+    assert "y_sum - A" in program.source
+    assert "not shown" not in check_code(scop, program).detail
+
+
+@pytest.mark.parametrize("other", ["t", "u[0]"])
+def test_lanes_of_a_sum_share_nothing_else(other):
+    head, rest = "double t = 0.0;\n double u[1];\n u[0] = 0.0;\n", "reduction(+ : y_sum)"
+    scop = po.parse_c(SUMS)
+    program = po.Plan(scop).reassociate("y").vectorize("y.j").emit()
+    source = program.source.replace("(void)threads;", f"(void)threads;\n{head}")
+    more = re.sub(r"(y_sum = y_sum [^\n]*\n)", rf"\1{other} = {other} + 1.0;\n", source, count=1)
+    assert more != source
+    assert rest in more
+    check_code(scop, replace(program, source=source))
+    with pytest.raises(PolyoptError):
+        check_code(scop, replace(program, source=more))
 
 
 BUFFERS = """
