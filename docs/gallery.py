@@ -26,7 +26,7 @@ from polyopt.cli.program import Program, load_program
 from polyopt.cli.running import sizes_of
 from polyopt.codegen.target import target
 from polyopt.explain import draw_windows
-from polyopt.transform.initial import source_program
+from polyopt.transform.schedule.identity import source_program
 
 if TYPE_CHECKING:
     from polyopt.auto.cost import Cost

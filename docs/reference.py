@@ -12,7 +12,7 @@ from polyopt.analysis.dependences import Dependences
 from polyopt.auto.cost import Cost
 from polyopt.runtime.kernel import Kernel
 from polyopt.scale import Cut, Update
-from polyopt.transform.prove import Proof
+from polyopt.transform.legality.proof import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

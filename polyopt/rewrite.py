@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from polyopt.frontend.c.hosting import RegionScop
     from polyopt.ir.scop import Scop
     from polyopt.source import Source
+    from polyopt.transform.legality.proof import Proof
     from polyopt.transform.plan import Plan
-    from polyopt.transform.prove import Proof
 
 
 _MARK = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(end)?scop\b", re.MULTILINE)

@@ -34,8 +34,8 @@ from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget, exclusive
 from polyopt.transform.plan import Plan
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

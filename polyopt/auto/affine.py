@@ -24,10 +24,10 @@ from polyopt.auto.work import work
 from polyopt.errors import NotDecidedError, PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.find import iterators_of, moves_target
 from polyopt.transform.plan import Plan
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of, same_tree
+from polyopt.transform.schedule.query import iterators_of, moves_target
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, same_tree
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Scop
     from polyopt.isl import Allowance
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import Copy, Place, Tree
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import Copy, Place, Tree
 
 #: programs of more statements are pipelines, and stay as they are
 MOST_STATEMENTS = 16

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from polyopt.auto.inlining import STORE, WORTH, Reading, inline_cheap, is_candidate
 from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import LOAD, work
-from polyopt.transform.clone_stage import maker_of
-from polyopt.transform.remark import Remark
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.source.clone_stage import maker_of
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model

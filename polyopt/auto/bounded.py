@@ -11,7 +11,7 @@ from polyopt.isl import stretches
 if TYPE_CHECKING:
     from polyopt.auto.finish import Step
     from polyopt.transform.plan import Plan
-    from polyopt.transform.remark import Remark
+    from polyopt.transform.schedule.remark import Remark
 
 #: isl operations of a step between the moves and proofs in it, which have budgets of their own
 STEP_BUDGET = 100_000_000

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads, walk
 from polyopt.isl import dim_type
-from polyopt.transform.find import loop_like, path_to
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.schedule.query import loop_like, path_to
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from polyopt.ir.expr import Load
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: iterations that are written out, of all such loops around a statement together
 MOST = 4

@@ -26,9 +26,9 @@ from polyopt.codegen.lower.register_tile import is_arithmetic
 from polyopt.errors import IllegalScheduleError, PolyoptError
 from polyopt.ir.expr import Affine, Expr, Load, loads, same_expr
 from polyopt.isl import affine_var, dim_type
-from polyopt.transform.pack import is_scaled
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
+from polyopt.transform.storage.pack import is_scaled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: a sum, a row or a number of rows shorter than this leaves nothing to keep
 SHORTEST = 32

@@ -19,8 +19,8 @@ from polyopt.codegen.target import target as find_target
 from polyopt.ir.expr import Affine, Cast, Const, Inside, Load
 from polyopt.isl import Map, dim_type
 from polyopt.oneline import at_sizes, one_line
-from polyopt.transform.initial import source_program
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
+from polyopt.transform.schedule.identity import source_program
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import Copy, Place
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import Copy, Place
 
     _Sizes = tuple[tuple[str, int], ...]
 

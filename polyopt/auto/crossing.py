@@ -33,9 +33,9 @@ from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.find import iterators_of, moves_target
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, loops_of
+from polyopt.transform.schedule.query import iterators_of, moves_target
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: rows of a block, at most, and blocks of rows per thread, so that few wait at either end
 MOST_ROWS, EACH = 256, 16

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import about
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.cost import cost, instances_of, rolled, trips
-from polyopt.transform.tree import PlanLoop, loops_of, prefix_map
+from polyopt.transform.schedule.tree import PlanLoop, loops_of, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: to load or store a byte beyond the second-level cache, and beyond the first
 FAR, NEAR = 6.0, 0.75

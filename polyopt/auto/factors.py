@@ -17,9 +17,9 @@ from polyopt.auto.contractions import dimension_of, updates
 from polyopt.auto.cost import trips
 from polyopt.auto.grouping import is_legal
 from polyopt.errors import PolyoptError
-from polyopt.transform.find import moves_target, path_to
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.schedule.query import moves_target, path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from polyopt.auto.grouping import Model
     from polyopt.transform.plan import Plan
-    from polyopt.transform.remark import Remark
+    from polyopt.transform.schedule.remark import Remark
 
     #: one stage of the search: a plan in, a plan and what was decided out
     Step = Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]

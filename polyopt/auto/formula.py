@@ -27,15 +27,15 @@ from polyopt.isl import (
     integer_val,
     params_of,
 )
-from polyopt.transform.find import path_to
-from polyopt.transform.tree import copies_in, prefix_map
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.tree import copies_in, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.transform.program import Program
-    from polyopt.transform.storage import Scratch
-    from polyopt.transform.tree import Copy, PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.storage import Scratch
+    from polyopt.transform.schedule.tree import Copy, PlanLoop
 
     #: a sympy expression; sympy has no types and is imported late
     Formula = Any

@@ -15,20 +15,20 @@ from polyopt.analysis.count import about
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.isl import PwAff, constant_value, dim_type, integer_val
-from polyopt.transform.find import copies_of, loops_around
-from polyopt.transform.fuse import extension
-from polyopt.transform.interchange import perfect_chain
-from polyopt.transform.prove import accepts
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import copies_in
+from polyopt.transform.legality.proof import accepts
+from polyopt.transform.loops.interchange import perfect_chain
+from polyopt.transform.schedule.query import copies_of, loops_around
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import copies_in
+from polyopt.transform.storage.fuse import extension
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: work that overlap between tiles may repeat, per producer (MLIR's affine fusion allows 1.3)
 MOST_REPEATED = 1.35

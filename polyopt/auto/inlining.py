@@ -22,7 +22,7 @@ from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, Load, loads, walk
 from polyopt.isl import PwMultiAff, coalesced, dim_type, maps_of, tuple_name
-from polyopt.transform.remark import Remark
+from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: operations of a lane that a buffer is worth, with a loop of its own
 WORTH = 4.0

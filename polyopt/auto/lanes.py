@@ -13,17 +13,17 @@ from polyopt.auto.nests import checked
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.find import find_loop, iterators_of
-from polyopt.transform.reassociate import accumulation, sums_in
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in
+from polyopt.transform.annotations.reassociate import accumulation, sums_in
+from polyopt.transform.schedule.query import find_loop, iterators_of
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from polyopt.auto.grouping import Model
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: shorter sums are not worth joining the lanes
 SHORTEST = 16

@@ -14,8 +14,8 @@ from polyopt.auto.cost import trips
 from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.codegen.schedule.accesses import hosted
 from polyopt.ir.expr import Affine, Binary, Const, Load, Unary
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: rows of fewer vectors spend much of their time before the first line and after the last
 LEAST_VECTORS = 16

@@ -13,10 +13,10 @@ from polyopt.codegen.schedule.modulo import period
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
-from polyopt.transform.find import find_loop, loop_like, moves_target, path_to
-from polyopt.transform.parallel import check_loop
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of, prefix_map
+from polyopt.transform.legality.parallel import check_loop
+from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program, Touch
+    from polyopt.transform.schedule.program import Program, Touch
 
 #: reductions of at most this many iterations in all are unrolled inside the vector loop
 SHORT = 32

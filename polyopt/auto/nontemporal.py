@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.count import about
 from polyopt.auto.traffic import argument_bytes, array_bytes, bytes_an_operation
 from polyopt.auto.work import work
-from polyopt.transform.find import copies_of, path_to
-from polyopt.transform.remark import Remark
-from polyopt.transform.store_nontemporal import only_written
+from polyopt.transform.annotations.nontemporal import only_written
+from polyopt.transform.schedule.query import copies_of, path_to
+from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Array
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import Copy
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import Copy
 
 #: part of all bytes below which a result is not worth it
 LEAST = 0.1

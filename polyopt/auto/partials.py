@@ -16,17 +16,17 @@ from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked
 from polyopt.auto.traffic import array_bytes
 from polyopt.errors import PolyoptError
-from polyopt.transform.find import find_loop, path_to
-from polyopt.transform.parallel import shared_sums
-from polyopt.transform.reassociate import accumulation
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import prefix_map
+from polyopt.transform.annotations.reassociate import accumulation
+from polyopt.transform.legality.parallel import shared_sums
+from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import prefix_map
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: blocks of a loop, at most; fewer than so many per core are no even shares
 BLOCKS, PER_CORE = 32, 2

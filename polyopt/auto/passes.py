@@ -14,8 +14,8 @@ from polyopt.auto.inlining import STORE, WORTH
 from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
-from polyopt.transform.remark import Remark
-from polyopt.transform.separate_filter import separate_filter, window_of
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.source.separate_filter import separate_filter, window_of
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model

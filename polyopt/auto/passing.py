@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from polyopt.auto.nests import is_free, refusal
 from polyopt.auto.traffic import Traffic
 from polyopt.errors import PolyoptError
-from polyopt.transform.find import find_loop
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.query import find_loop
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

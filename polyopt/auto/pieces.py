@@ -18,15 +18,15 @@ from polyopt.auto.grouping import in_blocks, is_legal
 from polyopt.auto.nests import constant_trips
 from polyopt.codegen.lower.affine import constant_bytes
 from polyopt.errors import PolyoptError
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.auto.grouping import Model
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 
 def pieces(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:

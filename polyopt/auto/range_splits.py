@@ -12,9 +12,9 @@ from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, contiguous_loop
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
-from polyopt.transform.find import find_loop, path_to
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

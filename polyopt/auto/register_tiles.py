@@ -27,9 +27,9 @@ from polyopt.codegen.lower.register_tile import block_of, nest_of
 from polyopt.errors import IllegalScheduleError, PolyoptError
 from polyopt.ir.expr import loads
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
-from polyopt.transform.find import find_loop, path_to
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import copies_in
+from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.isl import Map, PwAff, Set
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: vectors along a row, at most: longer rows are matrices, whose operands have to be packed
 MOST_VECTORS = 4

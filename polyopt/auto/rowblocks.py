@@ -21,9 +21,9 @@ from polyopt.auto.inlining import STORE, WORTH, is_candidate
 from polyopt.auto.work import weight
 from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload, walk
 from polyopt.isl import dim_type, fix_param_values
-from polyopt.transform.find import copies_of, find_loop, iterators_of, loops_around
-from polyopt.transform.remark import Remark
-from polyopt.transform.slide import drift
+from polyopt.transform.schedule.query import copies_of, find_loop, iterators_of, loops_around
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.storage.sliding_window import drift
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
     Instance = tuple[int, ...]
     #: a value's number in a loop body, or that of an affine expression, in a tuple of its own

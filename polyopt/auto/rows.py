@@ -30,10 +30,10 @@ from polyopt.auto.traffic import array_bytes
 from polyopt.auto.work import work
 from polyopt.errors import PolyoptError
 from polyopt.isl import dim_type
-from polyopt.transform.find import copies_of, find_loop, loops_around
-from polyopt.transform.interchange import perfect_chain
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import prefix_map
+from polyopt.transform.loops.interchange import perfect_chain
+from polyopt.transform.schedule.query import copies_of, find_loop, loops_around
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
     from polyopt.isl import Map
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.touch import Touch
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.access import Touch
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: rows per strip that are tried, in turn, while much of the work is repeated
 STRIPS = (128, 256)

@@ -20,8 +20,8 @@ from polyopt.auto.nests import refusal
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.transform.remark import Remark
-from polyopt.transform.scatter_updates import not_scattered, turned
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.source.scatter_updates import not_scattered, turned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,9 +21,9 @@ from polyopt.auto.cost import trips
 from polyopt.auto.nests import checked, widen_locals
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
-from polyopt.transform.find import find_loop, loop_like, moves_target, path_to
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of
+from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.isl import dim_type
-from polyopt.transform.find import loop_over_blocks
-from polyopt.transform.storage import project_tail
+from polyopt.transform.schedule.query import loop_over_blocks
+from polyopt.transform.schedule.storage import project_tail
 
 if TYPE_CHECKING:
     from polyopt.isl import Map

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.errors import PolyoptError
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 
 def join_spaces(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Remark, ...]]:

@@ -27,16 +27,16 @@ from polyopt.isl import (
     budget,
     value_text,
 )
-from polyopt.transform.parallel import carried
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of
+from polyopt.transform.legality.parallel import carried
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.isl import Set
     from polyopt.transform.plan import Plan
-    from polyopt.transform.tree import Tree
+    from polyopt.transform.schedule.tree import Tree
 
 #: a loop of fewer iterations, or of more statements, stays as it is
 LEAST, MOST_STATEMENTS = 128, 4

@@ -16,8 +16,8 @@ from polyopt.isl import dim_type, fix_param_values, integer_val
 
 if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: bytes that are moved, within the last cache, while a vector operation runs
 MOVED = 4.0

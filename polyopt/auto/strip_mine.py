@@ -16,9 +16,9 @@ from polyopt.auto.cost import trips
 from polyopt.auto.nests import refusal
 from polyopt.auto.threads import LEAST_SHARE, PER_THREAD, VECTOR, independent, operations
 from polyopt.errors import PolyoptError
-from polyopt.transform.find import path_to
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, loops_of
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

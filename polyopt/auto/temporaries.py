@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.points import parameter_value
 from polyopt.auto.traffic import array_bytes
 from polyopt.errors import PolyoptError
-from polyopt.transform.remark import Remark
+from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from polyopt.auto.grouping import Model
     from polyopt.transform.plan import Plan
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: loops around all uses of an array that are tried, from the inside out
 MOST_TRIED = 3

@@ -19,10 +19,10 @@ from polyopt.auto.work import LOAD, work
 from polyopt.errors import ParallelCarriedError, PolyoptError
 from polyopt.ir.expr import loads
 from polyopt.isl import dim_type
-from polyopt.transform.find import find_loop, path_to
-from polyopt.transform.parallel import shared_sums
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, prefix_map
+from polyopt.transform.legality.parallel import shared_sums
+from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Statement
     from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import Tree
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import Tree
 
 #: iterations per thread that keep the shares even
 PER_THREAD = 4

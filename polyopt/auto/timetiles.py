@@ -46,10 +46,10 @@ from polyopt.isl import (
     union_all,
     value_text,
 )
-from polyopt.transform.find import loop_over_blocks
-from polyopt.transform.remark import Remark
-from polyopt.transform.reschedule import bands
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.loops.reschedule import bands
+from polyopt.transform.schedule.query import loop_over_blocks
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
     from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: rows of a diamond at its widest to try, most first
 WIDTHS = (64, 48, 32, 24, 20, 16)

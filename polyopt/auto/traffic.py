@@ -19,8 +19,8 @@ from polyopt.analysis.points import parameter_value
 from polyopt.auto.work import work
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
-from polyopt.transform.find import path_to
-from polyopt.transform.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from polyopt.auto.grouping import Model
     from polyopt.ir.scop import Array, Scop
     from polyopt.isl import PwAff
-    from polyopt.transform.program import Program
-    from polyopt.transform.storage import Scratch
-    from polyopt.transform.tree import Copy, Place
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.storage import Scratch
+    from polyopt.transform.schedule.tree import Copy, Place
 
 
 def array_bytes(array: Array, sizes: Mapping[str, int]) -> int:

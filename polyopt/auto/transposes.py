@@ -21,8 +21,8 @@ from polyopt.codegen.helpers.transpose import BITS, SIDE
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, loads, walk
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr, Load
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: fewer rows or columns than this leave most of a square empty
 LEAST = 7

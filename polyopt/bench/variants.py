@@ -12,8 +12,8 @@ from polyopt.auto import auto
 from polyopt.bench.compiling import proof_seconds
 from polyopt.library import recipe, recipe_names
 from polyopt.runtime.toolchain import find_toolchain
+from polyopt.transform.loops.reschedule import FUSIONS
 from polyopt.transform.plan import Plan
-from polyopt.transform.reschedule import FUSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

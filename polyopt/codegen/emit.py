@@ -19,11 +19,11 @@ from polyopt.ir.expr import Cast, walk
 from polyopt.ir.indices import index_arrays
 from polyopt.ir.types import F32, F64
 from polyopt.isl import budget
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: gcc would keep vectors that one step of a sum loads for the next, in registers that accumulators
 #: need; other compilers are not asked

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.lower.host_names import HostNames
     from polyopt.codegen.lower.lowered import Lowered
     from polyopt.isl import Set
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 _INDENT = "    "
 #: C's own names of the types that headers define

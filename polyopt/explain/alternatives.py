@@ -16,9 +16,9 @@ from polyopt.explain.pairs import pairs_of
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of, producers
 from polyopt.isl import budget
 from polyopt.oneline import at_sizes, one_line
-from polyopt.transform.find import unknown
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import PlanLoop, loops_of, prefix_map
+from polyopt.transform.schedule.query import unknown
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, loops_of, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.explain.placements import Laid, Layout
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: isl operations of an answer as a whole: a minute or two
 ANSWER_BUDGET = 100_000_000

@@ -14,16 +14,16 @@ from polyopt.explain.draw import SMALL
 from polyopt.explain.picture import FAINT, INK, PALETTE, Picture, Rect, Shape, Text, text_width
 from polyopt.isl import dim_type, fix_param_values
 from polyopt.oneline import one_line, some
-from polyopt.transform.find import unknown
-from polyopt.transform.show import describe
-from polyopt.transform.storage import project_tail
+from polyopt.transform.schedule.printer import describe
+from polyopt.transform.schedule.query import unknown
+from polyopt.transform.schedule.storage import project_tail
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from polyopt.isl import Map
     from polyopt.transform.plan import Plan
-    from polyopt.transform.storage import Scratch
+    from polyopt.transform.schedule.storage import Scratch
 
     #: one or more numbers
     Point = tuple[int, ...]

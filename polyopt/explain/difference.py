@@ -17,14 +17,14 @@ from polyopt.explain.placements import place_of, producers
 from polyopt.ir.same import same_scop
 from polyopt.isl import budget
 from polyopt.oneline import at_sizes, one_line
-from polyopt.transform.show import describe
+from polyopt.transform.schedule.printer import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 
 @dataclass(frozen=True)

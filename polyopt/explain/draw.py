@@ -25,8 +25,8 @@ from polyopt.explain.picture import (
 )
 from polyopt.explain.tiles import Stage, stages_of
 from polyopt.isl import dim_type, fix_param_values, maps_of, tuple_name
-from polyopt.transform.show import describe
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.schedule.printer import describe
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from polyopt.analysis.points import Rows
     from polyopt.ir.scop import Scop, Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import Tree
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import Tree
 
 #: parameters are given this value where the caller says nothing: a domain one can look at
 SMALL = 10

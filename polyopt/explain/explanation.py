@@ -13,7 +13,7 @@ from polyopt.oneline import at_sizes, one_line, some
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from polyopt.transform.remark import Remark
+    from polyopt.transform.schedule.remark import Remark
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from polyopt.explain.jupyter import code, cost_html
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of
 from polyopt.explain.windows import draw_windows
 from polyopt.extras import install_command
-from polyopt.transform.find import unknown
+from polyopt.transform.schedule.query import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

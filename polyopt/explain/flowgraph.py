@@ -21,7 +21,7 @@ from polyopt.explain.picture import (
     Text,
     text_width,
 )
-from polyopt.transform.tree import copies_in
+from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from polyopt.arguments import checks_arguments
 from polyopt.auto.formula import formula, latex_formula, show_formula
 from polyopt.oneline import one_line
-from polyopt.transform.find import unknown
+from polyopt.transform.schedule.query import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from polyopt.explain.tradeoff import Tradeoff
     from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
+    from polyopt.transform.legality.proof import Proof
     from polyopt.transform.plan import Plan
-    from polyopt.transform.prove import Proof
-    from polyopt.transform.remark import Remark
+    from polyopt.transform.schedule.remark import Remark
 
 #: colours of remarks, dark enough to read on white and on grey
 _KIND = {

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from polyopt.auto.cost import trips
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget
-from polyopt.transform.find import path_to
-from polyopt.transform.parallel import check_loop, shared_sums
-from polyopt.transform.remark import Remark
-from polyopt.transform.scatter_updates import may_scatter
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of, replace_loop
+from polyopt.transform.legality.parallel import check_loop, shared_sums
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, replace_loop
+from polyopt.transform.source.scatter_updates import may_scatter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,22 +11,22 @@ from polyopt.analysis.count import Estimate
 from polyopt.auto.cost import Cost, cost, evaluations
 from polyopt.auto.formula import block_size
 from polyopt.errors import IllegalScheduleError, NotDecidedError, NotFusableError, PolyoptError
-from polyopt.transform.find import loops_around
-from polyopt.transform.fuse import fuse
-from polyopt.transform.initial import initial_program
-from polyopt.transform.inline import inline
-from polyopt.transform.program import changed_arrays
-from polyopt.transform.prove import prove
-from polyopt.transform.remark import Remark
-from polyopt.transform.show import describe
-from polyopt.transform.tree import copies_in
+from polyopt.transform.legality.proof import prove
+from polyopt.transform.schedule.identity import initial_program
+from polyopt.transform.schedule.printer import describe
+from polyopt.transform.schedule.program import changed_arrays
+from polyopt.transform.schedule.query import loops_around
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import copies_in
+from polyopt.transform.storage.fuse import fuse
+from polyopt.transform.storage.inline import inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: isl operations for the proof of one alternative; more, and it counts as not decided
 BUDGET = 2_000_000

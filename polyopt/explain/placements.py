@@ -19,18 +19,18 @@ from polyopt.auto.spaces import join_spaces
 from polyopt.auto.threads import parallelize_outer
 from polyopt.errors import NotFusableError, PolyoptError
 from polyopt.isl import dim_type
-from polyopt.transform.find import find_loop, loops_around
-from polyopt.transform.interchange import perfect_chain
+from polyopt.transform.loops.interchange import perfect_chain
 from polyopt.transform.plan import Plan
-from polyopt.transform.tree import copies_in
+from polyopt.transform.schedule.query import find_loop, loops_around
+from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: place -> what it means, from the least memory to the most
 PLACES = {

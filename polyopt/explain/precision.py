@@ -14,7 +14,7 @@ import numpy as np
 from polyopt.ir.block import Block, Let, Put, actions_in
 from polyopt.ir.expr import Cast, Compare, Const, Load, Local, walk
 from polyopt.ir.types import F32, F64
-from polyopt.transform.remark import Remark
+from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

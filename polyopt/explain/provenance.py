@@ -27,16 +27,16 @@ from polyopt.isl import (
     tuple_name,
 )
 from polyopt.oneline import at_sizes, one_line, some
-from polyopt.transform.find import unknown
-from polyopt.transform.show import describe
-from polyopt.transform.tree import prefix_map
+from polyopt.transform.schedule.printer import describe
+from polyopt.transform.schedule.query import unknown
+from polyopt.transform.schedule.tree import prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.isl import Set, UnionMap
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: isl operations for following the flow backwards, and steps of it
 BUDGET, STEPS = 10_000_000, 20_000

@@ -16,8 +16,8 @@ from polyopt.explain.loops import LoopExplainer
 from polyopt.explain.pairs import PairExplainer, pairs_of
 from polyopt.explain.precision import promotions
 from polyopt.isl import budget
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

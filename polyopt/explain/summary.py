@@ -10,7 +10,7 @@ from polyopt.auto.bill import human_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from polyopt.transform.remark import Remark
+    from polyopt.transform.schedule.remark import Remark
 
 WIDTH = 80
 #: what a remark says beside its subject: kind, move, general reason, hint

@@ -11,15 +11,15 @@ from polyopt.auto.formula import block_size
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import dim_type, fix_param_values, integer_val
-from polyopt.transform.find import copies_of
+from polyopt.transform.schedule.query import copies_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.isl import Set
     from polyopt.transform.plan import Plan
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import Copy, PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import Copy, PlanLoop
 
     #: first and beyond-last column, first and beyond-last row
     Box = tuple[int, int, int, int]

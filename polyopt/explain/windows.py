@@ -14,15 +14,15 @@ from polyopt.auto.formula import block_size
 from polyopt.auto.sizes import assumed_sizes
 from polyopt.explain.picture import FAINT, INK, PALETTE, Picture, Rect, Shape, Text, text_width
 from polyopt.isl import Val, dim_type, fix_param_values, integer_val
-from polyopt.transform.tree import PlanLoop, copies_in, prefix_map
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
-    from polyopt.transform.storage import Scratch
-    from polyopt.transform.tree import Copy
+    from polyopt.transform.schedule.storage import Scratch
+    from polyopt.transform.schedule.tree import Copy
 
     #: per iterator: its first and its last value
     Box = tuple[tuple[int, int], ...]

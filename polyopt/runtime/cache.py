@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
+from polyopt.atomic_file import write_whole
 from polyopt.errors import CacheError, CompilerFailedError
-from polyopt.transform.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

@@ -28,8 +28,8 @@ from polyopt.runtime.checks import (
 )
 from polyopt.runtime.load import load_function
 from polyopt.runtime.sizes import SizeSolver
-from polyopt.transform.parallel import Obligation
-from polyopt.transform.prove import Proof
+from polyopt.transform.legality.parallel import Obligation
+from polyopt.transform.legality.proof import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

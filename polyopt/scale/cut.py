@@ -17,10 +17,10 @@ from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, Use
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget, dim_type, params_of
 from polyopt.runtime.kernel import Kernel
-from polyopt.transform.moves import SOURCE_MOVES
 from polyopt.transform.plan import Plan
-from polyopt.transform.prove_section import prove_section
-from polyopt.transform.section import Section, cuttable, section
+from polyopt.transform.schedule.move import SOURCE_MOVES
+from polyopt.transform.subdomain.proof import prove_section
+from polyopt.transform.subdomain.subdomain import Section, cuttable, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

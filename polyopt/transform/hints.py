@@ -13,22 +13,22 @@ from polyopt.errors import (
     PolyoptError,
 )
 from polyopt.isl import budget
-from polyopt.transform.find import find_loop, path_to
-from polyopt.transform.interchange import interchange
-from polyopt.transform.marks import parallelize
-from polyopt.transform.moves import LOOP_MOVES
-from polyopt.transform.prove import prove
-from polyopt.transform.skew import skew
-from polyopt.transform.tile import tile
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.annotations.loop_kinds import parallelize
+from polyopt.transform.legality.proof import prove
+from polyopt.transform.loops.interchange import interchange
+from polyopt.transform.loops.skew import skew
+from polyopt.transform.loops.tile import tile
+from polyopt.transform.schedule.move import LOOP_MOVES
+from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from polyopt.errors import IllegalScheduleError, Witness
     from polyopt.isl import Allowance
-    from polyopt.transform.program import Program
-    from polyopt.transform.prove import Flow
+    from polyopt.transform.legality.proof import Flow
+    from polyopt.transform.schedule.program import Program
 
 #: isl operations for a hint, all that it tries together: a tenth of what one proof may take
 BUDGET = 2_000_000

@@ -21,35 +21,35 @@ from polyopt.errors import (
 )
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget, exclusive, exclusive_property
-from polyopt.transform import marks
-from polyopt.transform.clone_stage import clone_stage
-from polyopt.transform.delay_updates import delay_updates
-from polyopt.transform.diamond import diamond
-from polyopt.transform.find import find_loop, fusion_loop, loops_around
-from polyopt.transform.fuse import check_register, fuse
-from polyopt.transform.fuse_loops import distribute, fuse_loops
-from polyopt.transform.growth import check_depth
+from polyopt.transform.annotations import loop_kinds as marks
+from polyopt.transform.annotations.nontemporal import store_nontemporal
+from polyopt.transform.annotations.reassociate import reassociate
 from polyopt.transform.hints import advised, shift_hint
-from polyopt.transform.initial import initial_program, reads_unwritten, source_program
-from polyopt.transform.inline import inline
-from polyopt.transform.interchange import interchange, reorder
-from polyopt.transform.moves import MOVES, SOURCE_MOVES, Move
-from polyopt.transform.pack import pack
-from polyopt.transform.prove import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
-from polyopt.transform.questions import Questions
-from polyopt.transform.reassociate import reassociate
-from polyopt.transform.reschedule import check_first, reschedule
-from polyopt.transform.saved import arrived, load_plan, write_moves
-from polyopt.transform.scatter_updates import scatter_updates
-from polyopt.transform.separate_filter import separate_filter
-from polyopt.transform.show import show_plan, show_script
-from polyopt.transform.skew import shift, shift_loop, skew
-from polyopt.transform.source import source_shown
-from polyopt.transform.split import split
-from polyopt.transform.split_range import split_range
-from polyopt.transform.store import store
-from polyopt.transform.store_nontemporal import store_nontemporal
-from polyopt.transform.tile import tile
+from polyopt.transform.legality.proof import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
+from polyopt.transform.loops.delay_updates import delay_updates
+from polyopt.transform.loops.diamond_tile import diamond
+from polyopt.transform.loops.fuse_loops import distribute, fuse_loops
+from polyopt.transform.loops.interchange import interchange, reorder
+from polyopt.transform.loops.reschedule import check_first, reschedule
+from polyopt.transform.loops.skew import shift, shift_loop, skew
+from polyopt.transform.loops.split import split
+from polyopt.transform.loops.split_range import split_range
+from polyopt.transform.loops.tile import tile
+from polyopt.transform.queries import Questions
+from polyopt.transform.schedule.identity import initial_program, reads_unwritten, source_program
+from polyopt.transform.schedule.limits import check_depth
+from polyopt.transform.schedule.move import MOVES, SOURCE_MOVES, Move
+from polyopt.transform.schedule.printer import show_plan, show_script
+from polyopt.transform.schedule.query import find_loop, fusion_loop, loops_around
+from polyopt.transform.serialize import arrived, load_plan, write_moves
+from polyopt.transform.source.clone_stage import clone_stage
+from polyopt.transform.source.proof import source_shown
+from polyopt.transform.source.scatter_updates import scatter_updates
+from polyopt.transform.source.separate_filter import separate_filter
+from polyopt.transform.storage.fuse import check_register, fuse
+from polyopt.transform.storage.inline import inline
+from polyopt.transform.storage.pack import pack
+from polyopt.transform.storage.store_at import store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.signature import CProgram
     from polyopt.runtime.kernel import Kernel
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 
 @checks_methods

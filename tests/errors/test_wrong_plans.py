@@ -25,7 +25,7 @@ from polyopt.errors import (
     StorageTooSmallError,
     VectorCarriedError,
 )
-from polyopt.transform.tree import without
+from polyopt.transform.schedule.tree import without
 from tests.oracle.transformed import (
     random_arrays,
     run_plan,

@@ -16,8 +16,8 @@ from polyopt.errors import InternalError, PolyoptError
 from polyopt.frontend.c import parse_c
 from polyopt.graph.onnx import load_onnx, onnx_operators
 from polyopt.isl import budget
-from polyopt.transform.moves import MOVES
 from polyopt.transform.plan import Plan
+from polyopt.transform.schedule.move import MOVES
 from tests.property.plans import _LEAKS
 
 if TYPE_CHECKING:

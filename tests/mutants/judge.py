@@ -26,8 +26,8 @@ from polyopt.codegen.printers.c import print_c
 from polyopt.codegen.validate.translation import check_code
 from polyopt.errors import ArgumentError, CompilerFailedError, PolyoptError
 from polyopt.runtime.kernel import compile_kernel
-from polyopt.transform.prove import prove
-from polyopt.transform.tree import loops_of
+from polyopt.transform.legality.proof import prove
+from polyopt.transform.schedule.tree import loops_of
 from tests.oracle.transformed import random_arrays, run_plan
 
 from .kinds import spread

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Binary, Const, rewrite
 from polyopt.isl import Map, affine_constant, dim_type, maps_of, union_all
-from polyopt.transform.program import Program
-from polyopt.transform.tree import PlanLoop, loops_of, replace_loop, without
+from polyopt.transform.schedule.program import Program
+from polyopt.transform.schedule.tree import PlanLoop, loops_of, replace_loop, without
 
 from .kinds import Kind
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from polyopt.isl import Set
-    from polyopt.transform.storage import Scratch, Store
-    from polyopt.transform.tree import Copy
+    from polyopt.transform.schedule.storage import Scratch, Store
+    from polyopt.transform.schedule.tree import Copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +320,7 @@ def _forgotten(program: Program) -> Iterator[Program]:
 
 def _added(program: Program) -> Iterator[Program]:
     """A buffer that is private to an iteration, for an array of the caller."""
-    from polyopt.transform.storage import Store
+    from polyopt.transform.schedule.storage import Store
 
     for array in program.scop.arrays:
         for loop in loops_of(program.tree):

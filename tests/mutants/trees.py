@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polyopt.isl import IslError, Schedule, UnionMap, UnionSet, context, dim_type
-from polyopt.transform.tree import rename_copies
+from polyopt.transform.schedule.tree import rename_copies
 
 from .kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 Tree = dict[str, Any]
 

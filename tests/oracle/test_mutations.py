@@ -21,9 +21,14 @@ from polyopt.codegen.schedule import accesses as hosting
 from polyopt.codegen.schedule import tree as building
 from polyopt.errors import ArgumentError, IllegalScheduleError
 from polyopt.isl import Set, affine_constant, constant_value, dim_type
-from polyopt.transform import fuse, fuse_loops, parallel, program, prove, skew, storage, touch
 from polyopt.transform import plan as planning
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.legality import parallel
+from polyopt.transform.legality import proof as prove
+from polyopt.transform.loops import fuse_loops, skew
+from polyopt.transform.schedule import access as touch
+from polyopt.transform.schedule import program, storage
+from polyopt.transform.schedule.tree import PlanLoop
+from polyopt.transform.storage import fuse
 from tests.oracle.transformed import random_arrays, run_plan
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import polyopt as po
 from polyopt.analysis.interpret import interpret
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.frontend.c import parse_c
-from polyopt.transform.find import find_loop
 from polyopt.transform.plan import Plan
-from polyopt.transform.tree import copies_in
+from polyopt.transform.schedule.query import find_loop
+from polyopt.transform.schedule.tree import copies_in
 
 from .transformed import random_arrays
 

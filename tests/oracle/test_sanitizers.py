@@ -16,8 +16,8 @@ from polyopt.analysis.points import parameter_value
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK, emit
 from polyopt.frontend.c import parse_c
 from polyopt.ir.expr import Within, walk
-from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
+from polyopt.transform.schedule.identity import initial_program
 from tests.compilers import COMPILERS, NAMES, NO_WARNING, OWN, marked
 from tests.oracle.kernels import KERNELS, RECIPES, emitted, grouped, load_kernel
 from tests.property.builder import INPUT_RANGES

@@ -26,16 +26,16 @@ from polyopt.analysis.interpret import (
 from polyopt.analysis.points import affine_values, parameter_value, points
 from polyopt.isl import dim_type
 from polyopt.transform.plan import Plan
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
     from polyopt.analysis.interpret import Memory
     from polyopt.ir.scop import Scop, Statement
-    from polyopt.transform.program import Program
-    from polyopt.transform.storage import Scratch
-    from polyopt.transform.tree import Copy
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.storage import Scratch
+    from polyopt.transform.schedule.tree import Copy
 
 
 class Where(NamedTuple):

@@ -15,8 +15,8 @@ import polyopt as po
 from polyopt.codegen.emit import emit
 from polyopt.codegen.target import TARGETS
 from polyopt.errors import NotDecidedError, PolyoptError, TooLargeError
-from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
+from polyopt.transform.schedule.identity import initial_program
 
 from .compile import Build, Subject
 from .plans import Call, Defect, Tally, calls_of, check_refusal, random_plans, tried

@@ -19,7 +19,7 @@ from polyopt.codegen.emit import emit
 from polyopt.codegen.target import native_target
 from polyopt.errors import PolyoptError
 from polyopt.runtime.toolchain import find_toolchain
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.tree import loops_of
 
 from .compile import Build, Subject, differences, runs_of
 

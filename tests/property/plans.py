@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import InternalError, PolyoptError
-from polyopt.transform import pack
-from polyopt.transform.find import loops_around
-from polyopt.transform.moves import MOVES
 from polyopt.transform.plan import Plan
-from polyopt.transform.tree import PlanLoop, copies_in, loops_of
+from polyopt.transform.schedule.move import MOVES
+from polyopt.transform.schedule.query import loops_around
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
+from polyopt.transform.storage import pack
 
 if TYPE_CHECKING:
     import random

@@ -17,9 +17,9 @@ import pytest
 from polyopt.codegen.emit import emit
 from polyopt.frontend.c import parse_c
 from polyopt.isl import same_map
-from polyopt.transform.initial import initial_program
+from polyopt.transform.legality.proof import program_flow
 from polyopt.transform.plan import Plan
-from polyopt.transform.prove import program_flow
+from polyopt.transform.schedule.identity import initial_program
 
 from .batches import Outcome, batch
 from .cases import BATCH, build_of, make_case

@@ -15,9 +15,9 @@ import pytest
 from polyopt.codegen.emit import emit
 from polyopt.errors import NotDecidedError, OutOfBoundsError, PolyoptError
 from polyopt.frontend.c import parse_c
-from polyopt.transform.order import keeps_order
+from polyopt.transform.legality.dependence_order import keeps_order
+from polyopt.transform.legality.proof import accepts, prove
 from polyopt.transform.plan import Plan
-from polyopt.transform.prove import accepts, prove
 
 from .compile import BUILD, Subject, awkward_sizes, differences, is_allowed, is_exact, runs_of
 from .plans import DRAWN, Call, Defect, Tally, check_refusal, random_call, random_plan
@@ -25,8 +25,8 @@ from .programs import random_program
 from .trial import Example, build_of, check, failures_of, make_trial, tried
 
 if TYPE_CHECKING:
-    from polyopt.transform.program import Program
-    from polyopt.transform.prove import Flow
+    from polyopt.transform.legality.proof import Flow
+    from polyopt.transform.schedule.program import Program
 
     from .compile import Build
     from .trial import Trial

@@ -11,8 +11,8 @@ import polyopt as po
 from polyopt.codegen.emit import emit
 from polyopt.errors import CompilerFailedError, PolyoptError, TooLargeError
 from polyopt.frontend.c import parse_c
-from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
+from polyopt.transform.schedule.identity import initial_program
 from tests.unit.codegen.reparse import parsed_again
 
 from .compile import BUILD, Build, Subject, awkward_sizes, differences, is_allowed, runs_of

@@ -14,8 +14,8 @@ from polyopt.codegen.target import TARGETS
 from polyopt.errors import NotDecidedError, PolyoptError, TooLargeError
 from polyopt.frontend.c import parse_c
 from polyopt.rewrite import FUSIONS, Rewriting, rewrite
-from polyopt.transform.initial import initial_program
 from polyopt.transform.plan import Plan
+from polyopt.transform.schedule.identity import initial_program
 from tests.property.batches import TooSlow, limited
 from tests.property.compile import c_text, is_allowed
 from tests.property.plans import (

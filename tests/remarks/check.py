@@ -13,8 +13,8 @@ from polyopt.explain import Explanation, explain
 from polyopt.explain.pairs import pairs_of
 from polyopt.library import kernel_names, load_kernel
 from polyopt.transform.plan import Plan
-from polyopt.transform.remark import KINDS
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.remark import KINDS
+from polyopt.transform.schedule.tree import loops_of
 
 
 def missing(plan: Plan, found: Explanation) -> list[str]:

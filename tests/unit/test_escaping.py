@@ -21,7 +21,7 @@ from polyopt.graph.draw import draw_graph
 from polyopt.graph.export import exported_files
 from polyopt.graph.ir import Graph, Node, Value
 from polyopt.ir.types import F32
-from polyopt.transform.initial import initial_program
+from polyopt.transform.schedule.identity import initial_program
 
 #: each has ``evil`` where it would be code if a comment or a string ended before it
 HOSTILE = (

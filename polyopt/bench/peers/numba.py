@@ -17,14 +17,14 @@ from polyopt.codegen.signature import signature_of
 from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.runtime.arrays import aligned_copy
 from polyopt.transform.plan import Plan
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from polyopt.bench.peers.call import Array, Request
     from polyopt.ir.scop import Scop
-    from polyopt.transform.tree import Tree
+    from polyopt.transform.schedule.tree import Tree
 
 #: rows of the result that one parallel task makes
 _ROWS = 32

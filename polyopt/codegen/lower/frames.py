@@ -17,8 +17,8 @@ from polyopt.codegen.ast.nodes import Buffer
 from polyopt.codegen.lower.affine import at_least_one, c_extent, constant_bytes
 from polyopt.codegen.lower.padding import with_padded_rows
 from polyopt.isl import constant_value
-from polyopt.transform.find import path_to
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.lower.lowered import Lowered
     from polyopt.ir.scop import Array
     from polyopt.isl import PwAff
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: larger buffers, and those of parametric size, are allocated instead of put on the stack
 STACK_BYTES = 32 * 1024

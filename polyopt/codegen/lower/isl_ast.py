@@ -26,7 +26,7 @@ from polyopt.isl import (
     context,
     tuple_name,
 )
-from polyopt.transform.growth import MOST_NESTED
+from polyopt.transform.schedule.limits import MOST_NESTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -50,8 +50,8 @@ from polyopt.ir.block import Block as Region
 from polyopt.ir.expr import Affine, Expr, Inside, Load, loads
 from polyopt.ir.types import I64
 from polyopt.isl import AstNode, IslError, ast_node_type
-from polyopt.transform.find import path_to
-from polyopt.transform.tree import PlanLoop, loops_of
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.lower.register_tile_body import Registers
     from polyopt.codegen.lower.register_tile_nests import Blocked
     from polyopt.codegen.signature import Argument
-    from polyopt.transform.program import Program
-    from polyopt.transform.storage import Scratch
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.storage import Scratch
 
 #: what variables for subscripts are called after, from the last on
 SUBSCRIPTS = ("column", "row")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.isl import affine_constant, constant_value
-from polyopt.transform.storage import quotient
+from polyopt.transform.schedule.storage import quotient
 
 if TYPE_CHECKING:
     from polyopt.isl import PwAff

@@ -9,7 +9,7 @@ Blocks are added one after the other, whatever thread has done them: the number 
 not change the result.
 
 *Requires* that the order of the sums is free, and that nothing else in the loop touches their
-arrays (``transform/parallel.py``).
+arrays (``transform/legality/parallel.py``).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from polyopt.ir.build import binary, const, load
 from polyopt.ir.expr import index_of
 from polyopt.ir.scop import Statement
 from polyopt.isl import Map, affine_constant, affine_var, dim_type
-from polyopt.transform.find import fresh_loop_name, path_to
-from polyopt.transform.parallel import shared_sums
-from polyopt.transform.reassociate import sums_in
-from polyopt.transform.storage import Store, project_tail
-from polyopt.transform.tree import Copy, PlanLoop, loops_of, replace_loop, with_values
+from polyopt.transform.annotations.reassociate import sums_in
+from polyopt.transform.legality.parallel import shared_sums
+from polyopt.transform.schedule.query import fresh_loop_name, path_to
+from polyopt.transform.schedule.storage import Store, project_tail
+from polyopt.transform.schedule.tree import Copy, PlanLoop, loops_of, replace_loop, with_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.ir.scop import Array
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: the mark of loops whose iterations threads run one after the other
 ORDERED = "ordered"

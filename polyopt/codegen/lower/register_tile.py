@@ -37,12 +37,12 @@ from polyopt.isl import (
     instance_space,
     params_of,
 )
-from polyopt.transform.tree import Copy, PlanLoop, copies_in, loops_of
+from polyopt.transform.schedule.tree import Copy, PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: accumulators of a block: more do not fit any machine's registers
 MOST_VECTORS = 64

@@ -14,9 +14,9 @@ from polyopt.codegen.lower.register_tile import block_of, named, nest_of
 from polyopt.codegen.schedule.accesses import Hosted, hosted
 from polyopt.ir.expr import Affine, Const, Expr
 from polyopt.isl import Map, affine_var, dim_type
-from polyopt.transform.find import find_loop, path_to
-from polyopt.transform.storage import project_tail
-from polyopt.transform.tree import (
+from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.storage import project_tail
+from polyopt.transform.schedule.tree import (
     Copy,
     PlanLoop,
     copies_in,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.lower.register_tile import Nest, RegisterBlock
     from polyopt.isl import PwAff, Set
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ast.expr import Symbol, Var
 from polyopt.codegen.ast.nodes import Assign, Block, Simd, assigns_in
 from polyopt.codegen.passes.scalar_replacement import in_local
-from polyopt.transform.reassociate import sums_in
+from polyopt.transform.annotations.reassociate import sums_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.ast.nodes import For
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 
 def in_lanes(

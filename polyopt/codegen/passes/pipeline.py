@@ -25,7 +25,7 @@ from polyopt.codegen.workarounds.gcc_slp import chains_apart
 if TYPE_CHECKING:
     from polyopt.codegen.ast.nodes import Block
     from polyopt.codegen.lower.lowering import Tree
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 
 def generate(tree: Tree, program: Program, name: str) -> Function:

@@ -17,8 +17,8 @@ from polyopt.codegen.signature import sizes_called
 from polyopt.ir.expr import Binary, Call, Expr, Load, Unary
 from polyopt.ir.types import F64
 from polyopt.isl import Set, affine_constant, affine_var, dim_type
-from polyopt.transform.find import path_to
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.lower.lowered import Lowered
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import PwAff
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: operations that take about as long as waking a team of threads
 LEAST_WORK = 100_000

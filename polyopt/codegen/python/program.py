@@ -25,8 +25,8 @@ from polyopt.isl import (
     constant_value,
     dim_type,
 )
-from polyopt.transform.find import path_to
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Affine, Expr, Inside, Load
     from polyopt.ir.scop import Array
     from polyopt.isl import PwAff
-    from polyopt.transform.program import Program
-    from polyopt.transform.storage import Scratch
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.storage import Scratch
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: what the text takes from its surroundings
 GLOBALS = ("np", "prange")

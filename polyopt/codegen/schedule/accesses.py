@@ -15,8 +15,8 @@ from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
 from polyopt.isl import constant_value
-from polyopt.transform.storage import quotient
-from polyopt.transform.touch import known_prefix
+from polyopt.transform.schedule.access import known_prefix
+from polyopt.transform.schedule.storage import quotient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Access
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, PwMultiAff
-    from polyopt.transform.program import Program
-    from polyopt.transform.storage import Scratch
-    from polyopt.transform.tree import Copy
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.storage import Scratch
+    from polyopt.transform.schedule.tree import Copy
 
 
 @dataclass(frozen=True, eq=False)

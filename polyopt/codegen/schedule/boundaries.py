@@ -14,13 +14,13 @@ from polyopt.analysis.footprint import bounding_box
 from polyopt.codegen.schedule.accesses import hosted
 from polyopt.ir.expr import Affine, Inside, walk
 from polyopt.isl import Set, dim_type
-from polyopt.transform.tree import copies_in
+from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
     from polyopt.ir.expr import Expr
     from polyopt.isl import Map
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 
 def interior(program: Program, loop: PlanLoop, planned: Program | None = None) -> Set | None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.footprint import bounding_box
 from polyopt.codegen.schedule.boundaries import first_values, interior
 from polyopt.isl import Map, Set, UnionSet, affine_constant, affine_var, dim_type
-from polyopt.transform.tree import copies_in
+from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 
 def isolate_option(program: Program, loop: PlanLoop, planned: Program) -> UnionSet | None:

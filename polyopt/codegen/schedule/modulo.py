@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.schedule.accesses import hosted
 from polyopt.ir.expr import Affine, Inside, walk
 from polyopt.isl import dim_type
-from polyopt.transform.tree import copies_in
+from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from polyopt.ir.expr import Expr
     from polyopt.isl import Aff, BasicSet
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 
 def period(program: Program, loop: PlanLoop) -> int:

@@ -27,12 +27,12 @@ from polyopt.isl import (
     empty_set,
     schedule_node_type,
 )
-from polyopt.transform.tree import PlanLoop, Tree, copies_in
+from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 
 def materialize(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.isl import affine_constant, dim_type, empty_set
-from polyopt.transform.tree import copies_in, loops_of, replace_loop
+from polyopt.transform.schedule.tree import copies_in, loops_of, replace_loop
 
 if TYPE_CHECKING:
     from polyopt.isl import Map, PwAff, UnionSet
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 
 def from_zero(program: Program) -> Program:

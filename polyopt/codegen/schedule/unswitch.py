@@ -13,12 +13,12 @@ from polyopt.codegen.schedule.accesses import hosted
 from polyopt.codegen.schedule.boundaries import first_values
 from polyopt.ir.expr import Inside, walk
 from polyopt.isl import Set, dim_type, empty_set
-from polyopt.transform.tree import copies_in
+from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
     from polyopt.isl import UnionSet
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: tests of remainders that a loop is written out for, both ways
 MOST_REMAINDERS = 2

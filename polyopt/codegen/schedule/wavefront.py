@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.schedule.type_bounds import without_type_bounds
 from polyopt.isl import Set, UnionMap, dim_type, union_all
-from polyopt.transform.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from polyopt.isl import Map
-    from polyopt.transform.program import Program
+    from polyopt.transform.schedule.program import Program
 
 #: the name of blocks begins with it
 FRONT = "front of "

@@ -32,8 +32,8 @@ from polyopt.isl import (
     tuple_name,
     union_all,
 )
-from polyopt.transform.initial import source_program
-from polyopt.transform.prove import Flow, program_flow
+from polyopt.transform.legality.proof import Flow, program_flow
+from polyopt.transform.schedule.identity import source_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

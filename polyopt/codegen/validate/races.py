@@ -1,7 +1,7 @@
 """What C says that threads and lanes share, checked on the C itself: no two iterations clash.
 
-The plan's own marks are shown with the plan (``transform/parallel.py``); this reads them off the
-text. Locals of an iteration are its own already: the frontend gives them a dimension per loop.
+The plan's own marks are shown with the plan (``transform/legality/parallel.py``); this reads them
+off the text. Locals of an iteration are its own already: the frontend gives them a dimension each.
 
 relation: a clash is ``{ S[i] -> T[j] }`` on one element, ``S`` writing it, where all loops outside
 the shared one agree, and it does not: by less than its lanes, where it says how many there are

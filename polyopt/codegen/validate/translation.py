@@ -28,7 +28,7 @@ from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDee
 from polyopt.frontend.c.emitted import read_emitted
 from polyopt.ir.block import Block
 from polyopt.isl import Set, budget, dim_type, fix_param_values, params_of, params_space, sample
-from polyopt.transform.parallel import Obligation
+from polyopt.transform.legality.parallel import Obligation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Affine, Binary, Const, loads, walk
 from polyopt.isl import Map, dim_type, tuple_name
-from polyopt.transform.tree import prefix_map
+from polyopt.transform.schedule.tree import prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.lower.isl_ast import Leaf
     from polyopt.ir.expr import Expr
     from polyopt.isl import Set
-    from polyopt.transform.program import Program
-    from polyopt.transform.tree import PlanLoop
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
 
 _OFFSET = re.compile(r"(.*?)(?: [+-] \d+)?")
 _NUMBER = re.compile(r"-?\d+")

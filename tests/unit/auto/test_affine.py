@@ -13,7 +13,7 @@ import pytest
 import polyopt as po
 from polyopt.analysis.points import parameter_value
 from polyopt.codegen.target import target
-from polyopt.transform.reschedule import FUSIONS
+from polyopt.transform.loops.reschedule import FUSIONS
 
 TWO_PRODUCTS = """
 void two(int N, const double A[N][N], const double B[N][N], double E[N][N], double F[N][N])

@@ -52,7 +52,7 @@ def test_an_order_of_isls_is_bounded_as_well(monkeypatch):
 
 @pytest.mark.parametrize("fusion", ["min", "smart", "max", "hybrid"])
 def test_an_order_that_is_not_decided_gives_way_to_the_sources(monkeypatch, fusion):
-    monkeypatch.setattr("polyopt.transform.reschedule.SCHEDULER_BUDGET", 1)
+    monkeypatch.setattr("polyopt.transform.loops.reschedule.SCHEDULER_BUDGET", 1)
     plan = po.auto(po.parse_c(SOURCE), target="generic", fusion=fusion)
     plan.prove()
     assert "reschedule" not in plan.script

@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.target import target
-from polyopt.transform.reschedule import bands
+from polyopt.transform.loops.reschedule import bands
 
 RING = """
 void ring(int T, int N, double a[restrict N], double b[restrict N])

@@ -10,7 +10,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.target import target as find_target
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.tree import loops_of
 
 #: lanes of the generic target's vectors
 B = 4

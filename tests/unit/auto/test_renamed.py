@@ -8,7 +8,7 @@ import pytest
 
 import polyopt as po
 from polyopt.library import load_scop
-from polyopt.transform.tree import PlanLoop
+from polyopt.transform.schedule.tree import PlanLoop
 
 #: names that are parts of each other, that planning makes up, and that its methods' arguments have
 NAMES = (

@@ -12,7 +12,7 @@ from polyopt.analysis.count import count
 from polyopt.auto.cost import trips
 from polyopt.auto.rows import moves_with
 from polyopt.codegen.target import target as find_target
-from polyopt.transform.find import loops_around
+from polyopt.transform.schedule.query import loops_around
 
 SIZES = {"H": 2000, "W": 2000}
 

@@ -9,7 +9,7 @@ import polyopt as po
 from polyopt.analysis.interpret import interpret
 from polyopt.auto.affine import affine
 from polyopt.library import load_kernel
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.tree import loops_of
 
 CHAIN = """void f(int N, {type} c[N][N], {type} x[N]) {{
     for (int j = 1; j < N; j++) {{

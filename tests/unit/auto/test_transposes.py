@@ -9,7 +9,7 @@ import pytest
 import polyopt as po
 from polyopt.codegen.target import target as find_target
 from polyopt.isl import constant_value
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.tree import loops_of
 
 
 def crossing(rows, columns, *, type_=po.f32):

@@ -9,7 +9,7 @@ from polyopt.codegen.schedule.unroll import from_zero, iterations
 from polyopt.frontend.c import parse_c
 from polyopt.isl import empty_set
 from polyopt.transform.plan import Plan
-from polyopt.transform.tree import copies_in, loops_of
+from polyopt.transform.schedule.tree import copies_in, loops_of
 
 PROGRAM = """
 void program(int N, const double a[N + 8][12], double b[N + 8][12])

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 import polyopt as po
-from polyopt.transform.tree import loops_of
+from polyopt.transform.schedule.tree import loops_of
 
 SINGLE = "#pragma omp simd safelen(1) simdlen(1)"
 NEST = """

@@ -12,7 +12,7 @@ from polyopt.codegen.schedule.boundaries import interior
 from polyopt.codegen.schedule.modulo import period
 from polyopt.codegen.schedule.unswitch import cases
 from polyopt.isl import parse_set
-from polyopt.transform.find import find_loop
+from polyopt.transform.schedule.query import find_loop
 
 SIZES = ((3, 3), (4, 5), (5, 8), (11, 17))
 BOUNDARIES = {

@@ -21,11 +21,11 @@ from polyopt.explain.explanation import number_text
 from polyopt.explain.provenance import why
 from polyopt.frontend.c import parse_c
 from polyopt.library import kernel_names, load_kernel, load_scop
-from polyopt.transform.fuse import fuse
+from polyopt.transform.legality.proof import prove
 from polyopt.transform.plan import Plan
-from polyopt.transform.program import changed_arrays
-from polyopt.transform.prove import prove
-from polyopt.transform.remark import Remark
+from polyopt.transform.schedule.program import changed_arrays
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.storage.fuse import fuse
 from tests.remarks.check import missing
 
 if TYPE_CHECKING:

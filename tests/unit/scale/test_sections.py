@@ -14,8 +14,8 @@ from polyopt.errors import NotCutError
 from polyopt.ir.expr import Load, rewrite
 from polyopt.ir.verify import verify
 from polyopt.isl import parse_map, parse_union_map
-from polyopt.transform.prove_section import prove_section
-from polyopt.transform.section import cuttable, section
+from polyopt.transform.subdomain.proof import prove_section
+from polyopt.transform.subdomain.subdomain import cuttable, section
 from tests.unit.scale.conftest import BLUR, resampled
 
 SUM = """

@@ -12,8 +12,8 @@ from polyopt.errors import IllegalScheduleError, InvalidOptionError, UnknownName
 from polyopt.ir.build import const
 from polyopt.ir.expr import Const, rewrite
 from polyopt.ir.verify import verify
-from polyopt.transform.clone_stage import clone_stage
-from polyopt.transform.source import check_source
+from polyopt.transform.source.clone_stage import clone_stage
+from polyopt.transform.source.proof import check_source
 
 TEXT = """void f(int H, int W, const float a[H][W], float out[H][W]) {
     float b[H][W], c[H][W];

@@ -18,7 +18,7 @@ from polyopt.isl import (
 )
 from polyopt.isl import flow as searching
 from polyopt.isl.flow import Flow
-from polyopt.transform import prove as proving
+from polyopt.transform.legality import proof as proving
 from polyopt.transform.plan import Plan
 
 #: each ``b[i + 1]`` is the caller's: it is written after it was read; ``d[i]`` is the program's

@@ -21,8 +21,8 @@ from polyopt.errors import (
     UnknownNameError,
     UserError,
 )
-from polyopt.transform.moves import MOVES, SOURCE_MOVES
-from polyopt.transform.prove import program_flow
+from polyopt.transform.legality.proof import program_flow
+from polyopt.transform.schedule.move import MOVES, SOURCE_MOVES
 from tests.unit.transform.programs import (
     BLOCKS,
     BLUR,

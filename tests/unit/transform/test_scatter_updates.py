@@ -23,8 +23,8 @@ from polyopt.errors import (
 )
 from polyopt.ir.verify import verify
 from polyopt.isl import fix_param_values, parse_set, sample
-from polyopt.transform.scatter_updates import scatter_updates, turned
-from polyopt.transform.source import check_source
+from polyopt.transform.source.proof import check_source
+from polyopt.transform.source.scatter_updates import scatter_updates, turned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

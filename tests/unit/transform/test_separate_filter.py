@@ -13,8 +13,8 @@ from polyopt.errors import IllegalScheduleError, InvalidOptionError
 from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Const, rewrite
 from polyopt.ir.verify import verify
-from polyopt.transform.separate_filter import separate_filter, window_of
-from polyopt.transform.source import check_source
+from polyopt.transform.source.proof import check_source
+from polyopt.transform.source.separate_filter import separate_filter, window_of
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop

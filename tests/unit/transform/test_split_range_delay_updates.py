@@ -6,7 +6,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import IllegalScheduleError, NotFusableError, NotPermutableError
 from polyopt.isl import Set
-from polyopt.transform import delay_updates as delay_module
+from polyopt.transform.loops import delay_updates as delay_module
 from tests.unit.transform.programs import FACTORS
 
 PATHS = """

@@ -245,7 +245,7 @@ def test_an_operand_whose_inputs_have_changed():
 def test_the_proof_sees_an_operand_of_another_instance(monkeypatch):
     from dataclasses import replace
 
-    from polyopt.transform import touch
+    from polyopt.transform.schedule import access as touch
 
     right_operand = touch._operand
 

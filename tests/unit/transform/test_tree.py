@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from polyopt.transform.plan import Plan
-from polyopt.transform.tree import same_tree
+from polyopt.transform.schedule.tree import same_tree
 
 
 def test_equal_trees_are_the_same_and_changed_ones_are_not(blur, triangular):

@@ -1,0 +1,1 @@
+"""How loops run and stores write: parallel, vector and unrolled loops, non-temporal stores."""

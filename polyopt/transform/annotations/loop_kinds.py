@@ -1,0 +1,124 @@
+"""Parallel, vector and unrolled loops, full tiles apart, register tiles: how iterations run, not
+which or where.
+
+*Requires* for parallel: no dependence between iterations; for vector: none closer than the
+width. The proof checks both (transform/legality/parallel.py). Unrolling owes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError, NotPermutableError, given
+from polyopt.transform.loops.interchange import reorder
+from polyopt.transform.loops.split import check_size, split
+from polyopt.transform.schedule.query import check_name, find_loop, path_to
+from polyopt.transform.schedule.tree import PlanLoop, loops_of, replace_loop
+
+if TYPE_CHECKING:
+    from polyopt.transform.schedule.program import Program
+
+#: OpenMP's words for how iterations go to threads
+_SCHEDULES = ("dynamic", "static")
+#: of aligned vectors
+_LANES = (2, 4, 8, 16)
+
+
+def parallelize(program: Program, loop: str, schedule: str = "dynamic") -> Program:
+    """The program with the loop's iterations shared between threads: ``dynamic`` as these get
+    free, ``static`` so that each thread has the same piece in every call."""
+    check_name("loop", loop)
+    if schedule not in _SCHEDULES:
+        message = f"parallelize({loop!r}): there is no schedule {given(schedule)}"
+        raise InvalidOptionError(message, hint='"dynamic" or "static"')
+    return _mark(program, loop, "parallel", int(schedule == "static"))
+
+
+def vectorize(program: Program, loop: str, width: int = 0, *, aligned: bool = False) -> Program:
+    """The program with ``width`` iterations of an innermost loop at once; 0: the target's.
+
+    With ``aligned`` neighbours along it come from aligned vectors of that width, shifted in
+    registers.
+    """
+    node = find_loop(program, loop)
+    if width or not _is_whole(width):
+        check_size(width, f"vectorize({loop!r})")
+    if aligned and width not in _LANES:
+        message = f"there are no aligned vectors of {given(width)} lanes"
+        raise InvalidOptionError(message, hint="aligned=True takes a width of 2, 4, 8 or 16")
+    if any(inner.mark != "unroll" for inner in loops_of(node.body)):
+        message = f"{loop} is not an innermost loop: only these are vectorised"
+        hint = "interchange it inwards, or use unroll_and_jam"
+        raise NotPermutableError(message, hint=hint)
+    if not aligned:
+        return _mark(program, loop, "vector", width)
+    # a width is a promise on near iterations: here all are to be independent
+    marked = _mark(program, loop, "vector", 0)
+    tree = replace_loop(marked.tree, node.name, lambda n: (replace(n, lanes=width),))
+    return replace(marked, tree=tree)
+
+
+def _is_whole(size: object) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool)
+
+
+def unroll(program: Program, loop: str, factor: int = 0) -> Program:
+    """The program with the loop unrolled ``factor`` times; 0: completely."""
+    if factor or not _is_whole(factor):
+        node = find_loop(program, loop)
+        check_size(factor, f"unroll({loop!r})")
+        program = split(program, node.name, factor, suffix="_unrolled", in_blocks=False)
+    return _mark(program, loop, "unroll", 0)
+
+
+def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
+    """The program with ``factor`` iterations of a loop run together inside its inner loops."""
+    node = find_loop(program, loop)
+    check_size(factor, f"unroll_and_jam({loop!r})")
+    inner = _nested(node)
+    if not inner:
+        message = f"{loop} holds no loop to jam into: unroll it instead"
+        raise NotPermutableError(message)
+    program = split(program, node.name, factor, suffix="_jam", in_blocks=False)
+    program = reorder(program, [*(n.name for n in inner), node.name])
+    return _mark(program, node.name, "unroll", 0)
+
+
+def separate_full_tiles(program: Program, loop: str) -> Program:
+    """The program with a loop's full tiles apart from partial ones: iterations that differ in
+    conditions are in loops of their own."""
+    node = find_loop(program, loop)
+    if node.mark == "unroll":
+        message = f"{loop} is unrolled: nothing of it is left to separate"
+        raise InvalidOptionError(message)
+    tree = replace_loop(program.tree, node.name, lambda n: (replace(n, separate=True),))
+    return replace(program, tree=tree)
+
+
+def register_tile(program: Program, loop: str) -> Program:
+    """The program with what the loop's inner loops update kept in vector registers across it."""
+    node = find_loop(program, loop)
+    if not _nested(node):
+        message = f"{loop} holds no loop: there is no block to keep in registers"
+        raise NotPermutableError(message, hint="name the reduction's loop, around the block's")
+    return _mark(program, node.name, "register_tile", 0)
+
+
+def _nested(node: PlanLoop) -> list[PlanLoop]:
+    result: list[PlanLoop] = []
+    while len(node.body) == 1 and isinstance(node.body[0], PlanLoop):
+        node = node.body[0]
+        result.append(node)
+    return result
+
+
+def _mark(program: Program, loop: str, mark: str, width: int) -> Program:
+    node = find_loop(program, loop)
+    around = path_to(program, node.name)[:-1]
+    if mark == "parallel" and any(n.mark == "parallel" for n in around):
+        message = f"{loop} is inside a parallel loop already"
+        raise InvalidOptionError(message, hint="one level of parallel loops uses all threads")
+    marked = replace(node, mark=mark, width=width, lanes=0)
+    tree = replace_loop(program.tree, node.name, lambda _: (marked,))
+    return replace(program, tree=tree)

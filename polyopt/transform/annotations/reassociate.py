@@ -1,0 +1,118 @@
+"""reassociate: sums whose terms may be added in any order, because the user says so.
+
+rewrite: nothing by itself. A vector loop that runs along such a sum gives each lane a sum of its
+own, and adds these at its end: ``for (j) y[i] += A[i][j] * x[j];`` ->
+``s = y[i]; #pragma omp simd reduction(+ : s) for (j) s += A[i][j] * x[j]; y[i] = s;``
+
+A parallel loop whose iterations share nothing but such sums gives each iteration sums of its own,
+and adds these in the order of the iterations: whatever the number of threads, the result is the
+same (``codegen/lower/privatize.py``).
+
+*Requires* floating sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once.
+Results are then those of the source up to the order of these operations: the proof says which.
+*Does not handle* minima and maxima (their order is seen at NaN), and in vector loops sums whose
+element moves with the loop, or with one inside it: lanes would need a row of sums each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.updates import update_of
+from polyopt.errors import InvalidOptionError
+from polyopt.transform.schedule.query import check_name, moves_target
+from polyopt.transform.schedule.tree import loops_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from polyopt.ir.scop import Statement
+    from polyopt.transform.schedule.program import Program, Touch
+    from polyopt.transform.schedule.tree import PlanLoop
+
+#: what OpenMP calls the operation that joins the sums of the lanes
+_JOINED = {"add": "+", "sub": "+", "mul": "*"}
+
+
+def reassociate(program: Program, names: Iterable[str]) -> Program:
+    """The program with the operations of some statements free in their order."""
+    known = {s.name: s for s in program.scop.statements}
+    for name in names:
+        check_name("statement", name)
+        if name not in known:
+            message = f"no statement is called {name!r}"
+            raise InvalidOptionError(message, hint=f"there are: {', '.join(known)}")
+        if accumulation(known[name]) is None:
+            message = f"{name} is no floating sum or product of its own element"
+            hint = "it has to be of the form A[f(i)] = A[f(i)] + value"
+            raise InvalidOptionError(message, span=known[name].span, hint=hint)
+    return replace(program, reassociated=program.reassociated | {*names})
+
+
+def accumulation(statement: Statement) -> tuple[str, str] | None:
+    """How lanes are joined, and the reference that reads the element which a statement updates.
+
+    ``None`` for what is no sum or product whose order could be free.
+    """
+    found = update_of(statement)
+    if found is None or not statement.value.type.is_float or found[0] not in _JOINED:
+        return None
+    return _JOINED[found[0]], found[1]
+
+
+def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:
+    """The copies in a vector or parallel loop that update elements in an order that is free, with
+    how partial sums are joined.
+
+    Lanes have one element each all along the loop; threads may share a whole array of them, which
+    nothing else in the loop touches.
+    """
+    if loop.mark not in {"vector", "parallel"} or not program.reassociated:
+        return {}
+    found: dict[str, str] = {}
+    for name in loop.copies:
+        copy = program.copies.get(name)  # parts of register blocks are not copies of the plan
+        if copy is None or copy.statement.name not in program.reassociated:
+            continue
+        known = accumulation(copy.statement)
+        if known is not None and (loop.mark == "parallel" or _has_one(program, name, loop)):
+            found[name] = known[0]
+    return found if loop.mark == "vector" else _untouched(program, loop, found)
+
+
+def _has_one(program: Program, copy: str, loop: PlanLoop) -> bool:
+    """Whether a copy updates one element all along a loop; per iteration of unrolled ones in it."""
+    inner = (n for n in loops_of(loop.body) if n.mark != "unroll" and copy in n.values)
+    return not any(moves_target(program, copy, n) for n in (loop, *inner))
+
+
+def _untouched(program: Program, loop: PlanLoop, found: Mapping[str, str]) -> dict[str, str]:
+    """Those of some sums whose arrays nothing else in a loop touches, each joined in one way."""
+    writes, reads = program.touches_in({*loop.copies})
+    others = {
+        touch.access.array
+        for touch in (*writes, *reads)
+        if touch.host not in found or touch.scratch is not None or not _is_own(program, touch)
+    }
+    arrays = {name: program.copies[name].statement.array for name in found}
+    joined = {(arrays[name], operation) for name, operation in found.items()}
+    others |= {a for a, operation in joined if any(a == b and operation != o for b, o in joined)}
+    return {name: found[name] for name, array in arrays.items() if array not in others}
+
+
+def _is_own(program: Program, touch: Touch) -> bool:
+    """Whether an access is a sum's to the element that it updates."""
+    statement = program.copies[touch.host].statement
+    known = accumulation(statement)
+    return known is not None and touch.access.ref in {statement.write.ref, known[1]}
+
+
+def is_free(program: Program, sums: Mapping[str, str], write: Touch, other: Touch) -> bool:
+    """Whether two accesses to one cell are of sums whose order does not matter."""
+    return (
+        write.host in sums
+        and other.host in sums
+        and _is_own(program, write)
+        and _is_own(program, other)
+    )

@@ -1,0 +1,336 @@
+"""reschedule: the order of isl's scheduler in place of the source's.
+
+relation: each statement's time becomes a schedule of permutable bands found by isl
+(S. Verdoolaege and G. Janssens, "Scheduling for PPCG", 2017): ``{ S[i] -> [v1, v2, ...] }``,
+affine per loop, with loops of several statements shared where ``fusion`` says.
+
+rewrite: ``for (t) { for (i) B[i] = f(A); for (i) A[i] = f(B); }`` ->
+``for (t) for (p = 2*t + i; ...) { B[p - 2*t] = ...; A[p - 2*t - 1] = ...; }``
+
+*Requires* a plan without moves that it would undo: of those that change loops,
+``split_range`` alone may come before it. Parts of a statement are scheduled one by one, so that it
+may unlock a permutable band. *Fails when* isl finds no schedule within the budget. Locals of loops
+become arrays with an element for each iteration.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import (
+    InternalError,
+    InvalidOptionError,
+    NotDecidedError,
+    NotPermutableError,
+    given,
+)
+from polyopt.isl import (
+    PwAff,
+    ScheduleConstraints,
+    ScheduleNode,
+    Set,
+    UnionSet,
+    affine_constant,
+    budget,
+    context,
+    dim_type,
+    largest_params,
+    schedule_node_type,
+    sets_of,
+    tuple_name,
+)
+from polyopt.transform.schedule.identity import source_program
+from polyopt.transform.schedule.move import SOURCE_MOVES
+from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_at, prefix_map
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+    from polyopt.isl import Map, Schedule, UnionMap
+    from polyopt.transform.schedule.move import Move
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import Copy
+
+    #: the loops around a node
+    _Path = tuple[PlanLoop, ...]
+
+#: isl operations that the scheduler may take
+SCHEDULER_BUDGET = 60_000_000
+#: per heuristic, what isl is told: one loop nest per strongly connected component (min), shared
+#: loops only where no statement loses a permutable one (smart), wherever legal (max), or where
+#: isl's clustering finds it near (hybrid)
+FUSIONS = {
+    "min": {"serialize_sccs": 1},
+    "smart": {"maximize_band_depth": 1},
+    "max": {"whole_component": 1},
+    "hybrid": {},
+}
+#: moves that it keeps: parts of statements, and what does not depend on loops
+_KEPT = SOURCE_MOVES | {"split_range", "reassociate", "store_nontemporal"}
+#: iterations of a loop of constant length whose bounds the scheduler is not told of
+_LONG = 4
+#: the largest coefficient of an iterator in a schedule: where there is no bound, isl's search for
+#: the least ones may find no end, and no count of operations shows it
+_LARGEST, _ANY = 1000, -1
+_OPTIONS = ("serialize_sccs", "maximize_band_depth", "whole_component")
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """isl's schedule as a tree of loops, and what isl says of them."""
+
+    tree: Tree
+    #: the loops of each band of more than one, from the outside in
+    permutable: tuple[tuple[str, ...], ...]
+    #: loops that carry no dependence of their band
+    coincident: frozenset[str]
+
+
+def reschedule(program: Program, fusion: str) -> Program:
+    """The program in the order of isl's scheduler."""
+    start = replace(
+        source_program(program.scop),
+        flow=program.flow,
+        copies=program.copies,
+        reassociated=program.reassociated,
+        nontemporal=program.nontemporal,
+        known=program.known,
+    )
+    return replace(start, tree=bands(program, fusion).tree)
+
+
+def check_first(moves: Sequence[Move]) -> None:
+    """Refuse to reschedule after moves that would be undone.
+
+    Raises ``NotPermutableError``.
+    """
+    undone = next((move for move in moves if move.name not in _KEPT), None)
+    if undone is None:
+        return
+    message = f"reschedule() makes all loops anew, and would undo {undone}"
+    hint = "reschedule first: only split_range() may come before it, and what changes no loops"
+    raise NotPermutableError(message, hint=hint)
+
+
+def bands(program: Program, fusion: str) -> Bands:
+    """The schedule that isl finds for a program's copies, each of which is a part of its statement.
+
+    Raises ``NotDecidedError`` on a spent budget, or where isl's scheduler gives up.
+    """
+    scop = program.scop
+    if not isinstance(fusion, str) or fusion not in FUSIONS:
+        message = f"reschedule: no heuristic is called {given(fusion)}"
+        raise InvalidOptionError(message, hint="there are: " + ", ".join(FUSIONS))
+    deps = program.dependences
+    order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()
+    flow, domain = deps.flow, scop.domain.intersect_params(scop.context)
+    if any(copy.name != copy.statement.name for copy in program.copies.values()):
+        parts = copies_at(program.copies.values())
+        order, flow = (deps.apply_domain(parts).apply_range(parts) for deps in (order, flow))
+        domain = parts.range()
+    known = _constant_bounds(domain)
+    if not known.is_equal(known.universe()):
+        order, flow = (deps.gist_domain(known).gist_range(known) for deps in (order, flow))
+    # isl's scheduler prefers a number to a parameter, and would put a statement behind all
+    # iterations that any size allows, { S[i] -> [i + 2147483647] }: a loop that runs over nothing
+    sizes = largest_params(scop.context)
+    order, flow = (deps.gist_params(sizes) for deps in (order, flow))
+    constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
+    constraints = constraints.set_coincidence(order).set_proximity(flow)
+    schedule = _scheduled(constraints, scop.name, fusion)
+    return _Reader(program.copies, order).read(schedule, tuple(program.places))
+
+
+def _scheduled(constraints: ScheduleConstraints, name: str, fusion: str) -> Schedule:
+    """isl's schedule. Raises ``NotDecidedError`` where it gives up."""
+    try:
+        with budget(SCHEDULER_BUDGET, f"isl's schedule of {name}"), _told(FUSIONS[fusion]):
+            return constraints.compute_schedule()
+    except InternalError as error:
+        if "unable to carry dependences" not in str(error):
+            raise
+        message = f"the scheduler finds no order for {name} in which its dependences advance"
+        raise NotDecidedError(message, hint="the source's order can be kept") from None
+
+
+def _constant_bounds(domain: UnionSet) -> UnionSet:
+    """The domain's sets bounded by nothing but the constants of their long dimensions.
+
+    Dependences without those bounds hold between more instances, of which a schedule keeps the
+    order too. With them the numbers of isl's scheduler grow by their products, without an end in
+    sight for a stencil of three dimensions, and no count of operations shows it.
+    """
+    result = domain.universe()
+    for part in sets_of(domain):
+        for position in range(part.dim(dim_type.set)):
+            if not (part.dim_has_any_lower_bound(dim_type.set, position)
+                    and part.dim_has_any_upper_bound(dim_type.set, position)):  # fmt: skip
+                continue
+            low, high = part.dim_min_val(position), part.dim_max_val(position)
+            if low.is_int() and high.is_int() and high.sub(low).to_python() >= _LONG:
+                box = Set.universe(part.get_space())
+                box = box.lower_bound_val(dim_type.set, position, low)
+                box = box.upper_bound_val(dim_type.set, position, high)
+                result = result.intersect(_others(result, part).union(box.to_union_set()))
+    return result
+
+
+def _others(domain: UnionSet, part: Set) -> UnionSet:
+    """The sets of other statements."""
+    return domain.subtract(Set.universe(part.get_space()).to_union_set())
+
+
+@contextmanager
+def _told(options: dict[str, int]) -> Generator[None]:
+    """isl's scheduler with these options, and the others off; no coefficient is beyond a bound."""
+    ctx = context()
+    ctx.set_schedule_max_coefficient(_LARGEST)
+    for name in _OPTIONS:
+        getattr(ctx, f"set_schedule_{name}")(options.get(name, 0))
+    try:
+        yield
+    finally:
+        for name in _OPTIONS:
+            getattr(ctx, f"set_schedule_{name}")(0)
+        ctx.set_schedule_max_coefficient(_ANY)
+
+
+@dataclass
+class _Reader:
+    """Turns isl's tree into loops with names."""
+
+    copies: Mapping[str, Copy]
+    #: { C[i] -> D[j] }: what has to stay in order
+    order: UnionMap
+    taken: set[str] = field(default_factory=set[str])
+    permutable: list[tuple[str, ...]] = field(default_factory=list["tuple[str, ...]"])
+    coincident: set[str] = field(default_factory=set[str])
+
+    def read(self, schedule: Schedule, names: tuple[str, ...]) -> Bands:
+        root = schedule.get_root()
+        tree = self._children(root, names, ())
+        return Bands(tree, tuple(self.permutable), frozenset(self.coincident))
+
+    def _children(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
+        return self._node(node.child(0), names, path) if node.n_children() else names
+
+    def _node(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
+        kind = node.get_type()
+        if kind == schedule_node_type.leaf:
+            return self._leaf(names, path)
+        if kind == schedule_node_type.sequence or kind == schedule_node_type.set:  # noqa: PLR1714
+            parts = [node.child(position) for position in range(node.n_children())]
+            order = {name: position for position, name in enumerate(names)}
+            found = [set(_names(part.filter_get_filter(), names)) for part in parts]
+            # no filter holds a copy without instances, and any part may: the loops around have it
+            found[-1] |= set(names).difference(*found)
+            inside = [tuple(sorted(mine, key=order.__getitem__)) for mine in found]
+            both = list(zip(parts, inside, strict=True))
+            if kind == schedule_node_type.set:  # any order will do: the source's
+                both.sort(key=lambda pair: order[pair[1][0]])
+            return tuple(child for part, mine in both for child in self._children(part, mine, path))
+        if kind == schedule_node_type.band:
+            return self._band(node, names, path)
+        return self._children(node, names, path)
+
+    def _leaf(self, names: tuple[str, ...], path: _Path) -> Tree:
+        """Statements of one innermost loop: any order is right; one in which as many of the
+        loops around as possible can be distributed comes first."""
+        if len(names) < 2 or not path:
+            return names
+        for depth in range(1, len(path)):
+            result = self._sorted(names, path[:depth])
+            if result is not None:
+                return result
+        return self._sorted(names, path[:-1]) or names
+
+    def _sorted(self, names: tuple[str, ...], path: _Path) -> tuple[str, ...] | None:
+        """An order that agrees with all dependences between iterations of the same loops;
+        ``None`` where these go round in circles."""
+        outer = {name: prefix_map(self.copies[name], path) for name in names}
+        before = {
+            other: {
+                one
+                for one in names
+                if one != other
+                and not self._ordered(one, other)
+                .intersect(outer[one].apply_range(outer[other].reverse()))
+                .is_empty()
+            }
+            for other in names
+        }
+        result: list[str] = []
+        while len(result) < len(names):
+            waiting = [name for name in names if name not in result]
+            ready = [name for name in waiting if before[name] <= {*result}]
+            if not ready:
+                return None
+            result.append(ready[0])
+        return tuple(result)
+
+    def _ordered(self, one: str, other: str) -> Map:
+        spaces = [self.copies[name].domain.get_space() for name in (one, other)]
+        return self.order.extract_map(spaces[0].map_from_domain_and_range(spaces[1]))
+
+    def _nowhere(self, name: str) -> PwAff:
+        """A value for a copy that isl leaves out, as none of its instances runs."""
+        return affine_constant(self.copies[name].domain.get_space(), 0)
+
+    def _band(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
+        partial = node.band_get_partial_schedule()
+        loops: list[PlanLoop] = []
+        used = {n: frozenset(d for loop in path for d in _dims(loop.values[n])) for n in names}
+        for member in range(node.band_n_member()):
+            parts = partial.get_at(member).get_pw_aff_list()
+            each = [parts.get_at(position) for position in range(parts.n_pw_aff())]
+            found = {tuple_name(part.get_space(), dim_type.in_): part for part in each}
+            values = {name: found.get(name) or self._nowhere(name) for name in names}
+            if all(_is_constant(value) for value in values.values()):
+                continue
+            name = self._name(values, used)
+            used = {n: used[n] | _dims(value) for n, value in values.items()}
+            loops.append(PlanLoop(name, values, ()))
+            if node.band_member_get_coincident(member):
+                self.coincident.add(name)
+        if node.band_get_permutable() and len(loops) > 1:
+            self.permutable.append(tuple(loop.name for loop in loops))
+        body = self._children(node, names, (*path, *loops))
+        for loop in reversed(loops):
+            body = (replace(loop, body=body),)
+        return body
+
+    def _name(self, values: dict[str, PwAff], used: dict[str, frozenset[int]]) -> str:
+        """``array.iterator``: the iterator that no loop around moves with yet."""
+        scored: dict[str, int] = {}
+        for statement, value in values.items():
+            source = self.copies[statement].statement
+            for dim in sorted(_dims(value)):
+                new = dim not in used[statement]
+                name = source.iterators[dim]
+                scored[name] = scored.get(name, 0) + (len(values) + 1 if new else 1)
+        iterator = max(scored, key=scored.__getitem__)
+        array = self.copies[list(values)[-1]].statement.array
+        name, number = f"{array}.{iterator}", 1
+        while name in self.taken:
+            number += 1
+            name = f"{array}.{iterator}{number}"
+        self.taken.add(name)
+        return name
+
+
+def _names(part: UnionSet, names: tuple[str, ...]) -> list[str]:
+    inside = {tuple_name(piece) for piece in sets_of(part)}
+    return [name for name in names if name in inside]
+
+
+def _dims(value: PwAff) -> frozenset[int]:
+    count = value.dim(dim_type.in_)
+    return frozenset(d for d in range(count) if value.involves_dims(dim_type.in_, d, 1))
+
+
+def _is_constant(value: PwAff) -> bool:
+    return not _dims(value) and not any(
+        value.involves_dims(dim_type.param, p, 1) for p in range(value.dim(dim_type.param))
+    )

@@ -1,0 +1,1 @@
+"""What a schedule is: the loop tree, scheduled statements, their accesses and buffers."""

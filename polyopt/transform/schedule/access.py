@@ -1,0 +1,291 @@
+"""One access of a transformed program, and what is computed in place of a load.
+
+Plans are values, and every move makes a new program of mostly the same copies. What depends on a
+copy alone is therefore remembered with the copy, not with the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakKeyDictionary
+
+from polyopt.errors import NotFusableError
+from polyopt.isl import Set, coalesced, coalesced_map, dim_type, maps_of, tuple_name, union_as_is
+from polyopt.transform.schedule.storage import cells
+from polyopt.transform.schedule.tree import Copy, prefix_map
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.ir.scop import Access, Scop, Statement
+    from polyopt.isl import Map, PwAff, UnionMap
+    from polyopt.transform.schedule.storage import Scratch
+    from polyopt.transform.schedule.tree import Place
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """One access of the transformed program: a set of events with their time and cell.
+
+    ``R[d, x]`` is the event that instance ``C[d]`` accesses element ``A[x]``.
+    """
+
+    #: the copy in the tree that does it, itself or through an inlined operand
+    host: str
+    access: Access
+    #: { R[d, x] -> [S[i] -> ref[x]] } : the event of the source program it stands for
+    to_source: Map
+    #: { R[d, x] -> A[x] }
+    element: Map
+    #: { R[d, x] -> H[d] } : the instance in the tree that does it
+    at_host: Map
+    #: how deep inside inlined operands it is: these run before their host
+    level: int
+    #: { R[d, x] -> [t] } : the values of the loops around the host
+    prefix: Map
+    #: the copy that does it: the host, or an operand that is computed in it
+    copy: str
+    scratch: Scratch | None = None
+    #: { A[x] } of the array; of an access on the plan's storage
+    elements: Set = field(default=None)  # type: ignore[assignment]
+
+    @cached_property
+    def cells(self) -> Map:
+        """``{ R[d, x] -> cell }``; an element that its scratch has no room for is missing here."""
+        return cells(self.prefix, self.element, self.scratch, self.elements)
+
+    @cached_property
+    def accessed(self) -> Map:
+        """``{ H[d] -> A[x] }``: the elements by the instance in the tree that accesses them."""
+        return self.at_host.reverse().apply_range(self.element)
+
+    @property
+    def to_host(self) -> Map:
+        """``{ R[d, x] -> H[d] }`` for all ``d`` and ``x``, whether the access happens or not."""
+        space = self.at_host.get_space()
+        host = Set.universe(space.range())
+        return _dims(Set.universe(space.domain()), 0, host)
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+#: a load from storage: by which copy, how deep inside inlined operands, of what
+Load = tuple[Copy, int, "Access"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What was found of a copy before. Keys hold identities: the values keep their objects."""
+
+    #: flow, access -> the copy computed in place of the load
+    operands: dict[tuple[int, str], tuple[UnionMap, Copy]] = field(
+        default_factory=dict[tuple[int, str], "tuple[UnionMap, Copy]"]
+    )
+    #: operand -> its instances, as text
+    instances: dict[int, tuple[Copy, str]] = field(default_factory=dict[int, "tuple[Copy, str]"])
+    #: values of the loops around -> { C[d] -> [t] }
+    prefixes: dict[tuple[int, ...], tuple[tuple[PwAff, ...], Map]] = field(
+        default_factory=dict[tuple[int, ...], "tuple[tuple[PwAff, ...], Map]"]
+    )
+    #: access, prefix of the host, level -> touch
+    touches: dict[tuple[str, int, int], tuple[Map, Touch]] = field(
+        default_factory=dict[tuple[str, int, int], "tuple[Map, Touch]"]
+    )
+
+
+_KNOWN: WeakKeyDictionary[Copy, _Known] = WeakKeyDictionary()
+_SOURCES: WeakKeyDictionary[Scop, tuple[UnionMap, Mapping[str, list[Map]]]] = WeakKeyDictionary()
+
+
+#: what a statement reads of each array
+_MERGED: WeakKeyDictionary[Statement, dict[str, Access]] = WeakKeyDictionary()
+
+
+#: buffers by store, depth and the identities of the accesses that they hold
+Fits = dict[tuple[object, ...], "tuple[tuple[Touch, ...], Scratch]"]
+_FITS: WeakKeyDictionary[Scop, Fits] = WeakKeyDictionary()
+#: accesses on their storage, by the identities of access and buffer
+Stored = dict[tuple[int, int], "tuple[Touch, Scratch | None, Touch]"]
+_STORED: WeakKeyDictionary[Scop, Stored] = WeakKeyDictionary()
+#: accesses of one copy to one array as one, by their identities
+Together = dict[tuple[int, ...], "tuple[tuple[Touch, ...], Touch, UnionMap]"]
+_TOGETHER: WeakKeyDictionary[Scop, Together] = WeakKeyDictionary()
+#: marked loops without a clash, by mark, depth and the identities of all accesses inside
+Shown = dict[tuple[object, ...], "tuple[Touch, ...]"]
+_SHOWN: WeakKeyDictionary[Scop, Shown] = WeakKeyDictionary()
+#: buffers and accesses remembered per program; beyond, all are forgotten
+_MOST_KNOWN = 20_000
+
+
+def fits_of(scop: Scop) -> Fits:
+    """The buffers found for a program so far."""
+    return _bounded(_FITS.setdefault(scop, {}))
+
+
+def stored_of(scop: Scop) -> Stored:
+    """The accesses of a program, placed on buffers so far."""
+    return _bounded(_STORED.setdefault(scop, {}))
+
+
+def together_of(scop: Scop) -> Together:
+    """The accesses of a program that were looked at as one so far."""
+    return _bounded(_TOGETHER.setdefault(scop, {}))
+
+
+def shown_of(scop: Scop) -> Shown:
+    """The loops of a program that were shown to run as marked so far."""
+    return _bounded(_SHOWN.setdefault(scop, {}))
+
+
+def _bounded(known: dict[_Key, _Value]) -> dict[_Key, _Value]:
+    if len(known) > _MOST_KNOWN:
+        known.clear()
+    return known
+
+
+def _known(copy: Copy) -> _Known:
+    found = _KNOWN.get(copy)
+    if found is None:
+        found = _KNOWN[copy] = _Known()
+    return found
+
+
+def known_prefix(copy: Copy, place: Place) -> Map:
+    """``{ C[d] -> [t] }``: the values of all loops around a copy."""
+    values = tuple(loop.values[copy.name] for loop in place.loops)
+    known = _known(copy).prefixes
+    key = tuple(map(id, values))
+    if key not in known:
+        known[key] = values, prefix_map(copy, place.loops)
+    return known[key][1]
+
+
+def touch_of(scop: Scop, copy: Copy, host: Copy, place: Place, level: int, access: Access) -> Touch:
+    """The accesses of a copy, itself in the tree (``host``) or an operand of what is."""
+    prefix = known_prefix(host, place)
+    known = _known(copy).touches
+    key = (access.ref, id(prefix), level)
+    if key not in known:
+        known[key] = prefix, _touch(scop, copy, host, prefix, level, access)
+    return known[key][1]
+
+
+def reads_as_one(statement: Statement, array: str) -> Access:
+    """All that a statement reads of an array, as one access: a stencil's box, in few pieces."""
+    known = _MERGED.setdefault(statement, {})
+    if array not in known:
+        first, *others = (a for a in statement.reads if a.array == array)
+        relation = first.relation
+        for other in others:
+            relation = relation.union(other.relation)
+        ref = f"{array} as one" if others else first.ref
+        known[array] = replace(first, relation=coalesced_map(relation), ref=ref)
+    return known[array]
+
+
+def _touch(scop: Scop, copy: Copy, host: Copy, prefix: Map, level: int, access: Access) -> Touch:
+    accessed = access.relation.preimage_domain_pw_multi_aff(copy.to_instance)
+    accessed = accessed.intersect_domain(copy.domain)
+    events = accessed.wrap().flatten().set_tuple_name(f"{copy.name}:{access.ref}")
+    whose = _dims(events, 0, copy.domain)
+    element = _dims(events, copy.domain.dim(dim_type.set), scop.elements[access.array])
+    at_host = _dims(events, 0, host.domain)
+    source = whose.apply_range(copy.to_instance.as_map())
+    to_source = source.range_product(element.set_tuple_name(dim_type.out, access.ref))
+    prefixes = at_host.apply_range(prefix)
+    return Touch(host.name, access, to_source, element, at_host, level, prefixes, copy.name)
+
+
+def together(
+    scop: Scop, host: Copy, prefix: Map, touches: Sequence[Touch]
+) -> tuple[Touch, UnionMap]:
+    """The accesses of one copy to one array as one, and ``{ R[d, x] -> R_ref[d, x] }``.
+
+    An instance that reads an element through several references reads it once: its time and cell
+    are the same. Neighbouring elements of a stencil become one convex piece.
+    """
+    name = f"{touches[0].copy}:{touches[0].access.array}"
+    if touches[0].scratch is not None:  # other reads of the array may go elsewhere
+        name += f"@{touches[0].scratch.name}"
+    each = [touch.element.domain().coalesce() for touch in touches]
+    parts = [events.set_tuple_name(name) for events in each]
+    events = parts[0]
+    for part in parts[1:]:
+        events = events.union(part)
+    events = coalesced(events)
+    split = union_as_is(
+        part.identity().set_tuple_id(dim_type.out, own.get_tuple_id())
+        for part, own in zip(parts, each, strict=True)
+    )
+    elements = scop.elements[touches[0].access.array]
+    first = events.dim(dim_type.set) - elements.dim(dim_type.set)
+    at_host = _dims(events, 0, host.domain)
+    element = _dims(events, first, elements)
+    one = replace(touches[0], element=element, at_host=at_host, prefix=at_host.apply_range(prefix))
+    return one, split
+
+
+def instances_of(operand: Copy, reader: Copy, outer: int) -> str:
+    """``{ H[d] -> P[j] }`` of an operand, as text; ``outer`` is the rank of ``H``."""
+    known = _known(reader).instances
+    if id(operand) not in known:
+        last = operand.domain.dim(dim_type.set) - operand.outer
+        pairs = operand.domain.project_out(dim_type.set, outer, operand.outer - outer)
+        text = f"{last} {pairs.set_tuple_name('').coalesce()}"
+        known[id(operand)] = operand, text
+    return known[id(operand)][1]
+
+
+def operand_of(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:
+    """The producer instances ``{ P'[C's dims, j] }`` that an inlined load evaluates.
+
+    Raises ``NotFusableError`` where that is not one statement's value, or depends on data.
+    """
+    known = _known(copy).operands
+    key = (id(flow), access.ref)
+    if key not in known:
+        known[key] = flow, _operand(scop, flow, copy, access)
+    return known[key][1]
+
+
+def _sources(scop: Scop, flow: UnionMap) -> Mapping[str, list[Map]]:
+    """``{ P[j] -> [S[i] -> ref[x]] }`` by the name of the reference."""
+    if scop not in _SOURCES or _SOURCES[scop][0] is not flow:
+        found: dict[str, list[Map]] = {}
+        for part in maps_of(flow):
+            found.setdefault(tuple_name(part.range().unwrap(), dim_type.out), []).append(part)
+        _SOURCES[scop] = flow, found
+    return _SOURCES[scop][1]
+
+
+def _operand(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:
+    """The producer instances ``{ P'[C's dims, j] }`` that an inlined load evaluates."""
+    if not access.exact:
+        message = f"{access.array} cannot be inlined: this read finds its element in data"
+        hint = "fuse it instead: a buffer then holds every element that may be read"
+        raise NotFusableError(message, span=access.span, hint=hint)
+    sources = _sources(scop, flow).get(access.ref, [])
+    if len(sources) != 1:
+        found = ", ".join(tuple_name(m, dim_type.in_) for m in sources) or "nothing"
+        message = f"{access.array} cannot be inlined: this read gets values of {found}"
+        hint = "only an array written by one statement can be inlined"
+        raise NotFusableError(message, span=access.span, hint=hint)
+    producer = scop.statement(tuple_name(sources[0], dim_type.in_))
+    to_producer = sources[0].reverse().domain_factor_domain()  # { S[i] -> P[j] }
+    to_producer = to_producer.preimage_domain_pw_multi_aff(copy.to_instance)
+    pairs = to_producer.intersect_domain(copy.domain).wrap().flatten().coalesce()
+    name = f"{copy.name}/{access.ref}"
+    return Copy(name, producer, pairs.set_tuple_name(name), copy.domain.dim(dim_type.set))
+
+
+def _dims(events: Set, first: int, onto: Set) -> Map:
+    """``{ R[d, x] -> D[...] }``: consecutive dimensions of an event, in the space of ``onto``."""
+    total, count = events.dim(dim_type.set), onto.dim(dim_type.set)
+    result = events.identity()
+    result = result.project_out(dim_type.out, first + count, total - first - count)
+    result = result.project_out(dim_type.out, 0, first)
+    if onto.has_tuple_id():
+        result = result.set_tuple_id(dim_type.out, onto.get_tuple_id())
+    return result

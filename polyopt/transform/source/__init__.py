@@ -1,0 +1,1 @@
+"""Rewrites of the program before it is scheduled: cloned stages, separable filters."""

@@ -1,0 +1,256 @@
+"""That a program is the one that was given, but for what moves change before it is planned.
+
+``separate_filter`` adds an array for the first pass of a sum, ``clone_stage`` one that holds what
+another does, ``scatter_updates`` exchanges the two innermost loops of a statement. Here that is
+shown of the result, which knows nothing of how it was made: arrays that were added are told by
+their names, what they hold by what writes them, and statements that were turned by their instances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from polyopt.errors import IllegalScheduleError
+from polyopt.ir.block import Block
+from polyopt.ir.expr import Expr, Load, loads, payload, rewrite, same_expr
+from polyopt.isl import budget
+from polyopt.transform.legality.parallel import Obligation
+from polyopt.transform.schedule.nest import statements_in
+from polyopt.transform.source.clone_stage import over
+from polyopt.transform.source.linear_combination import agree, expanded, terms
+from polyopt.transform.source.scatter_updates import check_scattered, not_scattered, turned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.ir.scop import Loop, Scop, Statement
+
+#: isl operations that the comparison may take
+BUDGET = 20_000_000
+#: programs that were shown to be their sources
+_SHOWN: WeakKeyDictionary[Scop, tuple[Scop, tuple[Obligation, ...]]] = WeakKeyDictionary()
+
+
+def source_shown(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
+    """What was shown of a program that moves have changed; nothing for the source itself.
+
+    Raises ``IllegalScheduleError`` where it computes something else.
+    """
+    if scop is source:
+        return ()
+    if scop not in _SHOWN or _SHOWN[scop][0] is not source:
+        with budget(BUDGET, "what changed the program"):
+            _SHOWN[scop] = source, check_source(source, scop)
+    return _SHOWN[scop][1]
+
+
+def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
+    """Show that ``scop`` is ``source`` but for sums in passes, arrays computed once more, and
+    updates in another order.
+
+    *Requires* that what was added has a nest of its own: that of a pass right before the nest that
+    reads it, that of a clone right after the nest of what it clones. Then nothing that it
+    reads is written in between. Raises ``IllegalScheduleError``.
+    """
+    check = _Check(source, scop)
+    check.arrays_and_loops()
+    scattered = [name for name in check.known if check.is_turned(name)]
+    changed = [name for name in check.known if name not in scattered and check.changes(name)]
+    check.places()
+    found: list[Obligation] = []
+    if scattered:
+        check_scattered(source, scop, scattered)
+        detail = f"scattered in the order of all that clashes with them: {', '.join(scattered)}"
+        found.append(Obligation("updates", detail))
+    if changed:
+        detail = f"added up in passes with the source's weights: {', '.join(changed)}"
+        found.append(Obligation("sums", detail))
+    if check.clones:
+        pairs = ", ".join(f"{clone} as {array}" for clone, array in check.clones.items())
+        found.append(Obligation("clones", f"computed by the same statement: {pairs}"))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """A program beside the one that was given."""
+
+    source: Scop
+    scop: Scop
+
+    @cached_property
+    def known(self) -> Mapping[str, Statement]:
+        """The statements that were given, by name."""
+        return {s.name: s for s in self.source.statements}
+
+    @cached_property
+    def added(self) -> Mapping[str, Statement]:
+        """Arrays that were added, with what writes them."""
+        return {s.array: s for s in self.scop.statements if s.name not in self.known}
+
+    @cached_property
+    def clones(self) -> Mapping[str, str]:
+        """Arrays that were added and hold what another does, with that one."""
+        result: dict[str, str] = {}
+        for array, maker in self.added.items():
+            others = (s for s in self.scop.statements if s is not maker and s.array not in result)
+            found = next((s.array for s in others if _is_clone(maker, s)), "")
+            if found and sum(s.array == found for s in self.scop.statements) == 1:
+                result[array] = found
+        return result
+
+    @cached_property
+    def statements(self) -> Mapping[str, Statement]:
+        """The statements with clones read as what they are clones of."""
+
+        def original(expr: Expr) -> Expr:
+            if isinstance(expr, Load) and expr.array in self.clones:
+                return replace(expr, array=self.clones[expr.array])
+            return expr
+
+        reading = {
+            s.name: any(a.array in self.clones for a in s.reads) for s in self.scop.statements
+        }
+        return {
+            s.name: replace(s, value=rewrite(s.value, original)) if reading[s.name] else s
+            for s in self.scop.statements
+        }
+
+    @cached_property
+    def passes(self) -> dict[str, Statement]:
+        """Arrays that were added and are no clones, with what writes them."""
+        return {a: self.statements[s.name] for a, s in self.added.items() if a not in self.clones}
+
+    def arrays_and_loops(self) -> None:
+        """Show that nothing is missing, and nothing else is there."""
+        if len(self.statements) < len(self.scop.statements):
+            raise _refused("it has two statements of one name")
+        same = self.scop.params == self.source.params and (
+            self.scop.context is self.source.context
+            or self.scop.context.is_equal(self.source.context)
+        )
+        if not same or self.scop.signature != self.source.signature:
+            raise _refused("its sizes are not the source's")
+        names = {a.name for a in self.scop.arrays} - {a.name for a in self.source.arrays}
+        given = all(any(a is b for b in self.scop.arrays) for a in self.source.arrays)
+        if names != set(self.added) or not given:
+            raise _refused("its arrays are not the source's")
+        if any(a.role != "temp" for a in self.scop.arrays if a.name in self.added):
+            raise _refused("its arguments are not the source's")
+        made = {s.name for s in self.added.values()}
+        if _skeleton(self.scop.nest, made) != _skeleton(self.source.nest, set()):
+            raise _refused("its loops are not the source's")
+        if set(self.known) | made != set(self.statements):
+            raise _refused("a statement of the source is missing")
+
+    def is_turned(self, name: str) -> bool:
+        """Whether a statement is the source's with its two innermost loops exchanged."""
+        own, now = self.known[name], self.statements[name]
+        if own is now or not_scattered(self.source, own) or isinstance(now.value, Block):
+            return False
+        return _is_like(now, turned(own)) and not _is_like(now, own)
+
+    def changes(self, name: str) -> bool:
+        """Whether a statement adds up in passes; raises where it computes something else."""
+        own, now = self.known[name], self.statements[name]
+        if own is now:
+            return False
+        if not _same_target(own, now) or not self._same(own.value, own, now.value, now):
+            raise _refused(f"{name} is something else", own)
+        return any(access.array in self.passes for access in now.reads)
+
+    def _same(self, one: Expr, own: Statement, other: Expr, now: Statement) -> bool:
+        """Whether two values are the same but for sums in passes."""
+        if isinstance(one, Block) or isinstance(other, Block) or one.type != other.type:
+            return False
+        if not any(load.array in self.passes for load in loads(other)):
+            return same_expr(one, other)
+        mine, theirs = terms(one), terms(other)
+        if mine is not None and theirs is not None:
+            sums = (
+                expanded(mine, own, {}, self.scop),
+                expanded(theirs, now, self.passes, self.scop),
+            )
+            return agree(*sums, one.type.bits)
+        alike = type(one) is type(other) and payload(one) == payload(other)
+        if not alike or isinstance(one, Load) or len(one.children) != len(other.children):
+            return False
+        pairs = zip(one.children, other.children, strict=True)
+        return all(self._same(a, own, b, now) for a, b in pairs)
+
+    def places(self) -> None:
+        """Show that what was added stands where it reads what the source would read."""
+        order = [[*statements_in(node)] for node in self.scop.nest]
+        made = {s.name for s in self.added.values()}
+        for array, maker in self.added.items():
+            if [maker.name] not in order or sum(s.array == array for s in self.scop.statements) > 1:
+                raise _refused(f"{array} has no nest of its own", maker)
+            place = order.index([maker.name])
+            before = [n for n in order[:place] if not made.intersection(n)][-1:]
+            after = [n for n in order[place + 1 :] if not made.intersection(n)][:1]
+            if array in self.clones:
+                (clone,) = (s for s in self.scop.statements if s.array == self.clones[array])
+                if before != [[clone.name]]:
+                    raise _refused(f"{array} is not computed right after {clone.array}", maker)
+            elif not self._feeds(array, order[place + 1 :], after):
+                raise _refused(f"{array} is not computed right before it is read", maker)
+
+    def _feeds(self, array: str, later: list[list[str]], after: list[list[str]]) -> bool:
+        """Whether all that reads a pass is one nest: that of the next statement of the source, or
+        a pass before it."""
+        readers = {s.name for s in self.scop.statements if any(a.array == array for a in s.reads)}
+        near = [*later[: later.index(after[0])], after[0]] if after else later
+        return [sorted(readers)] in ([sorted(names)] for names in near)
+
+
+def _is_like(one: Statement, other: Statement) -> bool:
+    """Whether two statements of one name have the same instances and do the same in each."""
+    return _same_target(one, other) and same_expr(one.value, other.value)
+
+
+def _same_target(one: Statement, other: Statement) -> bool:
+    return (
+        one.array == other.array
+        and one.domain.is_equal(other.domain)
+        and len(one.index) == len(other.index)
+        and all(map(same_expr, one.index, other.index))
+        and not one.spread
+        and not other.spread
+    )
+
+
+def _is_clone(maker: Statement, other: Statement) -> bool:
+    """Whether two statements compute the same elements from the same ones."""
+    if other.array in {a.array for a in other.reads} or isinstance(other.value, Block):
+        return False
+    if maker.spread or other.spread or len(maker.iterators) != len(other.iterators):
+        return False
+    same_domain = maker.domain.set_tuple_name(other.name).is_equal(other.domain)
+    return (
+        same_domain
+        and len(maker.index) == len(other.index)
+        and all(
+            same_expr(over(a, other.space), b)
+            for a, b in zip(maker.index, other.index, strict=True)
+        )
+        and same_expr(over(maker.value, other.space), other.value)
+    )
+
+
+def _skeleton(nest: tuple[Loop | str, ...], without: set[str]) -> list[object]:
+    """Loops and statements without some of these, and without loops that then are empty."""
+    result: list[object] = []
+    for node in nest:
+        if isinstance(node, str):
+            result += [node] if node not in without else []
+        elif inside := _skeleton(node.body, without):
+            result.append((node.step, inside))
+    return result
+
+
+def _refused(why: str, statement: Statement | None = None) -> IllegalScheduleError:
+    message = f"the program after a move that changes it is not its source: {why}"
+    return IllegalScheduleError(message, span=statement.span if statement else None)

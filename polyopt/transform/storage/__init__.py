@@ -1,0 +1,1 @@
+"""Fusion of producers into consumers, and where values live: windows, buffers, packing."""
