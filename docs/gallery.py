@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import polyopt as po
-from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import cost
 from polyopt.bench.arguments import inputs_for
 from polyopt.bench.runner import compute
 from polyopt.cli.photo import colour_photograph
@@ -26,12 +24,14 @@ from polyopt.cli.program import Program, load_program
 from polyopt.cli.running import sizes_of
 from polyopt.codegen.target import target
 from polyopt.explain import draw_windows
+from polyopt.scheduler.model.cost import cost
+from polyopt.scheduler.model.table import human_bytes
 from polyopt.transform.schedule.identity import source_program
 
 if TYPE_CHECKING:
-    from polyopt.auto.cost import Cost
     from polyopt.bench.arguments import Values
     from polyopt.cli.pictures import Picture
+    from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.plan import Plan
 
 FOLDER = Path(__file__).resolve().parent / "gallery"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import polyopt
 from polyopt import bench, explain, graph
 from polyopt.analysis.dependences import Dependences
-from polyopt.auto.cost import Cost
 from polyopt.runtime.kernel import Kernel
 from polyopt.scale import Cut, Update
+from polyopt.scheduler.model.cost import Cost
 from polyopt.transform.legality.proof import Proof
 
 if TYPE_CHECKING:

@@ -6,14 +6,11 @@ no sympy and no matplotlib.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from polyopt import errors, graph
-    from polyopt.auto import affine, auto
     from polyopt.frontend.c import parse_c
     from polyopt.frontend.loops import scop
     from polyopt.frontend.loops.checked import (
@@ -69,6 +66,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Array, Scop
     from polyopt.library import load_kernel
     from polyopt.scale import cuts, map_blocks
+    from polyopt.scheduler import affine, auto
     from polyopt.transform.plan import Plan
 
 __version__ = "0.1.0"
@@ -84,7 +82,7 @@ __all__ = [
 
 #: where the public names live
 _NAMES_IN: Final = {
-    "polyopt.auto": "affine auto",
+    "polyopt.scheduler": "affine auto",
     "polyopt.frontend.c": "parse_c",
     "polyopt.frontend.loops": "boolean f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
     "polyopt.frontend.stages": (
@@ -117,18 +115,3 @@ def __getattr__(name: str) -> object:
 def __dir__() -> list[str]:
     """The public names, loaded or not."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
-
-
-class _Package(ModuleType):
-    """The package's own type: a public name is never hidden by a subpackage of the same name.
-
-    Importing anything in ``polyopt.auto`` would otherwise turn ``po.auto`` into that subpackage.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _MODULE_OF and isinstance(value, ModuleType):
-            return
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from polyopt.auto import auto
 from polyopt.codegen.ast.names import names_in
 from polyopt.codegen.lower.host_names import HostNames
 from polyopt.codegen.splice import Place, emit_in_place
@@ -19,6 +18,7 @@ from polyopt.frontend.c import read_source
 from polyopt.frontend.c.declared import declared_names
 from polyopt.frontend.c.files import Declined, lower_regions
 from polyopt.isl import budget
+from polyopt.scheduler import auto
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,7 +157,7 @@ def _rewritten(
 
 def plan_of(scop: Scop, options: Rewriting) -> Plan:
     """The plan that the options ask for. Raises ``InvalidOptionError``."""
-    from polyopt.auto.sizes import assumed_sizes
+    from polyopt.scheduler.model.parameters import assumed_sizes
 
     given = {name: size for name, size in options.sizes.items() if name in scop.params}
     sizes = assumed_sizes(scop, None, given) | given

@@ -11,7 +11,6 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.auto import auto
 from polyopt.codegen.target import core_count, cpu_name, native_target
 from polyopt.codegen.validate.on_build import CodeCheck
 from polyopt.frontend.loops import f32
@@ -19,6 +18,7 @@ from polyopt.frontend.stages import input as image_input
 from polyopt.frontend.stages import pipeline, stage
 from polyopt.runtime.build import build_library
 from polyopt.runtime.toolchain import find_toolchain
+from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.analysis.points import parameter_value
-from polyopt.auto import auto
-from polyopt.auto.estimate import estimate
 from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.measure import Subject, alternate
 from polyopt.bench.retile import retiled
 from polyopt.codegen.target import native_target
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import dim_type
+from polyopt.scheduler import auto
+from polyopt.scheduler.model.time import estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyopt.auto import auto
 from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.journal import Journal, Times
 from polyopt.bench.measure import Subject, alternate
@@ -18,6 +17,7 @@ from polyopt.codegen.target import native_target
 from polyopt.errors import InternalError
 from polyopt.runtime.build import build_library
 from polyopt.scale.execute import pool_of, run_all
+from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:

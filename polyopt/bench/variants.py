@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from polyopt.auto import auto
 from polyopt.bench.compiling import proof_seconds
 from polyopt.library import recipe, recipe_names
 from polyopt.runtime.toolchain import find_toolchain
+from polyopt.scheduler import auto
 from polyopt.transform.loops.reschedule import FUSIONS
 from polyopt.transform.plan import Plan
 

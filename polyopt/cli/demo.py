@@ -108,8 +108,8 @@ def _play(
     scene: Scene, kernel: LibraryKernel, photo: NDArray[np.float32], folder: Path
 ) -> list[Path]:
     """Show one kernel; the files written."""
-    from polyopt.auto import auto
     from polyopt.explain import bill, explain
+    from polyopt.scheduler import auto
     from polyopt.transform.plan import Plan
 
     arguments = scene.arguments(photo)

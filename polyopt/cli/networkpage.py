@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.auto.bill import human_bytes
 from polyopt.cli.webpage import page_of
 from polyopt.escaping import markup as escape
 from polyopt.explain.draw import draw_tree
@@ -16,6 +15,7 @@ from polyopt.graph.notebook import (
     passes_html,
     profile_html,
 )
+from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -106,7 +106,7 @@ class PlanChoice:
 
         Raises ``InvalidOptionError`` for two choices at once.
         """
-        from polyopt.auto import auto
+        from polyopt.scheduler import auto
         from polyopt.transform.plan import Plan
 
         if sum((self.unfused, self.expert, self.file is not None)) > 1:
@@ -187,7 +187,7 @@ def _size_set(text: str, program: Program) -> dict[str, int]:
 
 def complete_sizes(sizes: dict[str, int], program: Program) -> dict[str, int]:
     """All sizes: those given, then the kernel's ``bench`` set, then what the program allows."""
-    from polyopt.auto.sizes import assumed_sizes
+    from polyopt.scheduler.model.parameters import assumed_sizes
 
     usual = dict(program.kernel.sizes.get("bench", {})) if program.kernel else {}
     return assumed_sizes(program.scop, None, {**usual, **sizes}) | sizes

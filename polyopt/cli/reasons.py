@@ -23,10 +23,10 @@ from polyopt.errors import InvalidOptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.auto.cost import Cost
     from polyopt.cli.networks import FusionChoice
     from polyopt.cli.program import PlanChoice
     from polyopt.library import Reading
+    from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.plan import Plan
 
 
@@ -115,9 +115,9 @@ def explain(  # noqa: PLR0913 - an argument for each option
         explain_model(program, subject, choice, sizes, shown_as, as_json=as_json)
         return
     refuse_fusion(shown_as)
-    from polyopt.auto.bill import table
     from polyopt.explain import bill
     from polyopt.explain import explain as reasons
+    from polyopt.scheduler.model.table import table
 
     found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)

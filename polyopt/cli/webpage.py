@@ -34,10 +34,10 @@ from polyopt.explain.jupyter import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from polyopt.auto.cost import Cost
     from polyopt.cli.program import Program
     from polyopt.cli.running import Outcome
     from polyopt.explain import Tradeoff
+    from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.plan import Plan
 
 _PAGE = """<!doctype html>

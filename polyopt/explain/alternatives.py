@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about, guessed
 from polyopt.arguments import checks_arguments
-from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import Cost, cost, evaluated, rolled
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, NotDecidedError, PolyoptError
 from polyopt.explain.pairs import pairs_of
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of, producers
 from polyopt.isl import budget
 from polyopt.oneline import at_sizes, one_line
+from polyopt.scheduler.model.cost import Cost, cost, evaluated, rolled
+from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.scheduler.model.table import human_bytes
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, loops_of, prefix_map

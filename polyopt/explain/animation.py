@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.points import parameter_value, points
 from polyopt.arguments import checks_arguments
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.draw import SMALL
 from polyopt.explain.picture import FAINT, INK, PALETTE, Picture, Rect, Shape, Text, text_width
 from polyopt.isl import dim_type, fix_param_values
 from polyopt.oneline import one_line, some
+from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.transform.schedule.printer import describe
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.storage import project_tail

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.points import points
 from polyopt.arguments import checks_arguments
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.draw import MOST_POINTS, SMALL, columns, sizes_text, statement_of
 from polyopt.explain.picture import (
@@ -22,6 +21,7 @@ from polyopt.explain.picture import (
     text_width,
 )
 from polyopt.isl import dim_type, fix_param_values, maps_of, tuple_name
+from polyopt.scheduler.model.parameters import assumed_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import cost
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.alternatives import ANSWER_BUDGET, memory_bytes, shared_iterations
@@ -17,6 +14,9 @@ from polyopt.explain.placements import place_of, producers
 from polyopt.ir.same import same_scop
 from polyopt.isl import budget
 from polyopt.oneline import at_sizes, one_line
+from polyopt.scheduler.model.cost import cost
+from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.scheduler.model.table import human_bytes
 from polyopt.transform.schedule.printer import describe
 
 if TYPE_CHECKING:

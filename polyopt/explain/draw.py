@@ -8,8 +8,6 @@ import numpy as np
 
 from polyopt.analysis.points import affine_values, points
 from polyopt.arguments import checks_arguments
-from polyopt.auto.formula import block_size
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.explain.picture import (
     FAINT,
@@ -25,6 +23,8 @@ from polyopt.explain.picture import (
 )
 from polyopt.explain.tiles import Stage, stages_of
 from polyopt.isl import dim_type, fix_param_values, maps_of, tuple_name
+from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.scheduler.model.symbolic import block_size
 from polyopt.transform.schedule.printer import describe
 from polyopt.transform.schedule.tree import PlanLoop
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import guessed
-from polyopt.auto.bill import human_bytes
 from polyopt.explain.summary import is_of_loop, summary
 from polyopt.oneline import at_sizes, one_line, some
+from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,9 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyopt.auto.cost import cost
-from polyopt.auto.sizes import assumed_sizes
-from polyopt.auto.traffic import array_bytes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, MissingExtraError, PolyoptError
 from polyopt.escaping import markup as escape
@@ -21,6 +18,9 @@ from polyopt.explain.jupyter import code, cost_html
 from polyopt.explain.placements import PLACES, lay_out, layout_of, place_of
 from polyopt.explain.windows import draw_windows
 from polyopt.extras import install_command
+from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.cost import cost
+from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.transform.schedule.query import unknown
 
 if TYPE_CHECKING:

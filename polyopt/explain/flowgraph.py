@@ -6,10 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import cost
-from polyopt.auto.sizes import assumed_sizes
-from polyopt.auto.traffic import array_bytes
 from polyopt.explain.picture import (
     FAINT,
     INK,
@@ -21,6 +17,10 @@ from polyopt.explain.picture import (
     Text,
     text_width,
 )
+from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.cost import cost
+from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.scheduler.model.table import human_bytes
 from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polyopt.arguments import checks_arguments
-from polyopt.auto.formula import formula, latex_formula, show_formula
 from polyopt.oneline import one_line
+from polyopt.scheduler.model.symbolic import formula, latex_formula, show_formula
 from polyopt.transform.schedule.query import unknown
 
 if TYPE_CHECKING:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.auto.bill import human_bytes
 from polyopt.escaping import markup as escape
 from polyopt.explain.alternatives import HEAD
 from polyopt.explain.explanation import number_text
 from polyopt.explain.summary import beside
 from polyopt.explain.tradeoff import HEAD as FRONT
+from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.analysis.dependences import Dependences
-    from polyopt.auto.cost import Cost
     from polyopt.explain.alternatives import Alternatives
     from polyopt.explain.difference import Difference
     from polyopt.explain.explanation import Explanation
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from polyopt.explain.tradeoff import Tradeoff
     from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
+    from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.legality.proof import Proof
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.remark import Remark

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import Estimate
-from polyopt.auto.cost import Cost, cost, evaluations
-from polyopt.auto.formula import block_size
 from polyopt.errors import IllegalScheduleError, NotDecidedError, NotFusableError, PolyoptError
+from polyopt.scheduler.model.cost import Cost, cost, evaluations
+from polyopt.scheduler.model.symbolic import block_size
 from polyopt.transform.legality.proof import prove
 from polyopt.transform.schedule.identity import initial_program
 from polyopt.transform.schedule.printer import describe

@@ -10,15 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.auto.cost import rolled
-from polyopt.auto.formula import block_size
-from polyopt.auto.grouping import Model, is_ready, next_root, producers_of
-from polyopt.auto.nests import arrange
-from polyopt.auto.rows import moves_with
-from polyopt.auto.spaces import join_spaces
-from polyopt.auto.threads import parallelize_outer
 from polyopt.errors import NotFusableError, PolyoptError
 from polyopt.isl import dim_type
+from polyopt.scheduler.context import Model
+from polyopt.scheduler.finishing.innermost import arrange
+from polyopt.scheduler.finishing.parallelize import parallelize_outer
+from polyopt.scheduler.model.cost import rolled
+from polyopt.scheduler.model.symbolic import block_size
+from polyopt.scheduler.queries import is_ready, next_root, producers_of
+from polyopt.scheduler.strategies.fuse_reductions import join_spaces
+from polyopt.scheduler.strategies.sliding_window import moves_with
 from polyopt.transform.loops.interchange import perfect_chain
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.query import find_loop, loops_around

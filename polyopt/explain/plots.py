@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.auto.bill import human_bytes
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.picture import FAINT, INK, PALETTE, Dot, Line, Picture, Rect, Shape, Text
+from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.analysis.count import Number, counted
 from polyopt.arguments import checks_arguments
-from polyopt.auto.cost import evaluated
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError, NotDecidedError
 from polyopt.isl import (
     UnionSet,
@@ -27,6 +25,8 @@ from polyopt.isl import (
     tuple_name,
 )
 from polyopt.oneline import at_sizes, one_line, some
+from polyopt.scheduler.model.cost import evaluated
+from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.transform.schedule.printer import describe
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.tree import prefix_map

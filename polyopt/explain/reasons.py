@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.auto.cost import Cost, cost
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, NotDecidedError, UnknownNameError
 from polyopt.explain.alternatives import ANSWER_BUDGET, what_if
@@ -16,6 +14,8 @@ from polyopt.explain.loops import LoopExplainer
 from polyopt.explain.pairs import PairExplainer, pairs_of
 from polyopt.explain.precision import promotions
 from polyopt.isl import budget
+from polyopt.scheduler.model.cost import Cost, cost
+from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import loops_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from polyopt.auto.bill import human_bytes
+from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

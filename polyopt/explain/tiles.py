@@ -7,10 +7,10 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.linear import ranges
-from polyopt.auto.formula import block_size
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import dim_type, fix_param_values, integer_val
+from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.scheduler.model.symbolic import block_size
 from polyopt.transform.schedule.query import copies_of
 
 if TYPE_CHECKING:

@@ -13,10 +13,6 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import guessed, rounded
 from polyopt.arguments import checks_arguments
-from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import Cost, cost
-from polyopt.auto.sizes import assumed_sizes
-from polyopt.auto.traffic import array_bytes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, NotDecidedError, PolyoptError
 from polyopt.explain.alternatives import ANSWER_BUDGET, memory_bytes, shared_iterations
@@ -32,6 +28,10 @@ from polyopt.explain.placements import (
 )
 from polyopt.isl import budget
 from polyopt.oneline import at_sizes, one_line, some
+from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.cost import Cost, cost
+from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.points import parameter_value
 from polyopt.arguments import checks_arguments
-from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import cost
-from polyopt.auto.formula import block_size
-from polyopt.auto.sizes import assumed_sizes
 from polyopt.explain.picture import FAINT, INK, PALETTE, Picture, Rect, Shape, Text, text_width
 from polyopt.isl import Val, dim_type, fix_param_values, integer_val
+from polyopt.scheduler.model.cost import cost
+from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.scheduler.model.symbolic import block_size
+from polyopt.scheduler.model.table import human_bytes
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, prefix_map
 
 if TYPE_CHECKING:

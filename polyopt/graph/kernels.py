@@ -7,7 +7,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from polyopt.auto import auto
 from polyopt.codegen.target import core_count, target
 from polyopt.errors import InvalidOptionError
 from polyopt.graph.lower import lower, signature
@@ -15,6 +14,7 @@ from polyopt.graph.operators import get_operator
 from polyopt.runtime.build import build_library
 from polyopt.runtime.kernel import Kernel
 from polyopt.runtime.processes import helpers
+from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:

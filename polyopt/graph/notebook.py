@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from polyopt.auto.bill import human_bytes
 from polyopt.escaping import markup as escape
 from polyopt.explain.jupyter import MOST_ROWS, code, more, named, table
 from polyopt.graph.draw import draw_graph
+from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

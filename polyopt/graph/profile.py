@@ -10,9 +10,9 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from polyopt.auto.cost import cost
 from polyopt.errors import InvalidOptionError
 from polyopt.oneline import one_line, some
+from polyopt.scheduler.model.cost import cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.auto.bill import human_bytes
-from polyopt.auto.cost import cost
 from polyopt.errors import PolyoptError
 from polyopt.graph.in_place import in_place
 from polyopt.graph.kernels import Options, planned, planned_scratch
@@ -18,16 +16,18 @@ from polyopt.graph.lower import group_of
 from polyopt.graph.policy import choose_groups
 from polyopt.graph.verify import verify
 from polyopt.oneline import one_line, some
+from polyopt.scheduler.model.cost import cost
+from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from polyopt.auto.cost import Cost
     from polyopt.graph.in_place import InPlace
     from polyopt.graph.ir import Graph
     from polyopt.graph.kernels import Planned
     from polyopt.graph.lower import Group
     from polyopt.graph.policy import Decision, Fusion, Grouping
+    from polyopt.scheduler.model.cost import Cost
 
 _IN_FULL = "one kernel, its array stored in full"
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from polyopt.analysis.points import parameter_value
 from polyopt.arguments import checks_arguments, checks_methods
-from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, UserError
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget, dim_type, params_of
 from polyopt.runtime.kernel import Kernel
+from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.move import SOURCE_MOVES
 from polyopt.transform.subdomain.proof import prove_section

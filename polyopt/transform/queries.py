@@ -14,7 +14,6 @@ from polyopt.oneline import one_line, some
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.auto.cost import Cost
     from polyopt.codegen.target import Target
     from polyopt.explain.alternatives import Alternatives
     from polyopt.explain.difference import Difference
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from polyopt.explain.formulas import Formulas
     from polyopt.explain.provenance import Provenance
     from polyopt.explain.tradeoff import Tradeoff
+    from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.plan import Plan
 
     Sizes = Mapping[str, int] | None

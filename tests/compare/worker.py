@@ -40,7 +40,7 @@ _SAMPLE_S = 1e-3
 def hello() -> Answer:
     """Who answers; all that is imported late, and what the compiler is asked once, is behind us."""
     import polyopt
-    from polyopt.auto import auto
+    from polyopt import auto
     from polyopt.bench.compiling import chain
     from polyopt.codegen.target import core_count, cpu_name
     from polyopt.runtime.toolchain import find_toolchain
@@ -88,7 +88,7 @@ class Kernel:
     """A kernel of the library, planned for its sizes, with inputs from its own file."""
 
     def __init__(self, name: str, sizes: dict[str, int]) -> None:
-        from polyopt.auto import auto
+        from polyopt import auto
         from polyopt.library import kernels_dir, load_kernel
 
         library = load_kernel(name)

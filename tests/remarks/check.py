@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 
-from polyopt.auto import auto
 from polyopt.explain import Explanation, explain
 from polyopt.explain.pairs import pairs_of
 from polyopt.library import kernel_names, load_kernel
+from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.remark import KINDS
 from polyopt.transform.schedule.tree import loops_of

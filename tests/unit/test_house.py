@@ -25,7 +25,7 @@ MODULES = sorted(
 )
 #: folders that have more modules than a reader takes in at a glance
 CROWDED = {
-    "polyopt/analysis", "polyopt/auto", "polyopt/bench", "polyopt/cli", "polyopt/codegen/lower",
+    "polyopt/analysis", "polyopt/bench", "polyopt/cli", "polyopt/codegen/lower",
     "polyopt/explain", "polyopt/frontend/c", "polyopt/graph",
 }  # fmt: skip
 FILES = sorted(str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*.py"))
@@ -57,11 +57,6 @@ def test_unknown_name_is_an_attribute_error():
         polyopt.sclop  # noqa: B018
 
 
-def test_a_subpackage_does_not_hide_the_public_name():
-    code = "import polyopt.auto, polyopt as po; print(type(po.auto).__name__, callable(po.auto))"
-    assert run_python(code) == "function True"
-
-
 @pytest.mark.parametrize("init", sorted(PACKAGE.rglob("__init__.py")), ids=lambda p: p.parent.name)
 def test_no_module_takes_the_name_of_something_in_its_package(init):
     """Importing a submodule binds its name in the package: whatever came from elsewhere is gone."""
@@ -82,7 +77,7 @@ def test_no_module_takes_the_name_of_something_in_its_package(init):
     hidden = {
         name for name in bound.keys() & modules if bound[name] not in {package, f"{package}.{name}"}
     }
-    assert hidden <= {"auto"}  # the package of its own kind: see the test above
+    assert hidden == set()
 
 
 def test_type_checkers_see_the_public_names():

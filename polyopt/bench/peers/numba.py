@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyopt.auto.threads import independent
 from polyopt.bench.peers.call import Offer, PeerCall, needed
 from polyopt.codegen.python.program import python_text
 from polyopt.codegen.signature import signature_of
 from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.runtime.arrays import aligned_copy
+from polyopt.scheduler.finishing.parallelize import independent
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.tree import PlanLoop
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NAMES = ("min", "max", "abs", "floordiv", "floormod", "lookup", "transposed", *PAST_CACHES)
 #: A use of a helper: ``min_f32``, ``floordiv_i64``, ...
 HELPER = re.compile(rf"\b({'|'.join(_NAMES)})_({'|'.join(TYPES)})\b")
-#: A use of what gives vectors in a row of memory (``neighbours.py``): ``before1_f32x16``.
+#: A use of what gives vectors in a row of memory (``passes/aligned_loads.py``): ``before1_f32x16``.
 NEAR = re.compile(r"\b(before|behind|ahead)(\d*)_((f32|f64)x(\d+))\b")
 
 #: ``min`` and ``max`` give the second operand when either is NaN, as x86's instructions do.

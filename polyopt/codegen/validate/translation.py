@@ -2,7 +2,7 @@
 
 What the proof of a plan says nothing about (how loops are generated, unrolled, outlined, put into
 registers and vectors, and printed) is part of this: it starts from the text that the C compiler
-gets. First for all sizes (``equal.py``); where that gives no answer, by running both at small
+gets. First for all sizes (``equivalence.py``); where that gives no answer, by running both at small
 sizes, forwards and with all shared loops backwards.
 """
 

@@ -3,7 +3,7 @@
 *Requires* for ``parallel``: no two iterations of the loop touch one cell, one of them writing.
 For ``vector`` of width w: no two iterations less than w apart do. A scratch inside the loop is
 private: its cells carry the loop's value. What sums do with their own elements is left out where
-their order is free (``reassociate.py``), and the obligation says so.
+their order is free (``annotations/reassociate.py``), and the obligation says so.
 """
 
 from __future__ import annotations

@@ -68,9 +68,9 @@ class Program:
     flow: UnionMap | None = None
     #: the arrays whose accesses are looked at: ``None`` for all (see ``changed_arrays``)
     watched: frozenset[str] | None = None
-    #: the statements whose sums may be added up in any order (see ``reassociate.py``)
+    #: the statements whose sums may be added up in any order (see ``annotations/reassociate.py``)
     reassociated: frozenset[str] = frozenset()
-    #: result -> bytes of caches that it is stored past (see ``store_nontemporal.py``)
+    #: result -> bytes of caches that it is stored past (see ``annotations/nontemporal.py``)
     nontemporal: Mapping[str, int] = field(default_factory=dict[str, int])
     #: the source's dependences once they are asked for: all programs made from one share them, and
     #: no others do, or what a search may take would depend on those before it

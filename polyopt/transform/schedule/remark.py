@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.errors import Witness
+    from polyopt.errors import PolyoptError, Witness
     from polyopt.source import Span
 
 KINDS = ("applied", "refused", "not considered", "unknown")
@@ -41,3 +41,17 @@ class Remark:
         return f"{self.kind:<8} {self.move:<10} {pair}: {self.reason}" + (
             f" [{shown}]" if shown else ""
         )
+
+
+def refusal(move: str, subject: str, error: PolyoptError) -> Remark:
+    """The remark of a move that was refused."""
+    return Remark(
+        "refused",
+        move,
+        subject,
+        error.diagnostic.message,
+        witnesses=getattr(error, "witnesses", ()),
+        code=error.code,
+        hint=error.diagnostic.hint,
+        span=error.diagnostic.span,
+    )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from polyopt.auto import auto
 from polyopt.cli import cli
 from polyopt.cli.program import PlanChoice, Program
 from polyopt.explain import bill, explain
@@ -20,6 +19,7 @@ from polyopt.explain.tradeoff import tradeoff
 from polyopt.ir.scop import Scop
 from polyopt.isl import dim_type, fix_param_values, sets_of, tuple_name
 from polyopt.library import kernel_names, load_kernel, load_scop
+from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 from tests.remarks.check import missing
 

@@ -8,7 +8,6 @@ from importlib import import_module
 
 import pytest
 
-from polyopt.auto.cost import cost
 from polyopt.codegen.target import target
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.explain.alternatives import memory_bytes
@@ -24,6 +23,7 @@ from polyopt.explain.placements import (
 from polyopt.explain.tiles import stages_of
 from polyopt.frontend.c import parse_c
 from polyopt.library import load_scop
+from polyopt.scheduler.model.cost import cost
 from polyopt.transform.plan import Plan
 
 SIZES = {"H": 1026, "W": 1026}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from polyopt.analysis.count import _count  # pyright: ignore[reportPrivateUsage]
-from polyopt.auto import auto
 from polyopt.errors import (
     IllegalScheduleError,
     StorageTooSmallError,
@@ -21,6 +20,7 @@ from polyopt.explain.explanation import number_text
 from polyopt.explain.provenance import why
 from polyopt.frontend.c import parse_c
 from polyopt.library import kernel_names, load_kernel, load_scop
+from polyopt.scheduler import auto
 from polyopt.transform.legality.proof import prove
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.program import changed_arrays

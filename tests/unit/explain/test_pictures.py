@@ -8,7 +8,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.explain import (
     Picture,
@@ -28,6 +27,7 @@ from polyopt.explain.tiles import stages_of
 from polyopt.explain.windows import windows_of
 from polyopt.frontend.c import parse_c
 from polyopt.library import load_kernel, load_scop
+from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.auto import auto
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.library import load_kernel, load_scop
+from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 
 SIZES = {"H": 12, "W": 13}

@@ -1,0 +1,38 @@
+"""What every step of the search is given: the target, sizes to be fast for, and budgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from polyopt.codegen.target import Target
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.schedule.remark import Remark
+
+    #: one stage of the search: a plan in, a plan and what was decided out
+    Step = Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]
+
+#: fusions that a search may try, whatever the program: about ten milliseconds each
+MOST_TRIALS = 1200
+
+
+@dataclass
+class Budget:
+    """Fusions that a search may still try."""
+
+    left: int = MOST_TRIALS
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the choices are weighed with."""
+
+    target: Target
+    sizes: Mapping[str, int]
+    #: prove every step, and each group of rows before it is chosen
+    cautious: bool = False
+    #: floating sums may be added up in any order
+    reassociate: bool = False

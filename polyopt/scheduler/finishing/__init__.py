@@ -1,0 +1,1 @@
+"""Finishing steps, in whatever order the loops are: vectors, reductions, threads, stores."""

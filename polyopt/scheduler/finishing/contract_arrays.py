@@ -1,0 +1,81 @@
+"""Intermediate arrays whose elements live within one iteration of a loop, kept for one iteration.
+
+rewrite: ``for (i) { for (j) tmp[i][j] = ...; for (j) ... tmp[i][M - j]; }`` -> the same with
+``row[j]`` private to each ``i``: it stays in the cache, and threads have one each.
+
+*Requires* that no value is read in another iteration than it was written in: the proof says so.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.points import parameter_value
+from polyopt.errors import PolyoptError
+from polyopt.scheduler.model.cache import array_bytes
+from polyopt.transform.schedule.remark import Remark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.scheduler.context import Model
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.schedule.tree import PlanLoop
+
+#: loops around all uses of an array that are tried, from the inside out
+MOST_TRIED = 3
+
+
+def contracted(
+    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with large intermediate arrays kept for one iteration of a loop where that will do.
+
+    ``legal`` says whether a plan is proven.
+    """
+    remarks: list[Remark] = []
+    kept = {store.array for store in plan.program.stores} | plan.program.inlined
+    for array in plan.scop.arrays:
+        size = array_bytes(array, model.sizes)
+        if array.role != "temp" or array.name in kept or size <= model.target.l2_bytes:
+            continue
+        for loop in _around(plan, array.name)[-MOST_TRIED:][::-1]:
+            found = _kept_in(plan, array.name, loop, model)
+            if found is None or not legal(found[0]):
+                continue
+            plan, small = found
+            reason = "its elements live within one iteration"
+            numbers = {"bytes": float(small), "instead of": float(size)}
+            done = Remark("applied", "store", array.name, reason, loop.name, numbers=numbers)
+            remarks.append(done)
+            break
+    return plan, tuple(remarks)
+
+
+def _around(plan: Plan, array: str) -> list[PlanLoop]:
+    """The loops around all uses of an array, from the outside in."""
+    program = plan.program
+    users = [
+        place.loops
+        for name, place in program.places.items()
+        if program.copies[name].statement.array == array or array in program.arrays_read(name)
+    ]
+    shared: list[PlanLoop] = []
+    for level in zip(*users, strict=False) if users else ():
+        if any(loop.name != level[0].name for loop in level):
+            break
+        shared.append(level[0])
+    return shared
+
+
+def _kept_in(plan: Plan, array: str, loop: PlanLoop, model: Model) -> tuple[Plan, int] | None:
+    """The plan with a buffer for an array in a loop, and its bytes, if a cache holds it."""
+    try:
+        changed = plan.store(array, at=loop.name)
+        scratch = changed.program.scratches[-1]
+    except PolyoptError:
+        return None
+    extents = [parameter_value(extent, model.sizes) for extent in scratch.extents]
+    small = prod(extents) * plan.scop.array(array).type.bytes
+    return (changed, small) if small <= model.target.l2_bytes else None

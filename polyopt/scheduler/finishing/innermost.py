@@ -1,0 +1,262 @@
+"""Inner loops: bring the contiguous loop innermost, unroll short reductions, mark vectors."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.schedule.boundaries import interior
+from polyopt.codegen.schedule.modulo import period
+from polyopt.errors import PolyoptError
+from polyopt.ir.block import Block
+from polyopt.isl import PwMultiAff, dim_type
+from polyopt.scheduler.finishing.unroll_channels import jam_channels
+from polyopt.scheduler.model.cache import large_buffers
+from polyopt.scheduler.queries import (
+    checked,
+    constant_trips,
+    contiguous_loop,
+    last_iterator,
+    widen_locals,
+)
+from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
+from polyopt.transform.schedule.remark import Remark, refusal
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.scheduler.context import Model
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.schedule.program import Program, Touch
+
+#: reductions of at most this many iterations in all are unrolled inside the vector loop
+SHORT = 32
+#: iterations of a reduction done per pass over a row: at most, and of a long one
+LONGEST_JAM = 16
+JAM = 8
+#: remainders of at most so many iterations get statements of their own
+LONGEST_PERIOD = 4
+
+
+def arrange(
+    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with a vector loop innermost in every nest where one is legal.
+
+    ``legal`` says whether an order keeps the flow; a step that does not is taken back, and so is
+    one that expands locals of an iteration beyond the caches.
+    """
+    remarks: list[Remark] = []
+    for name in list(plan.program.places):
+        loop = contiguous_loop(plan.program, name)
+        if loop is None:
+            remarks.append(_nothing(plan.program, name))
+            continue
+        if loop.mark == "vector":
+            continue
+        changed = _bring_in(plan, loop)
+        jammed = jam_channels(plan, name, loop)
+        if jammed is not plan:
+            changed = _bring_in(jammed, find_loop(jammed.program, loop.name))
+        if changed is not plan and not _expands(plan, changed, model) and legal(changed):
+            plan = changed
+        jammed = _jam_reductions(plan, name)
+        if jammed is not plan and legal(jammed):
+            plan, said = _better_marked(plan, jammed, name)
+        else:
+            plan, said = _mark(plan, name)
+        remarks += said
+    return plan, tuple(remarks)
+
+
+def _expands(plan: Plan, changed: Plan, model: Model) -> bool:
+    """Whether buffers are beyond the caches that were not, or were no more than a value."""
+    before, after = (len(large_buffers(p.program, model)) for p in (plan, changed))
+    return after > before
+
+
+def _better_marked(plan: Plan, jammed: Plan, copy: str) -> tuple[Plan, list[Remark]]:
+    """The plan with several updates of a row in one pass, or with one in each, if that alone is a
+    vector loop: what the first of a pass gives, the next may need."""
+    several, said = _mark(jammed, copy)
+    if _is_vector(several, copy):
+        return several, said
+    single, other = _mark(plan, copy)
+    return (single, other) if _is_vector(single, copy) else (several, said)
+
+
+def _is_vector(plan: Plan, copy: str) -> bool:
+    loop = contiguous_loop(plan.program, copy)
+    return loop is not None and loop.mark == "vector"
+
+
+def _nothing(program: Program, name: str) -> Remark:
+    array = program.copies[name].statement.array
+    reason = "no loop walks its last subscript"
+    if isinstance(program.copies[name].statement.value, Block):
+        reason = "data decide what it runs"
+    return Remark("not considered", "vectorize", array, reason)
+
+
+def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
+    """The contiguous loop innermost: by unrolling what it holds, or by moving it in."""
+    inner = list(loops_of(loop.body))
+    if not inner:
+        return plan
+    trips = [constant_trips(plan.program, node) for node in inner]
+    try:
+        if prod(SHORT + 1 if trip is None else trip for trip in trips) <= SHORT:
+            return _unrolled(plan, loop, inner)
+        return plan if _jumps(plan.program, loop) else _moved_in(plan, loop)
+    except PolyoptError:
+        return plan
+
+
+def _jumps(program: Program, loop: PlanLoop) -> bool:
+    """Whether more reads go from row to row as the loop goes on than go along a row.
+
+    Such a loop is no good innermost, even where it walks along what is written: the sum of each
+    row of a matrix is one.
+    """
+    rows = [
+        _changes_rows(touch, program.copies[host].outer + iterator)
+        for host in copies_in(loop)
+        if (iterator := last_iterator(program.copies[host].statement)) is not None
+        and loop.values[host].involves_dims(dim_type.in_, program.copies[host].outer + iterator, 1)
+        for touch in program.read_events
+        if touch.host == host and touch.access.array != program.copies[host].statement.array
+    ]
+    return rows.count(True) > rows.count(False)
+
+
+def _changes_rows(touch: Touch, wanted: int) -> bool | None:
+    """Whether the element lies in another row when a dimension of its host moves on.
+
+    ``None``: it is the same element, or depends on data.
+    """
+    #: { H[d] -> A[x] }
+    host_to_element = touch.accessed
+    rank = host_to_element.dim(dim_type.out)
+    if rank == 0 or not host_to_element.is_single_valued():
+        return None
+    element = PwMultiAff.from_map(host_to_element)
+    moves = [
+        any(aff.involves_dims(dim_type.in_, wanted, 1) for _, aff in subscript.get_pieces())
+        for subscript in map(element.get_at, range(rank))
+    ]
+    return any(moves[:-1]) if any(moves) else None
+
+
+def _unrolled(plan: Plan, loop: PlanLoop, inner: list[PlanLoop]) -> Plan:
+    for node in inner:
+        plan = plan.unroll(node.name)
+    return _separated(plan, loop)
+
+
+def _separated(plan: Plan, loop: PlanLoop) -> Plan:
+    """The loop and the two around it with interior iterations apart, where tests depend on them."""
+    for node in path_to(plan.program, loop.name)[-3:]:
+        plan = plan.separate_full_tiles(node.name)
+    return plan
+
+
+def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
+    """Each statement group of the loop gets a loop of its own, innermost in its nest."""
+    plan = widen_locals(plan, loop)
+    firsts = [copies_in(child)[0] for child in loop.body]
+    for first in firsts[1:]:
+        current = loop_like(plan.program, first, loop)
+        plan = plan.distribute(current.name, at=first)
+    for first in firsts:
+        chain = _perfect(loop_like(plan.program, first, loop))
+        if len(chain) > 1:
+            plan = plan.reorder(*(n.name for n in (*chain[1:], chain[0])))
+    return plan
+
+
+def _perfect(loop: PlanLoop) -> list[PlanLoop]:
+    chain = [loop]
+    while len(chain[-1].body) == 1 and isinstance(chain[-1].body[0], PlanLoop):
+        chain.append(chain[-1].body[0])
+    return chain
+
+
+def _jam_reductions(plan: Plan, copy: str) -> Plan:
+    """The last of the reduction loops around an innermost contiguous loop moved inside it,
+    unrolled: each element is then loaded and stored once for several updates.
+
+    Short loops of constant length move as they are; a long one gives blocks of ``JAM``.
+    """
+    vector = contiguous_loop(plan.program, copy)
+    around = _reductions_around(plan.program, copy, vector)
+    if vector is None or vector.mark or not around:
+        return plan
+    kept = _short_tail(plan.program, around)
+    try:
+        if kept:
+            inner = around[len(around) - kept :]
+            plan = plan.reorder(vector.name, *(n.name for n in inner))
+            for node in inner:
+                plan = plan.unroll(node.name)
+            return _separated(plan, vector)
+        last = around[-1]
+        plan = plan.split(last.name, JAM)
+        blocks = path_to(plan.program, last.name)[-2]
+        plan = plan.reorder(blocks.name, vector.name, last.name)
+        return plan.unroll(last.name).separate_full_tiles(blocks.name)
+    except PolyoptError:
+        return plan
+
+
+def _reductions_around(program: Program, copy: str, vector: PlanLoop | None) -> list[PlanLoop]:
+    """The loops directly around an innermost loop that the copy's target does not move with."""
+    if vector is None or any(isinstance(child, PlanLoop) for child in vector.body):
+        return []
+    statement = program.copies[copy].statement
+    if statement.reduction is None:
+        return []
+    path = program.places[copy].loops
+    result: list[PlanLoop] = []
+    for loop in reversed(path[: path.index(vector)]):
+        if len(loop.body) != 1 or moves_target(program, copy, loop):
+            break
+        result.insert(0, loop)
+    return result
+
+
+def _short_tail(program: Program, loops: list[PlanLoop]) -> int:
+    """How many of the innermost loops run ``LONGEST_JAM`` times at most, all together."""
+    total = 1
+    for kept, loop in enumerate(reversed(loops)):
+        trip = constant_trips(program, loop)
+        if trip is None or total * trip > LONGEST_JAM:
+            return kept
+        total *= trip
+    return len(loops)
+
+
+def _mark(plan: Plan, copy: str) -> tuple[Plan, list[Remark]]:
+    loop = contiguous_loop(plan.program, copy)
+    if loop is None or loop.mark:
+        return plan, []
+    remarks: list[Remark] = []
+    whole, name = plan, loop.name
+    times = period(plan.program, loop)
+    if 1 < times <= LONGEST_PERIOD:
+        plan = plan.split(name, times)
+        blocks = path_to(plan.program, name)[-2].name
+        plan, name = plan.unroll(name).separate_full_tiles(blocks), blocks
+        reason = f"remainders repeat after {times} iterations: each gets a statement of its own"
+        remarks.append(Remark("applied", "unroll", loop.name, reason))
+    try:
+        marked = checked(plan.vectorize(name), name)
+    except PolyoptError as error:
+        return whole, [refusal("vectorize", loop.name, error)]
+    reason = "its iterations are independent and contiguous"
+    remarks.append(Remark("applied", "vectorize", name, reason))
+    if times == 1 and interior(marked.program, find_loop(marked.program, name)) is not None:
+        marked = marked.separate_full_tiles(name)
+        reason = "borders are near in few of its iterations: the others need no tests"
+        remarks.append(Remark("applied", "separate_full_tiles", name, reason))
+    return marked, remarks

@@ -1,0 +1,56 @@
+"""Static or dynamic schedules: one piece of a parallel loop for each thread, or several, as it gets
+free.
+
+A thread that runs the same iterations in every call finds rows of the last one in its own cache,
+and neighbouring iterations find what they share. Taken as threads get free, pieces go to another
+thread in each call, which makes up for one that is slower than the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.count import about
+from polyopt.isl import dim_type, fix_param_values, integer_val
+from polyopt.scheduler.model.cache import argument_bytes, bytes_an_operation
+
+if TYPE_CHECKING:
+    from polyopt.scheduler.context import Model
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.tree import PlanLoop
+
+#: bytes that are moved, within the last cache, while a vector operation runs
+MOVED = 4.0
+#: how much one iteration may do more than another
+EVEN = 0.02
+
+
+def has_one_each(program: Program, loop: PlanLoop, model: Model) -> bool:
+    """Whether threads better have one piece each, the same in every call.
+
+    So it is where caches hold all that a call works on, moving it takes longer than computing, and
+    all iterations do the same.
+    """
+    scop, sizes, machine = program.scop, model.sizes, model.target
+    if argument_bytes(scop, sizes) > machine.last_bytes or program.tree != (loop,):
+        return False
+    moved = bytes_an_operation(scop, sizes, machine.vector_bytes)
+    return moved >= MOVED and _is_even(program, loop, model)
+
+
+def _is_even(program: Program, loop: PlanLoop, model: Model) -> bool:
+    """Whether an iteration early in an outermost loop does as much as a late one."""
+    for name in loop.copies:
+        #: { [t] } : the loops around a copy, at the sizes to be fast for
+        values = fix_param_values(program.prefixes[name].range(), model.sizes)
+        if values.is_empty():
+            continue
+        low, high = (v.to_python() for v in (values.dim_min_val(0), values.dim_max_val(0)))
+        quarter = (high - low) // 4
+        early, late = (
+            about(values.fix_val(dim_type.set, 0, integer_val(value)), model.sizes)
+            for value in (low + quarter, high - quarter)
+        )
+        if abs(early - late) > EVEN * max(early, late):
+            return False
+    return True

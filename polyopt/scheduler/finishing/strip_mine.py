@@ -1,0 +1,79 @@
+"""Outermost vector loops strip-mined: threads share the strips.
+
+A loop that is both outermost and innermost would run on one core. Strips are of whole cache lines,
+as long as the first-level cache holds of one array, or shorter where threads would not get
+several.
+
+rewrite: ``for (i) b[i] = f(a[i]);`` -> ``for (is) for (i in strip is) b[i] = f(a[i]);``
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from polyopt.errors import PolyoptError
+from polyopt.scheduler.finishing.parallelize import (
+    LEAST_SHARE,
+    PER_THREAD,
+    VECTOR,
+    independent,
+    operations,
+)
+from polyopt.scheduler.model.cost import trips
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.remark import Remark, refusal
+from polyopt.transform.schedule.tree import PlanLoop, loops_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.scheduler.context import Model
+    from polyopt.transform.plan import Plan
+
+
+def strip_mined(
+    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with strips of outermost vector loops, where threads gain by sharing them."""
+    remarks: list[Remark] = []
+    if model.target.cores < 2:
+        return plan, ()
+    for root in plan.program.tree:
+        if not isinstance(root, PlanLoop) or not _is_line(root):
+            continue
+        work = operations(plan.program, root, model.sizes)
+        if work < LEAST_SHARE * model.target.cores:
+            reason = "threads would wait for each other longer than they work"
+            said = Remark("refused", "parallelize", root.name, reason, numbers={"operations": work})
+            remarks.append(said)
+            continue
+        width = _width(plan, root, model)
+        changed = plan.split(root.name, width)
+        strips = path_to(changed.program, root.name)[-2]
+        try:
+            independent(changed, strips)
+        except PolyoptError as error:
+            remarks.append(refusal("parallelize", root.name, error))
+            continue
+        if legal(changed):
+            plan = changed
+            reason = "threads share strips of it, each of them vectors"
+            numbers = {"iterations": float(width)}
+            remarks.append(Remark("applied", "split", root.name, reason, numbers=numbers))
+    return plan, tuple(remarks)
+
+
+def _is_line(loop: PlanLoop) -> bool:
+    """Whether it is a vector loop around nothing but unrolled ones: others are squares."""
+    inner = list(loops_of(loop.body))
+    return loop.mark == "vector" and all(node.mark == "unroll" for node in inner)
+
+
+def _width(plan: Plan, loop: PlanLoop, model: Model) -> int:
+    """Iterations of a strip: whole lines of each array that the loop writes."""
+    sizes = [plan.program.copies[c].statement.value.type.bytes for c in loop.copies]
+    line = VECTOR // min(sizes)
+    most = model.target.l1_bytes // max(sizes)
+    even = trips(plan.program, loop, model.sizes) / (PER_THREAD * model.target.cores)
+    return max(1, ceil(min(most, even) / line)) * line

@@ -1,0 +1,1 @@
+"""The cost model: operations, bytes through each cache, a plan's cost, time, and its formulas."""

@@ -1,0 +1,262 @@
+"""How many bytes a program moves through a cache of a given size: an estimate from its loops.
+
+Per nest and array: its bytes once, times the iterations of every loop that does not move along
+the array and inside which more is touched than the cache holds. So a matrix that every row of
+another one needs is read again per row, unless it, or the part of it that a tile needs, fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from polyopt.analysis.count import about
+from polyopt.analysis.linear import bounds_of, links, ranges
+from polyopt.analysis.points import parameter_value
+from polyopt.ir.expr import Affine, Expr, Load, loads, walk
+from polyopt.isl import dim_type
+from polyopt.scheduler.model.op_cost import work
+from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from polyopt.ir.scop import Array, Scop
+    from polyopt.isl import PwAff
+    from polyopt.scheduler.context import Model
+    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.storage import Scratch
+    from polyopt.transform.schedule.tree import Copy, Place
+
+
+def array_bytes(array: Array, sizes: Mapping[str, int]) -> int:
+    """The bytes that all elements of an array take."""
+    result = array.type.bytes
+    for extent in array.extents:
+        result *= max(0, parameter_value(extent, sizes))
+    return result
+
+
+def large_buffers(program: Program, model: Model) -> tuple[Scratch, ...]:
+    """The buffers of a program that the second-level cache does not hold."""
+    sizes = model.sizes
+
+    def held(scratch: Scratch) -> int:
+        each = program.scop.array(scratch.array).type.bytes
+        return each * prod(parameter_value(extent, sizes) for extent in scratch.extents)
+
+    return tuple(s for s in program.scratches if held(s) > model.target.l2_bytes)
+
+
+def argument_bytes(scop: Scop, sizes: Mapping[str, int]) -> int:
+    """The bytes of all arrays that a call works on."""
+    return sum(array_bytes(a, sizes) for a in scop.arrays if a.role != "temp")
+
+
+def bytes_an_operation(scop: Scop, sizes: Mapping[str, int], vector_bytes: int) -> float:
+    """How much of these there is for each vector operation, in stages that run once."""
+    lanes = {s.name: vector_bytes / s.value.type.bytes for s in scop.statements}
+    each = (about(s.domain, sizes) * work(s.value) / lanes[s.name] for s in scop.statements)
+    return argument_bytes(scop, sizes) / max(1.0, sum(each))
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One access of a copy in the tree, itself or through an inlined operand."""
+
+    array: str
+    host: str
+    writes: bool
+    #: names of the loops around the host that move along the array
+    along: frozenset[str]
+    #: whether the array itself is accessed, and not a scratch
+    in_full: bool
+
+
+class Traffic:
+    """Estimates for one program and sizes; the parts that do not depend on a cache are shared."""
+
+    def __init__(self, program: Program, sizes: Mapping[str, int]) -> None:
+        self.program, self.sizes = program, sizes
+        self.bytes_of = {a.name: array_bytes(a, sizes) for a in program.scop.arrays}
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """All accesses, in textual order."""
+        return tuple(use for place in self.program.places.values() for use in self._uses_of(place))
+
+    def _uses_of(self, place: Place) -> Iterator[Use]:
+        host = self.program.copies[place.copy]
+        target = host.statement
+        dims = _dims_of(target.index, host.outer)
+        yield self._use(place, host, target.array, dims, writes=True)
+        yield from self._loads_of(place, host)
+
+    def _loads_of(self, place: Place, copy: Copy) -> Iterator[Use]:
+        for access, load in zip(copy.statement.reads, loads(copy.statement.value), strict=True):
+            operand = self.program.operand(copy, access)
+            if operand is None:
+                dims = _dims_of(load.index, copy.outer)
+                yield self._use(place, copy, access.array, dims, writes=False)
+            else:
+                yield from self._loads_of(place, operand)
+
+    def _use(
+        self, place: Place, copy: Copy, array: str, dims: frozenset[int], *, writes: bool
+    ) -> Use:
+        moving = dims | _linked(copy, dims)
+        host = self.program.copies[place.copy]
+        along = frozenset(
+            loop.name for loop in place.loops if _dims_in(loop.values[host.name]) & moving
+        )
+        in_full = self.program.scratch(place.copy, array) is None
+        return Use(array, place.copy, writes, along, in_full)
+
+    @cached_property
+    def trips(self) -> Mapping[tuple[str, str], float]:
+        """Iterations of each loop per entry, by copy and loop; about, where it varies."""
+        result: dict[tuple[str, str], float] = {}
+        for place in self.program.places.values():
+            copy = self.program.copies[place.copy]
+            limits = ranges(copy.domain, self.sizes)
+            if limits is None:  # it runs at larger sizes only
+                result |= {(copy.name, loop.name): 1.0 for loop in place.loops}
+                continue
+            seen: list[tuple[frozenset[int], float]] = []
+            for loop in place.loops:
+                value = loop.values[copy.name]
+                whole = _span(value, limits, self.sizes)
+                dims = _dims_in(value)
+                dims |= _linked(copy, dims)
+                around = [total for others, total in seen if others & dims]
+                result[copy.name, loop.name] = max(1.0, whole / max(around, default=1.0))
+                seen.append((dims, whole))
+        return result
+
+    def through(self, cache: int) -> dict[str, int]:
+        """Bytes per array that come from or go to beyond a cache of so many bytes."""
+        result: dict[str, int] = {}
+        for node in self.program.tree:
+            inside = set(copies_in(node))
+            uses = [u for u in self.uses if u.host in inside]
+            for array, moved in self._nest(uses, cache).items():
+                result[array] = result.get(array, 0) + moved
+        for array in self.program.scop.arrays:
+            fits = self.bytes_of[array.name] <= cache // 2
+            if array.name in result and fits:
+                once = int(array.is_live_in) + int(array.is_live_out)
+                result[array.name] = once * self.bytes_of[array.name]
+        for array, moved in self._overflowing(cache):
+            result[array] = result.get(array, 0) + moved
+        return result
+
+    def _overflowing(self, cache: int) -> Iterator[tuple[str, int]]:
+        """Arrays whose scratch a cache does not hold: written and read back each time."""
+        for scratch in self.program.scratches:
+            size = self.program.scop.array(scratch.array).type.bytes
+            for extent in scratch.extents:
+                size *= max(0, parameter_value(extent, self.sizes))
+            if size <= cache:
+                continue
+            times = 1.0
+            for loop in path_to(self.program, scratch.at):
+                times *= self.trips[copies_in(loop)[-1], loop.name]
+            yield scratch.array, round(2 * size * times)
+
+    def _nest(self, uses: list[Use], cache: int) -> dict[str, int]:
+        result: dict[str, int] = {}
+        full = [u for u in uses if u.in_full]
+        for array in dict.fromkeys(u.array for u in full):
+            size = self.bytes_of[array]
+            reads = [self._again(u, uses, cache) for u in full if u.array == array and not u.writes]
+            writes = [self._again(u, uses, cache) for u in full if u.array == array and u.writes]
+            near = bool(writes) and max(reads, default=1.0) <= 1.0
+            if near and not self.program.scop.array(array).is_live_in:
+                reads = []  # what the nest itself writes comes back from the cache
+            result[array] = round(size * (max(reads, default=0.0) + max(writes, default=0.0)))
+        return result
+
+    def _again(self, use: Use, uses: list[Use], cache: int) -> float:
+        """How often an access passes over its array because the cache has lost it."""
+        factor = 1.0
+        for loop in self.program.places[use.host].loops:
+            if loop.name not in use.along and self._inside(loop, uses) > cache:
+                factor *= self.trips[use.host, loop.name]
+        return factor
+
+    def _inside(self, loop: PlanLoop, uses: list[Use]) -> float:
+        """Bytes that one iteration of a loop touches."""
+        key = loop.name
+        if key not in self._touched:
+            hosts = set(copies_in(loop))
+            most: dict[tuple[str, bool], float] = {}
+            for use in uses:
+                if use.host in hosts:
+                    part = self._part(use, loop.name)
+                    where = use.array, use.in_full
+                    most[where] = max(most.get(where, 0.0), part)
+            self._touched[key] = sum(most.values())
+        return self._touched[key]
+
+    @cached_property
+    def _touched(self) -> dict[str, float]:
+        return {}
+
+    def _part(self, use: Use, until: str) -> float:
+        """Bytes of a use's array that one iteration of loop ``until`` reaches."""
+        size = float(self.bytes_of[use.array])
+        for loop in self.program.places[use.host].loops:
+            if loop.name in use.along:
+                size /= self.trips[use.host, loop.name]
+            if loop.name == until:
+                break
+        return size
+
+
+def _dims_of(index: tuple[Expr, ...], first: int) -> frozenset[int]:
+    """The dimensions of a copy that subscripts depend on; its iterators start at ``first``."""
+    found: set[int] = set()
+    for subscript in index:
+        for node in walk(subscript):
+            if isinstance(node, Affine):
+                found |= {first + d for d in _dims_in(node.form)}
+            elif isinstance(node, Load):
+                found |= _dims_of(node.index, first)
+    return frozenset(found)
+
+
+def _dims_in(form: PwAff) -> frozenset[int]:
+    count = form.dim(dim_type.in_)
+    return frozenset(d for d in range(count) if form.involves_dims(dim_type.in_, d, 1))
+
+
+_LINKS: WeakKeyDictionary[Copy, tuple[frozenset[int], ...]] = WeakKeyDictionary()
+
+
+def _linked(copy: Copy, dims: frozenset[int]) -> frozenset[int]:
+    """The outer dimensions that constraints tie to some dimensions, and the other way round."""
+    if not copy.outer:
+        return frozenset()
+    if copy not in _LINKS:
+        _LINKS[copy] = links(copy.domain)
+    found = {d for group in _LINKS[copy] if group & dims for d in group}
+    inner = any(d < copy.outer for d in dims)
+    return frozenset(d for d in found if inner or d < copy.outer)
+
+
+def _span(value: PwAff, limits: Mapping[int, tuple[int, int]], sizes: Mapping[str, int]) -> float:
+    """How many values an expression takes at most, from the ranges of the dimensions."""
+    low, high = interval(value, limits, sizes)
+    return float(max(1, high - low + 1))
+
+
+def interval(
+    value: PwAff, limits: Mapping[int, tuple[int, int]], sizes: Mapping[str, int]
+) -> tuple[int, int]:
+    """Least and greatest value of an expression over a box, piece by piece, not always tight."""
+    found = [bounds_of(aff, limits, sizes) for _, aff in value.get_pieces()]
+    return min((low for low, _ in found), default=0), max((high for _, high in found), default=0)

@@ -1,0 +1,161 @@
+"""What the steps of the search ask of a plan: its groups, its loops, and whether it is legal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.analysis.footprint import bounding_box
+from polyopt.errors import PolyoptError
+from polyopt.ir.block import Block
+from polyopt.isl import dim_type
+from polyopt.transform.legality.parallel import check_loop
+from polyopt.transform.legality.proof import accepts
+from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, prefix_map
+
+if TYPE_CHECKING:
+    from polyopt.ir.scop import Statement
+    from polyopt.transform.plan import Plan
+    from polyopt.transform.schedule.program import Program
+
+
+def in_groups(program: Program) -> set[str]:
+    """The spaces that have producers in their loops already."""
+    return {
+        program.copies[name].statement.array
+        for name, place in program.places.items()
+        if not program.copies[name].outer
+        and any(program.copies[c].outer for n in place.loops[:1] for c in copies_in(n))
+    }
+
+
+def next_root(program: Program, done: set[str]) -> str | None:
+    """The last space in textual order that is a root still: not fused into another."""
+    done = done | in_blocks(program)
+    spaces = [program.copies[name].statement.array for name in program.places
+              if not program.copies[name].outer]  # fmt: skip
+    open_ = [space for space in dict.fromkeys(reversed(spaces)) if space not in done]
+    return open_[0] if open_ else None
+
+
+def in_blocks(program: Program) -> set[str]:
+    """The arrays that a nest computes in register blocks, or in squares: it stays as it is."""
+    return {
+        program.copies[name].statement.array
+        for name, place in program.places.items()
+        if any(loop.mark in {"register_tile", "vector"} for loop in place.loops)
+    }
+
+
+def producers_of(program: Program, spaces: set[str]) -> list[str]:
+    """Temporary arrays that the spaces read and that nests of their own write, latest first."""
+    read = {
+        array
+        for host in program.places
+        if program.copies[host].statement.array in spaces
+        for array in program.arrays_read(host)
+    }
+    order = [
+        program.copies[name].statement.array
+        for name in program.places
+        if not program.copies[name].outer
+    ]
+    wanted = [a for a in dict.fromkeys(reversed(order)) if a in read and a not in spaces]
+    blocks = in_blocks(program)
+    return [a for a in wanted if program.scop.array(a).role == "temp" and a not in blocks]
+
+
+def is_ready(program: Program, producer: str, inside: set[str]) -> bool:
+    """Whether every reader of the producer is in the group already."""
+    readers = {program.copies[host].statement.array for host in program.readers(producer)}
+    return readers - {producer} <= inside
+
+
+def is_proven(plan: Plan) -> bool:
+    """Whether the proof accepts a plan."""
+    try:
+        plan.prove()
+    except PolyoptError:
+        return False
+    return True
+
+
+def is_legal(plan: Plan) -> bool:
+    """Whether the proof would accept a plan, which may be one of many: sooner known."""
+    return accepts(plan.program, plan.original)
+
+
+def is_free(plan: Plan, loop: str) -> bool:
+    """Whether the iterations of a loop are independent."""
+    try:
+        checked(plan.parallelize(loop), loop)
+    except PolyoptError:
+        return False
+    return True
+
+
+def checked(plan: Plan, loop: str) -> Plan:
+    """A plan in which a loop got a mark. Raises ``PolyoptError`` where a dependence forbids it."""
+    check_loop(plan.program, find_loop(plan.program, loop))
+    return plan
+
+
+def contiguous_loop(program: Program, copy: str) -> PlanLoop | None:
+    """The innermost loop around a copy that walks the last dimension of what it writes."""
+    statement = program.copies[copy].statement
+    iterator = last_iterator(statement)
+    if iterator is None:
+        return None
+    wanted = program.copies[copy].outer + iterator
+    found = [
+        loop
+        for loop in program.places[copy].loops
+        if loop.values[copy].involves_dims(dim_type.in_, wanted, 1) and not _is_block(loop, copy)
+    ]
+    if found and not any(
+        isinstance(program.copies[c].statement.value, Block) for c in found[-1].copies
+    ):
+        return found[-1]
+    return None
+
+
+def _is_block(loop: PlanLoop, copy: str) -> bool:
+    """Whether the loop's value is a quotient."""
+    return any(aff.dim(dim_type.div) > 0 for _, aff in loop.values[copy].get_pieces())
+
+
+def last_iterator(statement: Statement) -> int | None:
+    """The innermost iterator that the last subscript of the write moves with."""
+    if not statement.index:
+        return None
+    form = statement.index[-1].form
+    count = len(statement.iterators)
+    moves = [i for i in range(count) if form.involves_dims(dim_type.in_, i, 1)]
+    return moves[-1] if moves else None
+
+
+def widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
+    """Buffers private to an iteration of the loop become private to the loop around it."""
+    path = path_to(plan.program, loop.name)
+    outer = path[-2].name if len(path) > 1 else ""
+    for store in plan.program.stores:
+        if store.at == loop.name:
+            plan = plan.store(store.array, at=outer)
+    return plan
+
+
+def constant_trips(program: Program, loop: PlanLoop) -> int | None:
+    """The constant number of iterations per entry of a loop, if it has one."""
+    largest = 0
+    for copy in copies_in(loop):
+        path = program.places[copy].loops
+        level = next(i for i, node in enumerate(path) if node.name == loop.name)
+        identity = prefix_map(program.copies[copy], path[: level + 1]).range().identity()
+        before = identity.project_out(dim_type.out, level, 1)
+        line = identity.project_out(dim_type.out, 0, level)
+        box = bounding_box(before.reverse().apply_range(line), program.scop.context)
+        sides = box.constant_extents if box is not None else None
+        if sides is None:
+            return None
+        largest = max(largest, sides[0])
+    return largest

@@ -1,0 +1,1 @@
+"""Strategies: tiling, fusion, inlining and blocking of producers and consumers."""

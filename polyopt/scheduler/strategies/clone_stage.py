@@ -1,0 +1,92 @@
+"""Which arrays are computed more than once: for each group that reads them, or where one reader
+alone reads each element once.
+
+An array that a stencil reads is stored, in a window of rows. What else reads it, an element at a
+time, need not go through that window, nor through memory: it computes the element where it is
+read, in an array of its own (``clone_stage``) that is then inlined.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.op_cost import LOAD, work
+from polyopt.scheduler.strategies.inline import STORE, WORTH, Reading, inline_cheap, is_candidate
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.source.clone_stage import maker_of
+
+if TYPE_CHECKING:
+    from polyopt.ir.scop import Scop
+    from polyopt.scheduler.context import Model
+    from polyopt.transform.plan import Plan
+
+#: share of what storing costs for which a group computes what others compute too
+AGAIN = 0.9
+#: no more than this is done once more in a place where the array may be near anyway
+LIGHT = WORTH + STORE + LOAD
+#: operations of a lane that take as long as to store a byte beyond L2 and load it again
+FAR = 12.0
+
+
+def is_cheap(scop: Scop, array: str, model: Model) -> bool:
+    """Whether an array is worth computing once more for each group that reads it: from less than
+    it takes itself."""
+    statements = [s for s in scop.statements if s.array == array]
+    read = dict.fromkeys(a.array for s in statements for a in s.reads if a.array != array)
+    bytes_ = array_bytes(scop.array(array), model.sizes)
+    if (
+        bytes_ <= model.target.l2_bytes
+        or sum(array_bytes(scop.array(a), model.sizes) for a in read) > bytes_
+    ):
+        return False
+    return sum(work(s.value) for s in statements) <= AGAIN * FAR * scop.array(array).type.bytes
+
+
+def cloned(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan of the program in which some arrays are computed once more for some readers."""
+    scop = plan.scop
+    arrays = [
+        s.array
+        for s in scop.statements
+        if is_candidate(scop, s)
+        and maker_of(scop, s.array) is not None
+        and all(scop.array(a.array).role == "in" for a in s.reads)
+        and work(s.value) <= LIGHT
+        and is_cheap(scop, s.array, model)
+    ]
+    if not arrays:
+        return plan, ()
+    inlined = inline_cheap(plan)[0].program.inlined
+    remarks: list[Remark] = []
+    for array in arrays:
+        readers = [] if array in inlined else _single_readers(scop, array, inlined)
+        if readers:
+            plan = plan.clone_stage(array, *readers)
+            reason = "what reads each element once computes it itself"
+            numbers = {"bytes": array_bytes(scop.array(array), model.sizes)}
+            consumer = ", ".join(scop.statement(r).array for r in readers)
+            remarks.append(
+                Remark("applied", "clone_stage", array, reason, consumer, numbers=numbers)
+            )
+    return plan, tuple(remarks)
+
+
+def _single_readers(scop: Scop, array: str, inlined: frozenset[str]) -> list[str]:
+    """The statements that read an array for nests which read each element once; nothing unless
+    other nests read elements more often."""
+    reading = Reading.of(scop, inlined)
+    hosts = reading.hosts(array)
+    once = {
+        name
+        for name, taps in hosts.items()
+        if reading.evaluations({name: taps}, together=True) <= 1
+    }
+    if not once or len(once) == len(hosts):
+        return []
+    direct = [s for s in scop.statements if any(a.array == array for a in s.reads)]
+    #: the nests that a statement runs in
+    users = {
+        s.name: {s.name} if s.array not in inlined else set(reading.hosts(s.array)) for s in direct
+    }
+    return [name for name, nests in users.items() if nests and nests <= once]

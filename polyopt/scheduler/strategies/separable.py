@@ -1,0 +1,77 @@
+"""Separable filters: which windows are added up in two passes, rows and columns apart.
+
+Five by five terms are ten then, and elements of the first pass, a row of them, stay in the
+first-level cache. That pays only where the row does not go through memory: a plan that stores
+all of the first pass is not taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import PolyoptError
+from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.op_cost import work
+from polyopt.scheduler.strategies.inline import STORE, WORTH
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.source.separate_filter import separate_filter, window_of
+
+if TYPE_CHECKING:
+    from polyopt.ir.scop import Scop
+    from polyopt.scheduler.context import Model
+    from polyopt.transform.plan import Plan
+
+#: share of a window's operations below which passes are taken
+WORTHWHILE = 0.75
+STORED = "the first pass would be stored as a whole"
+
+
+def in_passes(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan of the program with separable windows in passes, and what was decided."""
+    names: list[str] = []
+    remarks: list[Remark] = []
+    for statement in plan.scop.statements:
+        if window_of(plan.scop, statement) is None:
+            continue
+        before, after = work(statement.value), _work_in_passes(plan.scop, statement.name)
+        numbers = {"operations": before, "in two passes": after}
+        if after < WORTHWHILE * before:
+            names.append(statement.name)
+            kind, reason = "applied", "its weights are products of one per row and one per column"
+        else:
+            kind, reason = "refused", "two passes cost as much"
+        remarks.append(Remark(kind, "separate_filter", statement.array, reason, numbers=numbers))
+    return (plan.separate_filter(*names) if names else plan), tuple(remarks)
+
+
+def _work_in_passes(scop: Scop, name: str) -> float:
+    try:
+        made = separate_filter(scop, (name,))
+    except PolyoptError:
+        return float("inf")
+    at = next(k for k, s in enumerate(made.statements) if s.name == name)
+    return sum(work(s.value) for s in made.statements[at - 1 : at + 1]) + STORE + WORTH
+
+
+def stored(plan: Plan, model: Model) -> tuple[str, ...]:
+    """The arrays between passes that a plan keeps whole, and that leave the cache."""
+    known = {a.name for a in plan.source.arrays}
+    program = plan.program
+    found = {
+        program.copies[name].statement.array
+        for name in program.places
+        if program.scratch(name, program.copies[name].statement.array, reading=False) is None
+    }
+    return tuple(
+        a.name
+        for a in plan.scop.arrays
+        if a.name in found - known and array_bytes(a, model.sizes) > model.target.l2_bytes
+    )
+
+
+def refused(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
+    """The remarks where the plan without passes is taken."""
+    return tuple(
+        replace(r, kind="refused", reason=STORED) if r.kind == "applied" else r for r in remarks
+    )

@@ -1,0 +1,63 @@
+"""Which loops threads share."""
+
+from dataclasses import replace
+
+import polyopt as po
+from polyopt.codegen.target import target
+from polyopt.scheduler.context import Model
+from polyopt.scheduler.finishing.parallelize import parallelize_outer
+from polyopt.scheduler.strategies.inline import inline_cheap
+from polyopt.transform.plan import Plan
+
+
+def copied(function, *extents, source):
+    """One image through a stage of these extents, its last loop in vectors; its marked loops."""
+    x = po.input("x", "f32", list(source))
+    names = ("n", "c", "y", "i")
+    out = po.stage("out", list(extents), lambda *i: function(x, *i), type="f32", indices=names)
+    plan = Plan(po.pipeline([out])).vectorize("out.i")
+    two = Model(replace(target("generic"), cores=2), {})
+    return parallelize_outer(plan, two)[0].program.tree
+
+
+def marks(tree):
+    found, level = {}, tree
+    while level and not isinstance(level[0], str):
+        found[level[0].name], level = level[0].mark, level[0].body
+    return found
+
+
+def test_vectors_collected_element_by_element_are_more_work():
+    """The same number of elements: lines that lie side by side are soon copied, columns are not."""
+    lines = copied(lambda x, n, c, y, i: x[n, c, y, i], 1, 8, 1000, 16, source=(1, 8, 1000, 16))
+    assert marks(lines)["out.c"] == ""
+    columns = copied(lambda x, n, c, y, i: x[n, c, i, y], 1, 8, 1000, 16, source=(1, 8, 16, 1000))
+    assert marks(columns) == {"out.n": "", "out.c": "parallel", "out.y": "", "out.i": "vector"}
+
+
+def framed(stride):
+    """Sums of three elements in a row, every so many, of an image in a frame of zeros."""
+    x = po.input("x", "f32", [64, 64])
+    inside = po.padded(x, 0)
+    frame = po.stage("frame", [64, 66], lambda y, i: inside[y, i - 1], type="f32")
+    out = po.stage(
+        "out", [64, 64 // stride],
+        lambda y, i: frame[y, stride * i] + frame[y, stride * i + 1] + frame[y, stride * i + 2],
+        type="f32",
+    )  # fmt: skip
+    return po.pipeline([out])
+
+
+def test_a_frame_is_stored_where_vectors_would_step_over_it():
+    """Masked loads of every other element are gathers; in a buffer they are whole vectors."""
+    remarks = inline_cheap(Plan(framed(2)))[1]
+    assert [(r.kind, r.subject) for r in remarks] == [("refused", "frame")]
+    side_by_side = inline_cheap(Plan(framed(1)))[1][0].numbers["added"]
+    assert remarks[0].numbers["added"] > side_by_side
+
+
+def test_one_iteration_is_shared_by_nobody():
+    few = copied(lambda x, n, c, y, i: x[n, c, y, i], 1, 8, 1000, 16, source=(1, 8, 1000, 16))
+    assert "parallel" not in marks(few).values()
+    two = copied(lambda x, n, c, y, i: x[n, c, y, i], 2, 8, 1000, 16, source=(2, 8, 1000, 16))
+    assert marks(two)["out.n"] == "parallel"
