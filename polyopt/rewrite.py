@@ -15,8 +15,8 @@ from polyopt.codegen.lower.host_names import HostNames
 from polyopt.codegen.splice import Place, emit_in_place
 from polyopt.errors import InvalidOptionError, PolyoptError, UserError, unexpected
 from polyopt.frontend.c import read_source
-from polyopt.frontend.c.declared import declared_names
-from polyopt.frontend.c.files import Declined, lower_regions
+from polyopt.frontend.c.regions.files import Declined, lower_regions
+from polyopt.frontend.c.syntax.declared_names import declared_names
 from polyopt.isl import budget
 from polyopt.scheduler import auto
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from polyopt.frontend.c.hosting import RegionScop
+    from polyopt.frontend.c.regions.extract import RegionScop
     from polyopt.ir.scop import Scop
     from polyopt.source import Source
     from polyopt.transform.legality.proof import Proof

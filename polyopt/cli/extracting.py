@@ -40,7 +40,7 @@ def scop(program: str, reading: Reading, *, as_json: bool) -> None:
 def _documents(program: str, reading: Reading) -> list[dict[str, object]]:
     """One per region. Raises the error of a region where none of them can be taken."""
     from polyopt.cli.program import load_program
-    from polyopt.frontend.c.files import Declined
+    from polyopt.frontend.c.regions.files import Declined
     from polyopt.rewrite import Rewriting, regions_in
 
     is_one = reading.function is not None or reading.region is not None

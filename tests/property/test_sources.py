@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from polyopt.frontend.c.files import Declined
+from polyopt.frontend.c.regions.files import Declined
 from polyopt.rewrite import Rewriting, regions_in, rewrite
 from tests.compilers import NAMES, OWN
 

@@ -26,7 +26,7 @@ MODULES = sorted(
 #: folders that have more modules than a reader takes in at a glance
 CROWDED = {
     "polyopt/analysis", "polyopt/bench", "polyopt/cli", "polyopt/codegen/lower",
-    "polyopt/explain", "polyopt/frontend/c", "polyopt/graph",
+    "polyopt/explain", "polyopt/graph",
 }  # fmt: skip
 FILES = sorted(str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*.py"))
 

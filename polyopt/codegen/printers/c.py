@@ -35,7 +35,7 @@ from polyopt.codegen.helpers.arithmetic import helpers
 from polyopt.codegen.printers.c_expr import PRIMARY, c_text, declared
 from polyopt.errors import InternalError
 from polyopt.escaping import comment
-from polyopt.frontend.c.known import BARRIER
+from polyopt.frontend.c.readback.intrinsics import BARRIER
 from polyopt.ir.types import I32
 
 if TYPE_CHECKING:

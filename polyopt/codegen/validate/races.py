@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.updates import update_of
 from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.errors import InternalError
-from polyopt.frontend.c.sharing import IN_TURN, SHARED
+from polyopt.frontend.c.readback.parallel_loops import IN_TURN, SHARED
 from polyopt.isl import Map, affine_constant, affine_var, dim_type
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from polyopt.codegen.signature import c_prototype, signature_of
 from polyopt.codegen.validate.equivalence import NotShownError, check_same
 from polyopt.codegen.validate.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDeepError, UserError
-from polyopt.frontend.c.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import read_emitted
 from polyopt.ir.block import Block
 from polyopt.isl import Set, budget, dim_type, fix_param_values, params_of, params_space, sample
 from polyopt.transform.legality.parallel import Obligation

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, cast
 
 from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, TooDeepError
-from polyopt.frontend.c.bounded import MAX_STATEMENTS
-from polyopt.frontend.c.ctypes import Types
-from polyopt.frontend.c.locate import Locator
-from polyopt.frontend.c.lower import lower
-from polyopt.frontend.c.marked import marked_regions
-from polyopt.frontend.c.parse import parse
-from polyopt.frontend.c.preprocess import MOST_BYTES, preprocess
-from polyopt.frontend.c.standalone import choose_region, lower_standalone
+from polyopt.frontend.c.lower.ctypes import Types
+from polyopt.frontend.c.lower.limits import MAX_STATEMENTS
+from polyopt.frontend.c.lower.program import lower_function
+from polyopt.frontend.c.regions.pragmas import marked_regions
+from polyopt.frontend.c.regions.standalone import choose_region, lower_standalone
+from polyopt.frontend.c.syntax.locations import Locator
+from polyopt.frontend.c.syntax.parse import parse
+from polyopt.frontend.c.syntax.preprocess import MOST_BYTES, preprocess
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def parse_c(
         marked = marked_regions(tree, text, locator)
         found = choose_region(tree, marked, function, region, locator)
         if found is None:
-            return lower(tree, text, locator, function, tuple(params), MAX_STATEMENTS)
+            return lower_function(tree, text, locator, function, tuple(params), MAX_STATEMENTS)
         types = Types(locator, tree)
         return lower_standalone(tree, text, locator, types, found, tuple(params), MAX_STATEMENTS)
     except RecursionError:

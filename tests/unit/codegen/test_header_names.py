@@ -11,7 +11,7 @@ import pytest
 
 from polyopt.errors import PolyoptError
 from polyopt.frontend.c import parse_c
-from polyopt.frontend.c.declared import declared_names
+from polyopt.frontend.c.syntax.declared_names import declared_names
 from polyopt.rewrite import rewrite
 
 HEADERS = ("limits", "stdint", "float", "math", "stddef", "stdio", "stdlib", "stdbool", "errno")

@@ -12,7 +12,7 @@ import polyopt as po
 from polyopt.codegen.emit import emit
 from polyopt.codegen.validate.translation import shown_for_all_sizes
 from polyopt.errors import InvalidOptionError, UnsupportedError
-from polyopt.frontend.c.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import read_emitted
 from polyopt.library import load_kernel
 from tests.unit.codegen.test_cexpr import COMPILERS
 

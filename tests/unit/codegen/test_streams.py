@@ -17,7 +17,7 @@ from polyopt.codegen.target import target
 from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.codegen.validate.translation import shown_for_all_sizes
 from polyopt.errors import InternalError, InvalidOptionError, UnsupportedError
-from polyopt.frontend.c.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import read_emitted
 from polyopt.ir.types import TYPES
 from tests.unit.codegen.test_cexpr import COMPILERS
 

@@ -15,7 +15,7 @@ from polyopt.codegen.helpers.transpose import SIDE, TRANSPOSED
 from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.codegen.validate.translation import shown_for_all_sizes
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.c.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import read_emitted
 from tests.unit.codegen.test_cexpr import COMPILERS
 
 

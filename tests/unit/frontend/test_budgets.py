@@ -15,13 +15,13 @@ from polyopt.errors import (
     TooLargeError,
     UnsupportedError,
 )
-from polyopt.frontend.c import files as regions
 from polyopt.frontend.c import parse_c, read_source
-from polyopt.frontend.c.files import Declined, lower_regions
-from polyopt.frontend.c.locate import Locator
-from polyopt.frontend.c.parse import parse
-from polyopt.frontend.c.preprocess import preprocess
-from polyopt.frontend.c.usage import nodes
+from polyopt.frontend.c.regions import files as regions
+from polyopt.frontend.c.regions.files import Declined, lower_regions
+from polyopt.frontend.c.syntax.locations import Locator
+from polyopt.frontend.c.syntax.parse import parse
+from polyopt.frontend.c.syntax.preprocess import preprocess
+from polyopt.frontend.c.syntax.usage import nodes
 from polyopt.source import Source
 
 LOOP = "void f(int n, double a[n]) {{ for (int i = 0; i < n; i++) a[i] = {}; }}\n"
@@ -51,8 +51,8 @@ REMAINDERS = "(" * 12 + "i - m" + "".join(f" * 3 + n) % {7 + 2 * k}" for k in ra
     ids=["macros", "names", "if", "values", "arguments", "calls", "loops"],
 )  # fmt: skip
 def test_what_grows_without_end_is_refused_with_its_place(monkeypatch, text, error, said, line):
-    monkeypatch.setattr("polyopt.frontend.c.bounded.OPERATIONS", 50_000)
-    monkeypatch.setattr("polyopt.frontend.c.expressions.MOST_INLINED", 1_000)
+    monkeypatch.setattr("polyopt.frontend.c.lower.limits.OPERATIONS", 50_000)
+    monkeypatch.setattr("polyopt.frontend.c.lower.expressions.MOST_INLINED", 1_000)
     monkeypatch.setattr(sys.modules[preprocess.__module__], "MOST_EXPANDED", 10_000)
     with pytest.raises(error, match=said) as found:
         parse_c(text, function="f")
@@ -68,13 +68,13 @@ def test_a_macro_that_grows_without_end_and_is_not_used_says_nothing():
 def test_nested_remainders_are_refused(monkeypatch):
     text = ("void f(int n, int m, double a[n]) { for (int i = 0; i < n; i++)"
             f" if ({REMAINDERS} > 2) a[i] += 1; }}")  # fmt: skip
-    monkeypatch.setattr("polyopt.frontend.c.bounded.OPERATIONS", 50_000)
+    monkeypatch.setattr("polyopt.frontend.c.lower.limits.OPERATIONS", 50_000)
     with pytest.raises(NotDecidedError, match="lowering"):
         parse_c(text)
 
 
 def test_a_region_has_so_many_statements(monkeypatch):
-    monkeypatch.setattr("polyopt.frontend.c.hosting.MAX_STATEMENTS", 20)
+    monkeypatch.setattr("polyopt.frontend.c.regions.extract.MAX_STATEMENTS", 20)
     text = "void f(double *restrict a) {\n#pragma scop\n" + "a[0] += 1;\n" * 21
     (found,) = lower_regions(Source("in.c", f"{text}#pragma endscop\n}}\n"), {})
     assert isinstance(found, Declined)
@@ -123,7 +123,7 @@ def test_a_file_without_end_is_not_read():
 
 def test_places_on_a_long_line_are_found_in_one_comparison(monkeypatch):
     made = []
-    matcher = "polyopt.frontend.c.locate.SequenceMatcher"
+    matcher = "polyopt.frontend.c.syntax.locations.SequenceMatcher"
 
     class Counted:
         def __init__(self, *sequences):

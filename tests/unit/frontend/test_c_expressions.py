@@ -7,7 +7,7 @@ import math
 import pytest
 
 from polyopt.frontend.c import parse_c
-from polyopt.frontend.c.literals import literal
+from polyopt.frontend.c.syntax.literals import literal
 from polyopt.ir.expr import (
     Affine,
     Binary,

@@ -10,7 +10,7 @@ import polyopt as po
 from polyopt.analysis.interpret import interpret
 from polyopt.cli import cli
 from polyopt.errors import UserError
-from polyopt.frontend.c.files import Declined
+from polyopt.frontend.c.regions.files import Declined
 from polyopt.rewrite import Rewriting, regions_in
 
 

@@ -3,16 +3,16 @@
 import pytest
 from pycparser import c_ast, c_parser
 
-from polyopt.frontend.c.constants import constant_integer
-from polyopt.frontend.c.ctypes import Types
-from polyopt.frontend.c.delinearize import delinearized
-from polyopt.frontend.c.files import Declined, lower_regions
-from polyopt.frontend.c.liveness import first_use, is_read, sink
-from polyopt.frontend.c.locate import Locator
-from polyopt.frontend.c.nodes import text_of
-from polyopt.frontend.c.preprocess import preprocess
-from polyopt.frontend.c.shadowing import alpha_renamed, free_names
-from polyopt.frontend.c.statements import without_continue
+from polyopt.frontend.c.lower.ctypes import Types
+from polyopt.frontend.c.lower.statements import without_continue
+from polyopt.frontend.c.normalize.alpha_renaming import alpha_renamed, free_names
+from polyopt.frontend.c.normalize.delinearize import delinearized
+from polyopt.frontend.c.regions.files import Declined, lower_regions
+from polyopt.frontend.c.syntax.constants import constant_integer
+from polyopt.frontend.c.syntax.liveness import first_use, is_read, sink
+from polyopt.frontend.c.syntax.locations import Locator
+from polyopt.frontend.c.syntax.nodes import text_of
+from polyopt.frontend.c.syntax.preprocess import preprocess
 from polyopt.ir.expr import Affine, Select
 from polyopt.isl import Set, context
 from polyopt.rewrite import rewrite

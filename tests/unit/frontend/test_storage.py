@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyopt.frontend.c.files import Declined, lower_regions
+from polyopt.frontend.c.regions.files import Declined, lower_regions
 from polyopt.source import Source
 
 

@@ -11,7 +11,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import ArgumentError, NonAffineError
 from polyopt.frontend.c import parse_c
-from polyopt.frontend.c.files import Declined, lower_regions
+from polyopt.frontend.c.regions.files import Declined, lower_regions
 from polyopt.isl import Set, context
 from polyopt.rewrite import rewrite
 from polyopt.source import Source

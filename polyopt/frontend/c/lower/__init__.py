@@ -1,0 +1,1 @@
+"""Lowering: functions, loops, statements and expressions of C to a Scop."""

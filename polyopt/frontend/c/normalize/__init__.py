@@ -1,0 +1,1 @@
+"""Normalisation of the tree: calls inlined, one return, subscripts unfolded, names apart."""

@@ -1,0 +1,103 @@
+"""Alpha-renaming: declarations that hide a variable of the surroundings get names of their own.
+
+rewrite: ``int i = 5; ... for (int i = 0; i < n; i++) a[i] = 0;`` -> ``for (int i_1 = 0; ...)``
+
+What comes after tells names apart by their text alone: it would take the loop for one over the
+variable outside.
+"""
+
+# The parser's trees are copied and changed by the names of their parts, which have no types.
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from polyopt.frontend.c.syntax.nodes import named_type, put
+from polyopt.frontend.c.syntax.usage import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_NONE: frozenset[str] = frozenset()
+
+
+def declared(items: Iterable[c_ast.Node]) -> set[str]:
+    """The names that are declared somewhere below some items."""
+    decls = (node for item in items for node in nodes(item) if isinstance(node, c_ast.Decl))
+    return {decl.name for decl in decls if decl.name}
+
+
+def free_names(items: Sequence[c_ast.Node]) -> set[str]:
+    """The names that mean something outside of the items, in the order of a block."""
+    return set(_free_in_block(items, _NONE))
+
+
+def alpha_renamed(items: Sequence[c_ast.Node], names: Mapping[str, str]) -> list[c_ast.Node]:
+    """The items of a block with new names for what they declare under some old ones."""
+    return _block(items, names, _NONE)
+
+
+def _free_in_block(items: Sequence[c_ast.Node], hidden: frozenset[str]) -> Iterator[str]:
+    for item in items:
+        hidden |= _declares(item)
+        yield from _free(item, hidden)
+
+
+def _free(node: c_ast.Node, hidden: frozenset[str]) -> Iterator[str]:
+    match node:
+        case c_ast.ID():
+            if node.name not in hidden:
+                yield node.name
+        case c_ast.Compound():
+            yield from _free_in_block(node.block_items or [], hidden)
+        case _:
+            if isinstance(node, c_ast.For):
+                hidden |= _declares(node.init)
+            for place, child in node.children():
+                if not _is_no_variable(node, place):
+                    yield from _free(child, hidden)
+
+
+def _declares(node: c_ast.Node | None) -> frozenset[str]:
+    """The names that a statement declares for what comes after it, and for itself."""
+    decls = node.decls if isinstance(node, c_ast.DeclList) else [node]
+    return frozenset(decl.name for decl in decls if isinstance(decl, c_ast.Decl) and decl.name)
+
+
+def _is_no_variable(node: c_ast.Node, place: str) -> bool:
+    """Whether a child is the name of a member or of a called function."""
+    return place == "field" or (isinstance(node, c_ast.FuncCall) and place == "name")
+
+
+def _block(
+    items: Sequence[c_ast.Node], names: Mapping[str, str], inside: frozenset[str]
+) -> list[c_ast.Node]:
+    result: list[c_ast.Node] = []
+    for item in items:
+        inside |= _declares(item) & names.keys()
+        result.append(_renamed(item, names, inside))
+    return result
+
+
+def _renamed(node: c_ast.Node, names: Mapping[str, str], inside: frozenset[str]) -> c_ast.Node:
+    match node:
+        case c_ast.ID():
+            return c_ast.ID(names[node.name], node.coord) if node.name in inside else node
+        case c_ast.Compound():
+            return c_ast.Compound(_block(node.block_items or [], names, inside), node.coord)
+        case c_ast.For():
+            inside |= _declares(node.init) & names.keys()
+        case _:
+            pass
+    changed = copy.copy(node)
+    for place, child in node.children():
+        if not _is_no_variable(node, place):
+            put(changed, place, _renamed(child, names, inside))
+    if isinstance(changed, c_ast.Decl) and changed.name in inside:
+        changed.name = names[changed.name]
+        changed.type = named_type(changed.type, changed.name)
+    return changed

@@ -1,0 +1,36 @@
+"""Parts of generated C whose text is always the same: calls of functions as what they do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.frontend.c.readback.nontemporal import PAST_CACHES, plain_store
+from polyopt.frontend.c.readback.transpose import TRANSPOSED, square_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pycparser import c_ast
+
+#: an empty instruction: compilers take memory for changed, and nothing runs
+BARRIER = '__asm__ volatile ("" ::: "memory");'
+
+
+def is_known(name: str) -> bool:
+    """Whether a function is one of these."""
+    return name == TRANSPOSED or PAST_CACHES.fullmatch(name) is not None
+
+
+def plain_call(
+    call: c_ast.FuncCall,
+    helper: c_ast.FuncDef,
+    shapes: Mapping[str, tuple[str, ...]],
+    fresh: Callable[[str], str],
+) -> list[c_ast.Node]:
+    """The call as plain C. ``shapes`` are the extents of arrays, ``fresh`` makes names.
+
+    Raises ``ValueError`` with the rule of generated code that is broken.
+    """
+    if PAST_CACHES.fullmatch(helper.decl.name):
+        return plain_store(call, helper, fresh)
+    return [square_of(call, helper, shapes, fresh)]

@@ -1,0 +1,83 @@
+"""Loops that emitted C has threads or lanes share: turned round, or called by their mark."""
+
+# The parser's trees are copied and changed by the names of their parts, which have no types.
+# pyright: basic, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportOptionalMemberAccess=false, reportReturnType=false, reportArgumentType=false
+# pyright: reportAssignmentType=false
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from polyopt.frontend.c.syntax.nodes import binary, constant, integer, renamed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    #: a name that nothing else has
+    Fresh = Callable[[str], str]
+
+#: in names of iterators: of loops whose iterations run together, and of what threads do in turn
+SHARED, IN_TURN = "__shared_", "__in_turn"
+_SAFELEN = re.compile(r"safelen\((\d+)\)")
+
+
+def shared(loop: c_ast.For, pragma: str, fresh: Fresh) -> c_ast.For:
+    """The loop with an iterator whose name says who shares its iterations, and how many lanes."""
+    known = loop.init.decls[0].name
+    found = _SAFELEN.search(pragma)
+    width = str(int(found[1]) * _step(loop.next)) if found else ""
+    kind = "lanes" if pragma.startswith("omp simd") else "threads"
+    kind = "sums" if "reduction" in pragma else "turns" if pragma.endswith("ordered") else kind
+    name = fresh(f"{known}{SHARED}{kind}{width}")
+    loop = renamed(loop, known, name)
+    loop.init = c_ast.DeclList([integer(name, loop.init.decls[0].init)])
+    return loop
+
+
+def in_turn(body: Sequence[c_ast.Node], fresh: Fresh) -> c_ast.For:
+    """What threads do one after the other, as a loop of one iteration."""
+    name = fresh(IN_TURN)
+    condition = binary("<=", c_ast.ID(name), constant(0))
+    step = c_ast.UnaryOp("p++", c_ast.ID(name))
+    init = c_ast.DeclList([integer(name, constant(0))])
+    return c_ast.For(init, condition, step, c_ast.Compound([*body]), body[0].coord)
+
+
+def turned(loop: c_ast.For, pragma: str, fresh: Fresh) -> c_ast.Node:
+    """The loop with its iterations, or those of each group of so many, backwards."""
+    found = _SAFELEN.search(pragma)
+    group = int(found[1]) if found else 0
+    known, start = loop.init.decls[0].name, loop.init.decls[0].init
+    iterator = fresh(known)  # other loops have one of that name
+    loop = renamed(loop, known, iterator)
+    bound, step = loop.cond.right, _step(loop.next)
+    span = binary("/", binary("-", bound, start), constant(step))
+    inner = fresh("back")
+    number: c_ast.Node = c_ast.ID(inner)
+    if group:
+        outer = fresh("group")
+        number = binary("+", binary("*", constant(group), c_ast.ID(outer)), number)
+    value = binary("+", start, binary("*", constant(step), number))
+    body = c_ast.Compound(
+        [integer(iterator, value), c_ast.If(loop.cond, loop.stmt, None, loop.coord)]
+    )
+    last = constant(group - 1) if group else span
+    down = c_ast.UnaryOp("p--", c_ast.ID(inner))
+    condition = binary(">=", c_ast.ID(inner), constant(0))
+    init = c_ast.DeclList([integer(inner, last)])
+    turned = c_ast.For(init, condition, down, body, loop.coord)
+    if not group:
+        return turned
+    groups = binary("/", span, constant(group))
+    condition = binary("<=", c_ast.ID(outer), groups)
+    up = c_ast.UnaryOp("p++", c_ast.ID(outer))
+    init = c_ast.DeclList([integer(outer, constant(0))])
+    return c_ast.For(init, condition, up, c_ast.Compound([turned]), loop.coord)
+
+
+def _step(node: c_ast.Node) -> int:
+    return int(node.rvalue.value) if isinstance(node, c_ast.Assignment) else 1

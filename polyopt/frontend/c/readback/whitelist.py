@@ -1,0 +1,111 @@
+"""How emitted C may say things that reading it back gives no meaning: anything else is refused.
+
+A clause, a storage class or a counter's type that is read over would let code pass that does
+something else: threads share a ``static`` buffer, ``omp parallel`` alone runs a loop in each.
+"""
+
+# The parser's trees have no types.
+# pyright: basic, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+
+from __future__ import annotations
+
+import re
+
+from pycparser import c_ast
+
+from polyopt.frontend.c.syntax.nodes import text_of
+from polyopt.frontend.c.syntax.usage import nodes
+
+_PRAGMAS = (
+    re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, [^;{}]*\)"),
+    re.compile(r"omp parallel for num_threads\(threads\) schedule\(static\)"),
+    # each iteration adds its part in the order of all
+    re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
+    re.compile(r"omp ordered"),
+    re.compile(r"omp simd( safelen\(\d+\))?( reduction\([+*] : \w+\))*"),
+    re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
+)
+#: clauses that a chunk's size must not hide
+_CLAUSE = re.compile(r"\b(collapse|\w*private|shared|reduction|linear|nowait|ordered|if|copyin)\b")
+
+
+def odd_pragma(text: str) -> str:
+    """What is wrong with a pragma before a loop; "" for those that are emitted."""
+    words = " ".join(text.split())
+    for known in _PRAGMAS:
+        if known.fullmatch(words):
+            chunk = words.partition("schedule")[2].removesuffix("1) ordered")
+            return f"#pragma {words}" if _CLAUSE.search(chunk) else ""
+    return f"#pragma {words}"
+
+
+def odd_counter(loop: c_ast.For) -> str:
+    """What is wrong with a loop's counter: it is of 64 bits, and the loop's own."""
+    decls = loop.init.decls if isinstance(loop.init, c_ast.DeclList) else []
+    kinds = [getattr(getattr(d.type, "type", None), "names", None) for d in decls]
+    return "" if kinds == [["int64_t"]] else "counter that is no int64_t"
+
+
+def odd_sums(loop: c_ast.For, pragma: str) -> str:
+    """What is wrong with sums of which each lane has its own: a loop does nothing with them but to
+    add to them, or to multiply, as the lanes are joined."""
+    sums = dict(reversed(found) for found in re.findall(r"reduction\((.) : (\w+)\)", pragma))
+    for name, operation in sums.items():
+        updates = [node for node in nodes(loop.stmt) if _is_update(node, name, operation)]
+        uses = sum(isinstance(node, c_ast.ID) and node.name == name for node in nodes(loop))
+        if uses != 2 * len(updates):
+            return f"such use of {name} among lanes that are joined by {operation}"
+    own = {node.name for node in nodes(loop) if isinstance(node, c_ast.Decl)}
+    targets = [node.lvalue for node in nodes(loop.stmt) if isinstance(node, c_ast.Assignment)]
+    shared = {text_of(target) for target in targets if own.isdisjoint(_names_in(target))}
+    if sums and shared - sums.keys():
+        return f"such use of {min(shared - sums.keys())} among lanes that add up others"
+    return ""
+
+
+def _names_in(node: c_ast.Node) -> set[str]:
+    return {part.name for part in nodes(node) if isinstance(part, c_ast.ID)}
+
+
+def _is_update(node: c_ast.Node, name: str, operation: str) -> bool:
+    """Whether a node is ``name = name + value``, or its like."""
+    if not isinstance(node, c_ast.Assignment) or text_of(node.lvalue) != name or node.op != "=":
+        return False
+    value = node.rvalue
+    if not isinstance(value, c_ast.BinaryOp):
+        return False
+    left, right = text_of(value.left) == name, text_of(value.right) == name
+    if value.op == "-":
+        return operation == "+" and left
+    return value.op == operation and (left or right)
+
+
+def odd_failure(node: c_ast.If, allocated: list[str]) -> str:
+    """What is wrong with a test that ends a kernel: it is for memory that is not there, releases
+    what there is, and tells of it."""
+    missing = " || ".join(f"!{name}" for name in allocated)
+    *releases, end = node.iftrue.block_items
+    released = [text_of(item) for item in releases]
+    plain = not node.iffalse and text_of(end) == "return 1;"
+    tested = text_of(node.cond).replace("(", "").replace(")", "")
+    if plain and tested == missing and released == [f"free({n})" for n in allocated]:
+        return ""
+    return "such end before its end"
+
+
+def odd_threads(node: c_ast.Assignment) -> str:
+    """What is wrong with another number of threads: there is one where there is little work."""
+    return "" if text_of(node) == "threads = 1" else "number of threads but 1 and the caller's"
+
+
+def odd_storage(decl: c_ast.Decl) -> str:
+    """What is wrong with a local's storage: all calls share what is static and not constant."""
+    if not decl.storage or (decl.storage == ["static"] and "const" in _qualities(decl)):
+        return ""
+    return f"{' '.join(decl.storage)} {decl.name}"
+
+
+def _qualities(node: c_ast.Node) -> list[str]:
+    found = list(getattr(node, "quals", None) or [])
+    inner = getattr(node, "type", None)
+    return found + _qualities(inner) if isinstance(inner, c_ast.Node) else found

@@ -1,0 +1,1 @@
+"""Marked regions of a file: found, extracted as programs, guarded by run-time checks."""
