@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Var
 from polyopt.codegen.ast.nodes import Parallel, loops_in
-from polyopt.codegen.lower.indices import index_variable
+from polyopt.codegen.expressions.indices import index_variable
+from polyopt.codegen.flop_count import flops, flops_text, little_work
 from polyopt.codegen.lower.lowering import lower
-from polyopt.codegen.passes.pipeline import generate
+from polyopt.codegen.pipeline import generate
 from polyopt.codegen.printers.c import print_c
-from polyopt.codegen.printers.flop_count import flops, flops_text, little_work
-from polyopt.codegen.printers.signed_overflow import needs_wrapv
 from polyopt.codegen.signature import CProgram, c_prototype
+from polyopt.codegen.signed_overflow import needs_wrapv
 from polyopt.codegen.workarounds.register_pressure import is_crowded
 from polyopt.ir.expr import Cast, walk
 from polyopt.ir.indices import index_arrays

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ast.expr import Symbol, Var, scalar
 from polyopt.codegen.ast.names import c_names, function_name
 from polyopt.codegen.ast.nodes import Parameter
-from polyopt.codegen.lower.affine import c_extent
-from polyopt.codegen.lower.indices import index_variable
+from polyopt.codegen.expressions.affine import c_extent
+from polyopt.codegen.expressions.indices import index_variable
 from polyopt.codegen.printers.c_expr import c_text, declared, hints
 from polyopt.ir.types import I64, ScalarType
 from polyopt.isl import dim_type
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.codegen.ast.expr import Expr
-    from polyopt.codegen.lower.lowered import Lowered
+    from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.ir.indices import IndexArray
     from polyopt.ir.scop import Array, Scop
     from polyopt.isl import PwAff

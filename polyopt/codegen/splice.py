@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol
 from polyopt.codegen.ast.names import fresh
+from polyopt.codegen.expressions.affine import c_condition, c_extent
+from polyopt.codegen.expressions.indices import index_number
+from polyopt.codegen.flop_count import flops, little_work
 from polyopt.codegen.helpers.arithmetic import HELPER, macros
-from polyopt.codegen.lower.affine import c_condition, c_extent
-from polyopt.codegen.lower.indices import index_number
 from polyopt.codegen.lower.lowering import lower
-from polyopt.codegen.passes.pipeline import generate
+from polyopt.codegen.pipeline import generate
 from polyopt.codegen.printers.c import Printer, allocated, vector_types
 from polyopt.codegen.printers.c_expr import c_text, hints
-from polyopt.codegen.printers.flop_count import flops, little_work
 from polyopt.escaping import comment
 from polyopt.isl import affine_constant, constant_value
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.ast.nodes import Function
+    from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.codegen.lower.host_names import HostNames
-    from polyopt.codegen.lower.lowered import Lowered
     from polyopt.isl import Set
     from polyopt.transform.schedule.program import Program
 

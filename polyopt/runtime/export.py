@@ -11,8 +11,8 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
+from polyopt.codegen.expressions.affine import c_condition
 from polyopt.codegen.helpers.arithmetic import helpers
-from polyopt.codegen.lower.affine import c_condition
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.signature import sizes_called
 from polyopt.errors import InvalidOptionError

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.lower.affine import c_affine, operation_name
+from polyopt.codegen.expressions.affine import c_affine, operation_name
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.signature import sizes_called
 from polyopt.errors import ArgumentError, InternalError

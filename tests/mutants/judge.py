@@ -21,7 +21,7 @@ from polyopt.analysis.interpret import interpret
 from polyopt.codegen.emit import emit
 from polyopt.codegen.lower import lowering as generating
 from polyopt.codegen.lower.lowering import lower
-from polyopt.codegen.passes.pipeline import generate
+from polyopt.codegen.pipeline import generate
 from polyopt.codegen.printers.c import print_c
 from polyopt.codegen.validate.translation import check_code
 from polyopt.errors import ArgumentError, CompilerFailedError, PolyoptError

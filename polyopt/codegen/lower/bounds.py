@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.lower.affine import operation_name
+from polyopt.codegen.expressions.affine import operation_name
 from polyopt.errors import InternalError
 from polyopt.isl import ast_expr_type
 

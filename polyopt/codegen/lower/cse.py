@@ -33,7 +33,7 @@ from polyopt.codegen.ast import expr as c
 from polyopt.codegen.ast import visit
 from polyopt.codegen.ast.names import c_name
 from polyopt.codegen.ast.nodes import Local
-from polyopt.codegen.lower.lowered import Lowered, is_simple
+from polyopt.codegen.expressions.lowered import Lowered, is_simple
 from polyopt.ir.expr import (
     Affine,
     Binary,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol, number_of, scalar
 from polyopt.codegen.ast.nodes import Buffer
-from polyopt.codegen.lower.affine import at_least_one, c_extent, constant_bytes
+from polyopt.codegen.expressions.affine import at_least_one, c_extent, constant_bytes
 from polyopt.codegen.lower.padding import with_padded_rows
 from polyopt.isl import constant_value
 from polyopt.transform.schedule.query import path_to
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.codegen.ast.expr import Expr
-    from polyopt.codegen.lower.lowered import Lowered
+    from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.ir.scop import Array
     from polyopt.isl import PwAff
     from polyopt.transform.schedule.program import Program

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Foreign, Symbol, Var, scalar
 from polyopt.codegen.ast.names import names_in, renamed
-from polyopt.codegen.lower.indices import (
+from polyopt.codegen.expressions.indices import (
     folded_start,
     index_number,
     index_operation,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.codegen.ast.expr import Expr
-    from polyopt.codegen.lower.lowered import Lowered
+    from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.ir.scop import Scop
     from polyopt.ir.types import ScalarType
     from polyopt.isl import Set

@@ -22,14 +22,14 @@ from polyopt.codegen.ast.nodes import (
     Simd,
     as_block,
 )
+from polyopt.codegen.expressions.affine import c_affine, c_trips
+from polyopt.codegen.expressions.indices import index_variable
+from polyopt.codegen.expressions.ir import lowered
 from polyopt.codegen.helpers.permute import is_short
-from polyopt.codegen.lower.affine import c_affine, c_trips
 from polyopt.codegen.lower.bounds import limits
 from polyopt.codegen.lower.cse import repeated, with_locals
-from polyopt.codegen.lower.expressions import lowered
 from polyopt.codegen.lower.frames import buffers_of, c_extents, stored_temps
 from polyopt.codegen.lower.host_names import HostNames
-from polyopt.codegen.lower.indices import index_variable
 from polyopt.codegen.lower.isl_ast import Leaf, all_users, children, is_loop, isl_tree, users
 from polyopt.codegen.lower.opaque import OpaqueLowering
 from polyopt.codegen.lower.privatize import ORDERED, is_ordered, with_partials
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.codegen.ast import expr as c
-    from polyopt.codegen.lower.lowered import Lowered
+    from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.codegen.lower.register_tile import RegisterBlock
     from polyopt.codegen.lower.register_tile_body import Registers
     from polyopt.codegen.lower.register_tile_nests import Blocked

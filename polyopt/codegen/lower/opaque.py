@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ast.expr import Symbol, Var
 from polyopt.codegen.ast.names import c_name
 from polyopt.codegen.ast.nodes import Assign, Block, If, Jump, Node, Opaque, While
-from polyopt.codegen.lower.expressions import lowered
-from polyopt.codegen.lower.lowered import Lowered, loaded
+from polyopt.codegen.expressions.ir import lowered
+from polyopt.codegen.expressions.lowered import Lowered, loaded
 from polyopt.ir.block import Leave, Let, Put, Repeat, When, actions_in
 from polyopt.ir.expr import Const, Local, walk
 

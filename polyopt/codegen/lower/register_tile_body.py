@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ast.expr import Index, Symbol, Var, Vector, VectorAt, Zeros, number
 from polyopt.codegen.ast.names import c_name
 from polyopt.codegen.ast.nodes import Assign, Block, Node
-from polyopt.codegen.lower.affine import c_affine
-from polyopt.codegen.lower.expressions import lowered
-from polyopt.codegen.lower.indices import index_number, index_operation
+from polyopt.codegen.expressions.affine import c_affine
+from polyopt.codegen.expressions.indices import index_number, index_operation
+from polyopt.codegen.expressions.ir import lowered
 from polyopt.errors import InternalError
 from polyopt.isl import affine_constant
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.codegen.ast import expr as c
-    from polyopt.codegen.lower.lowered import Lowered
+    from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.codegen.lower.register_tile import Operand, RegisterBlock
     from polyopt.ir.expr import Expr, Load
     from polyopt.ir.types import ScalarType

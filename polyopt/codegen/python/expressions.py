@@ -9,7 +9,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.lower.affine import operation_name
+from polyopt.codegen.expressions.affine import operation_name
 from polyopt.errors import UnsupportedError
 from polyopt.ir.expr import (
     Affine,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.count import about
-from polyopt.codegen.lower.affine import constant_bytes
+from polyopt.codegen.expressions.affine import constant_bytes
 from polyopt.errors import PolyoptError
 from polyopt.scheduler.model.cost import trips
 from polyopt.scheduler.queries import constant_trips, in_blocks, is_legal

@@ -13,13 +13,13 @@ from polyopt.analysis.evaluate import Environment, evaluate
 from polyopt.codegen.ast import expr as c_ast
 from polyopt.codegen.ast import visit
 from polyopt.codegen.ast.expr import Symbol, Var
+from polyopt.codegen.expressions.affine import c_affine
+from polyopt.codegen.expressions.indices import index_number, index_operation, index_variable
+from polyopt.codegen.expressions.ir import lowered
+from polyopt.codegen.expressions.lowered import Lowered, constant
 from polyopt.codegen.helpers.arithmetic import helpers
-from polyopt.codegen.lower.affine import c_affine
-from polyopt.codegen.lower.expressions import lowered
-from polyopt.codegen.lower.indices import index_number, index_operation, index_variable
-from polyopt.codegen.lower.lowered import Lowered, constant
 from polyopt.codegen.printers.c_expr import c_text, hints
-from polyopt.codegen.printers.signed_overflow import needs_wrapv
+from polyopt.codegen.signed_overflow import needs_wrapv
 from polyopt.ir import build
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of, inside
 from polyopt.ir.types import (

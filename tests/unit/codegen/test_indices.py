@@ -13,15 +13,15 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.ast.expr import Symbol
-from polyopt.codegen.lower.affine import c_trips
-from polyopt.codegen.lower.host_names import HostNames
-from polyopt.codegen.lower.indices import (
+from polyopt.codegen.expressions.affine import c_trips
+from polyopt.codegen.expressions.indices import (
     index_choice,
     index_negation,
     index_number,
     index_operation,
     index_variable,
 )
+from polyopt.codegen.lower.host_names import HostNames
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.ir.types import F32, I16, I32, I64
 from polyopt.rewrite import rewrite

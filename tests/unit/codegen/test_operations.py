@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from polyopt.codegen.lower.indices import index_variable
+from polyopt.codegen.expressions.indices import index_variable
+from polyopt.codegen.flop_count import flops_text, little_work
 from polyopt.codegen.printers.c_expr import c_text, hints
-from polyopt.codegen.printers.flop_count import flops_text, little_work
 from polyopt.codegen.signature import sizes_called
 from polyopt.frontend.c import parse_c
 from polyopt.ir.scop import Loop

@@ -13,17 +13,17 @@ import polyopt as po
 from polyopt.analysis.evaluate import Environment, evaluate
 from polyopt.codegen.ast.expr import Index, Symbol, Var
 from polyopt.codegen.ast.nodes import Block, Buffer
+from polyopt.codegen.expressions.indices import index_variable
+from polyopt.codegen.expressions.ir import lowered
+from polyopt.codegen.expressions.lowered import Lowered, constant
 from polyopt.codegen.helpers.arithmetic import helpers
 from polyopt.codegen.lower import cse as module
 from polyopt.codegen.lower.cse import with_locals
-from polyopt.codegen.lower.expressions import lowered
-from polyopt.codegen.lower.indices import index_variable
-from polyopt.codegen.lower.lowered import Lowered, constant
 from polyopt.codegen.passes.dce import dce
 from polyopt.codegen.passes.scalar_replacement import scalar_replacement
 from polyopt.codegen.printers.c import Printer
 from polyopt.codegen.printers.c_expr import c_text, hints
-from polyopt.codegen.printers.signed_overflow import needs_wrapv
+from polyopt.codegen.signed_overflow import needs_wrapv
 from polyopt.ir import build
 from polyopt.ir.expr import Load, index_of, inside
 from polyopt.ir.types import BOOL, F32, F64, I32, I64, TYPES, U8, U16

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from polyopt.codegen.ast.names import c_name, c_names
-from polyopt.codegen.lower.affine import c_condition, c_extent
+from polyopt.codegen.expressions.affine import c_condition, c_extent
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.signature import c_prototype, signature_of, sizes_called
 from polyopt.codegen.target import TARGETS, _sysfs_cache, core_count, isa_of, native_target, target

@@ -11,7 +11,7 @@ from polyopt.codegen.ast.expr import Binary as CBinary
 from polyopt.codegen.ast.expr import Call as CCall
 from polyopt.codegen.ast.expr import Const, Select, number, product, total
 from polyopt.codegen.ast.visit import walk
-from polyopt.codegen.lower.affine import c_extent
+from polyopt.codegen.expressions.affine import c_extent
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.signature import sizes_called
 from polyopt.ir.expr import Binary, Call, Expr, Load, Unary
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.ast import expr as c
-    from polyopt.codegen.lower.lowered import Lowered
+    from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import PwAff
     from polyopt.transform.schedule.program import Program

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast import expr as c
 from polyopt.codegen.ast import visit
-from polyopt.codegen.helpers.arithmetic import helper_name
-from polyopt.codegen.lower.indices import index_value
-from polyopt.codegen.lower.lowered import (
+from polyopt.codegen.expressions.indices import index_value
+from polyopt.codegen.expressions.lowered import (
     Lowered,
     common_type,
     constant,
@@ -30,6 +29,7 @@ from polyopt.codegen.lower.lowered import (
     is_simple,
     loaded,
 )
+from polyopt.codegen.helpers.arithmetic import helper_name
 from polyopt.errors import InternalError
 from polyopt.ir import build
 from polyopt.ir.expr import (

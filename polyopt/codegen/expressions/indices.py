@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary, Const, Select, Unary, number
-from polyopt.codegen.lower.lowered import Lowered, common_type, constant, explicit
+from polyopt.codegen.expressions.lowered import Lowered, common_type, constant, explicit
 from polyopt.ir import build
 from polyopt.ir.intervals import is_inside, operation_bounds
 from polyopt.ir.types import I64, ScalarType

@@ -17,15 +17,15 @@ from polyopt.codegen.ast.expr import (
     number,
     number_of,
 )
-from polyopt.codegen.helpers.arithmetic import helper_name
-from polyopt.codegen.lower.indices import (
+from polyopt.codegen.expressions.indices import (
     index_choice,
     index_negation,
     index_number,
     index_operation,
     index_variable,
 )
-from polyopt.codegen.lower.lowered import Lowered, common_type, explicit
+from polyopt.codegen.expressions.lowered import Lowered, common_type, explicit
+from polyopt.codegen.helpers.arithmetic import helper_name
 from polyopt.errors import InternalError
 from polyopt.ir.intervals import decided, is_inside
 from polyopt.ir.types import BOOL, I64

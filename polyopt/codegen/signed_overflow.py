@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol, Var
-from polyopt.codegen.lower.expressions import lowered
-from polyopt.codegen.lower.indices import index_variable
-from polyopt.codegen.lower.lowered import Lowered, loaded
+from polyopt.codegen.expressions.indices import index_variable
+from polyopt.codegen.expressions.ir import lowered
+from polyopt.codegen.expressions.lowered import Lowered, loaded
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Local, walk
 from polyopt.ir.types import I64
