@@ -18,10 +18,10 @@ import numpy as np
 import polyopt as po
 from polyopt.bench.arguments import inputs_for
 from polyopt.bench.runner import compute
-from polyopt.cli.photo import colour_photograph
-from polyopt.cli.pictures import image_of, inputs_from, picture_of, write_picture
+from polyopt.cli.commands.running import sizes_of
 from polyopt.cli.program import Program, load_program
-from polyopt.cli.running import sizes_of
+from polyopt.cli.views.photo import colour_photograph
+from polyopt.cli.views.pictures import image_of, inputs_from, picture_of, write_picture
 from polyopt.codegen.target import target
 from polyopt.explain import draw_windows
 from polyopt.scheduler.model.cost import cost
@@ -30,7 +30,7 @@ from polyopt.transform.schedule.identity import source_program
 
 if TYPE_CHECKING:
     from polyopt.bench.arguments import Values
-    from polyopt.cli.pictures import Picture
+    from polyopt.cli.views.pictures import Picture
     from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.plan import Plan
 

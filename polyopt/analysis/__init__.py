@@ -4,5 +4,6 @@
 ``bounds``       every access inside its array, every read after a write
 ``parallelism``  which source loops carry nothing, which can be exchanged
 ``footprint``    what a tile touches, what it needs from outside, boxes around it
-``interpret``    the slow oracle, on ``evaluate`` (typed semantics) and ``points``
+``interpreter``  the slow oracle: typed semantics, and programs run instance by instance
+``sets``         points of integer sets: how many, which ones, bounds on their dimensions
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.analysis.needed import components
-from polyopt.analysis.points import affine_values
+from polyopt.analysis.sets.points import affine_values
 from polyopt.ir.expr import Affine, loads
 
 if TYPE_CHECKING:

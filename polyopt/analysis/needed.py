@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.ranges import param_range
+from polyopt.analysis.sets.ranges import param_range
 from polyopt.errors import NotDecidedError
 from polyopt.isl import (
     UnionMap,

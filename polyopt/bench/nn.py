@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from polyopt.bench.machine import Machine
     from polyopt.bench.peers.apart import Apart
-    from polyopt.graph.model import Model
+    from polyopt.graph.execution.model import Model
 
 BLOCKED = f"{OURS}-blocked"
 #: largest difference over the largest magnitude: sums are added in other orders

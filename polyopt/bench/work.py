@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.ir.expr import Affine, Binary, Call, Expr, Inside, Load, Select, Unary, walk
 from polyopt.isl import dim_type, sets_of, tuple_name
 

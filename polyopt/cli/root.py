@@ -6,18 +6,18 @@ import click
 
 from polyopt import __version__
 from polyopt.cli.boundary import GuardedGroup
-from polyopt.cli.demo import demo
-from polyopt.cli.extracting import scop
-from polyopt.cli.house import cache, doctor
-from polyopt.cli.mapping import map_command
-from polyopt.cli.measuring import bench, tune
-from polyopt.cli.networks import profile
-from polyopt.cli.pages import report
-from polyopt.cli.reasons import deps, explain, prove, tradeoff, why
-from polyopt.cli.running import run
-from polyopt.cli.shells import completion
-from polyopt.cli.viewing import view
-from polyopt.cli.writing import emit
+from polyopt.cli.commands.demo import demo
+from polyopt.cli.commands.extracting import scop
+from polyopt.cli.commands.house import cache, doctor
+from polyopt.cli.commands.mapping import map_command
+from polyopt.cli.commands.measuring import bench, tune
+from polyopt.cli.commands.networks import profile
+from polyopt.cli.commands.pages import report
+from polyopt.cli.commands.reasons import deps, explain, prove, tradeoff, why
+from polyopt.cli.commands.running import run
+from polyopt.cli.commands.shells import completion
+from polyopt.cli.commands.viewing import view
+from polyopt.cli.commands.writing import emit
 
 
 @click.group(

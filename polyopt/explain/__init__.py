@@ -1,19 +1,19 @@
 """Why a plan is as it is, and what else it could be: data, text, HTML and pictures."""
 
-from polyopt.explain.alternatives import Alternatives, alternatives
-from polyopt.explain.animation import Animation, animate
-from polyopt.explain.arrows import draw_dependences
-from polyopt.explain.difference import Difference, diff
-from polyopt.explain.draw import draw_domain, draw_tiles, draw_tree
-from polyopt.explain.explanation import Explanation
-from polyopt.explain.flowgraph import draw_graph
+from polyopt.explain.choices.alternatives import Alternatives, alternatives
+from polyopt.explain.choices.difference import Difference, diff
+from polyopt.explain.choices.tradeoff import Tradeoff, tradeoff
 from polyopt.explain.formulas import Formulas, formulas
-from polyopt.explain.picture import Picture
-from polyopt.explain.plots import Roof, Spot, draw_roofline, draw_tradeoff, roofs_of
+from polyopt.explain.pictures.animation import Animation, animate
+from polyopt.explain.pictures.arrows import draw_dependences
+from polyopt.explain.pictures.draw import draw_domain, draw_tiles, draw_tree
+from polyopt.explain.pictures.flowgraph import draw_graph
+from polyopt.explain.pictures.picture import Picture
+from polyopt.explain.pictures.plots import Roof, Spot, draw_roofline, draw_tradeoff, roofs_of
+from polyopt.explain.pictures.windows import draw_windows
 from polyopt.explain.provenance import Provenance, why
 from polyopt.explain.reasons import bill, explain
-from polyopt.explain.tradeoff import Tradeoff, tradeoff
-from polyopt.explain.windows import draw_windows
+from polyopt.explain.remarks.explanation import Explanation
 
 __all__ = [
     "Alternatives", "Animation", "Difference", "Explanation", "Formulas", "Picture", "Provenance",

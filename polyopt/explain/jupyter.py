@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.escaping import markup as escape
-from polyopt.explain.alternatives import HEAD
-from polyopt.explain.explanation import number_text
-from polyopt.explain.summary import beside
-from polyopt.explain.tradeoff import HEAD as FRONT
+from polyopt.explain.choices.alternatives import HEAD
+from polyopt.explain.choices.tradeoff import HEAD as FRONT
+from polyopt.explain.remarks.explanation import number_text
+from polyopt.explain.remarks.summary import beside
 from polyopt.scheduler.model.table import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from polyopt.analysis.dependences import Dependences
-    from polyopt.explain.alternatives import Alternatives
-    from polyopt.explain.difference import Difference
-    from polyopt.explain.explanation import Explanation
+    from polyopt.explain.choices.alternatives import Alternatives
+    from polyopt.explain.choices.difference import Difference
+    from polyopt.explain.choices.tradeoff import Tradeoff
     from polyopt.explain.provenance import Provenance
-    from polyopt.explain.tradeoff import Tradeoff
+    from polyopt.explain.remarks.explanation import Explanation
     from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
     from polyopt.scheduler.model.cost import Cost
@@ -95,7 +95,7 @@ def dependences_html(found: Dependences) -> str:
 
 def plan_html(plan: Plan) -> str:
     """The loop nest as a picture, and the script that makes it."""
-    from polyopt.explain.draw import draw_tree
+    from polyopt.explain.pictures.draw import draw_tree
 
     script = f"<details><summary>script</summary>{code(plan.script)}</details>"
     return named(f"plan for {plan.scop.name}", draw_tree(plan).svg + script)

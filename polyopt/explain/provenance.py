@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from polyopt.analysis.count import Number, counted
+from polyopt.analysis.sets.count import Number, counted
 from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError, NotDecidedError
 from polyopt.isl import (

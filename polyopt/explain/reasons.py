@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError, NotDecidedError, UnknownNameError
-from polyopt.explain.alternatives import ANSWER_BUDGET, what_if
-from polyopt.explain.explanation import Explanation
-from polyopt.explain.loops import LoopExplainer
-from polyopt.explain.pairs import PairExplainer, pairs_of
-from polyopt.explain.precision import promotions
+from polyopt.explain.choices.alternatives import ANSWER_BUDGET, what_if
+from polyopt.explain.remarks.explanation import Explanation
+from polyopt.explain.remarks.loops import LoopExplainer
+from polyopt.explain.remarks.pairs import PairExplainer, pairs_of
+from polyopt.explain.remarks.precision import promotions
 from polyopt.isl import budget
 from polyopt.scheduler.model.cost import Cost, cost
 from polyopt.scheduler.model.parameters import assumed_sizes

@@ -1,16 +1,16 @@
 """Networks: graphs of operators, rewritten by passes, fused by policy, compiled to kernels."""
 
 from polyopt.graph.compiling import compile_graph, compile_model
+from polyopt.graph.execution.model import Model
+from polyopt.graph.fusion.in_place import in_place
+from polyopt.graph.fusion.policy import Fusion, choose_groups
 from polyopt.graph.fx import from_torch
-from polyopt.graph.in_place import in_place
-from polyopt.graph.ir import Graph, Node, Value, attributes, same_graph
-from polyopt.graph.model import Model
+from polyopt.graph.ir.graph import Graph, Node, Value, attributes, same_graph
+from polyopt.graph.ir.verify import verify
 from polyopt.graph.onnx import load_onnx, onnx_operators
 from polyopt.graph.operators import Maker, Result, Tensor, forget, operator, supported
 from polyopt.graph.passes import DEFAULT_PASSES, default_passes, run_passes
-from polyopt.graph.policy import Fusion, choose_groups
 from polyopt.graph.reasons import NetworkExplanation, explain_network
-from polyopt.graph.verify import verify
 
 __all__ = [
     "DEFAULT_PASSES",

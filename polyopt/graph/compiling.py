@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.graph.ir import Graph
+from polyopt.graph.execution.model import Model
+from polyopt.graph.fusion.policy import Fusion, choose_groups
+from polyopt.graph.ir.graph import Graph
+from polyopt.graph.ir.verify import verify
 from polyopt.graph.kernels import Options, compile_groups, planned_scratch
-from polyopt.graph.model import Model
 from polyopt.graph.onnx import load_onnx
 from polyopt.graph.passes import default_passes, run_passes
-from polyopt.graph.policy import Fusion, choose_groups
-from polyopt.graph.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

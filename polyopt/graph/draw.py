@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from polyopt.explain.picture import (
+from polyopt.explain.pictures.picture import (
     FAINT,
     INK,
     PALETTE,
@@ -19,9 +19,9 @@ from polyopt.explain.picture import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.explain.picture import Shape
-    from polyopt.graph.ir import Graph
-    from polyopt.graph.lower import Group
+    from polyopt.explain.pictures.picture import Shape
+    from polyopt.graph.fusion.lower import Group
+    from polyopt.graph.ir.graph import Graph
 
 _ROW, _BOX, _GAP, _SIZE, _LANE = 46.0, 30.0, 18.0, 11.0, 8.0
 _EDGE = "#888888"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import GraphError, UnsupportedError
-from polyopt.graph.infer import typed
-from polyopt.graph.ir import Node, Value, value_of
+from polyopt.graph.ir.graph import Node, Value, value_of
+from polyopt.graph.ir.infer import typed
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir import Array
+    from polyopt.graph.ir.graph import Array
     from polyopt.source import Span
 
 

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from polyopt.codegen.target import core_count, target
 from polyopt.errors import InvalidOptionError
-from polyopt.graph.lower import lower, signature
+from polyopt.graph.fusion.lower import lower, signature
 from polyopt.graph.operators import get_operator
 from polyopt.runtime.build import build_library
 from polyopt.runtime.kernel import Kernel
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.signature import CProgram
     from polyopt.codegen.target import Target
-    from polyopt.graph.ir import Graph
-    from polyopt.graph.lower import Group, Lowered
+    from polyopt.graph.fusion.lower import Group, Lowered
+    from polyopt.graph.ir.graph import Graph
     from polyopt.graph.operators import Operator
     from polyopt.runtime.build import Built
 

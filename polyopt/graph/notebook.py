@@ -14,11 +14,11 @@ from polyopt.scheduler.model.table import human_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.graph.ir import Graph
-    from polyopt.graph.lower import Group
-    from polyopt.graph.model import Model
+    from polyopt.graph.execution.model import Model
+    from polyopt.graph.execution.profile import Profile
+    from polyopt.graph.fusion.lower import Group
+    from polyopt.graph.ir.graph import Graph
     from polyopt.graph.passes.manager import PassReport
-    from polyopt.graph.profile import Profile
     from polyopt.graph.reasons import NetworkExplanation, PairRemark
 
 #: characters of a picture beyond which the text stands in for it: cells of a notebook stay small

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, cast
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, InvalidOptionError
 from polyopt.frontend import stages as po
-from polyopt.graph.open import Open
+from polyopt.graph.ir.open import Open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.frontend.stages import Border, Input, Stage, Term
-    from polyopt.graph.ir import Attribute, Node, Value
+    from polyopt.graph.ir.graph import Attribute, Node, Value
     from polyopt.ir.types import ScalarType
     from polyopt.transform.plan import Plan
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
 from polyopt.errors import PolyoptError
-from polyopt.graph.in_place import in_place
+from polyopt.graph.fusion.in_place import in_place
+from polyopt.graph.fusion.lower import group_of
+from polyopt.graph.fusion.policy import choose_groups
+from polyopt.graph.ir.verify import verify
 from polyopt.graph.kernels import Options, planned, planned_scratch
-from polyopt.graph.lower import group_of
-from polyopt.graph.policy import choose_groups
-from polyopt.graph.verify import verify
 from polyopt.oneline import one_line, some
 from polyopt.scheduler.model.cost import cost
 from polyopt.scheduler.model.table import human_bytes
@@ -22,11 +22,11 @@ from polyopt.scheduler.model.table import human_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from polyopt.graph.in_place import InPlace
-    from polyopt.graph.ir import Graph
+    from polyopt.graph.fusion.in_place import InPlace
+    from polyopt.graph.fusion.lower import Group
+    from polyopt.graph.fusion.policy import Decision, Fusion, Grouping
+    from polyopt.graph.ir.graph import Graph
     from polyopt.graph.kernels import Planned
-    from polyopt.graph.lower import Group
-    from polyopt.graph.policy import Decision, Fusion, Grouping
     from polyopt.scheduler.model.cost import Cost
 
 _IN_FULL = "one kernel, its array stored in full"

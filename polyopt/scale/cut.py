@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, UserError
 from polyopt.ir.scop import Scop

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
-    from polyopt.explain.alternatives import Alternatives
-    from polyopt.explain.difference import Difference
-    from polyopt.explain.explanation import Explanation
+    from polyopt.explain.choices.alternatives import Alternatives
+    from polyopt.explain.choices.difference import Difference
+    from polyopt.explain.choices.tradeoff import Tradeoff
     from polyopt.explain.formulas import Formulas
     from polyopt.explain.provenance import Provenance
-    from polyopt.explain.tradeoff import Tradeoff
+    from polyopt.explain.remarks.explanation import Explanation
     from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.plan import Plan
 
@@ -97,13 +97,13 @@ class Questions:
     ) -> Alternatives:
         """Inline, sliding window, tile scratch and full array for a producer, each with its bill
         and its plan. Raises ``UnknownNameError``."""
-        from polyopt.explain.alternatives import alternatives
+        from polyopt.explain.choices.alternatives import alternatives
 
         return alternatives(self._asked(), producer, sizes, target=target)
 
     def tradeoff(self, *, sizes: Sizes = None, target: str | Target = "native") -> Tradeoff:
         """Memory against work: the plans that no other beats, this one marked."""
-        from polyopt.explain.tradeoff import tradeoff
+        from polyopt.explain.choices.tradeoff import tradeoff
 
         return tradeoff(self._asked(), sizes, target=target)
 
@@ -114,7 +114,7 @@ class Questions:
 
         Raises ``InvalidOptionError`` where it is for another program.
         """
-        from polyopt.explain.difference import diff
+        from polyopt.explain.choices.difference import diff
 
         return diff(self._asked(), other, sizes, target=target)
 
@@ -123,7 +123,7 @@ class Questions:
 
         Raises ``MissingExtraError`` without ipywidgets.
         """
-        from polyopt.explain.explorer import explore
+        from polyopt.explain.choices.explorer import explore
 
         return explore(self._asked(), sizes)
 

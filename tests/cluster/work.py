@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
 
-from polyopt.bench.tune import Effort, tune
+from polyopt.bench.tuning.tune import Effort, tune
 from polyopt.library import load_kernel
 from tests.property.cases import BATCH
 from tests.property.soak import Soak, soak

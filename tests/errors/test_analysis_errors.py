@@ -8,7 +8,7 @@ import pytest
 
 from polyopt.analysis.bounds import check_bounds, check_initialized, out_of_bounds, uninitialized
 from polyopt.analysis.dependences import dependences
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.errors import ArgumentError, NotDecidedError, OutOfBoundsError, UninitializedError
 from polyopt.ir import build
 from polyopt.ir.expr import index_of

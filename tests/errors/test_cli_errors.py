@@ -157,7 +157,7 @@ def test_an_unexpected_error_asks_for_a_report(fails, monkeypatch):
         message = "the [red]left[/red] hand\nand more"
         raise ZeroDivisionError(message)
 
-    monkeypatch.setattr("polyopt.cli.writing.load_program", break_down)
+    monkeypatch.setattr("polyopt.cli.commands.writing.load_program", break_down)
     shown = fails("emit", "blur", code=1)
     assert shown == (
         "internal error: ZeroDivisionError: the [red]left[/red] hand\n"
@@ -177,7 +177,7 @@ def test_interruption_has_its_own_code(fails, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("polyopt.cli.writing.load_program", interrupt)
+    monkeypatch.setattr("polyopt.cli.commands.writing.load_program", interrupt)
     assert fails("emit", "blur", code=130) == "interrupted\n"
 
 
@@ -240,7 +240,7 @@ def test_a_broken_pipe_is_silent():
 
 
 def test_the_demo_says_what_it_needs(fails, monkeypatch, tmp_path):
-    monkeypatch.setattr("polyopt.cli.photo.find_spec", lambda name: None)
+    monkeypatch.setattr("polyopt.cli.views.photo.find_spec", lambda name: None)
     shown = fails("demo", "--out", "shown")
     assert shown.startswith("missing-extra: the demo needs matplotlib's sample photograph\n")
     assert "hint: pip install 'matplotlib>=3.8' 'pillow>=10'" in shown

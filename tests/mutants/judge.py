@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.codegen.emit import emit
 from polyopt.codegen.lower import lowering as generating
 from polyopt.codegen.lower.lowering import lower

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.points import parameter_value
 from tests.oracle.kernels import KERNELS
 
 #: kernels beyond that size, by name: telling by their arrays reads all kernels while tests are

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.errors import (
     NonAffineError,
     NotFusableError,

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.errors import CompilerFailedError
 from polyopt.isl import fix_param_values
 from polyopt.runtime.kernel import compile_kernel

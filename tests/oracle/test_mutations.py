@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.codegen.lower import lowering as generating
 from polyopt.codegen.schedule import accesses as hosting
 from polyopt.codegen.schedule import tree as building

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.errors import InvalidOptionError, UnknownNameError
 from polyopt.frontend.c import parse_c
 from polyopt.transform.plan import Plan

@@ -8,8 +8,8 @@ import pytest
 import polyopt as po
 from polyopt.analysis.bounds import check_bounds, check_initialized
 from polyopt.analysis.dependences import dependences
-from polyopt.analysis.interpret import interpret
-from polyopt.analysis.points import points
+from polyopt.analysis.interpreter.interpret import interpret
+from polyopt.analysis.sets.points import points
 from polyopt.ir.verify import verify
 from polyopt.library import load_scop
 from tests.oracle.kernel_sizes import DEEP, MOST_INTERPRETED, elements, interpreted

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import polyopt as po
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK, emit
 from polyopt.frontend.c import parse_c
 from polyopt.ir.expr import Within, walk

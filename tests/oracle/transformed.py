@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from polyopt.analysis.interpret import (
+from polyopt.analysis.interpreter.interpret import (
     Cell,
     Instance,
     interpret,
@@ -23,7 +23,7 @@ from polyopt.analysis.interpret import (
     run_instances,
     source_order,
 )
-from polyopt.analysis.points import affine_values, parameter_value, points
+from polyopt.analysis.sets.points import affine_values, parameter_value, points
 from polyopt.isl import dim_type
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.tree import PlanLoop
@@ -31,7 +31,7 @@ from polyopt.transform.schedule.tree import PlanLoop
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
-    from polyopt.analysis.interpret import Memory
+    from polyopt.analysis.interpreter.interpret import Memory
     from polyopt.ir.scop import Scop, Statement
     from polyopt.transform.schedule.program import Program
     from polyopt.transform.schedule.storage import Scratch

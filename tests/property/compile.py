@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyopt.analysis.interpret import interpret
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.interpreter.interpret import interpret
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.signature import signature_of
 from polyopt.errors import CompilerFailedError
 from polyopt.isl import fix_param_values

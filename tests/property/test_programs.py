@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
 from polyopt.analysis.dependences import dependences
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.frontend.c import parse_c
 
 from .builder import MOST_TRIPS

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from polyopt.explain import Explanation, explain
-from polyopt.explain.pairs import pairs_of
+from polyopt.explain.remarks.pairs import pairs_of
 from polyopt.library import kernel_names, load_kernel
 from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan

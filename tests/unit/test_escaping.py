@@ -18,8 +18,8 @@ from polyopt.codegen.splice import _comment
 from polyopt.escaping import c_string, comment, markup, printable
 from polyopt.graph import compile_graph
 from polyopt.graph.draw import draw_graph
-from polyopt.graph.export import exported_files
-from polyopt.graph.ir import Graph, Node, Value
+from polyopt.graph.execution.export import exported_files
+from polyopt.graph.ir.graph import Graph, Node, Value
 from polyopt.ir.types import F32
 from polyopt.transform.schedule.identity import initial_program
 

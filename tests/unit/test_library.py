@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyopt import same_scop
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.cli.program import load_program
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, UnknownNameError
 from polyopt.library import (

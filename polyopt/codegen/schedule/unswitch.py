@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.codegen.schedule.accesses import hosted
 from polyopt.codegen.schedule.boundaries import first_values
 from polyopt.ir.expr import Inside, walk

@@ -18,8 +18,8 @@ import numpy as np
 
 from polyopt.analysis.bounds import out_of_bounds
 from polyopt.analysis.dependences import DEFAULT_BUDGET
-from polyopt.analysis.interpret import interpret
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.interpreter.interpret import interpret
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.printers.c import before
 from polyopt.codegen.signature import c_prototype, signature_of
 from polyopt.codegen.validate.equivalence import NotShownError, check_same

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import PolyoptError, UnsupportedError
-from polyopt.graph.ir import Node, attributes
+from polyopt.graph.ir.graph import Node, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from polyopt.graph.importer import Importer
-    from polyopt.graph.ir import Array, Attribute, Value
+    from polyopt.graph.ir.graph import Array, Attribute, Value
     from polyopt.ir.types import ScalarType
     from polyopt.source import Span
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from polyopt.graph.fx.call import Call
-    from polyopt.graph.ir import Attribute
+    from polyopt.graph.ir.graph import Attribute
 
 #: ATen's name -> ours, of one operand without options
 UNARY = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from polyopt.graph.fx.call import Call
-    from polyopt.graph.ir import Attribute
+    from polyopt.graph.ir.graph import Attribute
 
 
 def _spread(given: int | Sequence[int], rank: int) -> tuple[int, ...]:

@@ -11,16 +11,16 @@ from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
 from polyopt.graph.fx.call import CONVERTERS, Arguments, Call, Ref
 from polyopt.graph.fx.functional import functional, mutations, need_pure, text_of
 from polyopt.graph.importer import Importer
-from polyopt.graph.ir import Graph, Value, value_of
-from polyopt.graph.open import left_open
-from polyopt.graph.verify import verify
+from polyopt.graph.ir.graph import Graph, Value, value_of
+from polyopt.graph.ir.open import left_open
+from polyopt.graph.ir.verify import verify
 from polyopt.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.graph.fx.functional import Mutation
-    from polyopt.graph.ir import Array
+    from polyopt.graph.ir.graph import Array
 
 
 @checks_arguments

@@ -14,9 +14,9 @@ from polyopt.graph.fx.read import as_array, load_torch, read_program
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from polyopt.graph.execution.model import Model
     from polyopt.graph.fx.functional import Layout, Mutation
-    from polyopt.graph.ir import Array
-    from polyopt.graph.model import Model
+    from polyopt.graph.ir.graph import Array
 
 _log = logging.getLogger("polyopt")
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.errors import GraphError, PolyoptError, UnsupportedError
-from polyopt.graph.ir import Node, attributes
+from polyopt.graph.ir.graph import Node, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from polyopt.graph.importer import Importer
-    from polyopt.graph.ir import Array, Attribute, Value
+    from polyopt.graph.ir.graph import Array, Attribute, Value
     from polyopt.source import Span
 
 

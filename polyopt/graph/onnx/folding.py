@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.graph.importer import Importer
-    from polyopt.graph.ir import Array
+    from polyopt.graph.ir.graph import Array
     from polyopt.source import Span
 
 #: nodes whose results are never constants, though their inputs may be

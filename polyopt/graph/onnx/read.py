@@ -16,11 +16,11 @@ from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, PolyoptError, UnsupportedError
 from polyopt.extras import install_command
 from polyopt.graph.importer import Importer
-from polyopt.graph.ir import Graph, Value, value_of
+from polyopt.graph.ir.graph import Graph, Value, value_of
+from polyopt.graph.ir.open import left_open
+from polyopt.graph.ir.verify import verify
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
 from polyopt.graph.onnx.folding import fold
-from polyopt.graph.open import left_open
-from polyopt.graph.verify import verify
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:

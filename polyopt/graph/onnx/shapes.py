@@ -11,7 +11,7 @@ from polyopt.graph.ops.resizing import COORDINATES, MODES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from polyopt.graph.ir import Attribute
+    from polyopt.graph.ir.graph import Attribute
     from polyopt.graph.onnx.context import OnnxNode
 
 

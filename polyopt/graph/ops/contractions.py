@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
-from polyopt.graph.ir import Value
+from polyopt.graph.ir.graph import Value
 from polyopt.graph.operators import (
     Result,
     broadcast,

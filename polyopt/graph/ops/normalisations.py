@@ -11,7 +11,7 @@ from polyopt.graph.operators import Result, need_float, need_rank, normal_axis, 
 
 if TYPE_CHECKING:
     from polyopt.frontend.stages import Term
-    from polyopt.graph.ir import Value
+    from polyopt.graph.ir.graph import Value
     from polyopt.graph.operators import Maker, Tensor
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from polyopt.frontend.stages import Term
-    from polyopt.graph.ir import Value
+    from polyopt.graph.ir.graph import Value
     from polyopt.graph.operators import Maker, Tensor
 
 

@@ -9,12 +9,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.graph.ir import Node, attributes
+from polyopt.graph.ir.graph import Node, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from polyopt.graph.ir import Array, Attribute, Graph
+    from polyopt.graph.ir.graph import Array, Attribute, Graph
 
 #: where remarks of the pass that runs go; ``None`` where nobody collects them
 _REMARKS: ContextVar[dict[str, None] | None] = ContextVar("remarks", default=None)

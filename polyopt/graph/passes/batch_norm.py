@@ -12,8 +12,8 @@ from polyopt.graph.passes.base import Mutator, Pass
 from polyopt.graph.passes.rewrite import Constant, Node, Rewrite, Tensor
 
 if TYPE_CHECKING:
-    from polyopt.graph import ir
-    from polyopt.graph.ir import Array, Graph
+    from polyopt.graph.ir import graph as ir
+    from polyopt.graph.ir.graph import Array, Graph
     from polyopt.graph.passes.base import Builder
     from polyopt.graph.passes.rewrite import Match
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.graph.passes.base import Mutator, Pass
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir import Array, Graph, Node
+    from polyopt.graph.ir.graph import Array, Graph, Node
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.graph.ir import Graph
+from polyopt.graph.execution.run import run_plainly
+from polyopt.graph.ir.graph import Graph
 from polyopt.graph.passes.base import Mutator, Pass
-from polyopt.graph.run import run_plainly
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir import Node
+    from polyopt.graph.ir.graph import Node
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from polyopt.graph.passes.base import Pass
 from polyopt.graph.passes.rewrite import Constant, Node, Rewrite, Tensor
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir import Graph
+    from polyopt.graph.ir.graph import Graph
     from polyopt.graph.passes.base import Builder
     from polyopt.graph.passes.rewrite import Match
 

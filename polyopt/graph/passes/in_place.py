@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.graph.in_place import in_place
+from polyopt.graph.fusion.in_place import in_place
 from polyopt.graph.passes.base import Pass, remark
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir import Graph
+    from polyopt.graph.ir.graph import Graph
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,14 @@ import numpy as np
 
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
+from polyopt.graph.fusion.patterns import patterns
 from polyopt.graph.operators import get_operator
 from polyopt.graph.passes.base import Builder, Pass
-from polyopt.graph.patterns import patterns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.graph.ir import Array, Attribute, Graph, Node
+    from polyopt.graph.ir.graph import Array, Attribute, Graph, Node
 
 LAYOUTS = ("nchw", "nhwc", "blocked")
 #: convolutions of fewer channels read them as they come: one element serves a whole vector

@@ -12,17 +12,17 @@ import numpy as np
 from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError, PolyoptError, WrongPassError
 from polyopt.graph.draw import draw_graph
-from polyopt.graph.ir import Graph
+from polyopt.graph.execution.run import plain_model, random_inputs
+from polyopt.graph.ir.graph import Graph
+from polyopt.graph.ir.verify import verify
 from polyopt.graph.passes.base import collected_remarks
-from polyopt.graph.run import plain_model, random_inputs
-from polyopt.graph.verify import verify
 from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.graph.ir import Array
-    from polyopt.graph.model import Model
+    from polyopt.graph.execution.model import Model
+    from polyopt.graph.ir.graph import Array
     from polyopt.graph.passes.base import Pass
 
 

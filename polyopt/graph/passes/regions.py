@@ -17,7 +17,7 @@ from polyopt.graph.passes.rewrite import Constant, Node, Tensor, find_all
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.graph.ir import Graph
+    from polyopt.graph.ir.graph import Graph
     from polyopt.graph.passes.rewrite import Match
 
 #: ReLU and ReLU6 (a clip), and those that newer networks have in their place

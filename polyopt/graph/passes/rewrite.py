@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.graph import ir
+from polyopt.graph.ir import graph as ir
 from polyopt.graph.operators import get_operator
 from polyopt.graph.passes.base import Builder, Mutator, Pass, Visitor, remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from polyopt.graph.ir import Array, Graph
+    from polyopt.graph.ir.graph import Array, Graph
 
 __all__ = ["Constant", "Match", "Mutator", "Node", "Pass", "Rewrite", "Tensor", "Visitor"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.graph.ir.verify import verify
 from polyopt.graph.passes.base import Pass
-from polyopt.graph.verify import verify
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir import Graph
+    from polyopt.graph.ir.graph import Graph
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import PolyoptError
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.transform.schedule.remark import Remark

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.scheduler.model.cache import argument_bytes, array_bytes, bytes_an_operation
 from polyopt.scheduler.model.op_cost import work
 from polyopt.transform.annotations.nontemporal import only_written

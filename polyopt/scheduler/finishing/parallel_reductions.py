@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.errors import PolyoptError
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.cost import trips

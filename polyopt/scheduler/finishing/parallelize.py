@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.errors import ParallelCarriedError, PolyoptError
 from polyopt.ir.expr import loads
 from polyopt.isl import dim_type

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.isl import dim_type, fix_param_values, integer_val
 from polyopt.scheduler.model.cache import argument_bytes, bytes_an_operation
 

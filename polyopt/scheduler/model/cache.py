@@ -13,9 +13,9 @@ from math import prod
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from polyopt.analysis.count import about
-from polyopt.analysis.linear import bounds_of, links, ranges
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.count import about
+from polyopt.analysis.sets.linear import bounds_of, links, ranges
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
 from polyopt.scheduler.model.op_cost import work

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from polyopt.analysis.count import Estimate, Number, counted
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.count import Estimate, Number, counted
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.target import target as find_target
 from polyopt.ir.expr import Affine, Cast, Const, Inside, Load
 from polyopt.isl import Map, dim_type

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from polyopt.analysis.count import about
 from polyopt.analysis.footprint import bounding_box
-from polyopt.analysis.linear import links
+from polyopt.analysis.sets.count import about
+from polyopt.analysis.sets.linear import links
 from polyopt.isl import (
     Aff,
     Map,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.count import about
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.scheduler.model.cost import cost, instances_of, rolled, trips
 from polyopt.transform.schedule.tree import PlanLoop, loops_of, prefix_map
 

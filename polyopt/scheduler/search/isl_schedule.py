@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.arguments import checks_arguments
 from polyopt.errors import NotDecidedError, PolyoptError
 from polyopt.ir.expr import Affine, loads

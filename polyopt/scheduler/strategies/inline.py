@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.errors import PolyoptError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, Load, loads, walk

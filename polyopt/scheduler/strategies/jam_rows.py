@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.analysis.count import about
-from polyopt.analysis.points import affine_values, holds
+from polyopt.analysis.sets.count import about
+from polyopt.analysis.sets.points import affine_values, holds
 from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload, walk
 from polyopt.isl import dim_type, fix_param_values
 from polyopt.scheduler.model.op_cost import weight

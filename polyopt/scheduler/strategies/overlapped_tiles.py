@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.errors import PolyoptError
 from polyopt.isl import PwAff, constant_value, dim_type, integer_val
 from polyopt.scheduler.context import Budget, Model

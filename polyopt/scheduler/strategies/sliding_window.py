@@ -13,8 +13,8 @@ from math import ceil, prod
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from polyopt.analysis.count import about
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.count import about
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import PolyoptError
 from polyopt.isl import dim_type
 from polyopt.scheduler.context import Budget

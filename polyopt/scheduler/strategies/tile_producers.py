@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.codegen.expressions.affine import constant_bytes
 from polyopt.errors import PolyoptError
 from polyopt.scheduler.model.cost import trips

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.count import about
+from polyopt.analysis.sets.count import about
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.ranges import typical_values
+from polyopt.analysis.sets.ranges import typical_values
 from polyopt.isl import (
     affine_constant,
     affine_param,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.ranges import Range, param_range
+from polyopt.analysis.sets.ranges import Range, param_range
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Load, walk
 from polyopt.isl import affine_constant, sets_of, tuple_name

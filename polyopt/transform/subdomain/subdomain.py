@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.alignment import alignment
 from polyopt.analysis.needed import needed
-from polyopt.analysis.ranges import param_range
+from polyopt.analysis.sets.ranges import param_range
 from polyopt.ir.block import Block
 from polyopt.ir.scop import Array, Loop, Scop, Statement, role_of
 from polyopt.isl import (

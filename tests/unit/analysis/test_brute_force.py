@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polyopt.analysis.dependences import dependences
-from polyopt.analysis.interpret import Instance, Memory, run_instances, source_order
+from polyopt.analysis.interpreter.interpret import Instance, Memory, run_instances, source_order
 from polyopt.ir import build
 from polyopt.ir.scop import Loop
 from polyopt.ir.types import F32

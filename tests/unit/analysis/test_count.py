@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyopt.analysis.count import MOST_ROWS, Number, about, count, counted
-from polyopt.analysis.linear import Linear, System, system_ranges, systems
-from polyopt.analysis.unimodular import in_narrow_ranges
+from polyopt.analysis.sets.count import MOST_ROWS, Number, about, count, counted
+from polyopt.analysis.sets.linear import Linear, System, system_ranges, systems
+from polyopt.analysis.sets.unimodular import in_narrow_ranges
 from polyopt.errors import InternalError, NotDecidedError
 from polyopt.isl import fix_param_values, parse_set, parse_union_set
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from polyopt.analysis.evaluate import Environment, evaluate, poison, wrap
+from polyopt.analysis.interpreter.evaluate import Environment, evaluate, poison, wrap
 from polyopt.errors import ArgumentError
 from polyopt.ir import build
 from polyopt.ir.expr import Binary, Call, Cast, Const, Unary

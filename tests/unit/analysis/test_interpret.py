@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polyopt.analysis.interpret import (
+from polyopt.analysis.interpreter.interpret import (
     Cell,
     Instance,
     interpret,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polyopt.analysis.points import affine_values, holds, parameter_value, points
+from polyopt.analysis.sets.points import affine_values, holds, parameter_value, points
 from polyopt.errors import InternalError
 from polyopt.isl import PwAff, context, dim_type, fix_param_values, parse_map, parse_set
 

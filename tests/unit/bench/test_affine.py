@@ -6,9 +6,9 @@ from math import sqrt
 import pytest
 from click.testing import CliRunner
 
-from polyopt.bench.markdown import Making
-from polyopt.bench.pages import page
-from polyopt.bench.reading import merged, read
+from polyopt.bench.pages.compose import page
+from polyopt.bench.pages.markdown import Making
+from polyopt.bench.pages.reading import merged, read
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
 from tests.unit.bench.test_pages import row as image_row

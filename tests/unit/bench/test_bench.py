@@ -12,9 +12,9 @@ import polyopt as po
 from polyopt.bench import Results, load_results, measure_kernels, runner
 from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.machine import Machine
-from polyopt.bench.report import COLUMNS, summary, table
+from polyopt.bench.pages.report import COLUMNS, summary, table
 from polyopt.bench.runner import Row, Subjects, agrees, bench
-from polyopt.bench.tune import Effort, candidates, save_plan, tune
+from polyopt.bench.tuning.tune import Effort, candidates, save_plan, tune
 from polyopt.cli import cli
 from polyopt.errors import InternalError, InvalidOptionError
 from tests.unit.explain.test_jupyter import shown

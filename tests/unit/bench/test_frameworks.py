@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from polyopt.bench.markdown import Making
 from polyopt.bench.measure import alternate
 from polyopt.bench.nn import SUBJECTS, matching
-from polyopt.bench.pages import page
+from polyopt.bench.pages.compose import page
+from polyopt.bench.pages.markdown import Making
+from polyopt.bench.pages.reading import read
 from polyopt.bench.peers import apart
 from polyopt.bench.peers.apart import Apart, serve
 from polyopt.bench.peers.frameworks import Made
-from polyopt.bench.reading import read
 from polyopt.cli import cli
 from polyopt.errors import PolyoptError, UnknownNameError
 from tests.unit.bench.test_affine import tables

@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from polyopt.bench.chart import Bar, Curve, Group, bar_chart, curve_chart
-from polyopt.bench.markdown import Making
-from polyopt.bench.pages import page
-from polyopt.bench.reading import read
+from polyopt.bench.pages.chart import Bar, Curve, Group, bar_chart, curve_chart
+from polyopt.bench.pages.compose import page
+from polyopt.bench.pages.markdown import Making
+from polyopt.bench.pages.reading import read
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import polyopt as po
 from polyopt.bench import peers, runner
 from polyopt.bench.machine import Machine
+from polyopt.bench.pages.report import against, table
 from polyopt.bench.peers import (
     LIBRARIES,
     blas,
@@ -25,7 +26,6 @@ from polyopt.bench.peers import (
 )
 from polyopt.bench.peers.call import Offer, PeerCall, Request, needed, nothing
 from polyopt.bench.peers.halide.library import _described, _scalar
-from polyopt.bench.report import against, table
 from polyopt.bench.runner import Subjects, bench
 from polyopt.bench.suites import (
     AFFINE,

@@ -9,16 +9,16 @@ import pytest
 from click.testing import CliRunner
 
 import polyopt as po
-from polyopt.bench import sweep as sweeping
-from polyopt.bench.markdown import Making
 from polyopt.bench.measure import Sample
-from polyopt.bench.pages import page
-from polyopt.bench.reading import Sweeps, read
+from polyopt.bench.pages.compose import page
+from polyopt.bench.pages.markdown import Making
+from polyopt.bench.pages.reading import Sweeps, read
 from polyopt.bench.runner import Subjects
-from polyopt.bench.sweep import Point, Sweep, grid, resized, spearman, tilings
+from polyopt.bench.tuning import sweep as sweeping
+from polyopt.bench.tuning.sweep import Point, Sweep, grid, resized, spearman, tilings
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
-from polyopt.explain.placements import blocks_of
+from polyopt.explain.choices.placements import blocks_of
 
 UNSHARP = po.load_kernel("unsharp")
 SIZES = {"H": 40, "W": 300}

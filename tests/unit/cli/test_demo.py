@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from polyopt.cli import cli, demo
-from polyopt.cli.photo import save_pair
+from polyopt.cli import cli
+from polyopt.cli.commands import demo
+from polyopt.cli.views.photo import save_pair
 
 
 @pytest.fixture

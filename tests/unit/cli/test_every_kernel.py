@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from polyopt.cli import cli
 from polyopt.cli.program import PlanChoice, Program
 from polyopt.explain import bill, explain
-from polyopt.explain.tradeoff import tradeoff
+from polyopt.explain.choices.tradeoff import tradeoff
 from polyopt.ir.scop import Scop
 from polyopt.isl import dim_type, fix_param_values, sets_of, tuple_name
 from polyopt.library import kernel_names, load_kernel, load_scop
@@ -75,10 +75,10 @@ def shared() -> Any:
         for module, name, value in (
             ("cli.program", "load_scop", _once(load_scop)),
             ("explain", "explain", explained),
-            ("cli.webpage", "explain", explained),
-            ("explain.tradeoff", "tradeoff", _once(tradeoff)),
-            ("explain.tradeoff", "LEAST", 3),
-            ("explain.tradeoff", "MOST", 3),
+            ("cli.views.webpage", "explain", explained),
+            ("explain.choices.tradeoff", "tradeoff", _once(tradeoff)),
+            ("explain.choices.tradeoff", "LEAST", 3),
+            ("explain.choices.tradeoff", "MOST", 3),
         ):
             patched.setattr(import_module(f"polyopt.{module}"), name, value)
         yield known, explained

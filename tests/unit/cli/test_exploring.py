@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 import polyopt as po
 from polyopt.cli import cli
+from polyopt.cli.commands.viewing import sections_of
 from polyopt.cli.program import PlanChoice, load_program
-from polyopt.cli.viewing import sections_of
-from polyopt.explain.characters import tiles_text
+from polyopt.explain.pictures.characters import tiles_text
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_the_text_interface_walks_through_the_sections(sections):
 
     from textual.widgets import Static, TabbedContent
 
-    from polyopt.cli.tui import Viewer
+    from polyopt.cli.views.tui import Viewer
 
     async def walk():
         app = Viewer("blur", sections)

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from polyopt.cli import cli
-from polyopt.cli.pictures import as_picture, read_picture, write_picture
+from polyopt.cli.views.pictures import as_picture, read_picture, write_picture
 
 pytest.importorskip("PIL")
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.expressions.affine import c_affine
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.signature import sizes_called

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from polyopt.analysis.evaluate import Environment, evaluate
+from polyopt.analysis.interpreter.evaluate import Environment, evaluate
 from polyopt.codegen.ast import expr as c_ast
 from polyopt.codegen.ast import visit
 from polyopt.codegen.ast.expr import Symbol, Var

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.codegen.ast.nodes import Barrier, Block, For, If, Sequential, Simd
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.workarounds.gcc_slp import chains_apart

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.bench.peers.numba import loops_text
 from polyopt.bench.suites import members
 from polyopt.codegen.python.program import python_text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 
 PRODUCT = """
 void product(int M, int N, int K, float alpha, const float A[M][K], const float B[K][N],

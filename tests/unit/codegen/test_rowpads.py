@@ -3,7 +3,7 @@
 import pytest
 
 import polyopt as po
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.lower.padding import LEAST_LINES, LINE, with_padded_rows
 from polyopt.frontend.loops import f32
 from polyopt.frontend.stages import input as image_input

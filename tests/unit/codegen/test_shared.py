@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.evaluate import Environment, evaluate
+from polyopt.analysis.interpreter.evaluate import Environment, evaluate
 from polyopt.codegen.ast.expr import Index, Symbol, Var
 from polyopt.codegen.ast.nodes import Block, Buffer
 from polyopt.codegen.expressions.indices import index_variable

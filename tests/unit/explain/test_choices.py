@@ -10,8 +10,8 @@ import pytest
 
 from polyopt.codegen.target import target
 from polyopt.errors import InvalidOptionError, UnknownNameError
-from polyopt.explain.alternatives import memory_bytes
-from polyopt.explain.placements import (
+from polyopt.explain.choices.alternatives import memory_bytes
+from polyopt.explain.choices.placements import (
     PLACES,
     Layout,
     blocks_of,
@@ -20,7 +20,7 @@ from polyopt.explain.placements import (
     place_of,
     producers,
 )
-from polyopt.explain.tiles import stages_of
+from polyopt.explain.pictures.tiles import stages_of
 from polyopt.frontend.c import parse_c
 from polyopt.library import load_scop
 from polyopt.scheduler.model.cost import cost
@@ -202,7 +202,7 @@ def test_one_dimension_has_tiles_of_one_size() -> None:
 
 def test_a_search_that_is_cut_says_so_and_still_has_both_ends(monkeypatch) -> None:
     """A deep pipeline: uniform layouts with the smallest and the largest blocks come first."""
-    search = import_module("polyopt.explain.tradeoff")
+    search = import_module("polyopt.explain.choices.tradeoff")
     monkeypatch.setattr(search, "MOST", 0)
     monkeypatch.setattr(search, "LEAST", 5)
     sizes = {"H": 514, "W": 514}

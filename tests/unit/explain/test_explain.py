@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from polyopt.analysis.count import _count  # pyright: ignore[reportPrivateUsage]
+from polyopt.analysis.sets.count import _count  # pyright: ignore[reportPrivateUsage]
 from polyopt.errors import (
     IllegalScheduleError,
     StorageTooSmallError,
     UnknownNameError,
 )
 from polyopt.explain import Explanation, bill, explain
-from polyopt.explain.explanation import number_text
 from polyopt.explain.provenance import why
+from polyopt.explain.remarks.explanation import number_text
 from polyopt.frontend.c import parse_c
 from polyopt.library import kernel_names, load_kernel, load_scop
 from polyopt.scheduler import auto
@@ -170,7 +170,7 @@ def test_loops_say_how_they_run(fused: Plan) -> None:
 @pytest.fixture
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The source can be counted, and little else."""
-    monkeypatch.setattr("polyopt.analysis.count.MOST_ROWS", 4)
+    monkeypatch.setattr("polyopt.analysis.sets.count.MOST_ROWS", 4)
     _count.cache_clear()
     yield
     _count.cache_clear()
@@ -200,7 +200,7 @@ def test_what_is_not_counted_is_estimated_and_marked() -> None:
 
 @pytest.mark.usefixtures("few_rows")
 def test_of_one_element_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyopt.analysis.count.MOST_ROWS", 0)
+    monkeypatch.setattr("polyopt.analysis.sets.count.MOST_ROWS", 0)
     found = why(Plan(load_scop("blur")), "out[70, 600]", SIZES)
     (pixels,) = found.inputs
     assert (pixels.count, pixels.estimated) == (9, ("count",))

@@ -7,7 +7,7 @@ import builtins
 import pytest
 
 from polyopt.errors import InvalidOptionError, MissingExtraError, UnknownNameError
-from polyopt.explain.placements import place_of
+from polyopt.explain.choices.placements import place_of
 from polyopt.library import load_scop
 from polyopt.transform.plan import Plan
 

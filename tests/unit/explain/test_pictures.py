@@ -22,9 +22,9 @@ from polyopt.explain import (
     draw_tree,
     draw_windows,
 )
-from polyopt.explain.picture import PALETTE, Dot, Line, Rect, Text
-from polyopt.explain.tiles import stages_of
-from polyopt.explain.windows import windows_of
+from polyopt.explain.pictures.picture import PALETTE, Dot, Line, Rect, Text
+from polyopt.explain.pictures.tiles import stages_of
+from polyopt.explain.pictures.windows import windows_of
 from polyopt.frontend.c import parse_c
 from polyopt.library import load_kernel, load_scop
 from polyopt.scheduler import auto

@@ -4,7 +4,7 @@ import pytest
 
 import polyopt as po
 from polyopt import f32
-from polyopt.explain.precision import promotions
+from polyopt.explain.remarks.precision import promotions
 
 TEXT = "void f(int n, float y[n], const float x[n], const double d[n], double z[n]) {{ for (int i = 0; i < n; i++) {{ {} }} }}"
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from polyopt.analysis.interpret import interpret
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.interpreter.interpret import interpret
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.frontend.c import parse_c
 from polyopt.ir.verify import verify
 

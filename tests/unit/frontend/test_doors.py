@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.cli import cli
 from polyopt.errors import UserError
 from polyopt.frontend.c.regions.files import Declined

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.frontend.loops import f32, f64, i16, i32, i64, scop, u8, u16
 from polyopt.ir.verify import verify
 

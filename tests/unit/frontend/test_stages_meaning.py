@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.errors import InvalidOptionError
 from polyopt.frontend import stages as po
 from polyopt.frontend.loops import f32, u8

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.errors import PolyoptError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.c import parse_c
 from polyopt.frontend.loops import i64, scop, u8

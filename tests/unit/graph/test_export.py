@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
 from polyopt.graph import compile_graph
-from polyopt.graph.ir import Graph, Node, Value
-from polyopt.graph.run import random_inputs
+from polyopt.graph.execution.run import random_inputs
+from polyopt.graph.ir.graph import Graph, Node, Value
 from polyopt.ir.types import F32
 
 #: the network is one that ``test_model`` plans too

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from polyopt.errors import GraphError, InvalidOptionError
-from polyopt.graph import Graph, Node, Value, attributes, same_graph, verify
+from polyopt.graph import Graph, Node, Value, attributes, same_graph
 from polyopt.graph.draw import draw_graph
+from polyopt.graph.execution.run import run_plainly
+from polyopt.graph.fusion.policy import choose_groups
+from polyopt.graph.ir import verify
 from polyopt.graph.operators import Maker, Tensor, forget, operator
-from polyopt.graph.policy import choose_groups
-from polyopt.graph.run import run_plainly
 from polyopt.ir.types import F32
 
 

@@ -10,8 +10,8 @@ from onnx.reference import ReferenceEvaluator
 from polyopt.bench.networks import network
 from polyopt.errors import AliasError, ArgumentError, InvalidOptionError, UnknownNameError
 from polyopt.graph import compile_graph, compile_model, forget, operator
-from polyopt.graph.memory import Lifetime, plan_memory
-from polyopt.graph.run import random_inputs, run_plainly
+from polyopt.graph.execution.memory import Lifetime, plan_memory
+from polyopt.graph.execution.run import random_inputs, run_plainly
 
 #: networks are planned once: see ``compiled_network``
 pytestmark = pytest.mark.xdist_group("networks")

@@ -6,7 +6,7 @@ import pytest
 
 from polyopt.graph import DEFAULT_PASSES, compile_graph, explain_network, notebook, run_passes
 from polyopt.graph.draw import draw_graph
-from polyopt.graph.profile import Profile, ProfileRow
+from polyopt.graph.execution.profile import Profile, ProfileRow
 from tests.unit.explain.test_jupyter import shown
 
 

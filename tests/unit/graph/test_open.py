@@ -21,8 +21,8 @@ from polyopt.graph import (
     run_passes,
     same_graph,
 )  # fmt: skip
-from polyopt.graph.open import Open
-from polyopt.graph.run import random_inputs, run_plainly
+from polyopt.graph.execution.run import random_inputs, run_plainly
+from polyopt.graph.ir.open import Open
 from polyopt.ir.types import F32
 
 BATCH = Open("batch", 2)

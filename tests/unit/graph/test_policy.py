@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 
 from polyopt.errors import InvalidOptionError
-from polyopt.graph import (
-    DEFAULT_PASSES,
-    Fusion,
-    choose_groups,
-    explain_network,
-    in_place,
-    run_passes,
-)
+from polyopt.graph import DEFAULT_PASSES, Fusion, choose_groups, explain_network, run_passes
+from polyopt.graph.execution.run import run_plainly
+from polyopt.graph.fusion import in_place
+from polyopt.graph.fusion.patterns import patterns
 from polyopt.graph.passes import AnalyseInPlace
-from polyopt.graph.patterns import patterns
-from polyopt.graph.run import run_plainly
 
 
 def groups(graph, *args, **options):

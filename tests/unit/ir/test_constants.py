@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.ir import build
 from polyopt.ir.expr import Const, Expr
 from polyopt.ir.types import BOOL, F32, F64, I64

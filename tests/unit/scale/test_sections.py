@@ -7,9 +7,9 @@ import pytest
 
 import polyopt as po
 from polyopt.analysis.alignment import alignment
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.analysis.needed import components, needed
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import NotCutError
 from polyopt.ir.expr import Load, rewrite
 from polyopt.ir.verify import verify

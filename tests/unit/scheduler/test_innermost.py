@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 
 ROW_SUMS = """
 void sums(int H, int W, const float a[H][W], float out[H]) {

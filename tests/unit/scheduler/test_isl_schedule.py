@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.points import parameter_value
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.target import target
 from polyopt.transform.loops.reschedule import FUSIONS
 

@@ -139,7 +139,7 @@ def test_a_budget_of_nothing_is_refused():
 def test_answers_have_budgets(monkeypatch):
     plan = po.Plan(po.parse_c(SOURCE)).tile("out", y=8).fuse("sums", into="out")
     whole = plan.explain()
-    for module in ("reasons", "alternatives", "tradeoff", "difference"):
+    for module in ("reasons", "choices.alternatives", "choices.tradeoff", "choices.difference"):
         monkeypatch.setattr(import_module(f"polyopt.explain.{module}"), "ANSWER_BUDGET", 10)
     cut = plan.explain()
     assert {r.subject for r in whole.rows} == {r.subject for r in cut.rows}
@@ -156,7 +156,7 @@ def test_a_tradeoff_that_is_spent_shows_what_it_has(monkeypatch):
     with budget(10**10, "all") as bound:
         plan.cost()
     enough = 3 * (bound.operations - bound.left)
-    monkeypatch.setattr(import_module("polyopt.explain.tradeoff"), "ANSWER_BUDGET", enough)
+    monkeypatch.setattr(import_module("polyopt.explain.choices.tradeoff"), "ANSWER_BUDGET", enough)
     found = plan.tradeoff(target="generic")
     assert found.chosen in found.points
     assert found.left_out > 0

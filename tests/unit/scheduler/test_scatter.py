@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.library import load_kernel
 from polyopt.scheduler.search.isl_schedule import affine
 from polyopt.transform.schedule.tree import loops_of

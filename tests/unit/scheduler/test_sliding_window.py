@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.analysis.count import count
+from polyopt.analysis.sets.count import count
 from polyopt.codegen.target import target as find_target
 from polyopt.scheduler.model.cost import trips
 from polyopt.scheduler.strategies import sliding_window as rows

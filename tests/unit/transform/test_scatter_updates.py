@@ -13,7 +13,7 @@ import pytest
 
 import polyopt as po
 from polyopt.analysis import updates
-from polyopt.analysis.interpret import interpret
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.errors import (
     IllegalScheduleError,
     InvalidOptionError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyopt.analysis.count import count
+from polyopt.analysis.sets.count import count
 from polyopt.isl import dim_type
 from tests.unit.transform.programs import lines, plan, right
 

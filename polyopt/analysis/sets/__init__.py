@@ -1,0 +1,1 @@
+"""Integer sets: how many points they have, which ones, and bounds on their dimensions."""

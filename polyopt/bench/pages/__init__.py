@@ -1,0 +1,1 @@
+"""Measurements as tables, JSON, charts and pages."""

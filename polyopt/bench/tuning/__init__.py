@@ -1,0 +1,1 @@
+"""Measured tuning: plans with other tile sizes, timed against each other."""

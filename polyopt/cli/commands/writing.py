@@ -1,0 +1,95 @@
+"""``emit``: the C of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polyopt.cli.commands.networks import emit_network, is_network
+from polyopt.cli.commands.rewriting import emit_rewritten, is_marked_file, rewriting_options
+from polyopt.cli.options import (
+    json_option,
+    plan_options,
+    program_argument,
+    reading_options,
+    size_option,
+)
+from polyopt.cli.output import print_json, write_file
+from polyopt.cli.program import load_program, named_numbers, parse_sizes
+from polyopt.cli.waiting import progress
+from polyopt.errors import InvalidOptionError
+from polyopt.rewrite import Rewriting
+
+if TYPE_CHECKING:
+    from collections.abc import Sized
+
+    from polyopt.cli.program import PlanChoice
+    from polyopt.library import Reading
+
+
+@click.command()
+@program_argument
+@plan_options
+@size_option
+@reading_options
+@rewriting_options
+@click.option(
+    "--output", "-o", metavar="FILE", help="Write there instead of printing; networks: a folder."
+)
+@json_option
+def emit(
+    program: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    asked: dict[str, Any],
+    output: str | None,
+    *,
+    reading: Reading,
+    as_json: bool,
+) -> None:
+    """Print the C of PROGRAM as planned.
+
+    A C file that marks regions with #pragma scop and #pragma endscop is printed whole, with the
+    regions optimised in place: polyopt emit file.c -o fast.c
+
+    An ONNX file becomes a folder with its kernels, weights, a main that checks and times, and a
+    Makefile: polyopt emit net.onnx -o net
+    """
+    if is_marked_file(program):
+        if reading.function is not None or reading.region is not None:
+            msg = f"--function and --region choose one program, and emit takes all of {program}"
+            raise InvalidOptionError(msg, hint="leave them out; explain and the others take them")
+        explain = asked.pop("explain", False)
+        options = Rewriting(
+            reading.defines, reading.includes, named_numbers(sizes), choice.target, **asked
+        )
+        emit_rewritten(program, choice, options, output, explain=explain, as_json=as_json)
+        return
+    _refuse(program, asked)
+    if is_network(program):
+        emit_network(program, choice, sizes, output, as_json=as_json)
+        return
+    found = load_program(program, reading)
+    plan = choice.plan(found, parse_sizes(sizes, found))
+    with progress("C"):
+        c = plan.emit()
+    if output and output != "-":
+        write_file(output, c.source)
+    if as_json:
+        print_json({
+            "program": found.name, "variant": choice.name, "prototype": c.prototype,
+            "flags": list(c.flags), "openmp": c.uses_openmp, "file": output, "source": c.source,
+        })  # fmt: skip
+    elif output and output != "-":
+        click.echo(f"wrote {output}: {c.prototype}", err=True)
+    else:
+        click.echo(c.source, nl=not c.source.endswith("\n"))
+
+
+def _refuse(program: str, given: Sized) -> None:
+    """Options for files with marked regions say nothing of a kernel."""
+    if given:
+        msg = f"{program} is no C file with marked regions"
+        hint = "--tile, --parallel, --fuse, --threads, --prove and --explain are for those"
+        raise InvalidOptionError(msg, hint=hint)

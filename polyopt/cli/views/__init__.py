@@ -1,0 +1,1 @@
+"""What commands show besides lines of text: pages, pictures, and a page for the keyboard."""

@@ -1,0 +1,1 @@
+"""Pictures: domains, tiles, arrows, windows, graphs and plots, as SVG or by matplotlib."""

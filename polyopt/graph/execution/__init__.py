@@ -1,0 +1,1 @@
+"""Compiled networks: kernels, one arena for tensors, runs, profiles and exports."""

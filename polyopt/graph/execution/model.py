@@ -1,0 +1,370 @@
+"""A compiled network: groups of nodes as kernels, their tensors in one arena."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from polyopt.arguments import checks_methods
+from polyopt.errors import ArgumentError, InvalidOptionError
+from polyopt.graph.execution.memory import Lifetime, plan_memory
+from polyopt.graph.ir.open import Open
+from polyopt.graph.operators import get_operator
+from polyopt.runtime.arrays import aligned_copy, empty, empty_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from polyopt.graph.execution.memory import Arena
+    from polyopt.graph.execution.profile import LimitMs, Profile
+    from polyopt.graph.fusion.lower import Group
+    from polyopt.graph.fusion.policy import Grouping
+    from polyopt.graph.ir.graph import Array, Graph, Value
+    from polyopt.graph.kernels import GroupKernel, Options
+    from polyopt.graph.reasons import NetworkExplanation
+    from polyopt.runtime.bound import BoundKernel
+
+#: numbers of open sizes for which a model keeps memory and calls
+_MOST_KEPT = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One call of a kernel, and the graph's tensors that are its arguments, by array."""
+
+    group: Group
+    kernel: GroupKernel
+    arguments: Mapping[str, str]
+
+
+@checks_methods
+class Model:
+    """A network as a function on NumPy arrays.
+
+    Inputs go by position, in the graph's order, or by name; the outputs come back as new arrays,
+    one alone or a tuple. One model runs one call at a time; others wait.
+
+    Where the graph leaves sizes open, such as the number of images, a call takes any, and ``at``
+    is the model for one: kernels and weights are the same for all, memory is planned for each.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        grouping: Grouping,
+        kernels: Sequence[GroupKernel],
+        options: Options,
+        whole: Model | None = None,
+    ) -> None:
+        self.graph = graph
+        self.name = graph.name
+        self.grouping = grouping
+        self.options = options
+        self.steps = tuple(
+            Step(group, kernel, _arguments(group, kernel))
+            for group, kernel in zip(grouping.groups, kernels, strict=True)
+        )
+        if whole is not None:
+            self.constants = whole.constants
+        else:
+            self.constants = {name: aligned_copy(a) for name, a in graph.constants.items()}
+        #: numbers of the sizes that kernels take, by their names there
+        self.sizes: Mapping[str, int] = {}
+        self._lock = Lock()
+        self._known: dict[tuple[int, ...], Model] = {}
+
+    # -- sizes that are left open ---------------------------------------------------------------
+
+    def at(self, **sizes: int) -> Model:
+        """The model for these numbers of the sizes that its graph leaves open.
+
+        Raises ``GraphError`` for sizes that are missing, not its own, or below 1.
+        """
+        graph = self.graph.at(**sizes)
+        if graph is self.graph:
+            return self
+        key = tuple(sizes[name] for name in self.graph.open)
+        with self._lock:
+            found = self._known.pop(key, None)
+            if found is None:
+                kernels = [step.kernel for step in self.steps]
+                found = Model(graph, self.grouping.of(graph), kernels, self.options, self)
+                found.sizes = {o.symbol: sizes[n] for n, o in self.graph.open.items()}
+            self._known[key] = found  # the latest last
+            for old in list(self._known)[:-_MOST_KEPT]:
+                del self._known[old]
+        return found
+
+    def _fitting(self, given: Mapping[str, Array]) -> Model:
+        """The model for the sizes of these inputs. Raises ``ArgumentError`` where they differ."""
+        found: dict[str, tuple[int, str]] = {}
+        for value in self.graph.inputs:
+            for extent, number in zip(value.shape, given[value.name].shape, strict=True):
+                if not isinstance(extent, Open):
+                    continue
+                before, where = found.setdefault(extent.name, (number, value.name))
+                if before != number:
+                    raise ArgumentError(
+                        f"{extent} is {before} in {where} and {number} in {value.name}"
+                    )
+        return self.at(**{name: number for name, (number, _) in found.items()})
+
+    # -- where tensors are ----------------------------------------------------------------------
+
+    @cached_property
+    def _roots(self) -> Mapping[str, str]:
+        """The tensor whose memory each tensor has: its own, or through views another's."""
+        roots = {name: name for name in self.graph.names}
+        for node in self.graph.nodes:
+            if get_operator(node.op).is_view:
+                roots[node.name] = roots[node.inputs[0]]
+        return roots
+
+    def root(self, name: str) -> str:
+        """The tensor whose memory a tensor has: its own, or through views another's."""
+        return self._roots[name]
+
+    @cached_property
+    def arena(self) -> Arena:
+        """The plan of the memory for all computed tensors."""
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for number, step in enumerate(self.steps):
+            for name in step.group.outputs:
+                first[name] = last[name] = number
+            for name in step.group.inputs:
+                last[self._roots[name]] = number
+        for name in self.graph.outputs:
+            last[self._roots[name]] = len(self.steps)
+        values = self.graph.values
+        return plan_memory([Lifetime(n, values[n].bytes, first[n], last[n]) for n in first])
+
+    @cached_property
+    def _memory(self) -> Array:
+        return empty((self.arena.bytes,), np.dtype(np.uint8))
+
+    def _place(self, name: str, given: Mapping[str, Array]) -> Array:
+        """The memory of a tensor, in its own shape."""
+        root, value = self._roots[name], self.graph.values[name]
+        if root == name and root in given:
+            return given[root]
+        if root in self.constants:
+            return self.constants[root].reshape(value.shape)
+        if root in given:
+            return given[root].reshape(value.shape)
+        start = self.arena.offsets[root]
+        raw = self._memory[start : start + value.bytes]
+        return raw.view(value.dtype.numpy_name).reshape(value.shape)
+
+    # -- calls ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _bound(self) -> tuple[tuple[BoundKernel, tuple[tuple[str, str], ...]], ...]:
+        """Each step's call, and which of its arguments the caller gives or gets."""
+        stand_in = {v.name: empty(v.shape, np.dtype(v.dtype.numpy_name)) for v in self.graph.inputs}
+        calls: list[tuple[BoundKernel, tuple[tuple[str, str], ...]]] = []
+        for step in self.steps:
+            arrays = {
+                array: _as_array(self._place(name, stand_in))
+                for array, name in step.arguments.items()
+            }
+            fed = tuple(
+                (array, self._roots[name])
+                for array, name in step.arguments.items()
+                if self._roots[name] in stand_in or self._roots[name] in self._results
+            )
+            calls.append((step.kernel.kernel.bind(**cast("dict[str, Any]", arrays)), fed))
+        return tuple(calls)
+
+    def __call__(self, *args: Any, threads: int | None = None, **named: Any) -> Any:  # noqa: ANN401
+        """Run the network.
+
+        Raises ``ArgumentError`` for inputs that are missing or do not fit.
+        """
+        results = self.run(self._named(args, named), threads)
+        return results[0] if len(results) == 1 else results
+
+    def run(self, inputs: Mapping[str, object], threads: int | None = None) -> tuple[Array, ...]:
+        """The outputs as a tuple, from inputs by name. Raises ``ArgumentError``."""
+        given = self._given(inputs)
+        if self.graph.open:
+            return self._fitting(given).run(given, threads)
+        places, addresses = dict(given), {n: a.ctypes.data for n, a in given.items()}
+        for root, (shape, dtype, size) in self._results.items():
+            places[root], addresses[root] = empty_at(shape, dtype, size)
+        with self._lock:
+            self._let(addresses, threads)
+            for call, _ in self._bound:
+                call()
+            found = [self._place(name, places) for name in self.graph.outputs]
+        fresh = [self._roots[name] for name in self.graph.outputs]
+        return tuple(
+            place if root in self._results and root not in fresh[:number] else place.copy()
+            for number, (place, root) in enumerate(zip(found, fresh, strict=True))
+        )
+
+    @cached_property
+    def _results(self) -> Mapping[str, tuple[tuple[int, ...], np.dtype[Any], int]]:
+        """Computed tensors that are outputs: steps write them where the caller gets them.
+
+        Their shapes, types, and sizes in bytes.
+        """
+        roots = dict.fromkeys(self._roots[name] for name in self.graph.outputs)
+        values = [self.graph.values[name] for name in roots if name in self.arena.offsets]
+        return {v.name: (v.shape, np.dtype(v.dtype.numpy_name), v.bytes) for v in values}
+
+    def prepare(self, given: Mapping[str, Array], threads: int | None) -> None:
+        """Let the steps read these inputs and use so many threads.
+
+        Outputs among ``given`` are written there, others into the arena.
+        """
+        roots = {name for _, fed in self._bound for _, name in fed}
+        self._let({name: self._place(name, given).ctypes.data for name in roots}, threads)
+
+    def _let(self, addresses: Mapping[str, int], threads: int | None) -> None:
+        """Let the steps read inputs and write outputs at addresses."""
+        #: by whether a kernel can use several: asked once, and not in each step
+        counts: dict[bool, int] = {}
+        for (call, fed), step in zip(self._bound, self.steps, strict=True):
+            kernel = step.kernel.kernel
+            if kernel.built.uses_openmp not in counts:
+                counts[kernel.built.uses_openmp] = kernel.thread_count(threads)
+            call.set_threads(counts[kernel.built.uses_openmp])
+            for array, name in fed:
+                call.replace(array, addresses[name])
+
+    def explain(self, *, counterfactuals: bool = True) -> NetworkExplanation:
+        """Why the nodes are fused as they are: see ``explain_network``."""
+        from polyopt.graph.reasons import explain_grouping
+
+        if self.graph.open:
+            usual = {name: int(size) for name, size in self.graph.open.items()}
+            return self.at(**usual).explain(counterfactuals=counterfactuals)
+        return explain_grouping(
+            self.graph, self.grouping, self.options, counterfactuals=counterfactuals
+        )
+
+    def profile(
+        self,
+        *args: Any,  # noqa: ANN401
+        threads: int | None = None,
+        runs: int = 10,
+        limit_ms: LimitMs | None = None,
+        **named: Any,  # noqa: ANN401
+    ) -> Profile:
+        """Time each kernel on these inputs; on random ones where none are given.
+
+        ``limit_ms`` is ``Machine.limit_ms``, for the fraction that each kernel reaches.
+        Raises ``ArgumentError`` for inputs that do not fit.
+        """
+        from polyopt.graph.execution.profile import profile
+        from polyopt.graph.execution.run import random_inputs
+
+        given = self._given(self._named(args, named) or random_inputs(self.graph))
+        fitting = self._fitting(given)
+        with fitting._lock:  # noqa: SLF001  (a model of the same class)
+            return profile(fitting, given, threads=threads, runs=runs, limit_ms=limit_ms)
+
+    def export(self, directory: Path | str) -> Path:
+        """Write the network as C that needs nothing else: ``make run`` there checks and times it.
+
+        Each kernel's C, one function ``int net(weights, memory, in0, ..., out0, ..., threads)``
+        with its header, ``weights.bin``, random inputs with the outputs of the plain network
+        (``check.bin``), a ``main.c``, and a Makefile, which also makes a shared library.
+
+        Raises ``InvalidOptionError`` when the directory cannot be written, and for a network that
+        leaves sizes open: ``model.at(batch=1).export(...)`` has numbers for them.
+        """
+        from polyopt.graph.execution.export import export_model
+
+        if self.graph.open:
+            listed = ", ".join(self.graph.open)
+            msg = f"{self.name} leaves {listed} open: its memory is planned for a number"
+            raise InvalidOptionError(msg, hint="model.at(...).export(...), or --size NAME=NUMBER")
+        return export_model(self, directory)
+
+    @property
+    def calls(self) -> tuple[BoundKernel, ...]:
+        """The steps as calls, on what ``prepare`` gave them."""
+        return tuple(call for call, _ in self._bound)
+
+    def _named(self, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
+        """Inputs by name, from those by position and by name."""
+        names = [v.name for v in self.graph.inputs]
+        if len(args) > len(names):
+            raise ArgumentError(f"{self.name} takes {len(names)} input(s), not {len(args)}",
+                                notes=[f"they are: {self._listed()}"])  # fmt: skip
+        twice = next((name for name in names[: len(args)] if name in named), None)
+        if twice is not None:
+            raise ArgumentError(f"{twice} is given twice: by position and by name")
+        return {**dict(zip(names, args, strict=False)), **named}
+
+    def _given(self, found: Mapping[str, object]) -> dict[str, Array]:
+        """The inputs, checked."""
+        names = {v.name for v in self.graph.inputs}
+        if names != set(found):
+            unknown = next((name for name in found if name not in names), None)
+            if unknown is not None:
+                raise ArgumentError(f"{self.name} has no input {unknown!r}",
+                                    hint=f"it has: {self._listed()}")  # fmt: skip
+            missing = next(v.name for v in self.graph.inputs if v.name not in found)
+            raise ArgumentError(f"{self.name} needs {missing}", hint=f"it has: {self._listed()}")
+        return {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
+
+    def _listed(self) -> str:
+        return ", ".join(f"{v.name}: {v}" for v in self.graph.inputs)
+
+    def __repr__(self) -> str:
+        """Name, inputs, and how many kernels run."""
+        distinct = len({id(step.kernel) for step in self.steps})
+        return f"<Model {self.name}({self._listed()}): {len(self.steps)} steps, {distinct} kernels>"
+
+    def _repr_html_(self) -> str:
+        from polyopt.graph.notebook import model_html
+
+        return model_html(self)
+
+
+def _arguments(group: Group, kernel: GroupKernel) -> dict[str, str]:
+    return dict(
+        zip(
+            (*kernel.planned.inputs, *kernel.planned.outputs),
+            (*group.inputs, *group.outputs),
+            strict=True,
+        )
+    )
+
+
+def _as_array(array: Array) -> Array:
+    """Kernels keep a tensor without dimensions as an array of one element."""
+    return array if array.ndim else array.reshape(1)
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape is the one that is wanted; open sizes are any number from 1 up."""
+    return len(shape) == len(wanted) and all(
+        have >= 1 if isinstance(size, Open) else have == size
+        for have, size in zip(shape, wanted, strict=True)
+    )
+
+
+def _checked(found: object, value: Value) -> Array:
+    """An input as the kernels take it: right type and shape, contiguous, aligned."""
+    if not isinstance(found, np.ndarray):
+        raise ArgumentError(f"{value.name} is a {type(found).__name__}, not a NumPy array")
+    array = cast("Array", found)
+    if array.dtype != value.dtype.numpy_name:
+        raise ArgumentError(
+            f"{value.name} has the type {array.dtype}, not {value.dtype.numpy_name}",
+            hint=f"{value.name}.astype(np.{value.dtype.numpy_name}) converts it",
+        )
+    if array.shape != value.shape and not _fits(array.shape, value.shape):
+        raise ArgumentError(f"{value.name} has the shape {list(array.shape)}, not {value}")
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return aligned_copy(array)

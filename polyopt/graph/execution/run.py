@@ -1,0 +1,42 @@
+"""Running a graph plainly: node by node, as the operators' stages are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.graph.execution.model import Model
+from polyopt.graph.fusion.policy import Fusion, choose_groups
+from polyopt.graph.kernels import Options, compile_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.graph.ir.graph import Array, Graph
+
+
+def run_plainly(graph: Graph, inputs: Mapping[str, Array]) -> tuple[Array, ...]:
+    """The outputs of a graph, computed without any schedule: what others are compared with."""
+    return plain_model(graph).run(inputs)
+
+
+def plain_model(graph: Graph) -> Model:
+    """A graph compiled without any schedule. While it is kept, equal nodes of others are known."""
+    grouping = choose_groups(graph, Fusion("off"))
+    options = Options(scheduled=False)
+    return Model(graph, grouping, compile_groups(graph, grouping.groups, options), options)
+
+
+def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
+    """Inputs for a graph: normally distributed, small whole numbers for integers."""
+    rng = np.random.default_rng(seed)
+    result: dict[str, Array] = {}
+    for value in graph.inputs:
+        name = value.dtype.numpy_name
+        if value.dtype.is_float:
+            result[value.name] = rng.standard_normal(value.shape).astype(name)
+        else:
+            most = 2 if value.dtype.kind == "bool" else 100
+            result[value.name] = rng.integers(0, most, value.shape).astype(name)
+    return result
