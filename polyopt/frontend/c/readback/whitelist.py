@@ -49,7 +49,8 @@ def odd_counter(loop: c_ast.For) -> str:
 def odd_sums(loop: c_ast.For, pragma: str) -> str:
     """What is wrong with sums of which each lane has its own: a loop does nothing with them but to
     add to them, or to multiply, as the lanes are joined."""
-    sums = dict(reversed(found) for found in re.findall(r"reduction\((.) : (\w+)\)", pragma))
+    found = re.findall(r"reduction\((.) : (\w+)\)", pragma)
+    sums = {name: operation for operation, name in found}
     for name, operation in sums.items():
         updates = [node for node in nodes(loop.stmt) if _is_update(node, name, operation)]
         uses = sum(isinstance(node, c_ast.ID) and node.name == name for node in nodes(loop))
