@@ -52,6 +52,7 @@ FORMS = (
     "void f(int n, float A[n], float *r) {\nint X;\n@for (X = 0; X < n; X++) A[X] = X;\n@@r[0] = X;\n}",
     "void f(int n, float A[n]) {\nfloat t = 2, X = 1;\n@for (int i = 0; i < n; i++) A[i] = X + t;\n@@}",
     "void f(int n, float (*X)[n]) {\n@for (int i = 0; i < n; i++) X[i][0] = 1;\n@@}",
+    "void f(int n, float (*const restrict X)[n]) {\n@for (int i = 0; i < n; i++) X[i][0] = 1;\n@@}",
     "void f(int n, real X[n]) {\n@for (int i = 0; i < n; i++) X[i] = 1 / 3.0;\n@@}",
     "void f(int n, float A[n]) {\n@for (int i = 0; i < n; i++) { float X = A[i]; A[i] = X * X; }\n@@}",
     ("struct f { int q; float X[9]; };\nvoid g_f(struct f *p) {\n@for (int i = 0; i < 9; i++)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,13 +79,25 @@ def _is_type(word: str) -> bool:
 
 
 def _behind_words(part: Sequence[str]) -> Iterator[str]:
-    """``real x[``, ``struct x {``, ``real (*x)[``."""
+    """``real x[``, ``struct x {``, ``real (*restrict x)[``."""
     for before, name, after in zip(part, part[1:], part[2:], strict=False):
         if _is_type(before) and _is_name(name) and after in _BEHIND_NAME:
             yield name
-    for word, *pointer, name, after in zip(*(part[k:] for k in range(5)), strict=False):
-        if pointer == ["(", "*"] and after == ")" and _is_type(word) and _is_name(name):
-            yield name
+    for position, (word, opened) in enumerate(pairwise(part)):
+        if opened == "(" and _is_type(word):
+            yield from _pointed(part[position + 2 :])
+
+
+def _pointed(part: Sequence[str]) -> Iterator[str]:
+    """``*restrict x)``: the name of a pointer to an array or a function."""
+    if part[:1] != ["*"]:
+        return
+    name, after = next(
+        ((one, two) for one, two in pairwise(part)
+         if one != "*" and not _QUALIFIER.fullmatch(one)), ("", ""),
+    )  # fmt: skip
+    if _is_name(name) and after == ")":
+        yield name
 
 
 def _listed(part: Sequence[str]) -> Iterator[str]:
