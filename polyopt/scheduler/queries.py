@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.isl import dim_type
 from polyopt.transform.legality.parallel import check_loop
@@ -75,7 +75,7 @@ def is_proven(plan: Plan) -> bool:
     """Whether the proof accepts a plan."""
     try:
         plan.prove()
-    except PolyoptError:
+    except UserError:
         return False
     return True
 
@@ -89,7 +89,7 @@ def is_free(plan: Plan, loop: str) -> bool:
     """Whether the iterations of a loop are independent."""
     try:
         checked(plan.parallelize(loop), loop)
-    except PolyoptError:
+    except UserError:
         return False
     return True
 

@@ -11,6 +11,7 @@ from polyopt.errors import (
     OrderViolatedError,
     ParallelCarriedError,
     PolyoptError,
+    UserError,
 )
 from polyopt.isl import budget
 from polyopt.transform.annotations.loop_kinds import parallelize
@@ -113,7 +114,7 @@ def _is_wavefront(
         with allowed:
             skewed = skew(program, inner.name, outer.name, factor)
             exchanged = interchange(skewed, outer.name, inner.name)
-    except PolyoptError:
+    except UserError:
         return False
     return _is_parallel(exchanged, outer.name, original, allowed)
 
@@ -122,7 +123,7 @@ def _is_parallel(program: Program, loop: str, original: Flow, allowed: Allowance
     try:
         with allowed:
             prove(parallelize(program, loop), original)
-    except PolyoptError:
+    except UserError:
         return False
     return True
 
@@ -156,7 +157,7 @@ def _refusal(
     try:
         with allowed:
             prove(later(amount), original)
-    except PolyoptError as error:
+    except UserError as error:
         return error
     return None
 
@@ -185,7 +186,7 @@ def _permutable_after(
             skewed = skew(program, inner.name, outer.name, factor)
             blocks = {outer.iterator: _BLOCK, inner.iterator: _BLOCK}
             prove(tile(skewed, outer.owner, blocks), original)
-    except PolyoptError:
+    except UserError:
         return False
     return True
 

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import tarfile
@@ -104,6 +105,22 @@ def test_modules_and_functions_stay_small(file):
 def test_a_folder_is_read_at_a_glance(folder):
     modules = [path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py"]
     assert len(modules) <= 15
+
+
+@pytest.mark.parametrize(
+    "file", [f for f in FILES if re.match("polyopt/(scheduler|transform|explain|ir|analysis)/", f)]
+)
+def test_an_internal_error_is_never_a_candidate_that_is_illegal(file):
+    """Who tries a move catches what users can cause, and no defect of ours."""
+    broad = {"PolyoptError", "Exception", "BaseException"}
+    caught = [
+        getattr(name, "id", "")
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        for name in (node.type.elts if isinstance(node.type, ast.Tuple) else [node.type])
+    ]
+    assert None not in caught
+    assert broad.isdisjoint(caught)
 
 
 @pytest.mark.parametrize("file", FILES)

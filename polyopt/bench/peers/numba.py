@@ -13,7 +13,7 @@ import numpy as np
 from polyopt.bench.peers.call import Offer, PeerCall, needed
 from polyopt.codegen.python.program import python_text
 from polyopt.codegen.signature import signature_of
-from polyopt.errors import PolyoptError, UnsupportedError
+from polyopt.errors import UnsupportedError, UserError
 from polyopt.runtime.arrays import aligned_copy
 from polyopt.scheduler.finishing.parallelize import independent
 from polyopt.transform.plan import Plan
@@ -122,7 +122,7 @@ def _shared(plan: Plan, nodes: Tree) -> Plan:
         if isinstance(node, PlanLoop):
             try:
                 plan = independent(plan, node)
-            except PolyoptError:
+            except UserError:
                 plan = _shared(plan, node.body)
     return plan
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about, guessed
 from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import InvalidOptionError, NotDecidedError, PolyoptError
+from polyopt.errors import InvalidOptionError, NotDecidedError, PolyoptError, UserError
 from polyopt.explain.choices.placements import PLACES, lay_out, layout_of, place_of, producers
 from polyopt.explain.remarks.pairs import pairs_of
 from polyopt.isl import budget
@@ -221,7 +221,7 @@ def _refusal(laid: Laid, producer: str) -> PolyoptError | None:
         return laid.elsewhere[producer]
     try:
         laid.plan.prove()
-    except PolyoptError as error:
+    except UserError as error:
         return error
     return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import InvalidOptionError, MissingExtraError, PolyoptError
+from polyopt.errors import InvalidOptionError, MissingExtraError, UserError
 from polyopt.escaping import markup as escape
 from polyopt.explain.choices.placements import PLACES, lay_out, layout_of, place_of
 from polyopt.explain.jupyter import code, cost_html
@@ -103,7 +103,7 @@ class Explorer:
         space = self.plan.program.copies[last[-1]].statement.array
         try:
             return draw_tiles(self.plan, space).svg
-        except PolyoptError:
+        except UserError:
             return draw_windows(self.plan, self.sizes).svg
 
     def static(self) -> str:
@@ -184,7 +184,7 @@ class Explorer:
         try:
             self.set(**{change["owner"].description: change["new"]})
             self.refusal = ""
-        except PolyoptError as error:
+        except UserError as error:
             self.refusal = str(error)
         self._show()
 
@@ -198,7 +198,7 @@ class Explorer:
         self._views["said"].value = "measuring ..."
         try:
             self._views["said"].value = code(self.measure().replace(" (", "\n("))
-        except PolyoptError as error:
+        except UserError as error:
             self._views["said"].value = code(str(error))
 
     def _ipython_display_(self) -> None:

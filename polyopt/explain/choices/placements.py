@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import NotFusableError, PolyoptError
+from polyopt.errors import NotFusableError, PolyoptError, UserError
 from polyopt.isl import dim_type
 from polyopt.scheduler.context import Model
 from polyopt.scheduler.finishing.innermost import arrange
@@ -168,7 +168,7 @@ def lay_out(scop: Scop, layout: Layout, sizes: Mapping[str, int], machine: Targe
         if layout.places.get(name) == "inline":
             try:
                 plan = plan.inline(name)
-            except PolyoptError as error:
+            except UserError as error:
                 elsewhere[name] = error
     plan, _ = join_spaces(plan, _accept)
     done: set[str] = set()
@@ -206,7 +206,7 @@ class _Group:
         try:
             cut = _cut(plan, self.root, [n.name for n in around], [n.name for n in lines],
                        self._blocks(members))  # fmt: skip
-        except PolyoptError as error:
+        except UserError as error:
             self.elsewhere.update(dict.fromkeys(members, error))
             return plan
         rows = lines[-2] if len(lines) > 1 else lines[-1]
@@ -251,7 +251,7 @@ class _Group:
                     _check_readers(plan.program, name, loop)
                     plan = plan.fuse(name, into=self.root, at=loop, storage=storage)
                     break
-                except PolyoptError as error:
+                except UserError as error:
                     if not number:
                         self.elsewhere[name] = error
         return plan

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import guessed, rounded
 from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import InvalidOptionError, NotDecidedError, PolyoptError
+from polyopt.errors import InvalidOptionError, NotDecidedError, UserError
 from polyopt.explain.choices.alternatives import ANSWER_BUDGET, memory_bytes, shared_iterations
 from polyopt.explain.choices.placements import (
     PLACES,
@@ -308,7 +308,7 @@ def _proven(points: Sequence[Point], enough: int) -> tuple[Point, ...]:
             try:
                 point.plan.prove()
                 proven.add(point)
-            except PolyoptError:
+            except UserError:
                 refused.add(point)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.explain.pictures.tiles import stages_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def tiles_text(plan: Plan) -> str:
     for space in spaces:
         try:
             stages = stages_of(plan, space)
-        except PolyoptError:
+        except UserError:
             continue
         pictures = [list(_picture(stage)) for stage in stages]
         blocks += ["\n".join(_beside(pictures[k : k + 2])) for k in range(0, len(pictures), 2)]

@@ -8,7 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import Estimate
-from polyopt.errors import IllegalScheduleError, NotDecidedError, NotFusableError, PolyoptError
+from polyopt.errors import (
+    IllegalScheduleError,
+    NotDecidedError,
+    NotFusableError,
+    PolyoptError,
+    UserError,
+)
 from polyopt.scheduler.model.cost import Cost, cost, evaluations
 from polyopt.scheduler.model.symbolic import block_size
 from polyopt.transform.legality.proof import prove
@@ -231,7 +237,7 @@ class PairExplainer:
             for loop in self._consumer_loops(pair):
                 try:
                     found.append(fuse(self.plan.program, pair.producer, loop))
-                except PolyoptError as refused:
+                except UserError as refused:
                     error = refused
             if not found:
                 raise error
@@ -290,7 +296,7 @@ class PairExplainer:
             )  # fmt: skip
         except NotDecidedError as error:
             return Remark("unknown", move, array, error.diagnostic.message, code=error.code)
-        except PolyoptError as error:
+        except UserError as error:
             return Remark("refused", move, array, error.diagnostic.message, code=error.code,
                           hint=error.diagnostic.hint)  # fmt: skip
         return Remark("not considered", move, array, "it would be legal", numbers=numbers)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 from polyopt.arguments import checks_arguments
 from polyopt.errors import (
     InvalidOptionError,
-    PolyoptError,
     TypeMismatchError,
     UnsupportedError,
+    UserError,
     shown,
 )
 from polyopt.frontend.loops.annotations import as_scalar
@@ -220,7 +220,7 @@ def element(function: Callable[..., object], indices: Sequence[Term], what: str)
     """
     try:
         return as_term(function(*indices))
-    except PolyoptError:
+    except UserError:
         raise
     except Exception as error:
         raise UnsupportedError(

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.points import parameter_value
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.transform.schedule.remark import Remark
 
@@ -74,7 +74,7 @@ def _kept_in(plan: Plan, array: str, loop: PlanLoop, model: Model) -> tuple[Plan
     try:
         changed = plan.store(array, at=loop.name)
         scratch = changed.program.scratches[-1]
-    except PolyoptError:
+    except UserError:
         return None
     extents = [parameter_value(extent, model.sizes) for extent in scratch.extents]
     small = prod(extents) * plan.scop.array(array).type.bytes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.schedule.boundaries import interior
 from polyopt.codegen.schedule.modulo import period
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.scheduler.finishing.unroll_channels import jam_channels
@@ -109,7 +109,7 @@ def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
         if prod(SHORT + 1 if trip is None else trip for trip in trips) <= SHORT:
             return _unrolled(plan, loop, inner)
         return plan if _jumps(plan.program, loop) else _moved_in(plan, loop)
-    except PolyoptError:
+    except UserError:
         return plan
 
 
@@ -205,7 +205,7 @@ def _jam_reductions(plan: Plan, copy: str) -> Plan:
         blocks = path_to(plan.program, last.name)[-2]
         plan = plan.reorder(blocks.name, vector.name, last.name)
         return plan.unroll(last.name).separate_full_tiles(blocks.name)
-    except PolyoptError:
+    except UserError:
         return plan
 
 
@@ -251,7 +251,7 @@ def _mark(plan: Plan, copy: str) -> tuple[Plan, list[Remark]]:
         remarks.append(Remark("applied", "unroll", loop.name, reason))
     try:
         marked = checked(plan.vectorize(name), name)
-    except PolyoptError as error:
+    except UserError as error:
         return whole, [refusal("vectorize", loop.name, error)]
     reason = "its iterations are independent and contiguous"
     remarks.append(Remark("applied", "vectorize", name, reason))

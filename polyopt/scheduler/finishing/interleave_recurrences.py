@@ -17,7 +17,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.scheduler.model.cost import trips
 from polyopt.scheduler.queries import checked, widen_locals
@@ -52,7 +52,7 @@ def rows_together(
             continue
         try:
             changed = _jammed(plan, name)
-        except PolyoptError:
+        except UserError:
             continue
         if legal(changed):
             plan = changed
@@ -100,7 +100,7 @@ def chains_together(
         done |= {*path[-1].copies}
         try:
             found = _side_by_side(plan, path[-2], path[-1], legal)
-        except PolyoptError:
+        except UserError:
             continue
         if found is None:
             continue
@@ -183,7 +183,7 @@ def _are_apart(plan: Plan, loop: PlanLoop) -> bool:
     """Whether iterations of an innermost loop are independent, as many as run side by side."""
     try:
         checked(plan.vectorize(loop.name, ROWS), loop.name)
-    except PolyoptError:
+    except UserError:
         return False
     return True
 
@@ -212,7 +212,7 @@ def strips(
             outer = path_to(changed.program, vector.name)[-2].name
             changed = changed.reorder(outer, *(n.name for n in chain[: chain.index(vector)]))
             checked(changed.parallelize(outer), outer)
-        except PolyoptError:
+        except UserError:
             continue
         if legal(changed):
             plan = changed
@@ -237,7 +237,7 @@ def _has_parallel(plan: Plan, chain: list[PlanLoop]) -> bool:
             return False
         try:
             checked(plan.parallelize(loop.name), loop.name)
-        except PolyoptError:
+        except UserError:
             continue
         return True
     return False

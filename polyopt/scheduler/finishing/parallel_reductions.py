@@ -12,7 +12,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.cost import trips
 from polyopt.scheduler.queries import checked
@@ -55,7 +55,7 @@ def sums_in_blocks(plan: Plan, loop: PlanLoop, model: Model) -> tuple[Plan, Rema
             return None
         own = sorted(s.name for s in statements if s.array in arrays and s.name in names)
         changed, _ = _shared(plan.reassociate(*own), loop, ceil(iterations / blocks))
-    except PolyoptError:
+    except UserError:
         return None
     reason = f"blocks have sums {', '.join(arrays)} of their own, added in their order"
     numbers = {"blocks": float(blocks), "elements": float(elements)}

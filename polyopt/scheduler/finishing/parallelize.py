@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.errors import ParallelCarriedError, PolyoptError
+from polyopt.errors import ParallelCarriedError, UserError
 from polyopt.ir.expr import loads
 from polyopt.isl import dim_type
 from polyopt.scheduler.finishing.parallel_reductions import sums_in_blocks
@@ -81,7 +81,7 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
             break
         try:
             marked = independent(plan, loop)
-        except PolyoptError as error:
+        except UserError as error:
             remarks.append(refusal("parallelize", loop.name, error))
             continue
         numbers = {"iterations": trips(plan.program, loop, sizes)}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import Traffic
 from polyopt.scheduler.queries import is_free
 from polyopt.transform.schedule.query import find_loop
@@ -51,7 +51,7 @@ def _tried(
     """The plan with a loop inside of the next one, or as it was, and why."""
     try:
         changed = plan.reorder(inner, name)
-    except PolyoptError as error:
+    except UserError as error:
         return plan, refusal("reorder", name, error)
     before, after = (_bytes(p, model) for p in (plan, changed))
     remark = Remark("refused", "reorder", name, "", inner, {"bytes": before, "bytes so": after})

@@ -25,7 +25,7 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
@@ -110,7 +110,7 @@ def _taken(
         return plan, refused("blocks of it would be too few or too small to share")
     try:
         changed = _in_blocks(plan, nest, blocks)
-    except PolyoptError as error:
+    except UserError as error:
         return plan, refusal("tile", nest.columns.name, error)
     if not legal(changed):
         return plan, refused("in strips, values would be added to some sum in another order")

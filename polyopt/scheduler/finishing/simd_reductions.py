@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.scheduler.model.cost import trips
@@ -53,7 +53,7 @@ def sums_in_lanes(
             names = sorted({free.copies[c].statement.name for c in along})
             changed = plan.reassociate(*names).vectorize(path[-1].name)
             checked(changed, path[-1].name)
-        except PolyoptError:
+        except UserError:
             continue
         if legal(changed):
             plan = changed

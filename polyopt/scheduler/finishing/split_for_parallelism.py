@@ -15,7 +15,7 @@ from __future__ import annotations
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.isl import (
     Map,
@@ -100,7 +100,7 @@ def _points(plan: Plan, loop: PlanLoop) -> tuple[tuple[PwAff, ...], bool] | None
                     if _without(pairs, points).is_empty():
                         return points, True
             return (tuple(useful[:1]), False) if useful else None
-    except PolyoptError:
+    except UserError:
         return None
 
 
@@ -141,7 +141,7 @@ def _split(plan: Plan, loop: str, points: Sequence[PwAff]) -> Plan | None:
             made = plan
             for point in order:
                 made = made.split_range(loop, at=point)
-        except PolyoptError:
+        except UserError:
             continue
         known = {n.name for n in loops_of(plan.program.tree)}
         parts = [n.name for n in _siblings(made, loop) if n.name not in known or n.name == loop]

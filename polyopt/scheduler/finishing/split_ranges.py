@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.scheduler.model.cost import trips
 from polyopt.scheduler.queries import checked, contiguous_loop
@@ -75,7 +75,7 @@ def _split(
             continue
         try:
             changed = plan.split_range(loop, at=around.name)
-        except PolyoptError:
+        except UserError:
             continue
         sides = [loop, *_before(plan, changed, loop)]
         if all(_fits(changed, side, move) for side in sides) and legal(changed):
@@ -95,6 +95,6 @@ def _fits(plan: Plan, loop: str, move: str = "vectorize") -> bool:
     """Whether a loop may be marked."""
     try:
         checked(getattr(plan, move)(find_loop(plan.program, loop).name), loop)
-    except PolyoptError:
+    except UserError:
         return False
     return True

@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.scheduler.finishing.parallelize import (
     LEAST_SHARE,
     PER_THREAD,
@@ -53,7 +53,7 @@ def strip_mined(
         strips = path_to(changed.program, root.name)[-2]
         try:
             independent(changed, strips)
-        except PolyoptError as error:
+        except UserError as error:
             remarks.append(refusal("parallelize", root.name, error))
             continue
         if legal(changed):

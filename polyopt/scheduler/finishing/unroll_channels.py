@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads, walk
 from polyopt.isl import dim_type
 from polyopt.transform.schedule.query import loop_like, path_to
@@ -84,7 +84,7 @@ def jam_channels(plan: Plan, copy: str, vector: PlanLoop) -> Plan:
         own = loop_like(plan.program, copy, loop)
         inner = path[path.index(own) + 1 :]
         return plan.reorder(*(n.name for n in inner), own.name)
-    except PolyoptError:
+    except UserError:
         return plan
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
 from polyopt.arguments import checks_arguments
-from polyopt.errors import NotDecidedError, PolyoptError
+from polyopt.errors import NotDecidedError, UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.scheduler.model.cache import array_bytes, large_buffers
@@ -128,7 +128,7 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
             known = next((found for found in orders if same_tree(found[0], tree)), None)
             # what one order becomes, another heuristic's same order becomes too
             made = _finished(order, model) if known is None else known[1]
-        except PolyoptError as error:
+        except UserError as error:
             remarks.append(refusal("reschedule", fusion, error))
             continue
         weight = weigh(made, model) if known is None else known[2]
@@ -187,7 +187,7 @@ def _distributed(plan: Plan, loop: PlanLoop, parts: Sequence[str]) -> Plan:
     for name in parts:
         try:
             apart = plan.distribute(_loop_of(plan, name, loop).name, at=name)
-        except PolyoptError:
+        except UserError:
             continue
         plan = apart if is_legal(apart) else plan
     return plan

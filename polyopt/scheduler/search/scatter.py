@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.scheduler.search.isl_schedule import (
@@ -75,7 +75,7 @@ def _scattered(start: Plan, names: list[str], allowed: Allowance) -> tuple[Plan,
         try:
             with allowed:
                 start = start.scatter_updates(*some)
-        except PolyoptError as error:
+        except UserError as error:
             if len(some) == 1:
                 remarks.append(refusal("scatter_updates", some[0], error))
             continue

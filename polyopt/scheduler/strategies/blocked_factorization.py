@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.scheduler.model.cost import trips
 from polyopt.scheduler.queries import is_legal
 from polyopt.scheduler.subscripts import dimension_of, updates
@@ -69,7 +69,7 @@ def _blocked(plan: Plan, root: PlanLoop, waiting: list[str]) -> tuple[Plan, list
     for name in waiting:
         try:
             changed = changed.delay_updates(name, at=blocks)
-        except PolyoptError:
+        except UserError:
             continue
         delayed.append(name)
     return changed, delayed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
@@ -51,7 +51,7 @@ def _joined(
     for depth in range(min(_shared(one), _shared(other)), 0, -1):
         try:
             fused = plan.fuse_loops(one.name, other.name, depth=depth)
-        except PolyoptError:
+        except UserError:
             continue
         if legal(fused):
             return fused, depth

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.errors import PolyoptError
+from polyopt.errors import PolyoptError, UserError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, Load, loads, walk
 from polyopt.isl import PwMultiAff, coalesced, dim_type, maps_of, tuple_name
@@ -83,7 +83,7 @@ def inline_cheap(
             continue
         try:
             inlined = plan.inline(statement.array)
-        except PolyoptError as error:
+        except UserError as error:
             remarks.append(_impossible(statement, error))
             continue
         if tileable is not None and any(scop.statement(n).reduction is not None for n in hosts):

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from polyopt.errors import IllegalScheduleError, PolyoptError
+from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import Affine, Expr, Load, loads
 from polyopt.isl import dim_type
 from polyopt.scheduler.model.cost import trips
@@ -86,7 +86,7 @@ def contractions(
                 continue
             done, total, numbers = _Blocks(plan, target, sizes, found).made()
             done.prove()
-        except PolyoptError as error:
+        except UserError as error:
             reason = f"not in blocks: {error.diagnostic.message}"
             witnesses = error.witnesses if isinstance(error, IllegalScheduleError) else ()
             remarks.append(

@@ -12,7 +12,7 @@ from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.isl import PwAff, constant_value, dim_type, integer_val
 from polyopt.scheduler.context import Budget, Model
 from polyopt.scheduler.model.op_cost import work
@@ -123,7 +123,7 @@ def _followed(
         names = tuple(c for c in copies_of(program, producer) if not program.copies[c].outer)
         try:
             needed = extension(program, producer, names, around[-1].name).needed
-        except PolyoptError:
+        except UserError:
             continue
         free = needed.gist_domain(needed.domain())
         result += [
@@ -247,7 +247,7 @@ def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
     root = probe.root
     try:
         tiled, at = _tiled(probe, sizes)
-    except PolyoptError:
+    except UserError:
         return None
     remarks: list[Remark] = []
     fused: list[str] = []
@@ -267,7 +267,7 @@ def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
         probe.budget.left -= 1
         try:
             larger = tiled.fuse(producer, into=root, at=at)
-        except PolyoptError as error:
+        except UserError as error:
             reason = error.diagnostic.message
             remarks.append(Remark("refused", "fuse", producer, reason, root, code=error.code))
             continue

@@ -22,7 +22,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.lower.register_tile import block_of, nest_of
-from polyopt.errors import IllegalScheduleError, PolyoptError
+from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import loads
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
 from polyopt.scheduler.model.cache import array_bytes
@@ -103,7 +103,7 @@ def register_tiles(
         try:
             made, loop = _tiled(plan, found, tile, target.l2_bytes)
             made.prove()
-        except PolyoptError as error:
+        except UserError as error:
             reason = f"no tile of it in registers: {error.diagnostic.message}"
             witnesses = error.witnesses if isinstance(error, IllegalScheduleError) else ()
             remarks.append(

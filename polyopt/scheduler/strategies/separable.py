@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.op_cost import work
 from polyopt.scheduler.strategies.inline import STORE, WORTH
@@ -48,7 +48,7 @@ def in_passes(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
 def _work_in_passes(scop: Scop, name: str) -> float:
     try:
         made = separate_filter(scop, (name,))
-    except PolyoptError:
+    except UserError:
         return float("inf")
     at = next(k for k, s in enumerate(made.statements) if s.name == name)
     return sum(work(s.value) for s in made.statements[at - 1 : at + 1]) + STORE + WORTH

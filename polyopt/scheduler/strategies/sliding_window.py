@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from polyopt.analysis.sets.count import about
 from polyopt.analysis.sets.points import parameter_value
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.isl import dim_type
 from polyopt.scheduler.context import Budget
 from polyopt.scheduler.model.cache import array_bytes
@@ -101,7 +101,7 @@ def group_rows(
         for size in STRIPS:
             try:
                 strips = _cut(plan, root, names, rows, size)
-            except PolyoptError:
+            except UserError:
                 break
             grown = _grow(strips, model, moving, budget)
             if grown.fused and _in_all(grown, model) < model.target.cores:
@@ -136,7 +136,7 @@ def _shorter(
         size = ceil(rows / share)
         try:
             found = _grow(_cut(plan, strips.root, names, strips.rows, size), model, moving, budget)
-        except PolyoptError:
+        except UserError:
             return strips
         if found.fused == strips.fused and not found.wasteful:
             return found
@@ -151,7 +151,7 @@ def _in_blocks(plan: Plan, strips: _Strips, model: Model) -> _Strips:
         return strips
     try:
         larger = block(plan, chosen, strips.cut, strips.rows, strips.fused)
-    except PolyoptError as error:
+    except UserError as error:
         reason = error.diagnostic.message
         said = Remark("refused", "unroll_and_jam", root, reason, code=error.code)
         return replace(strips, remarks=(*strips.remarks, said))
@@ -310,7 +310,7 @@ def _join(
     budget.left -= 1
     try:
         larger = plan.fuse(producer, into=strips.root, at=strips.rows, storage="sliding")
-    except PolyoptError as error:
+    except UserError as error:
         return refused(error.diagnostic.message, error.code)
     made = [c for name, c in larger.program.copies.items() if name not in plan.program.copies]
     runs = sum(instances_of(c, model.sizes) for c in made)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
 from polyopt.codegen.expressions.affine import constant_bytes
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.scheduler.model.cost import trips
 from polyopt.scheduler.queries import constant_trips, in_blocks, is_legal
 from polyopt.transform.schedule.remark import Remark
@@ -81,7 +81,7 @@ def _in_pieces(plan: Plan, array: str, last: str, model: Model) -> tuple[Plan, s
             continue
         try:
             made = plan.fuse(array, into=program.copies[host].statement.array, at=loop.name)
-        except PolyoptError:
+        except UserError:
             break
         size = _piece(made.program, array)
         if _instances(made.program, array, sizes) > wanted or size is None:

@@ -30,7 +30,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import (
     Map,
@@ -97,7 +97,7 @@ def time_tiles(
         return plan, ()
     try:
         found = _stencil(plan, sizes)
-    except PolyoptError as error:
+    except UserError as error:
         return plan, (refusal("reschedule", "all loops", error),)
     start, splits = plan, tuple[Remark, ...]()
     if found is None:
@@ -118,7 +118,7 @@ def time_tiles(
             done, pieces = _in_pieces(done, found, blocks, target)
             done = _apart(done, found)
             done.prove()
-        except PolyoptError as error:
+        except UserError as error:
             remarks.append(refusal(move, found.loops[0].name, error))
             continue
         numbers = {"bytes of a block": footprint}
@@ -194,7 +194,7 @@ def _folded(
                 made = made.split_range(loop, at=at)
                 names.append(loop)
             found = _stencil(made, sizes) if names else None
-    except PolyoptError as error:
+    except UserError as error:
         return plan, None, (refusal("split_range", ", ".join(names), error),)
     if not names:
         return plan, None, ()
@@ -366,7 +366,7 @@ def _in_pieces(
     columns = found.loops[-1].name
     try:
         done, size = short_rows(plan, tuple(_copies(found)), found.lengths[-1], target.l1_bytes)
-    except PolyoptError as error:
+    except UserError as error:
         return plan, (refusal("tile", columns, error),)
     if not size:
         return plan, ()

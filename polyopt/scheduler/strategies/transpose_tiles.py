@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.helpers.transpose import BITS, SIDE
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, loads, walk
 from polyopt.scheduler.queries import checked, constant_trips
@@ -68,7 +68,7 @@ def transposes(
             changed = _in_squares(plan, found)
             marked = changed.vectorize(found.written.name)
             checked(marked, found.written.name)
-        except PolyoptError as error:
+        except UserError as error:
             remarks.append(refusal("transpose", found.written.name, error))
             continue
         plan = marked if operands else changed

@@ -20,7 +20,7 @@ from polyopt.errors import (
     CoverageError,
     NotDecidedError,
     OrderViolatedError,
-    PolyoptError,
+    UserError,
 )
 from polyopt.isl import (
     Map,
@@ -192,7 +192,7 @@ def accepts(program: Program, original: Flow) -> bool:
             if keeps_order(program) is False:
                 return False
             check(program, original)
-    except PolyoptError:
+    except UserError:
         return False
     return True
 

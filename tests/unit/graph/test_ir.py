@@ -8,7 +8,7 @@ from polyopt.graph import Graph, Node, Value, attributes, same_graph
 from polyopt.graph.draw import draw_graph
 from polyopt.graph.execution.run import run_plainly
 from polyopt.graph.fusion.policy import choose_groups
-from polyopt.graph.ir import verify
+from polyopt.graph.ir.verify import verify
 from polyopt.graph.operators import Maker, Tensor, forget, operator
 from polyopt.ir.types import F32
 

@@ -6,7 +6,7 @@ import pytest
 from polyopt.errors import InvalidOptionError
 from polyopt.graph import DEFAULT_PASSES, Fusion, choose_groups, explain_network, run_passes
 from polyopt.graph.execution.run import run_plainly
-from polyopt.graph.fusion import in_place
+from polyopt.graph.fusion.in_place import in_place
 from polyopt.graph.fusion.patterns import patterns
 from polyopt.graph.passes import AnalyseInPlace
 
