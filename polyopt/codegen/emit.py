@@ -73,9 +73,10 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
         flags += KEEP_ROUNDINGS
     if is_crowded((function.body, *(task.body for task in function.tasks))):
         flags += SPARE_STACK
+    printed = print_c(function)
     return CProgram(
         name=name,
-        source=print_c(function),
+        source=printed.text,
         prototype=c_prototype(name, tree.arguments),
         arguments=tree.arguments,
         params=scop.params,
@@ -83,6 +84,7 @@ def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
         uses_openmp=any(isinstance(loop.kind, Parallel) for loop in loops_in(function.body)),
         flops=flops_text(scop),
         indices=index_arrays(scop),
+        vector_loops=printed.vector_loops,
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.ast.expr import Expr
     from polyopt.codegen.expressions.lowered import Lowered
+    from polyopt.codegen.printers.vector_loops import VectorLoop
     from polyopt.ir.indices import IndexArray
     from polyopt.ir.scop import Array, Scop
     from polyopt.isl import PwAff
@@ -100,6 +101,8 @@ class CProgram:
     bytes: str = ""
     #: arguments whose elements choose elements of others
     indices: tuple[IndexArray, ...] = ()
+    #: the loops that are marked as vector loops, in the order of the source
+    vector_loops: tuple[VectorLoop, ...] = ()
 
     def __repr__(self) -> str:
         """The prototype, and how long the source is."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polyopt.explain.remarks.explanation import Explanation
     from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
+    from polyopt.runtime.vector_loops import VectorLoops
     from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.legality.proof import Proof
     from polyopt.transform.plan import Plan
@@ -199,13 +200,26 @@ def difference_html(found: Difference) -> str:
     return named(f"{found.program}: {_sizes(found.sizes)}", code("\n".join(moves + places)) + bill)
 
 
+def vector_loops_html(found: VectorLoops) -> str:
+    """A row for each vector loop: what the compiler made of it."""
+    from polyopt.runtime.vector_loops import HEAD as VECTOR_LOOPS
+
+    if not found:
+        return f"<div>{escape(str(found))}</div>"
+    rows = [[escape(cell) for cell in row] for row in found.rows()[:MOST_ROWS]]
+    body = table(VECTOR_LOOPS, rows, numbers=frozenset({2}))
+    return body + more(len(found), "print(kernel.vector_loops) has them all")
+
+
 def kernel_html(kernel: Kernel) -> str:
     """The prototype, how to call it, and its C to unfold."""
     call = f"{kernel.name}({', '.join(kernel.positional)})"
     shown, left = kernel.source[:MOST_C], kernel.source[MOST_C:].count("\n")
     rest = f"<div>and {left:,} more lines: print(kernel.source) has them all</div>" if left else ""
     c = f"<details><summary>C</summary>{code(shown)}{rest}</details>"
-    return named(call, code(kernel.program.prototype) + c)
+    loops = kernel.vector_loops
+    vectors = f"<div>vector loops: {escape(loops.total)}</div>" if loops else ""
+    return named(call, code(kernel.program.prototype) + vectors + c)
 
 
 def _sizes(sizes: Mapping[str, int]) -> str:

@@ -76,12 +76,22 @@ def explain(
     result = Explanation(plan.scop.name, known, tuple(rows))
     if subject is None:
         return result
-    chosen = result.where(subject=subject)
-    if not chosen.rows:
-        names = ", ".join(dict.fromkeys(r.subject for r in explain(plan, sizes).rows))
-        message = f"nothing in this plan is called {subject!r}"
-        raise UnknownNameError(message, hint=f"there are: {names}")
-    return chosen
+    return only_about(result, subject, lambda: explain(plan, sizes))
+
+
+def only_about(
+    found: Explanation, subject: str, every: Callable[[], Explanation] | None = None
+) -> Explanation:
+    """What concerns an array, a space or a loop; ``every`` makes all there is, to name it.
+
+    Raises ``UnknownNameError`` where nothing does.
+    """
+    chosen = found.where(subject=subject)
+    if chosen.rows:
+        return chosen
+    names = ", ".join(dict.fromkeys(r.subject for r in (every() if every else found).rows))
+    message = f"nothing in this plan is called {subject!r}"
+    raise UnknownNameError(message, hint=f"there are: {names or 'no remarks'}")
 
 
 def _within(

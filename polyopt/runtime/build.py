@@ -10,6 +10,7 @@ from polyopt.codegen.target import core_count, cpu_id
 from polyopt.codegen.validate.on_build import NOT_CHECKED
 from polyopt.errors import CompilerFailedError, InvalidOptionError
 from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
+from polyopt.runtime.compiler_report import CompilerReport, about, read_report, write_report
 from polyopt.runtime.load import is_library
 from polyopt.runtime.processes import helpers
 from polyopt.runtime.toolchain import find_toolchain
@@ -49,6 +50,12 @@ class Built:
         """The same function unscheduled, made when it is first asked for."""
         given = self.given_reference
         return given() if callable(given) else given
+
+    @cached_property
+    def report(self) -> CompilerReport | None:
+        """What the compiler said of loops when it made the library; ``None`` where that is not
+        known."""
+        return read_report(self.library.parent)
 
     @property
     def default_threads(self) -> int:
@@ -128,9 +135,11 @@ def _stored(
         source.write_text(program.source, encoding="utf-8")
         made = directory / LIBRARY
         with helpers(1) as aside:
-            compiled = aside.submit(toolchain.compile_library, source, made, flags)
+            compiled = aside.submit(toolchain.compile_reported, source, made, flags)
             facts = {fact: check()} if check else {}
-            compiled.result()
+            told = compiled.result()
+        if told is not None:
+            write_report(about(told, program.vector_loops), directory)
         if made.exists() and not is_library(made):
             msg = "what the C compiler made is no library"
             hint = "see `polyopt doctor`; another compiler is chosen with POLYOPT_CC"

@@ -27,6 +27,7 @@ from polyopt.runtime.checks import (
     checked_sizes,
 )
 from polyopt.runtime.load import load_function
+from polyopt.runtime.questions import KernelQuestions
 from polyopt.runtime.sizes import SizeSolver
 from polyopt.transform.legality.parallel import Obligation
 from polyopt.transform.legality.proof import Proof
@@ -61,7 +62,7 @@ class _Layout:
 
 
 @checks_methods
-class Kernel:
+class Kernel(KernelQuestions):
     """A C program as a Python function on NumPy arrays.
 
     Positional arguments are the arrays and scalars that it reads, and sizes that do not follow
@@ -119,20 +120,6 @@ class Kernel:
         """What was shown of the plan, and of the C text that was compiled."""
         shown = self.plan.prove().obligations if self.plan else ()
         return Proof((*shown, Obligation("code", self.built.checked)))
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What to know about this build, such as a compiler without OpenMP."""
-        return self.built.remarks
-
-    def __repr__(self) -> str:
-        """The prototype, and which arguments a call takes."""
-        return f"<Kernel {self.name}({', '.join(self.positional)}): {self.program.prototype}>"
-
-    def _repr_html_(self) -> str:
-        from polyopt.explain.jupyter import kernel_html
-
-        return kernel_html(self)
 
     def __call__(
         self,

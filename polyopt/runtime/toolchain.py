@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
 from polyopt.errors import CompilerFailedError, CompilerMissingError, InvalidOptionError
+from polyopt.runtime.clang_report import FLAGS, read_clang
+from polyopt.runtime.gcc_report import FLAG, OLDEST, read_gcc
 from polyopt.runtime.processes import run_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from polyopt.runtime.compiler_report import CompilerReport
 
 _CANDIDATES = ("cc", "gcc", "clang")
 #: Neither changes a value: ``errno`` and floating-point exception flags are all that is lost,
@@ -102,21 +106,50 @@ class Toolchain:
         machine = tuple(flag for flag in extra if flag.startswith("-march="))
         return _tuned_for(self, machine) in _WITHOUT_WIDE and _compiles(self, _PROBE, SPARE_STACK)
 
+    @property
+    def reports(self) -> bool:
+        """Whether it says which loops it vectorised, in words that we know."""
+        return self.is_clang or (self._gcc or 0) >= OLDEST
+
+    @property
+    def _gcc(self) -> int | None:
+        """The number of gcc's version; ``None`` of other compilers."""
+        found = re.search(r"\) (\d+)\.\d", self.version)
+        return int(found[1]) if found and not self.is_clang else None
+
     def compile_library(
         self, source: Path, library: Path, flags: Sequence[str], *, timeout_s: float | None = None
-    ) -> None:
-        """Make a shared library of one C file.
+    ) -> str:
+        """Make a shared library of one C file; what the compiler printed.
 
         Raises ``CompilerFailedError`` with the start of the compiler's message, or when it runs
         longer than ``timeout_s`` ($POLYOPT_CC_TIMEOUT, 300 s).
         """
-        self._run([*flags, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], timeout_s)
+        asked = [*flags, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
+        return self._run(asked, timeout_s)
+
+    def compile_reported(
+        self, source: Path, library: Path, flags: Sequence[str]
+    ) -> CompilerReport | None:
+        """Make a shared library, and say what became of its loops; ``None`` where the compiler
+        does not tell. The library is the same. Raises what ``compile_library`` raises.
+        """
+        if not self.reports:
+            self.compile_library(source, library, flags)
+            return None
+        if self.is_clang:
+            return read_clang(self.compile_library(source, library, [*flags, *FLAGS]), self.version)
+        with tempfile.TemporaryDirectory(prefix="polyopt-") as directory:
+            told = Path(directory, "report.txt")
+            self.compile_library(source, library, [*flags, f"{FLAG}{told}"])
+            text = told.read_text(encoding="utf-8", errors="replace") if told.exists() else ""
+        return read_gcc(text, self.version)
 
     def compile_program(self, source: Path, program: Path, flags: Sequence[str]) -> None:
         """Make an executable of one C file. Raises ``CompilerFailedError``."""
         self._run([*flags, str(source), "-o", str(program), "-lm"], None)
 
-    def _run(self, arguments: list[str], timeout_s: float | None) -> None:
+    def _run(self, arguments: list[str], timeout_s: float | None) -> str:
         limit = _timeout() if timeout_s is None else timeout_s
         shown = shlex.join([*self.command, *arguments])
         # Messages in English and ASCII quotes, whatever the user's locale.
@@ -143,6 +176,7 @@ class Toolchain:
                 notes=[*lines[:_EXCERPT_LINES], *more, f"command: {shown}"],
                 hint="see `polyopt doctor`; another compiler is chosen with POLYOPT_CC",
             )
+        return done.stdout
 
 
 def _timeout() -> float:

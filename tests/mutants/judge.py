@@ -164,7 +164,7 @@ def _tree(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
 
 def _code(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
     program = emit(subject.plan.program)
-    return _read_back(subject, replace(program, source=print_c(mutant)), folder)
+    return _read_back(subject, replace(program, source=print_c(mutant).text), folder)
 
 
 def _text(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:

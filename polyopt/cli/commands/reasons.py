@@ -88,6 +88,10 @@ def prove(
     help="What SUBJECT would bring elsewhere: inline, element, sliding, scratch or root.",
 )  # fmt: skip
 @click.option("--alternatives", "table_of", is_flag=True, help="All places of SUBJECT as a table.")
+@click.option(
+    "--compile", "compiled", is_flag=True,
+    help="Compile it, and say of which vector loops the C compiler made no vectors, and why.",
+)  # fmt: skip
 @plan_options
 @size_option
 @network_options
@@ -102,6 +106,7 @@ def explain(  # noqa: PLR0913 - an argument for each option
     *,
     reading: Reading,
     table_of: bool,
+    compiled: bool,
     as_json: bool,
 ) -> None:
     """Say what was decided for PROGRAM (or for SUBJECT in it), why, and at what cost.
@@ -109,8 +114,8 @@ def explain(  # noqa: PLR0913 - an argument for each option
     PROGRAM may be an ONNX file: then each pair of its nodes has a remark.
     """
     if is_network(program):
-        if place or table_of:
-            msg = "--if and --alternatives are for single programs"
+        if place or table_of or compiled:
+            msg = "--if, --alternatives and --compile are for single programs"
             raise InvalidOptionError(msg, hint="name a node: its remarks say what else was weighed")
         explain_model(program, subject, choice, sizes, shown_as, as_json=as_json)
         return
@@ -118,12 +123,16 @@ def explain(  # noqa: PLR0913 - an argument for each option
     from polyopt.explain import bill
     from polyopt.explain import explain as reasons
     from polyopt.scheduler.model.table import table
+    from polyopt.transform.tree import loops_of
 
     found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)
     plan = choice.plan(found, known)
     if table_of:
         _alternatives(plan, subject, known, as_json=as_json)
+        return
+    if compiled:
+        _compiled(plan, choice, subject, place, known, as_json=as_json)
         return
     with progress("reasons") as told:
         remarks = reasons(plan, known, subject, if_=place, progress=told)
@@ -134,6 +143,39 @@ def explain(  # noqa: PLR0913 - an argument for each option
     text(remarks)
     if subject is None:
         text(f"\nthe bill\n{table(cost, stages=False)}")
+        if any(loop.mark == "vector" for loop in loops_of(plan.program.tree)):
+            text("\nwhat the C compiler made of the vector loops: with --compile")
+
+
+def _compiled(
+    plan: Plan,
+    choice: PlanChoice,
+    subject: str | None,
+    place: str | None,
+    sizes: Mapping[str, int],
+    *,
+    as_json: bool,
+) -> None:
+    """``--compile``: the reasons, those of the C compiler among them, and its vector loops."""
+    from polyopt.explain import bill, explain_kernel
+
+    if place is not None:
+        msg = "--if asks about a plan that is not compiled"
+        raise InvalidOptionError(msg, hint="leave out --compile")
+    with progress("compiling"):
+        kernel = plan.compile(target=choice.target)
+    with progress("reasons"):
+        remarks = explain_kernel(kernel, sizes, subject)
+        cost = numbers(bill(plan, sizes))
+    loops = kernel.vector_loops
+    if as_json:
+        told = [fact.as_dict() for fact in loops]
+        document = {**remarks.as_dict(), "variant": choice.name, "cost": cost}
+        print_json({**document, "compiler": str(kernel.built.toolchain), "vector_loops": told})
+        return
+    text(remarks)
+    if subject is None:
+        text(f"\nvector loops, by {kernel.built.toolchain}: {loops.total}\n{loops}")
 
 
 def _alternatives(

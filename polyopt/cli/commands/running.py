@@ -53,6 +53,7 @@ class Outcome:
     code: str
     #: inputs that nobody gave: random ones
     random: tuple[str, ...]
+    kernel: Kernel
 
 
 @click.command(short_help="Run PROGRAM on arrays or a photograph, check and time it.")
@@ -248,7 +249,9 @@ def execute(
         times = alternate(subjects, seconds=seconds)
     call.call(kernel, threads)
     count = kernel.thread_count(threads)
-    return Outcome(sizes, values, call.results, against, agrees, times, count, plan, code, random)
+    return Outcome(
+        sizes, values, call.results, against, agrees, times, count, plan, code, random, kernel
+    )
 
 
 def save(program: Program, outcome: Outcome, place: str) -> dict[str, str]:

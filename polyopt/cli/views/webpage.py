@@ -17,6 +17,7 @@ from polyopt.explain import (
     draw_tiles,
     draw_windows,
     explain,
+    explain_kernel,
     roofs_of,
 )
 from polyopt.explain.jupyter import (
@@ -29,6 +30,7 @@ from polyopt.explain.jupyter import (
     scop_html,
     table,
     tradeoff_html,
+    vector_loops_html,
 )
 
 if TYPE_CHECKING:
@@ -130,12 +132,17 @@ def _sections(
     yield "Plan", plan_html(plan)
     yield "Stages", draw_graph(plan, sizes).svg
     yield "Tiles and windows", "".join(_pictures(plan, sizes))
-    yield "Reasons", explanation_html(explain(plan, sizes))
+    kernel = None if outcome is None else outcome.kernel
+    reasons = explain(plan, sizes) if kernel is None else explain_kernel(kernel, sizes)
+    yield "Reasons", explanation_html(reasons)
     formulas = f"<details><summary>as formulas</summary>{code(str(plan.formula()))}</details>"
     yield "Bill", cost_html(cost) + formulas
     yield "Trade-off", tradeoff_html(tradeoff)
     yield "Proof", proof_html(plan.prove())
     yield "C", code(plan.emit().source)
+    if kernel is not None:
+        told = f"<p>What {escape(str(kernel.built.toolchain))} made of the loops marked vector.</p>"
+        yield "Vectors", told + vector_loops_html(kernel.vector_loops)
     if outcome is not None:
         yield "Measured", _measured(cost, outcome)
 

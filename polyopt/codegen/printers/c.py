@@ -7,6 +7,7 @@ nothing in sight has.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary, Foreign, Run, Symbol, Var, number, plus
@@ -33,6 +34,7 @@ from polyopt.codegen.ast.nodes import (
 from polyopt.codegen.helpers.aligned import near_functions
 from polyopt.codegen.helpers.arithmetic import helpers
 from polyopt.codegen.printers.c_expr import PRIMARY, c_text, declared
+from polyopt.codegen.printers.vector_loops import Head, Opening, VectorLoop, vector_loops
 from polyopt.errors import InternalError
 from polyopt.escaping import comment
 from polyopt.frontend.c.readback.intrinsics import BARRIER
@@ -118,12 +120,21 @@ def vector_types(body: str) -> str:
     return "\n".join(lines)
 
 
-def print_c(function: Function) -> str:
+@dataclass(frozen=True)
+class Printed:
+    """A translation unit, and where its vector loops are."""
+
+    text: str
+    vector_loops: tuple[VectorLoop, ...]
+
+
+def print_c(function: Function) -> Printed:
     """The complete translation unit of a kernel."""
-    body = "\n".join(_function(function))
+    lines = _function(function)
+    body = "\n".join(lines)
     note = "".join(f" * {comment(line)}".rstrip() + "\n" for line in function.notes)
-    head = f"/*\n{note} */\n" if note else ""
-    return head + before(body) + body + "\n"
+    head = (f"/*\n{note} */\n" if note else "") + before(body)
+    return Printed(head + body + "\n", tuple(vector_loops(lines, head.count("\n"))))
 
 
 def before(body: str) -> str:
@@ -170,7 +181,8 @@ def _function(function: Function) -> list[str]:
     # no declaration before it: gcc (12.2) does not survive two whose arrays have sizes as extents
     file = Printer([*own, *names.values()], names)
     tasks = [line for task in function.tasks for line in _task(task, file.inner())]
-    return [*tasks, prototype, "{", *_in_function(function, printer), "}"]
+    opening = Opening.of(prototype, function_name(function.name))
+    return [*tasks, opening, "{", *_in_function(function, printer), "}"]
 
 
 def _task(task: Task, printer: Printer) -> list[str]:
@@ -178,8 +190,9 @@ def _task(task: Task, printer: Printer) -> list[str]:
     for parameter in task.parameters:
         printer.declare(parameter.symbol)
     given = [declared(p, printer.name) for p in task.parameters]
-    head = _listed(f"static void {printer.name(task.name)}(", given, ")", 0)
-    return [*head, "{", *printer.lines(task.body, 1), "}", ""]
+    name = printer.name(task.name)
+    first, *more = _listed(f"static void {name}(", given, ")", 0)
+    return [Opening.of(first, name), *more, "{", *printer.lines(task.body, 1), "}", ""]
 
 
 def _in_function(function: Function, printer: Printer) -> list[str]:
@@ -407,11 +420,11 @@ class Printer:
         lines += self._pragma(node)
         name = inside.iterate(node.iterator)
         step = f"{name}++" if node.step == 1 else f"{name} += {node.step}"
-        lines.append(
-            f"{pad}for (int64_t {name} = {start}; {inside.text(node.condition)}; {step}) {{"
-        )
-        lines += [f"{pad}{_INDENT}{inside._declaration(b)}" for b in node.private]  # noqa: SLF001
-        return [*lines, *inside.lines(node.body, depth + 1), f"{pad}}}"]
+        head = f"{pad}for (int64_t {name} = {start}; {inside.text(node.condition)}; {step}) {{"
+        body = [f"{pad}{_INDENT}{inside._declaration(b)}" for b in node.private]  # noqa: SLF001
+        body += [*inside.lines(node.body, depth + 1), f"{pad}}}"]
+        lines.append(Head.of(head, node, body) if isinstance(node.kind, Simd) else head)
+        return [*lines, *body]
 
     def _pragma(self, node: For) -> list[str]:
         match node.kind:

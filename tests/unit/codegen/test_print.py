@@ -19,7 +19,7 @@ def part(place: int, buffer: Buffer = SCALAR) -> Block:
 
 
 def printed(block: Block) -> str:
-    return print_c(Function("f", (Parameter(ARRAY, pointer=True),), block, ()))
+    return print_c(Function("f", (Parameter(ARRAY, pointer=True),), block, ())).text
 
 
 def test_locals_of_one_name_after_each_other_have_scopes_of_their_own():
