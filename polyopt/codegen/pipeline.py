@@ -17,6 +17,7 @@ from polyopt.codegen.passes.licm import licm
 from polyopt.codegen.passes.nontemporal_stores import Streams, nontemporal_stores
 from polyopt.codegen.passes.outline import outline
 from polyopt.codegen.passes.scalar_replacement import scalar_replacement
+from polyopt.codegen.passes.speculative_loads import speculative_loads
 from polyopt.codegen.passes.table_permute import table_permute
 from polyopt.codegen.passes.transpose_in_registers import transpose_in_registers
 from polyopt.codegen.workarounds.gcc_masked_groups import unmasked
@@ -38,7 +39,7 @@ def generate(tree: Tree, program: Program, name: str) -> Function:
 
 def run_passes(tree: Tree, program: Program) -> Block:
     """The block of a function after the passes."""
-    block = licm(tree.body)
+    block = licm(_with_loads(tree) if tree.is_whole else tree.body)
     if tree.is_whole:
         block = table_permute(block)
         block = transpose_in_registers(block)
@@ -49,6 +50,11 @@ def run_passes(tree: Tree, program: Program) -> Block:
     block = cse_across(block)
     block = unmasked(block, heard=tree.is_whole)
     return aligned_loads(block) if tree.is_whole else block
+
+
+def _with_loads(tree: Tree) -> Block:
+    sizes = frozenset(a.symbol for a in tree.arguments if a.kind == "size")
+    return speculative_loads(tree.body, sizes, frozenset(tree.symbols.values()) - sizes)
 
 
 def _streams(tree: Tree, program: Program) -> Streams:

@@ -109,11 +109,11 @@ class Toolchain:
     @property
     def reports(self) -> bool:
         """Whether it says which loops it vectorised, in words that we know."""
-        return self.is_clang or (self._gcc or 0) >= OLDEST
+        return self.is_clang or (self.gcc_version or 0) >= OLDEST
 
     @property
-    def _gcc(self) -> int | None:
-        """The number of gcc's version; ``None`` of other compilers."""
+    def gcc_version(self) -> int | None:
+        """12 of gcc 12.2.0; ``None`` of what does not say so."""
         found = re.search(r"\) (\d+)\.\d", self.version)
         return int(found[1]) if found and not self.is_clang else None
 
