@@ -25,21 +25,91 @@ TARGET = replace(target("avx2" if IS_X86 else "native"), cores=2)
 #: the gcc whose reasons are in the list
 LISTED_FOR = 12 if IS_X86 else 0
 
-# What is left of blocks of rows: how many rows there are decides in every iteration, by tests that
-# are the same for all. They run for fewer rows than a block has.
+# What is left of blocks of rows, and the borders of an image: tests that are the same in all
+# iterations say in each of them which rows there are. These loops run seldom.
 _ROWS = "unsupported access type for masked load"
 _LAST_ROWS = "no vectype for stmt"
+_TESTS = "control flow in loop"
+_EDGE = "relevant stmt not supported: .MASK_LOAD"
 # The border of a pooling window, of which every second element is loaded under a test.
 _BORDER = "no vectype for stmt: .MASK_LOAD"
-# A row of a table is chosen by data, and gcc finds no gather in a subscript that is not the last.
-_ROW_BY_DATA = "not suitable for gather load"
-# Two elements at the border of an image, and 64-bit integers as floats, which AVX-512 has.
-_TO_FLOAT = "conversion not supported by target: (float)"
-# Subscripts that stop at the border.
+# Subscripts that stop at the border of an image.
 _CLAMPED = "unsupported vector types for emulated gather"
+# Data choose a row, and gcc finds no gather where they choose another subscript than the last.
+_ROW_BY_DATA = "not suitable for gather load"
+# 64-bit integers as floats, which AVX-512 has: two elements of an image of one column, a table.
+_TO_FLOAT = "conversion not supported by target: (float)"
+# Loops that need not be vector loops: four iterations of doubles, and calls without a vector form.
+_FEW = "loop does not have enough iterations to support vectorization"
+_POW = "function is not vectorizable: pow"
 
 #: kernel -> {(loop of the plan, reason): loops of the C}
-MISSED: dict[str, dict[tuple[str, str], int]] = {}
+MISSED: dict[str, dict[tuple[str, str], int]] = {
+    "bicg": {
+        ("q.j2", _ROWS): 1,
+    },
+    "blur": {
+        ("out.x", _TESTS): 1,
+    },
+    "bn_relu_maxpool": {
+        ("out.x", _BORDER): 3,
+    },
+    "camera_pipe": {
+        ("curve.value", _POW): 1,
+        ("matrix.k", _FEW): 1,
+    },
+    "conv_bn_relu_maxpool": {
+        ("out.x", _BORDER): 5,
+    },
+    "correlation": {
+        ("stddev.j3", _LAST_ROWS): 1,
+    },
+    "depthwise_separable": {
+        ("depth_1.ci", _EDGE): 1,
+        ("out_1.co", _ROWS): 1,
+    },
+    "gemver": {
+        ("x_1.i2", _ROWS): 1,
+    },
+    "gramschmidt": {
+        ("A.j3", _ROWS): 1,
+    },
+    "interpolate": {
+        ("d1.x", _ROWS): 2,
+        ("d1.x", _CLAMPED): 2,
+        ("d4.x", _CLAMPED): 2,
+    },
+    "local_laplacian": {
+        ("curve.i", _TO_FLOAT): 1,
+        ("outG1.x", _ROW_BY_DATA): 4,
+        ("outG2.x", _ROW_BY_DATA): 4,
+        ("outG3.x", _ROW_BY_DATA): 4,
+        ("outG4.x", _ROW_BY_DATA): 4,
+        ("outG5.x", _ROW_BY_DATA): 1,
+        ("outG6.x", _ROW_BY_DATA): 1,
+        ("outL0.x", _ROW_BY_DATA): 2,
+        ("outL7.x", _ROW_BY_DATA): 1,
+        ("up_g2.x_tile", _TO_FLOAT): 1,
+        ("up_g3.x_tile", _TO_FLOAT): 1,
+        ("up_g4.x_tile", _TO_FLOAT): 1,
+        ("up_g5.x_tile", _TO_FLOAT): 1,
+        ("up_g6.x_tile", _TO_FLOAT): 1,
+        ("up_g7.x_tile", _TO_FLOAT): 1,
+        ("up_outG2.x_tile", _TO_FLOAT): 1,
+        ("up_outG3.x_tile", _TO_FLOAT): 1,
+        ("up_outG4.x_tile", _TO_FLOAT): 1,
+        ("up_outG5.x_tile", _TO_FLOAT): 1,
+        ("up_outG6.x_tile", _TO_FLOAT): 1,
+        ("up_outL7.x_tile", _TO_FLOAT): 1,
+    },
+    "mvt": {
+        ("x2.i", _ROWS): 1,
+    },
+    "pyramid_blend": {
+        ("blend1.x_tile", _TESTS): 3,
+        ("out.x_tile", _TESTS): 1,
+    },
+}
 
 
 def missed(name):
@@ -52,10 +122,10 @@ def missed(name):
 
 @pytest.mark.parametrize("name", grouped(KERNELS))
 def test_marked_loops_are_vectors_or_listed(name):
-    compiler = find_toolchain()
     listed, found = missed(name)
-    assert not compiler.reports or all(fact.outcome != "unknown" for fact in found)
-    assert compiler.gcc_version != LISTED_FOR or listed == MISSED.get(name, {})
+    is_known = find_toolchain().gcc_version == LISTED_FOR
+    assert not is_known or listed == MISSED.get(name, {})
+    assert not is_known or all(fact.outcome != "unknown" for fact in found)
 
 
 def test_the_list_names_kernels():

@@ -52,7 +52,8 @@ def index_operation(sign: str, left: Lowered, right: Lowered) -> Lowered:
     """``left sign right`` for ``+``, ``-``, ``*``, and for ``/``, ``%`` by numbers above zero."""
     common = common_type(left, right)
     if sign in _QUOTIENTS:
-        bounds = _bounds(_rounded(sign, left, right), common)
+        rounded = _rounded(sign, left, right)
+        bounds = rounded if sign == "%" else _bounds(rounded, common)
         return Lowered(Binary(sign, left.node, right.node), I64, bounds)
     bounds = operation_bounds(_SUMS[sign], left.bounds, right.bounds)
     if common != I64 and not is_inside(bounds, common):

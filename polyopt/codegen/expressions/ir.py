@@ -423,10 +423,18 @@ def _cast_to_float(type_: ScalarType, value: Lowered) -> Lowered:
     if not value.type.is_float:
         low, high = value.bounds
         literal = build.const(type_, low).value if low == high else 0
-        return constant(type_, literal) if low == high else replace(exact(value), type=type_)
+        return constant(type_, literal) if low == high else replace(_short(value), type=type_)
     if type_.bits >= value.type.bits and value.ctype.is_float:
         return replace(value, type=type_)
     return replace(explicit(convert(value), type_), type=type_)
+
+
+def _short(value: Lowered) -> Lowered:
+    """An integer that is to be a float, in 32 bits where these hold it: without AVX-512 there is no
+    vector instruction from 64 bits."""
+    value = exact(value)
+    is_long = value.ctype.bits > I32.bits and not isinstance(value.node, c.Const)
+    return explicit(value, I32) if is_long and is_inside(value.bounds, I32) else value
 
 
 def _truth(value: Lowered) -> Lowered:

@@ -157,6 +157,25 @@ def test_explain_of_one_subject(polyopt_):
     assert cost["compulsory_bytes"] == 2 * (2000 * 3000 + 1998 * 2998)
 
 
+def test_explain_says_how_to_see_what_the_compiler_made_of_vector_loops(polyopt_):
+    assert polyopt_("explain", "blur").splitlines()[-1].endswith("with --compile")
+
+
+def test_explain_compiles_and_says_which_vector_loops_are_vectors(polyopt_):
+    shown = polyopt_("explain", "blur", "--compile")
+    assert "vector loops, by " in shown
+    assert shown.splitlines()[-1].startswith("out.x  out     ")
+    found = document(polyopt_("explain", "blur", "--compile", "--json"))
+    assert {fact["loop"] for fact in found["vector_loops"]} == {"out.x"}
+    assert found["compiler"]
+
+
+def test_explain_compiles_no_plan_that_is_only_asked_about():
+    result = CliRunner().invoke(cli, ["explain", "blur", "bx", "--if", "root", "--compile"])
+    assert result.exit_code == 2
+    assert "leave out --compile" in result.output
+
+
 def test_explain_of_a_subject_that_is_not_there():
     result = CliRunner().invoke(cli, ["explain", "blur", "bz"])
     assert result.exit_code == 2

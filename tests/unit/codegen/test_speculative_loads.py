@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.codegen.target import target
+from polyopt.runtime.build import build_library
+from polyopt.runtime.vector_loops import facts
 
 SOURCE = """
 void f(int n, const int m[n], const int a[n + 1], const int b[n], const int at[n], int out[n])
@@ -67,3 +72,11 @@ def test_values_are_the_same():
     a = np.arange(101, dtype=np.int32)
     out = plan.vectorize("out.i").compile()(m, a, b, at)
     assert np.array_equal(out, np.where(m > 0, a[1:], b))
+
+
+def test_loops_become_vectors_where_the_target_has_no_masked_loads_of_the_type():
+    text = SOURCE.format(value="m[i] > 0 ? a[i + 1] : b[i]").replace("const int ", "const short ")
+    name = "avx2" if platform.machine() == "x86_64" else "native"
+    program = po.Plan(po.parse_c(text)).vectorize("out.i").emit()
+    (fact,) = facts(program.vector_loops, build_library(program, target(name)).report)
+    assert fact.is_vectorized or fact.outcome == "unknown"
