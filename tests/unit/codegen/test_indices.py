@@ -180,3 +180,19 @@ def test_what_no_index_reaches_is_decided_and_not_compared(test, holds):
     assert "code" in str(plan.prove(code=True))
     found = plan.compile()(a=np.arange(4, dtype=np.int32))
     np.testing.assert_array_equal(found, (np.arange(4) + 1) * holds)
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        ("(i % 8) / 8.0f", "(int32_t)(i % 8) / 8.0f"),  # no vectors of 64 bits become floats
+        ("i / 8.0f", "i / 8.0f"),  # which 32 bits may not hold
+        ("(i % 5000000000) * 0.5", "i % 5000000000 * 0.5"),
+    ],
+)
+def test_what_32_bits_hold_becomes_a_float_from_there(value, printed):
+    source = f"void f(long n, double out[n]) {{ for (long i = 0; i < n; i++) out[i] = {value}; }}"
+    plan = po.Plan(po.parse_c(source))
+    assert f"out[i] = {printed};" in plan.emit().source
+    expected = [eval(value.replace("f", ""), {"i": i}) for i in range(20)]  # noqa: S307
+    assert plan.compile()(n=20).tolist() == expected
