@@ -26,7 +26,8 @@ from polyopt.codegen.ast.nodes import (
     assigns_in,
     rebuilt,
 )
-from polyopt.codegen.ast.visit import is_element, subscripts_of, substitute, walk
+from polyopt.codegen.ast.subscripts import coefficient
+from polyopt.codegen.ast.visit import is_element, substitute, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +40,7 @@ def speculative_loads(block: Block, sizes: frozenset[Symbol], arrays: frozenset[
     buffers and scalars of the program, and ``sizes`` its sizes."""
     known = {a.declared: a.value for a in assigns_in(block) if a.declared and a.constant}
     known |= {local.symbol: local.value for a in assigns_in(block) for local in a.locals}
-    return as_block(_Speculation(arrays, known).node(block, sizes, inside=False))
+    return as_block(_Speculation(arrays, known, sizes).node(block))
 
 
 @dataclass(frozen=True)
@@ -47,26 +48,32 @@ class _Speculation:
     arrays: frozenset[Symbol]
     #: what constants of the function are
     known: Mapping[Symbol, Expr]
+    #: sizes, and iterators of the loops around
+    numbers: frozenset[Symbol]
+    #: the iterator of the vector loop around
+    lane: Symbol | None = None
 
-    def node(self, node: Node, numbers: frozenset[Symbol], *, inside: bool) -> Node:
-        """A node that is, or is not, inside a vector loop; ``numbers`` are sizes and iterators."""
+    def node(self, node: Node) -> Node:
+        """A node with its loads, where it is in a vector loop, before its choices."""
         if isinstance(node, Assign):
-            return self._assign(node, numbers) if inside else node
-        if isinstance(node, For):
-            numbers |= {node.iterator}
-            inside = inside or isinstance(node.kind, Simd)
-        return rebuilt(node, lambda inner: self.node(inner, numbers, inside=inside))
+            return node if self.lane is None else self._assign(node)
+        if not isinstance(node, For):
+            return rebuilt(node, self.node)
+        lane = node.iterator if isinstance(node.kind, Simd) else self.lane
+        inside = replace(self, numbers=self.numbers | {node.iterator}, lane=lane)
+        return rebuilt(node, inside.node)
 
-    def _assign(self, node: Assign, numbers: frozenset[Symbol]) -> Assign:
+    def _assign(self, node: Assign) -> Assign:
         before: list[Local] = []
         loaded: dict[Expr, Expr] = {}
-        always = {e for value in node.values for e in self._loads(value, numbers, chosen=False)}
+        always = {e for value in node.values for e in self._loads(value, chosen=False)}
 
         def ahead(value: Expr) -> Expr:
-            for load in self._loads(value, numbers, chosen=True):
+            for load in self._loads(value, chosen=True):
                 if load not in loaded and load not in always:
-                    loaded[load] = Var(Symbol("", load.type))
-                    before.append(Local(loaded[load].symbol, load))
+                    made = Symbol("", load.type)
+                    loaded[load] = Var(made)
+                    before.append(Local(made, load))
             return substitute(value, loaded)
 
         for local in node.locals:
@@ -75,9 +82,7 @@ class _Speculation:
         value = ahead(node.value)
         return replace(node, value=value, locals=tuple(before)) if loaded else node
 
-    def _loads(
-        self, expr: Expr, numbers: frozenset[Symbol], *, chosen: bool, under: bool = False
-    ) -> Iterator[Expr]:
+    def _loads(self, expr: Expr, *, chosen: bool, under: bool = False) -> Iterator[Expr]:
         """The elements that are loaded whatever comes; with ``chosen`` those that only a choice by
         data loads. ``under`` says that one is around."""
         match expr:
@@ -86,15 +91,15 @@ class _Speculation:
             case Binary(sign="&&" | "||", left=test, right=right):
                 guarded = [right]
             case _:
-                if isinstance(expr, Index) and under == chosen and self._may_load(expr, numbers):
+                if isinstance(expr, Index) and under == chosen and self._may_load(expr):
                     yield expr
                 for child in () if is_element(expr) else expr.children:
-                    yield from self._loads(child, numbers, chosen=chosen, under=under)
+                    yield from self._loads(child, chosen=chosen, under=under)
                 return
-        yield from self._loads(test, numbers, chosen=chosen, under=under)
+        yield from self._loads(test, chosen=chosen, under=under)
         if chosen and self._is_data(test) and self._varies(test):
             for part in guarded:
-                yield from self._loads(part, numbers, chosen=True, under=True)
+                yield from self._loads(part, chosen=True, under=True)
 
     def _is_data(self, test: Expr) -> bool:
         """Whether elements and scalars alone decide a test."""
@@ -114,18 +119,20 @@ class _Speculation:
     def _varies_as(self, symbol: Symbol) -> bool:
         return symbol in self.known and self._varies(self.known[symbol])
 
-    def _may_load(self, load: Index, numbers: frozenset[Symbol]) -> bool:
-        """Whether sizes and iterators alone say which element it is."""
-        return load.array in self.arrays and all(
-            self._is_number(e, numbers) for e in subscripts_of(load)
-        )
+    def _may_load(self, load: Index) -> bool:
+        """Whether sizes and iterators alone say which element it is, and iterations load
+        neighbours: of elements that are further apart gcc makes groups, some of them wrong."""
+        if load.array not in self.arrays or not all(map(self._is_number, load.subscripts)):
+            return False
+        steps = [coefficient(subscript, self.lane) for subscript in load.subscripts if self.lane]
+        return steps[-1:] == [1] and not any(steps[:-1])
 
-    def _is_number(self, expr: Expr, numbers: frozenset[Symbol]) -> bool:
+    def _is_number(self, expr: Expr) -> bool:
         for part in walk(expr):
             if is_element(part):
                 return False
-            if isinstance(part, Var) and part.symbol not in numbers:
+            if isinstance(part, Var) and part.symbol not in self.numbers:
                 value = self.known.get(part.symbol)
-                if value is None or not self._is_number(value, numbers):
+                if value is None or not self._is_number(value):
                     return False
         return True

@@ -13,7 +13,8 @@ from polyopt.runtime.build import build_library
 from polyopt.runtime.vector_loops import facts
 
 SOURCE = """
-void f(int n, const int m[n], const int a[n + 1], const int b[n], const int at[n], int out[n])
+void f(int n, const int m[n], const int a[n + 1], const int b[n], const int at[n], const int twice[2 * n],
+       int out[n])
 {{
 #pragma polyopt inbounds
     for (int i = 0; i < n; i++)
@@ -54,6 +55,7 @@ def test_choices_in_choices():
         "i < n - 1 ? b[i + 1] : 0",  # the test keeps it inside
         "i < n - 1 ? m[i] > 0 ? b[i + 1] : 0 : 0",
         "m[i] > i ? b[i] : 0",  # a test of both is no test of data alone
+        "m[i] > 0 ? twice[2 * i] : 0",  # iterations load every second one
         "m[i] > 0 ? b[at[i]] : 0",  # which element it is, data say
         "m[i] > 0 ? m[i] : 0",  # loaded in any case
     ],
@@ -70,7 +72,7 @@ def test_values_are_the_same():
     plan = po.Plan(po.parse_c(SOURCE.format(value="m[i] > 0 ? a[i + 1] : b[i]")))
     m, b, at = np.random.default_rng(3).integers(-9, 9, (3, 100), np.int32)
     a = np.arange(101, dtype=np.int32)
-    out = plan.vectorize("out.i").compile()(m, a, b, at)
+    out = plan.vectorize("out.i").compile()(m, a, b, at, np.append(a, b)[:200])
     assert np.array_equal(out, np.where(m > 0, a[1:], b))
 
 
