@@ -187,7 +187,7 @@ def test_a_programs_page_is_whole(polyopt_, tmp_path):
     page = Page(text)
     assert page.titles == [
         "Program", "Dependences", "Plan", "Stages", "Tiles and windows", "Reasons", "Bill",
-        "Trade-off", "Proof", "C", "Measured",
+        "Trade-off", "Proof", "C", "Vectors", "Measured",
     ]  # fmt: skip
     assert len(page.ids) == len(set(page.ids))
     assert page.links
