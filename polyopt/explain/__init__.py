@@ -3,7 +3,6 @@
 from polyopt.explain.choices.alternatives import Alternatives, alternatives
 from polyopt.explain.choices.difference import Difference, diff
 from polyopt.explain.choices.tradeoff import Tradeoff, tradeoff
-from polyopt.explain.compiled import compiler_remarks, explain_kernel
 from polyopt.explain.formulas import Formulas, formulas
 from polyopt.explain.pictures.animation import Animation, animate
 from polyopt.explain.pictures.arrows import draw_dependences
@@ -14,6 +13,7 @@ from polyopt.explain.pictures.plots import Roof, Spot, draw_roofline, draw_trade
 from polyopt.explain.pictures.windows import draw_windows
 from polyopt.explain.provenance import Provenance, why
 from polyopt.explain.reasons import bill, explain
+from polyopt.explain.remarks.compiled import compiler_remarks, explain_kernel
 from polyopt.explain.remarks.explanation import Explanation
 
 __all__ = [

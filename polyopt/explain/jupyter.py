@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from polyopt.explain.remarks.explanation import Explanation
     from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
-    from polyopt.runtime.vector_loops import VectorLoops
+    from polyopt.runtime.reports.vector_loops import VectorLoops
     from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.legality.proof import Proof
     from polyopt.transform.plan import Plan
@@ -202,7 +202,7 @@ def difference_html(found: Difference) -> str:
 
 def vector_loops_html(found: VectorLoops) -> str:
     """A row for each vector loop: what the compiler made of it."""
-    from polyopt.runtime.vector_loops import HEAD as VECTOR_LOOPS
+    from polyopt.runtime.reports.vector_loops import HEAD as VECTOR_LOOPS
 
     if not found:
         return f"<div>{escape(str(found))}</div>"

@@ -10,9 +10,9 @@ from polyopt.codegen.target import core_count, cpu_id
 from polyopt.codegen.validate.on_build import NOT_CHECKED
 from polyopt.errors import CompilerFailedError, InvalidOptionError
 from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
-from polyopt.runtime.compiler_report import CompilerReport, about, read_report, write_report
 from polyopt.runtime.load import is_library
 from polyopt.runtime.processes import helpers
+from polyopt.runtime.reports.notes import CompilerReport, about, read_report, write_report
 from polyopt.runtime.toolchain import find_toolchain
 
 if TYPE_CHECKING:

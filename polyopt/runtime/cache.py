@@ -1,7 +1,7 @@
 """Compiled kernels on disk, by content: built once, by whichever process comes first.
 
 An entry is a directory ``<key>/`` with ``kernel.c``, ``kernel.so`` and ``entry.json``, and with
-``report.json`` where the compiler says what it did with loops (see ``compiler_report``). It is
+``report.json`` where the compiler says what it did with loops (see ``reports``). It is
 made under another name and renamed when complete, so a reader sees all of it or nothing.
 Libraries are code that we run: the directory has to be ours, and an entry says for which key it
 was made, with checksums of the C text and the library. One that does not fit is made anew, and the

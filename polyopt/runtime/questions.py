@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from polyopt.arguments import checks_methods
-from polyopt.runtime.vector_loops import facts
+from polyopt.runtime.reports.vector_loops import facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.explain.explanation import Explanation
+    from polyopt.explain.remarks.explanation import Explanation
     from polyopt.runtime.kernel import Kernel
-    from polyopt.runtime.vector_loops import VectorLoops
+    from polyopt.runtime.reports.vector_loops import VectorLoops
 
 
 @checks_methods
@@ -46,7 +46,7 @@ class KernelQuestions:
 
         Raises ``UnknownNameError`` where nothing is called ``subject``.
         """
-        from polyopt.explain.compiled import explain_kernel
+        from polyopt.explain.remarks.compiled import explain_kernel
 
         return explain_kernel(self._asked(), sizes, subject)
 

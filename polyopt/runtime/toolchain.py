@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
 from polyopt.errors import CompilerFailedError, CompilerMissingError, InvalidOptionError
-from polyopt.runtime.clang_report import FLAGS, read_clang
-from polyopt.runtime.gcc_report import FLAG, OLDEST, read_gcc
 from polyopt.runtime.processes import run_group
+from polyopt.runtime.reports.clang import FLAGS, read_clang
+from polyopt.runtime.reports.gcc import FLAG, OLDEST, read_gcc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.runtime.compiler_report import CompilerReport
+    from polyopt.runtime.reports.notes import CompilerReport
 
 _CANDIDATES = ("cc", "gcc", "clang")
 #: Neither changes a value: ``errno`` and floating-point exception flags are all that is lost,

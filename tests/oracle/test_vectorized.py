@@ -15,8 +15,8 @@ import pytest
 import polyopt as po
 from polyopt.codegen.target import target
 from polyopt.runtime.build import build_library
+from polyopt.runtime.reports.vector_loops import facts
 from polyopt.runtime.toolchain import find_toolchain
-from polyopt.runtime.vector_loops import facts
 from tests.oracle.kernels import KERNELS, grouped, load_kernel
 
 #: one machine for all: what a plan is depends on how many cores there are

@@ -123,7 +123,7 @@ def explain(  # noqa: PLR0913 - an argument for each option
     from polyopt.explain import bill
     from polyopt.explain import explain as reasons
     from polyopt.scheduler.model.table import table
-    from polyopt.transform.tree import loops_of
+    from polyopt.transform.schedule.tree import loops_of
 
     found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)

@@ -10,7 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.codegen.target import target
 from polyopt.runtime.build import build_library
-from polyopt.runtime.vector_loops import facts
+from polyopt.runtime.reports.vector_loops import facts
 
 SOURCE = """
 void f(int n, const int m[n], const int a[n + 1], const int b[n], const int at[n], const int twice[2 * n],

@@ -10,11 +10,11 @@ import pytest
 import polyopt as po
 from polyopt.codegen.printers.vector_loops import VectorLoop
 from polyopt.explain import compiler_remarks
-from polyopt.runtime.clang_report import read_clang
-from polyopt.runtime.compiler_report import REPORT, CompilerReport, read_report, write_report
-from polyopt.runtime.gcc_report import read_gcc
+from polyopt.runtime.reports.clang import read_clang
+from polyopt.runtime.reports.gcc import read_gcc
+from polyopt.runtime.reports.notes import REPORT, CompilerReport, read_report, write_report
+from polyopt.runtime.reports.vector_loops import facts
 from polyopt.runtime.toolchain import Toolchain, find_toolchain
-from polyopt.runtime.vector_loops import facts
 from tests.compilers import COMPILERS
 
 #: a loop in lines 10 to 14, one in 20 to 24 that another function has as well, and that one

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from polyopt.codegen.printers.vector_loops import VectorLoop
-    from polyopt.runtime.compiler_report import CompilerReport, Note
+    from polyopt.runtime.reports.notes import CompilerReport, Note
 
 Outcome = Literal["vectors", "straight-line", "call", "none", "unknown"]
 _SAID = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from polyopt.runtime.compiler_report import CompilerReport, Note
+from polyopt.runtime.reports.notes import CompilerReport, Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

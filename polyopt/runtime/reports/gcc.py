@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.runtime.compiler_report import CompilerReport, Note
+from polyopt.runtime.reports.notes import CompilerReport, Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

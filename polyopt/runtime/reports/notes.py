@@ -1,7 +1,7 @@
 """What a compiler says it did with loops, in notes that are the same for all compilers.
 
 Compilers report as they work: by lines of the file, several times for one loop, which they copy,
-split and try with vectors of several widths. ``gcc_report`` and ``clang_report`` read their texts;
+split and try with vectors of several widths. ``gcc`` and ``clang`` read their texts;
 ``vector_loops`` says from the notes what became of each loop. Notes are kept in the cache, beside
 the library.
 """

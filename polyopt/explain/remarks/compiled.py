@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from polyopt.auto.cost import trips
-from polyopt.auto.sizes import assumed_sizes
-from polyopt.explain.explanation import Explanation
 from polyopt.explain.reasons import explain, only_about
-from polyopt.transform.remark import Remark
-from polyopt.transform.tree import copies_in, loops_of
+from polyopt.explain.remarks.explanation import Explanation
+from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.runtime.kernel import Kernel
-    from polyopt.runtime.vector_loops import VectorFact
+    from polyopt.runtime.reports.vector_loops import VectorFact
     from polyopt.source import Span
     from polyopt.transform.plan import Plan
 

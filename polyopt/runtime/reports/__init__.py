@@ -1,0 +1,1 @@
+"""What compilers say of the loops that they compiled, read and kept."""
