@@ -211,7 +211,8 @@ class _Walk:
                 self.expressions([text], [node.call], scope)
             case n.Do():  # a helper that has no result, so that a tree gives it any type
                 assert text.name.name == node.call.function
-                self.expressions(text.args.exprs, node.call.arguments, scope)
+                given = text.args.exprs if text.args else []
+                self.expressions(given, node.call.arguments, scope)
             case n.Barrier():
                 assert text.name.name == ("memory_" if node.memory else "empty_")
             case n.Jump():
