@@ -20,7 +20,7 @@ from polyopt.frontend.c.readback.intrinsics import BARRIER
 from polyopt.ir.types import F32, I32, I64
 from tests.unit.codegen.reader import _NAMES, _VECTOR, Reader, _type_name, folded
 
-_HEAD = re.compile(r"^(?:static void|int) (\w+)\(", re.MULTILINE)
+_HEAD = re.compile(r"^(static void|int) (\w+)\(", re.MULTILINE)
 _INSTRUCTIONS = {BARRIER: "memory_();", '__asm__ volatile ("");': "empty_();"}
 
 
@@ -39,10 +39,10 @@ def check_text(function, source):
 
 
 def _parsed(function, source):
-    own = [function_name(function.name), *(task.name.hint for task in function.tasks)]
-    first = min(
-        found.start() for found in _HEAD.finditer(source) if found[1].startswith(tuple(own))
-    )
+    kernel = next(f for f in _HEAD.finditer(source) if f[2] == function_name(function.name))
+    # tasks stand right before it, behind helpers whose bodies are on few lines
+    starts = [found.start() for found in _HEAD.finditer(source) if found.start() <= kernel.start()]
+    first = sorted(starts)[-1 - len(function.tasks)]
     text = re.sub(r"/\*.*?\*/", " ", source[first:], flags=re.DOTALL)
     for instruction, call in _INSTRUCTIONS.items():
         text = text.replace(instruction, call)

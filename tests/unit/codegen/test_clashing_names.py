@@ -9,6 +9,7 @@ import ctypes
 import random
 import re
 import subprocess
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from polyopt.codegen.passes.scalar_replacement import assign_in_local
 from polyopt.codegen.passes.transpose_in_registers import _simple
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.rewrite import rewrite
+from tests.property.programs import random_program
+from tests.property.renaming import difference, differences
 from tests.unit.codegen.reader import Reader
 
 SIZES = {"N": 3, "xinside": 4}
@@ -214,3 +217,21 @@ def test_code_in_place_declares_nothing_that_its_surroundings_name(tmp_path):
         subprocess.run(build, check=True)
         shown.append(subprocess.run([str(program)], check=True, capture_output=True).stdout)
     assert shown[0] == shown[1] != b""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_names_change_neither_plan_nor_tree(seed):
+    found = next(iter(differences([seed])), None)
+    assert found is None, str(found[1])
+
+
+def test_a_plan_that_depends_on_names_would_be_seen():
+    text = random_program(4).text
+
+    def by_name(scop, **options):
+        plan = po.Plan(scop)
+        loops = {f"{s.array}.{s.iterators[0]}" for s in scop.statements}
+        return plan.split(max(loops), 8)
+
+    with patch.object(po, "auto", by_name):
+        assert any(difference(text, seed) is not None for seed in range(6))
