@@ -325,6 +325,7 @@ def interrupt(is_well=lambda: True):
     for after in moments:
         child = os.fork()
         if not child:
+            signal.alarm(60)  # an interrupt that is lost fails the test, and does not hold it up
             threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
             return
         _, status = os.waitpid(child, 0)
