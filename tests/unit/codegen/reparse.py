@@ -35,7 +35,11 @@ def parsed_again(make):
 
 def check_text(function, source):
     """Fail where the text is not the tree; else how many statements both have."""
-    return _Walk(function).file(_parsed(function, source))
+    try:
+        return _Walk(function).file(_parsed(function, source))
+    except (AttributeError, TypeError, ValueError) as error:  # a statement of another kind
+        message = f"the text has another form: {error}"
+        raise AssertionError(message) from error
 
 
 def _parsed(function, source):
