@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.type_bounds import without_type_bounds
 from polyopt.isl import (
     Aff,
     Map,
@@ -98,7 +99,7 @@ def bounding_box(touched: Map, sizes: Set) -> Box | None:
     the exact least element. ``None`` where even that leaves a dimension unbounded.
     """
     rank = touched.dim(dim_type.out)
-    inside = coalesced_map(touched.intersect_params(sizes))
+    inside = coalesced_map(without_type_bounds(touched, sizes))
     sides = [_side(_line(inside, position)) for position in range(rank)]
     known = [side for side in sides if side is not None]
     if len(known) != rank:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box, box_map
+from polyopt.analysis.type_bounds import without_type_bounds
 from polyopt.errors import InvalidOptionError, LiveOutError, NotFusableError, Witness, given
 from polyopt.isl import (
     Map,
@@ -194,7 +195,7 @@ def _simple(footprint: Map, context: Set) -> Map:
     Unions of up- and down-sampled footprints would multiply pieces and divisions with the depth
     of a pyramid, and the time of everything after; a box costs a little recompute instead.
     """
-    footprint = coalesced_map(footprint)
+    footprint = coalesced_map(without_type_bounds(footprint, context))
     if footprint.n_basic_map() <= MAX_PIECES and not _has_divisions(footprint):
         return footprint
     box = bounding_box(footprint, context)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.frontend.c import parse_c
 from polyopt.ir.scop import Loop, Scop
 from polyopt.ir.verify import verify
 from polyopt.isl import parse_set, parse_union_map, parse_union_set, same_map, same_set
+from polyopt.rewrite import rewrite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -331,3 +334,37 @@ def test_names_of_headers_may_be_the_program_s_own(before, declared, used):
     text = f"{before}\nvoid f(int n, {declared}, double a[n]) {{\n"
     scop = parse_c(f"{text}for (int i = 0; i < n; i++) a[i] = {used}; }}")
     assert len(scop.statements) == 1
+
+
+LOCAL_LIKE_AN_ITERATOR = """
+void f(int n, const double a[n], double b[n], double c[n])
+{
+    for (int q = 0; q < n; q++)
+        c[q] = a[q] + q;
+    for (int i = 0; i < n; i++) {
+        const double q = a[i] * 2;
+        double r = q;
+        for (int q = 0; q < 3; q++)
+            r = r + q;
+        b[i] = r - q;
+    }
+}
+"""
+
+
+def test_a_local_may_be_called_as_the_iterator_of_another_loop():
+    given = np.arange(4.0) ** 2
+    zero = np.zeros(4)
+    found = interpret(parse_c(LOCAL_LIKE_AN_ITERATOR), {"n": 4}, {"a": given, "b": zero, "c": zero})
+    assert found["b"].tolist() == [3.0] * 4
+    assert found["c"].tolist() == (given + np.arange(4)).tolist()
+
+
+def test_a_local_like_an_iterator_in_a_region(tmp_path: Path):
+    text = LOCAL_LIKE_AN_ITERATOR.replace("{\n    for", "{\n#pragma scop\n    for", 1)
+    path = tmp_path / "f.c"
+    path.write_text(text.rstrip()[:-1] + "#pragma endscop\n}\n", encoding="utf-8")
+    (region,) = rewrite(path).regions
+    assert region.error is None
+    assert region.plan is not None
+    assert region.plan.scop.statements[-1].array == "b"

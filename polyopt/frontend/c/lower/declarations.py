@@ -12,7 +12,16 @@ from polyopt.frontend.c.lower.diagnostics import unsupported
 from polyopt.frontend.c.lower.expressions import Lowering
 from polyopt.frontend.c.lower.scope import Env, Pending, Place, Program, Substituted, Variable
 from polyopt.ir.expr import Affine, Const
-from polyopt.isl import Map, PwAff, Set, affine_constant, constant_value, dim_type, params_space
+from polyopt.isl import (
+    IslError,
+    Map,
+    PwAff,
+    Set,
+    affine_constant,
+    constant_value,
+    dim_type,
+    params_space,
+)
 
 if TYPE_CHECKING:
     from polyopt.ir.types import ScalarType
@@ -235,7 +244,11 @@ def _shadow(where: Set, level: int) -> Set:
 
 def plain(form: PwAff) -> PwAff:
     """The form without the condition under which it is defined."""
-    return form.coalesce().gist_params(form.domain().params()).coalesce()
+    condition = form.domain().params()
+    try:
+        return form.coalesce().gist_params(condition).coalesce()
+    except IslError:  # it stops where parts have other remainders: what holds of all is known then
+        return form.coalesce().gist_params(condition.remove_divs()).coalesce()
 
 
 def _largest(form: PwAff, place: Place) -> PwAff:

@@ -17,6 +17,7 @@ from polyopt.frontend.c.lower.limits import within
 from polyopt.frontend.c.lower.loops import blame_condition
 from polyopt.frontend.c.lower.scope import Env, Program, Substituted, Variable
 from polyopt.frontend.c.lower.statements import Statements
+from polyopt.frontend.c.normalize.alpha_renaming import declared, locals_apart
 from polyopt.frontend.c.normalize.delinearize import unfolded
 from polyopt.frontend.c.normalize.inline_calls import Inliner
 from polyopt.frontend.c.normalize.lvalues import Flattener, structs_of
@@ -60,12 +61,13 @@ def lower_function(
     """
     with deep_recursion():
         found, inlines = choose_function(tree, function, locator)
-        items = _sunk(body_of(found))
+        written = _sunk(body_of(found))
+        items = locals_apart(written, declared([found.decl]))
         types = Types(locator, tree)
         conditions = assumptions(text, locator)
         inliner = Inliner(functions_of(tree), inlines, locator)
         body, listed = _normalized(inliner.all(items), found, tree, types, locator)
-        roots = [found] if body == items else [*listed, *body]
+        roots = [found] if body == written else [*listed, *body]
         usage = usage_of([*roots, *(c_ast.If(cond, None, None) for cond in conditions)])
         arguments = _arguments(listed, types, locator)
         wanted = set(sizes) if context is not None else usage.affine | set(sizes)

@@ -12,6 +12,7 @@ variable outside.
 from __future__ import annotations
 
 import copy
+from itertools import count
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
@@ -39,6 +40,28 @@ def free_names(items: Sequence[c_ast.Node]) -> set[str]:
 def alpha_renamed(items: Sequence[c_ast.Node], names: Mapping[str, str]) -> list[c_ast.Node]:
     """The items of a block with new names for what they declare under some old ones."""
     return _block(items, names, _NONE)
+
+
+def locals_apart(items: Sequence[c_ast.Node], taken: Iterable[str]) -> list[c_ast.Node]:
+    """The items of a function, whose locals have other names than the iterators of its loops.
+
+    rewrite: ``for (int q ...) ... { double q = a[0]; ... }`` -> ``... { double q_1 = a[0]; ... }``
+    """
+    every = [node for item in items for node in nodes(item)]
+    loops = [_declares(node.init) for node in every if isinstance(node, c_ast.For)]
+    iterators = frozenset().union(*loops)
+    blocks = [items, *(n.block_items or [] for n in every if isinstance(n, c_ast.Compound))]
+    values = {d.name for block in blocks for d in block if isinstance(d, c_ast.Decl) and d.init}
+    clashing = sorted(iterators & values)
+    if not clashing:
+        return list(items)
+    used = {*taken, *declared(items), *(n.name for n in every if isinstance(n, c_ast.ID))}
+    names: dict[str, str] = {}
+    for name in clashing:
+        number = next(k for k in count(1) if f"{name}_{k}" not in used)
+        names[name] = f"{name}_{number}"
+        used.add(names[name])
+    return _block(items, names, _NONE, loops=False)
 
 
 def _free_in_block(items: Sequence[c_ast.Node], hidden: frozenset[str]) -> Iterator[str]:
@@ -74,29 +97,39 @@ def _is_no_variable(node: c_ast.Node, place: str) -> bool:
 
 
 def _block(
-    items: Sequence[c_ast.Node], names: Mapping[str, str], inside: frozenset[str]
+    items: Sequence[c_ast.Node],
+    names: Mapping[str, str],
+    inside: frozenset[str],
+    *,
+    loops: bool = True,
 ) -> list[c_ast.Node]:
+    """The items under other names, ``loops`` those that ``for`` declares, too."""
     result: list[c_ast.Node] = []
     for item in items:
         inside |= _declares(item) & names.keys()
-        result.append(_renamed(item, names, inside))
+        result.append(_renamed(item, names, inside, loops=loops))
     return result
 
 
-def _renamed(node: c_ast.Node, names: Mapping[str, str], inside: frozenset[str]) -> c_ast.Node:
+def _renamed(
+    node: c_ast.Node, names: Mapping[str, str], inside: frozenset[str], *, loops: bool
+) -> c_ast.Node:
     match node:
         case c_ast.ID():
             return c_ast.ID(names[node.name], node.coord) if node.name in inside else node
         case c_ast.Compound():
-            return c_ast.Compound(_block(node.block_items or [], names, inside), node.coord)
-        case c_ast.For():
+            items = _block(node.block_items or [], names, inside, loops=loops)
+            return c_ast.Compound(items, node.coord)
+        case c_ast.For() if loops:
             inside |= _declares(node.init) & names.keys()
+        case c_ast.For():
+            inside -= _declares(node.init)
         case _:
             pass
     changed = copy.copy(node)
     for place, child in node.children():
         if not _is_no_variable(node, place):
-            put(changed, place, _renamed(child, names, inside))
+            put(changed, place, _renamed(child, names, inside, loops=loops))
     if isinstance(changed, c_ast.Decl) and changed.name in inside:
         changed.name = names[changed.name]
         changed.type = named_type(changed.type, changed.name)

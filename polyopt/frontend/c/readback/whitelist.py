@@ -25,8 +25,6 @@ _PRAGMAS = (
     re.compile(r"omp simd( safelen\(\d+\))?( reduction\([+*] : \w+\))*"),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
-#: clauses that a chunk's size must not hide
-_CLAUSE = re.compile(r"\b(collapse|\w*private|shared|reduction|linear|nowait|ordered|if|copyin)\b")
 
 
 def odd_pragma(text: str) -> str:
@@ -34,9 +32,20 @@ def odd_pragma(text: str) -> str:
     words = " ".join(text.split())
     for known in _PRAGMAS:
         if known.fullmatch(words):
-            chunk = words.partition("schedule")[2].removesuffix("1) ordered")
-            return f"#pragma {words}" if _CLAUSE.search(chunk) else ""
+            _, chunk, rest = words.partition("(dynamic, ")
+            return f"#pragma {words}" if chunk and not _ends_with_chunk(rest) else ""
     return f"#pragma {words}"
+
+
+def _ends_with_chunk(text: str) -> bool:
+    """Whether the parenthesis before a chunk's size is closed by the last one: no clause stands
+    behind it."""
+    depth = 1
+    for position, character in enumerate(text.removesuffix(" ordered")):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return position == len(text.removesuffix(" ordered")) - 1
+    return False
 
 
 def odd_counter(loop: c_ast.For) -> str:

@@ -22,7 +22,12 @@ from polyopt.frontend.c.lower.limits import MAX_STATEMENTS, within
 from polyopt.frontend.c.lower.program import assume, assumptions, constants, states
 from polyopt.frontend.c.lower.scope import Env, Pending, Program, Substituted, Variable
 from polyopt.frontend.c.lower.statements import Statements
-from polyopt.frontend.c.normalize.alpha_renaming import alpha_renamed, declared, free_names
+from polyopt.frontend.c.normalize.alpha_renaming import (
+    alpha_renamed,
+    declared,
+    free_names,
+    locals_apart,
+)
 from polyopt.frontend.c.normalize.delinearize import is_size, unfolded
 from polyopt.frontend.c.normalize.inline_calls import Inliner
 from polyopt.frontend.c.normalize.lvalues import Flattener, structs_of
@@ -165,7 +170,7 @@ class _Region:
 
     def _unshadowed(self, inliner: Inliner) -> list[c_ast.Node]:
         """The items with names of their own for what hides variables that are used, too."""
-        items = self.region.items
+        items = locals_apart(self.region.items, self.visible.keys())
         free = free_names(items)
         hidden = sorted(
             name

@@ -1,7 +1,8 @@
 """Bounds that sizes have by their types, which are kept from isl.
 
-Of a loop over several statements isl may find no bound by a size, and take the largest number that
-a size can be for one: ``for (i = 0; i <= 4294967295; i++)``, over nothing but for its start.
+Where isl looks for a bound of several parts together, it may find none by a size, and take the
+largest number that a size can be for one: ``for (i = 0; i <= 4294967295; i++)`` over nothing but
+for its start, or a buffer of ``4398046511101 + n`` elements.
 """
 
 from __future__ import annotations
@@ -13,12 +14,6 @@ from polyopt.isl import Map, Set, UnionSet, largest_params
 #: iterations of a loop without a body that take no time to speak of
 _LONG = 1 << 16
 T = TypeVar("T", Set, Map, UnionSet)
-
-
-def sizes_known(context: Set) -> Set:
-    """``[n] -> { : ... }``: what isl is told of the sizes."""
-    largest = largest_params(context, _LONG)
-    return context if largest.plain_is_universe() else context.gist(largest)
 
 
 def without_type_bounds(instances: T, context: Set) -> T:
