@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.signature import CProgram
     from polyopt.ir.scop import Scop
 
-#: isl operations for all sizes, some seconds, beside which the C compiler runs: enough for three
-#: of four plans of the library; and for runs at small sizes where these give no answer
+#: isl operations for all sizes, some seconds, beside which the C compiler runs: three of four plans
+#: of the library take fewer; and for runs at small sizes where these give no answer
 OPERATIONS, RUN_OPERATIONS = 8_000_000, 1_000_000
 #: what is said of a text that nobody checked
 NOT_CHECKED = "the C was not checked (check=False, or POLYOPT_CHECK=0)"
@@ -67,7 +67,8 @@ class CodeCheck:
                 loops = loops_shown_apart(self.scop, self.program, operations=operations)
         except (NotShownError, UserError) as error:
             if allowed.spent:
-                return f"not decided: more than {operations:,} isl operations for all sizes"
+                spent = f"the C is not decided within {operations:,} isl operations"
+                return f"{spent}; plan.prove(code=True) goes on"
             return self._run(str(error).split("\n")[0])
         shared = f", and {some(loops, 'shared loop')} without a clash" if loops else ""
         shown = f"the C read back has the source's values, for all sizes ({some(claims, 'claim')})"

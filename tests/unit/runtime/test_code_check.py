@@ -98,7 +98,7 @@ def test_the_same_c_is_checked_anew_for_another_program(plan, tmp_path):
 
 def test_a_spent_budget_is_said(plan, tmp_path):
     check = CodeCheck(plan.scop, emit(plan.program))
-    assert "not decided: more than 100 isl operations" in check(operations=100)
+    assert "not decided within 100 isl operations" in check(operations=100)
 
 
 def test_facts_that_are_none_are_found_anew(plan, tmp_path):
