@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: the name of blocks begins with it
 FRONT = "front of "
 
+#: pieces of a wavefront of which bounds are looked for one by one
+_FEW_PARTS = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Fronts:
@@ -62,8 +65,12 @@ def fronts_of(program: Program, root: PlanLoop) -> Fronts:
         part = prefix.range().remove_divs()
         around = part if around is None else around.union(part)
     assert around is not None
-    # a simple hull alone has lost the bounds that no two parts share, if need be all
-    around = Set.from_basic_set(around.bounded_simple_hull().remove_divs())
+    hull = Set.from_basic_set(around.simple_hull())
+    # bounds that no two parts share are lost in it, if need be all; to look for others takes long
+    # where there are many parts
+    if not hull.is_bounded() and around.n_basic_set() <= _FEW_PARTS:
+        hull = Set.from_basic_set(around.bounded_simple_hull().remove_divs())
+    around = hull if hull.is_bounded() else around
     inside = union_all(prefix.reverse() for prefix in prefixes)
     return Fronts(tuple(loops), around.set_tuple_name(f"{FRONT}{root.name}"), inside)
 
