@@ -18,8 +18,8 @@ from polyopt.codegen.validate.translation import (
     loops_shown_apart,
     shown_for_all_sizes,
 )
-from polyopt.errors import UserError
-from polyopt.isl import budget
+from polyopt.errors import InternalError, UserError
+from polyopt.isl import IslError, budget
 from polyopt.oneline import some
 
 if TYPE_CHECKING:
@@ -70,6 +70,10 @@ class CodeCheck:
                 spent = f"the C is not decided within {operations:,} isl operations"
                 return f"{spent}; plan.prove(code=True) goes on"
             return self._run(str(error).split("\n")[0])
+        except InternalError as error:
+            if not isinstance(error.__cause__, IslError):
+                raise
+            return f"the C is not decided: {error.diagnostic.message}"  # of it nothing is said
         shared = f", and {some(loops, 'shared loop')} without a clash" if loops else ""
         shown = f"the C read back has the source's values, for all sizes ({some(claims, 'claim')})"
         return shown + shared

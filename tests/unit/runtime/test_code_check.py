@@ -10,6 +10,7 @@ import polyopt as po
 from polyopt.codegen.emit import emit
 from polyopt.codegen.validate.on_build import NOT_CHECKED, CodeCheck
 from polyopt.errors import InternalError
+from polyopt.isl import IslError
 from polyopt.runtime.cache import KernelCache
 
 TEXT = """
@@ -99,6 +100,14 @@ def test_the_same_c_is_checked_anew_for_another_program(plan, tmp_path):
 def test_a_spent_budget_is_said(plan, tmp_path):
     check = CodeCheck(plan.scop, emit(plan.program))
     assert "not decided within 100 isl operations" in check(operations=100)
+
+
+def test_where_isl_fails_in_the_check_the_c_is_not_decided(plan, tmp_path):
+    def failing(*_, **__):
+        raise IslError("isl stops")
+
+    with patch("polyopt.codegen.validate.on_build.shown_for_all_sizes", failing):
+        assert "the C is not decided: isl failed" in said(plan.compile(cache=tmp_path, check=True))
 
 
 def test_facts_that_are_none_are_found_anew(plan, tmp_path):
