@@ -287,7 +287,8 @@ class _Walk:
         match kind:
             case n.Parallel():
                 assert text.startswith("omp parallel for num_threads(threads) schedule(")
-                assert ("ordered" in text, "static" in text) == (kind.ordered, kind.static)
+                found = text.endswith(" ordered"), text.endswith("schedule(static)")
+                assert found == (kind.ordered, kind.static)
             case n.Simd():
                 width = re.search(r" safelen\((\d+)\)", text)
                 assert (int(width[1]) if width else 0) == kind.width
