@@ -202,7 +202,7 @@ def test_empty_charts_are_charts():
 COMPILE = {
     **ABOUT, "cpu": "a cpu", "cores": 2, "compiler": "a cc",
     "kernels": [
-        {"program": name, "stages": 9, "plan_s": 1.0, "proof_s": 0.25, "c_s": 0.5,
+        {"program": name, "stages": 9, "plan_s": 1.0, "proof_s": 0.25, "c_s": 0.5, "check_s": 1.5,
          "compiler_s": 2.0, "reported_s": paper, "all_s": 3.5}
         for name, paper in (("harris", 435.0), ("blur", None))
     ],
@@ -212,7 +212,7 @@ COMPILE = {
 
 def test_the_compile_page_has_the_papers_column_and_the_chain():
     found = made(COMPILE, Making("build/c.json", "c.svg", "polyopt report build/c.json -o c.md"))
-    assert "| harris | 9 | 1.00 | 0.25 | 0.50 | 2.00 | 3.50 | 435 |" in found.markdown
+    assert "| harris | 9 | 1.00 | 0.25 | 0.50 | 1.50 | 2.00 | 3.50 | 435 |" in found.markdown
     assert "| blur | 9 | 1.00 | 0.25 | 0.50 | 2.00 | 3.50 | - |" in found.markdown
     assert "| 8 | 0.80 | 0.08 | 0.100 |" in found.markdown
     assert "](c.svg)" in found.markdown
