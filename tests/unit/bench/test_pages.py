@@ -213,7 +213,7 @@ COMPILE = {
 def test_the_compile_page_has_the_papers_column_and_the_chain():
     found = made(COMPILE, Making("build/c.json", "c.svg", "polyopt report build/c.json -o c.md"))
     assert "| harris | 9 | 1.00 | 0.25 | 0.50 | 1.50 | 2.00 | 3.50 | 435 |" in found.markdown
-    assert "| blur | 9 | 1.00 | 0.25 | 0.50 | 2.00 | 3.50 | - |" in found.markdown
+    assert "| blur | 9 | 1.00 | 0.25 | 0.50 | 1.50 | 2.00 | 3.50 | - |" in found.markdown
     assert "| 8 | 0.80 | 0.08 | 0.100 |" in found.markdown
     assert "](c.svg)" in found.markdown
     assert "machine: a cpu, 2 cores" in found.markdown
