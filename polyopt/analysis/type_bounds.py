@@ -7,17 +7,19 @@ for its start, or a buffer of ``4398046511101 + n`` elements.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
-from polyopt.isl import Map, Set, UnionSet, largest_params
+from polyopt.isl import largest_params
+
+if TYPE_CHECKING:
+    from polyopt.isl import Map, Set
 
 #: iterations of a loop without a body that take no time to speak of
 _LONG = 1 << 16
-T = TypeVar("T", Set, Map, UnionSet)
 
 
-def without_type_bounds(instances: T, context: Set) -> T:
-    """Instances, ``[n] -> { C[i] }``, for sizes that the context allows, as isl is told of them."""
-    within = instances.intersect_params(context)
+def without_type_bounds(relation: Map, context: Set) -> Map:
+    """``[n] -> { C[i] -> A[x] }`` for sizes that the context allows, as isl is told of them."""
+    within = relation.intersect_params(context)
     largest = largest_params(context, _LONG)
     return within if largest.plain_is_universe() else within.gist_params(largest)

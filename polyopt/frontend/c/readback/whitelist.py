@@ -10,6 +10,7 @@ something else: threads share a ``static`` buffer, ``omp parallel`` alone runs a
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 from pycparser import c_ast
 
@@ -33,19 +34,16 @@ def odd_pragma(text: str) -> str:
     for known in _PRAGMAS:
         if known.fullmatch(words):
             _, chunk, rest = words.partition("(dynamic, ")
-            return f"#pragma {words}" if chunk and not _ends_with_chunk(rest) else ""
+            hidden = chunk and not _is_closed_last(rest.removesuffix(" ordered"))
+            return f"#pragma {words}" if hidden else ""
     return f"#pragma {words}"
 
 
-def _ends_with_chunk(text: str) -> bool:
-    """Whether the parenthesis before a chunk's size is closed by the last one: no clause stands
-    behind it."""
-    depth = 1
-    for position, character in enumerate(text.removesuffix(" ordered")):
-        depth += (character == "(") - (character == ")")
-        if depth == 0:
-            return position == len(text.removesuffix(" ordered")) - 1
-    return False
+def _is_closed_last(chunk: str) -> bool:
+    """Whether the parenthesis before a chunk's size is closed by its last character: no clause
+    stands behind it."""
+    depth = list(accumulate(((c == "(") - (c == ")") for c in chunk), initial=1))
+    return 0 not in depth[:-1] and depth[-1] == 0
 
 
 def odd_counter(loop: c_ast.For) -> str:
