@@ -41,7 +41,7 @@ def run_group(
     finally:
         group.stop()
         if helpers_ is not None:
-            helpers_.groups.discard(group)
+            helpers_.running.discard(group)
     if group.error is not None:
         raise group.error
     if group.done is None:
@@ -63,10 +63,16 @@ def _is_set(event: Event, timeout_s: float) -> bool:
 
 @contextmanager
 def helpers(count: int) -> Generator[ThreadPoolExecutor]:
-    """Threads for commands: where what waits for them fails or is interrupted, all are stopped."""
+    """Threads for commands: where what waits for them fails or is interrupted, all are stopped.
+
+    A thread of them may have helpers itself, which are stopped with it.
+    """
     mine = _Helpers()
+    outer: _Helpers | None = getattr(_MINE, "helpers", None)
     pool = ThreadPoolExecutor(count, initializer=setattr, initargs=(_MINE, "helpers", mine))
     try:
+        if outer is not None:
+            outer.add(mine)
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -74,28 +80,30 @@ def helpers(count: int) -> Generator[ThreadPoolExecutor]:
         raise
     finally:
         pool.shutdown()
+        if outer is not None:
+            outer.running.discard(mine)
 
 
 class _Helpers:
-    """What the threads of one pool run."""
+    """What the threads of one pool run: commands, and helpers of their own."""
 
     def __init__(self) -> None:
-        self.groups: set[_Group] = set()
+        self.running: set[_Group | _Helpers] = set()
         self._lock = Lock()
         self._stopped = False
 
-    def add(self, group: _Group) -> None:
+    def add(self, part: _Group | _Helpers) -> None:
         with self._lock:
             if self._stopped:
                 raise KeyboardInterrupt
-            self.groups.add(group)
+            self.running.add(part)
 
     def stop(self) -> None:
         with self._lock:
             self._stopped = True
-            running = tuple(self.groups)
-        for group in running:
-            group.stop()
+            running = tuple(self.running)
+        for part in running:
+            part.stop()
 
 
 class _Group:

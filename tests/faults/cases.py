@@ -321,12 +321,17 @@ _MOMENTS = 12
 #: Python that goes on in a process for each moment, and ends there
 _AT_MOMENTS = """
 import threading
+def press(after):
+    time.sleep(after)
+    while True:  # Python loses an interrupt that comes in a callback of its garbage collector
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(2)
 def interrupt(is_well=lambda: True):
     for after in moments:
         child = os.fork()
         if not child:
             signal.alarm(60)  # an interrupt that is lost fails the test, and does not hold it up
-            threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Thread(target=press, args=(after,), daemon=True).start()
             return
         _, status = os.waitpid(child, 0)
         ended = os.waitstatus_to_exitcode(status) == -signal.SIGINT

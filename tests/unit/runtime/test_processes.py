@@ -57,12 +57,18 @@ def test_temporary_files_go_with_a_command():
     assert not folder.exists()
 
 
-def test_one_that_fails_ends_the_others(tmp_path):
+@pytest.mark.parametrize("helped", [False, True], ids=["itself", "with helpers of its own"])
+def test_one_that_fails_ends_the_others(helped, tmp_path):
     child = tmp_path / "child"
     made = []
 
     def waits() -> None:
-        _shell(f"sleep 3600 & echo $! > {child}; wait")
+        command = f"sleep 3600 & echo $! > {child}; wait"
+        if not helped:
+            _shell(command)
+            return
+        with helpers(1) as pool:
+            pool.submit(_shell, command).result()
 
     def fails() -> None:
         with helpers(1) as pool:
