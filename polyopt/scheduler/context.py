@@ -32,6 +32,8 @@ class Model:
 
     target: Target
     sizes: Mapping[str, int]
+    #: sizes that nobody gave: the kernel is called with small and with large ones
+    open_sizes: frozenset[str] = frozenset()
     #: prove every step, and each group of rows before it is chosen
     cautious: bool = False
     #: floating sums may be added up in any order

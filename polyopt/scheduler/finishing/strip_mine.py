@@ -9,7 +9,7 @@ rewrite: ``for (i) b[i] = f(a[i]);`` -> ``for (is) for (i in strip is) b[i] = f(
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, log2
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
@@ -43,12 +43,12 @@ def strip_mined(
         if not isinstance(root, PlanLoop) or not _is_line(root):
             continue
         work = operations(plan.program, root, model.sizes)
-        if work < LEAST_SHARE * model.target.cores:
+        if work < LEAST_SHARE * model.target.cores and not _is_open(plan, root, model):
             reason = "threads would wait for each other longer than they work"
             said = Remark("refused", "parallelize", root.name, reason, numbers={"operations": work})
             remarks.append(said)
             continue
-        width = _width(plan, root, model)
+        width = _width(plan, root, work, model)
         changed = plan.split(root.name, width)
         strips = path_to(changed.program, root.name)[-2]
         try:
@@ -70,10 +70,34 @@ def _is_line(loop: PlanLoop) -> bool:
     return loop.mark == "vector" and all(node.mark == "unroll" for node in inner)
 
 
-def _width(plan: Plan, loop: PlanLoop, model: Model) -> int:
-    """Iterations of a strip: whole lines of each array that the loop writes."""
+def _is_open(plan: Plan, loop: PlanLoop, model: Model) -> bool:
+    """Whether its work grows with the sizes that nobody gave, and as fast as that of any nest.
+
+    Then a call that has work for threads has some here, and each call sees for itself. A line
+    beside squares stays short where these are long.
+    """
+    nests = [node for node in plan.program.tree if isinstance(node, PlanLoop)]
+    mine = _growth(plan, loop, model)
+    return mine > 0 and all(mine >= _growth(plan, node, model) for node in nests)
+
+
+def _growth(plan: Plan, loop: PlanLoop, model: Model) -> int:
+    """The power of the sizes that nobody gave with which a loop's work grows."""
+    twice = {n: v * 2 if n in model.open_sizes else v for n, v in model.sizes.items()}
+    before, after = (operations(plan.program, loop, sizes) for sizes in (model.sizes, twice))
+    return round(log2(after / before)) if before > 0 < after else 0
+
+
+def _width(plan: Plan, loop: PlanLoop, work: float, model: Model) -> int:
+    """Iterations of a strip: whole lines of each array that the loop writes.
+
+    Where each call decides whether threads start, the shortest loop that they start for is cut
+    into several strips for each of them.
+    """
     sizes = [plan.program.copies[c].statement.value.type.bytes for c in loop.copies]
     line = VECTOR // min(sizes)
     most = model.target.l1_bytes // max(sizes)
-    even = trips(plan.program, loop, model.sizes) / (PER_THREAD * model.target.cores)
+    cores = model.target.cores
+    shortest = max(1.0, LEAST_SHARE * cores / max(1.0, work))
+    even = shortest * trips(plan.program, loop, model.sizes) / (PER_THREAD * cores)
     return max(1, ceil(min(most, even) / line)) * line

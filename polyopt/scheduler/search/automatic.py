@@ -94,7 +94,8 @@ def auto(
     machine = find_target(target) if isinstance(target, str) else target
     start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
-    model = Model(machine, numbers, reassociate=reassociate)
+    open_sizes = frozenset(scop.params) - frozenset(sizes or ())
+    model = Model(machine, numbers, open_sizes, reassociate=reassociate)
     allowed = budget(operations, "the search")
     if fusion != "output":
         plan = scheduled(start, fusion, model, allowed, tile=tile)

@@ -65,6 +65,44 @@ def test_with_little_work_a_vector_loop_stays_as_it_is_and_a_remark_says_why():
     assert [r.kind for r in plan.remarks if r.move == "parallelize"] == ["refused"]
 
 
+@pytest.mark.parametrize("kind", ["double", "float", "unsigned char"])
+def test_each_call_decides_where_nobody_gave_the_size(kind):
+    """The strips of the shortest loop that threads start for are several for each."""
+    scop = po.parse_c(SQUARES % {"type": kind})
+    plan = po.auto(scop, target=MACHINE)
+    plan.prove()
+    assert marks(plan) == dict.fromkeys(plan.program.places, ("parallel", "vector"))
+    (width,) = [r.numbers["iterations"] for r in plan.remarks if r.move == "split"]
+    assert width * scop.arrays[0].type.bytes == MACHINE.l1_bytes
+    assert "threads = 1; /* too little work to share */" in plan.emit().source
+
+
+SHORT = {
+    "of few iterations": """
+    void few(long n, const double a[restrict n], double c[restrict n],
+             const double b[restrict 40], double d[restrict 40])
+    {
+        for (long i = 0; i < n; i++) c[i] = a[i] + 1;
+        for (long i = 0; i < 40; i++) d[i] = b[i] * 2;
+    }
+    """,
+    "beside a square": """
+    void line(long n, const double a[restrict n][n], double c[restrict n][n],
+              const double b[restrict n], double d[restrict n])
+    {
+        for (long i = 0; i < n; i++) for (long j = 0; j < n; j++) c[i][j] = a[i][j] + 1;
+        for (long i = 0; i < n; i++) d[i] = b[i] * 2;
+    }
+    """,
+}
+
+
+@pytest.mark.parametrize("text", SHORT.values(), ids=SHORT)
+def test_a_loop_that_stays_short_in_calls_with_much_work_is_not_shared(text):
+    found = marks(po.auto(po.parse_c(text), target=MACHINE))
+    assert ["parallel" in place for place in found.values()] == [True, False]
+
+
 def test_a_loop_whose_vectors_need_one_another_is_not_shared():
     plan = po.auto(po.parse_c(CARRIED), sizes={"n": 20_000_000}, target=MACHINE)
     assert "parallel" not in str(plan)
