@@ -21,5 +21,10 @@ _LONG = 1 << 16
 def without_type_bounds(relation: Map, context: Set) -> Map:
     """``[n] -> { C[i] -> A[x] }`` for sizes that the context allows, as isl is told of them."""
     within = relation.intersect_params(context)
-    largest = largest_params(context, _LONG)
+    largest = bounds_by_type(context)
     return within if largest.plain_is_universe() else within.gist_params(largest)
+
+
+def bounds_by_type(context: Set) -> Set:
+    """``[n] -> { : n <= 4294967295 }``: the bounds that are none of a program's own."""
+    return largest_params(context, _LONG)

@@ -42,6 +42,7 @@ _BASIC = {
     "NAN": '__builtin_nanf("")',
 }  # fmt: skip
 _WORD = re.compile(rf"\b({'|'.join(_BASIC)})\b")
+_IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 #: a macro of the code's own, where it is defined and where it is taken back
 _OWN_MACRO = re.compile(rf"^#(?:define|undef) (apart\b|{HELPER.pattern})", re.MULTILINE)
@@ -89,10 +90,12 @@ def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> 
     tests = list(_tests(program, place))
     before, after = _guarded(function, place, tests, team)
     text = "\n".join([*before, *after])
-    head, tail = _support(program, place, text, team)
+    # names that the file has, and those that were chosen for the code
+    taken = place.names.taken.union(_IDENTIFIER.findall(text))
+    head, tail = _support(program, place, text, team, taken)
     start, end = "\n".join(["{", *head, *before]), "\n".join([*after, *tail, "}"])
-    start, end = (_renamed(part, place.names.taken) for part in (start, end))
-    start, end = (_called(part, place) for part in (start, end))
+    start, end = (_renamed(part, place.names.taken, taken) for part in (start, end))
+    start, end = (_called(part, place, taken) for part in (start, end))
     start, end = (_shown(_basic(part), hidden) for part in (start, end))
     result = _indented("\n".join([*_comment(notes), start]), place.indent) + "\n"
     if after:
@@ -113,19 +116,19 @@ def _shown(text: str, hidden: Mapping[str, str]) -> str:
     return text
 
 
-def _renamed(text: str, taken: frozenset[str]) -> str:
+def _renamed(text: str, hosts: frozenset[str], taken: frozenset[str]) -> str:
     """The text with other names for its own macros where the file has theirs."""
-    for name in sorted({found.group(1) for found in _OWN_MACRO.finditer(text)} & taken):
+    for name in sorted({found.group(1) for found in _OWN_MACRO.finditer(text)} & hosts):
         other = fresh(name, taken)
         text = re.sub(rf"\b{name}(?=\(|$)", other, text, flags=re.MULTILINE)
     return text
 
 
-def _called(text: str, place: Place) -> str:
+def _called(text: str, place: Place, taken: frozenset[str]) -> str:
     """The text with other names, for the linker's of the same functions, where variables of the
     surroundings hide those."""
     for name in sorted(_FUNCTIONS & place.variables):
-        other = fresh(name, place.names.taken)
+        other = fresh(name, taken)
         text = re.sub(rf"\b{name}(?=\(|$)", other, text, flags=re.MULTILINE)
         declared = re.compile(rf"(extern .*\b{other}\(.*\));$", re.MULTILINE)
         text = declared.sub(rf'\1 __asm__("{name}");', text)
@@ -154,7 +157,7 @@ def _guarded(
         start = [*(pad + line for line in allocation), _if(names, pad), *body, f"{pad}}} else {{"]
         return start, [f"{pad}}}", *(pad + line for line in free)]
     # sizes are tested before anything is allocated by them
-    done = fresh("done", place.names.taken)
+    done = fresh("done", place.names.taken.union(names))
     start = [f"{pad}int {done} = 0;", _if(tests, pad), *(inner + line for line in allocation)]
     start += [_if(names, inner), *body, f"{inner}{_INDENT}{done} = 1;", f"{inner}}}"]
     start += [*(inner + line for line in free), f"{pad}}}", f"{pad}if (!{done}) {{"]
@@ -166,9 +169,11 @@ def _if(tests: Sequence[str], pad: str) -> str:
     return f"{pad}if ({joined}) {{"
 
 
-def _support(program: Program, place: Place, text: str, team: str) -> tuple[list[str], list[str]]:
+def _support(
+    program: Program, place: Place, text: str, team: str, taken: frozenset[str]
+) -> tuple[list[str], list[str]]:
     """What the code declares and defines for itself, and what takes it back."""
-    found = macros(text, *(fresh(name, place.names.taken) for name in ("a__", "b__")))
+    found = macros(text, *(fresh(name, taken) for name in ("a__", "b__")))
     head = [*_same_macros(place), *_threads(program, text, place, team)]
     if "aligned_alloc(" in text:
         head.append(f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
+from polyopt.analysis.type_bounds import bounds_by_type
 from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.c.lower.diagnostics import unsupported
 from polyopt.frontend.c.lower.expressions import Lowering
@@ -220,26 +221,30 @@ class Declarer:
         if known.is_empty():
             zero = affine_constant(params_space(self.program.params), 0)
             return zero, zero
-        line = _shadow(known, level)
+        line = _shadow(known, self.program.context, level)
         least, most = line.dim_min(level), line.dim_max(level)
         least = plain(least)
         one = affine_constant(least.get_domain_space(), 1)
         return least, plain(most).sub(least).add(one)
 
 
-def _shadow(where: Set, level: int) -> Set:
+def _shadow(where: Set, context: Set, level: int) -> Set:
     """``{ [i] }`` that holds all values of one dimension, with plain bounds where there are some.
 
     Exact ones of blocks of blocks tell apart what sizes leave over in each, and take isl minutes;
-    a local only needs a copy for each value that there may be.
+    a local only needs a copy for each value that there may be. Where no bound holds of all parts,
+    each has its own; those that sizes have by their types are no bounds of a local.
     """
     if where.n_basic_set() == 1 and where.dim(dim_type.set) < _EXACT:
         return where
-    after = where.dim(dim_type.set) - level - 1
-    hull = where.remove_divs().simple_hull().to_set()
-    line = hull.eliminate(dim_type.set, level + 1, after).eliminate(dim_type.set, 0, level)
-    bounded = line.dim_has_lower_bound(dim_type.set, level)
-    return line if bounded and line.dim_has_upper_bound(dim_type.set, level) else where
+    parts = where.remove_divs().gist_params(bounds_by_type(context))
+    for rough in (parts.simple_hull().to_set(), parts):
+        after = rough.dim(dim_type.set) - level - 1
+        line = rough.eliminate(dim_type.set, level + 1, after).eliminate(dim_type.set, 0, level)
+        bounded = line.dim_has_lower_bound(dim_type.set, level)
+        if bounded and line.dim_has_upper_bound(dim_type.set, level):
+            return line.coalesce()
+    return where
 
 
 def plain(form: PwAff) -> PwAff:

@@ -309,7 +309,8 @@ class _Engine(pcpp.Preprocessor):
             if name in _SPELLINGS or name.startswith("__"):
                 continue
             text = "".join(token.value for token in macro.value)
-            names[name] = tuple(_WORD.findall(text))
+            own = macro.arglist or ()  # a parameter hides a macro of its name
+            names[name] = tuple(word for word in _WORD.findall(text) if word not in own)
             value = self._integer(name) if macro.arglist is None else None
             if value is not None:
                 integers[name] = value
