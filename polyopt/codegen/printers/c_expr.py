@@ -30,7 +30,7 @@ from polyopt.codegen.ast.expr import (
     VectorAt,
     Zeros,
 )
-from polyopt.errors import InternalError
+from polyopt.errors import InternalError, UnsupportedError
 from polyopt.ir.types import F32, I32, I64, U32, U64, ScalarType
 
 if TYPE_CHECKING:
@@ -192,10 +192,16 @@ def _level(expr: Expr) -> int:
 
 
 def literal(const: Const) -> tuple[str, int]:
-    """The text that C reads back as exactly this value, of this type; and its precedence."""
+    """The text that C reads back as exactly this value, of this type; and its precedence.
+
+    Raises ``UnsupportedError`` for a number that its type does not hold.
+    """
     if const.kind.is_float:
         return _float(const)
     value = int(const.value)
+    if const.kind.is_integer and not const.kind.range[0] <= value <= const.kind.range[1]:
+        message = f"the code has the number {value}, which {const.kind.bits} bits do not hold"
+        raise UnsupportedError(message, hint="compare and count with smaller numbers")
     if (value, const.kind) in _LEAST:
         return _LEAST[value, const.kind], PRIMARY
     suffix = "u" if const.kind in {U32, U64} else ""

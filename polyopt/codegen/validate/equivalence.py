@@ -21,6 +21,7 @@ from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, Select, loads, payload
 from polyopt.ir.integers import plain, plain_values
 from polyopt.isl import (
+    IslError,
     Map,
     Set,
     affine_constant,
@@ -283,14 +284,14 @@ class _Comparison:
         if known is not None and pairs.is_subset(known):
             return
         self.times[key] = self.times.get(key, 0) + (key in self.trail)
-        wanted = pairs if known is None else known.union(pairs).coalesce()
+        wanted = pairs if known is None else _joined(known.union(pairs))
         if self.times[key] > self.patience:
             wanted = Map.from_basic_map(wanted.affine_hull())
             wanted = wanted.intersect_domain(one.domain).intersect_range(other.domain)
-            wanted = wanted.intersect_params(self.one.scop.context).coalesce()
+            wanted = _joined(wanted.intersect_params(self.one.scop.context))
         self.claims[key] = wanted
         new = wanted if known is None else wanted.subtract(known)
-        self.waiting.append((*key, new.coalesce(), self.trail | {key}))
+        self.waiting.append((*key, _joined(new), self.trail | {key}))
 
     def settle(self, one: str, other: str, pairs: Map, trail: Trail) -> None:
         """Check claims about two statements: one operation, over operands that agree."""
@@ -365,6 +366,14 @@ class _Comparison:
         pairs = one.pairs.apply_domain(here).apply_range(there)
         if not pairs.is_subset(self.elements(mine.array)):
             raise _differ(one, other)
+
+
+def _joined(pairs: Map) -> Map:
+    """The pairs in fewer pieces, where isl can join them: some stop it ("original tableau")."""
+    try:
+        return pairs.coalesce()
+    except IslError:
+        return pairs
 
 
 def _heads(side: _Side, head: Head) -> Iterator[Head]:

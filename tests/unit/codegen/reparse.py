@@ -48,6 +48,7 @@ def _parsed(function, source):
     starts = [found.start() for found in _HEAD.finditer(source) if found.start() <= kernel.start()]
     first = sorted(starts)[-1 - len(function.tasks)]
     text = re.sub(r"/\*.*?\*/", " ", source[first:], flags=re.DOTALL)
+    text = re.sub(r"\boffsetof\b", "offsetof_", text)  # a name, but pycparser's keyword
     for instruction, call in _INSTRUCTIONS.items():
         text = text.replace(instruction, call)
     types = [*_NAMES, "size_t"]

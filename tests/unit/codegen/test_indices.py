@@ -23,6 +23,7 @@ from polyopt.codegen.expressions.indices import (
 )
 from polyopt.codegen.lower.host_names import HostNames
 from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.errors import UserError
 from polyopt.ir.types import F32, I16, I32, I64
 from polyopt.rewrite import rewrite
 from tests.unit.codegen.reader import Reader
@@ -164,9 +165,11 @@ def test_unrolled_sums_keep_their_iterator_in_64_bits():
 @pytest.mark.parametrize(
     ("test", "holds"),
     [("i < -10LLU", True), ("i >= 18446744073709551600ULL", False), ("i != ~0ULL", True),
-     ("i + n > 0xfffffffffffffff0", False), ("i <= -1LLU", True)],
+     ("i + n > 0xfffffffffffffff0", False), ("i <= -1LLU", True), ("i < 1LLU << 63", True),
+     ("9223372036854775808u <= i", False), ("n == 9223372036854775808u", False)],
 )  # fmt: skip
-def test_what_no_index_reaches_is_decided_and_not_compared(test, holds):
+@pytest.mark.parametrize("plan_of", [po.Plan, po.auto], ids=["unfused", "auto"])
+def test_what_no_index_reaches_is_decided_and_not_compared(test, holds, plan_of):
     """``i >= 18446744073709551600`` in C would compare without signs, or in more than 64 bits."""
     text = f"""
     void f(int n, int a[n], int b[n])
@@ -175,11 +178,28 @@ def test_what_no_index_reaches_is_decided_and_not_compared(test, holds):
             b[i] = ({test} ? 1 : 0) + a[i] * ({test});
     }}
     """
-    plan = po.Plan(po.parse_c(text))
-    assert not re.search(r"\b18446744073709551\d+\b(?!u)", plan.emit().source)
+    plan = plan_of(po.parse_c(text))
+    assert not re.search(r"\b(18446744073709551|9223372036854775808)\d*\b(?!u)", plan.emit().source)
     assert "code" in str(plan.prove(code=True))
     found = plan.compile()(a=np.arange(4, dtype=np.int32))
     np.testing.assert_array_equal(found, (np.arange(4) + 1) * holds)
+
+
+@pytest.mark.parametrize("mask", ["i & 9223372036854775807", "i % 9223372036854775808u"])
+def test_a_modulus_that_no_index_holds_is_computed_in_the_type_of_the_source(mask):
+    text = f"void f(int n, long y[n]) {{ for (int i = 0; i < n; i++) y[i] = {mask}; }}"
+    plan = po.auto(po.parse_c(text))
+    assert not re.search(r"\b9223372036854775808\b(?!u)", plan.emit().source)
+    assert "for all sizes" in str(plan.prove(code=True))
+    assert plan.compile()(n=5).tolist() == list(range(5))
+
+
+def test_a_coefficient_that_no_index_holds_is_refused():
+    text = (
+        "void f(long n, long y[n]) { for (long i = 0; i < n; i++) y[i] = (i << 62) + (i << 62); }"
+    )
+    with pytest.raises(UserError, match="9223372036854775808, which 64 bits do not hold"):
+        po.Plan(po.parse_c(text)).emit()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 
 import numpy as np
@@ -62,8 +63,10 @@ def test_c_with_numbers_of_any_length_gives_what_the_source_gives(tmp_path):
     done = rewrite(text)
     taken = [k for k, region in enumerate(done.regions) if region.error is None]
     refused = {bodies[k]: str(r.error) for k, r in enumerate(done.regions) if k not in taken}
+    # a test that never holds is one around nothing that runs
+    bodies_left = {b for b, error in refused.items() if "no statement that runs" not in error}
     # bounds and steps of an unsigned iterator that are negative as literals
-    assert len(refused) <= 2, refused
+    assert len(bodies_left) <= 2, refused
     libraries = loaded(text, tmp_path / "source.c"), loaded(done.text, tmp_path / "made.c")
     for k in taken:
         results = []
@@ -132,7 +135,18 @@ def test_python_loops_with_numbers_of_any_length_are_what_python_gives(
     function(**arrays)
     for name, values in arrays.items():
         np.testing.assert_array_equal(found[name], values)
-    assert po.auto(program).emit().source
+    emitted_or_refused(po.auto(program))
+
+
+def emitted_or_refused(plan: po.Plan) -> None:
+    """The C has no number that 64 bits do not hold; a plan that needs one says so."""
+    try:
+        text = plan.emit().source
+    except UnsupportedError as error:
+        assert "64 bits do not hold" in str(error)  # noqa: PT017  (both are fine)
+        return
+    body = text.partition("#include")[2]
+    assert all(int(found) < 2**63 for found in re.findall(r"(?<![\w.])\d+(?![\w.])", body))
 
 
 @pytest.mark.parametrize("number", [*ENDS, *BEYOND])
@@ -146,7 +160,7 @@ def test_stages_take_numbers_of_any_length_in_subscripts_and_extents(number):
     if number > 0:
         outs.append(po.stage("folded", ["n"], lambda i: a[i % number] + a[i // number]))
     for out in outs:
-        assert po.auto(po.pipeline(out)).emit().source
+        emitted_or_refused(po.auto(po.pipeline(out)))
 
 
 @pytest.mark.parametrize("number", [n for n in (*ENDS, *BEYOND) if not -(2**63) <= n < 2**63])

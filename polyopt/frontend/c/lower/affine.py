@@ -49,6 +49,8 @@ def combine(op: str, left: PwAff, right: PwAff, known: Set) -> PwAff | None:
 
 
 def _by_constant(op: str, left: PwAff, number: int, known: Set) -> PwAff | None:
+    if number > I64.range[1] - (op == "and"):
+        return _by_far(op, left, number, known)
     right = affine_constant(left.get_domain_space(), number)
     match op:
         case "div" | "mod" if number != 0:
@@ -66,6 +68,15 @@ def _by_constant(op: str, left: PwAff, number: int, known: Set) -> PwAff | None:
             return left.mod_val(integer_val(number + 1))
         case _:
             return None
+
+
+def _by_far(op: str, left: PwAff, number: int, known: Set) -> PwAff | None:
+    """An operation by a number that no form reaches: code computes forms in 64 bits with a sign."""
+    if not always_at_least(left, 0, known):
+        return None
+    if op in {"mod", "floormod"} or (op == "and" and (number & (number + 1)) == 0):
+        return left
+    return affine_constant(left.get_domain_space(), 0) if op in {"div", "floordiv"} else None
 
 
 def _truncating(op: str, left: PwAff, right: PwAff, number: int, known: Set) -> PwAff:

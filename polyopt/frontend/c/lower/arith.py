@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from polyopt.frontend.c.lower.affine import affine_form, always_at_least, combine, fits
 from polyopt.ir import build
 from polyopt.ir.expr import Affine, Binary, Compare, Const, Expr, Inside, inside, same_expr
-from polyopt.ir.types import BOOL, I32, ScalarType, promote_c
+from polyopt.ir.types import BOOL, I32, I64, ScalarType, promote_c
+from polyopt.isl import Set, constant_value
 
 if TYPE_CHECKING:
-    from polyopt.isl import PwAff, Set
+    from polyopt.isl import PwAff
 
 
 def cast(type_: ScalarType, expr: Expr, known: Set) -> Expr:
@@ -148,7 +149,16 @@ def compare_numbers(op: str, left: float, right: float) -> bool:
 
 
 def compare_forms(op: str, left: PwAff, right: PwAff) -> Set:
-    """``{ [i] : left(i) op right(i) }``."""
+    """``{ [i] : left(i) op right(i) }``.
+
+    A number that 64 bits with a sign do not hold is above all that other forms are: code computes
+    them in such bits, and it is in no bound of a loop.
+    """
+    far = [(constant_value(form) or 0) > I64.range[1] for form in (left, right)]
+    if far[0] != far[1]:
+        space = left.get_domain_space()
+        holds = compare_numbers(op, far[0], far[1])
+        return Set.universe(space) if holds else Set.empty(space)
     operations = {
         "lt": left.lt_set, "le": left.le_set, "gt": left.gt_set, "ge": left.ge_set,
         "eq": left.eq_set, "ne": left.ne_set,
