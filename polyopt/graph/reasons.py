@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.graph.fusion.in_place import in_place
 from polyopt.graph.fusion.lower import group_of
 from polyopt.graph.fusion.policy import choose_groups
@@ -313,7 +313,7 @@ class _Explainer:
         pair = [makers[decision.producer], makers[decision.consumer]]
         try:
             numbers = self._numbers(group_of(self.graph, pair), decision.producer)
-        except PolyoptError as error:
+        except UserError as error:
             return (1.0, 0, 0, ""), f"fused, {error.diagnostic.message}"
         recompute, saved, scratch, where = numbers
         computed = "once" if recompute == 1 else f"{recompute:.3g} times"

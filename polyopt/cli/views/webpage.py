@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.escaping import markup as escape
 from polyopt.explain import (
     Roof,
@@ -157,14 +157,14 @@ def _pictures(plan: Plan, sizes: Mapping[str, int]) -> Iterator[str]:
     for space in list(roots)[-3:]:
         try:
             yield draw_tiles(plan, space).svg
-        except PolyoptError:
+        except UserError:
             continue
     yield draw_windows(plan, sizes).svg
     folded = [s.array for s in plan.program.scratches if s.is_folded]
     for producer in folded[:1]:
         try:
             yield animate(plan, producer).svg
-        except PolyoptError:
+        except UserError:
             continue
 
 

@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, Self
 
-from polyopt.errors import GraphError, PolyoptError, UnsupportedError
+from polyopt.errors import GraphError, UnsupportedError, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -150,7 +150,7 @@ def left_open(read: Callable[[Numbers], Graph], usual: Numbers) -> Graph:
     try:
         one, two = map(read, pair)
         graph = _merged(one, two, _Merge(usual, pair))
-    except PolyoptError as error:
+    except UserError as error:
         read(usual)  # what is wrong with the usual numbers too is said with them
         _depends(list(usual), error)
     _ = graph.values  # shapes have to keep the names
@@ -171,11 +171,11 @@ def merged_values(
     try:
         one, two = map(infer, pair)
         return {name: merge.value(value, two[name]) for name, value in one.items()}
-    except PolyoptError as error:
+    except UserError as error:
         _depends(list(usual), error)
 
 
-def _depends(names: Sequence[str], error: PolyoptError) -> NoReturn:
+def _depends(names: Sequence[str], error: UserError) -> NoReturn:
     listed, shown = " and ".join(names), error.diagnostic
     sizes = ", ".join(f"{name!r}: 1" for name in names)
     raise UnsupportedError(

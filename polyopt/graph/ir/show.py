@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import UserError
 from polyopt.graph.ir.graph import value_of
 from polyopt.source import Source, Span
 
@@ -19,7 +19,7 @@ def show_graph(graph: Graph) -> str:
     """Inputs, constants, nodes with the types of what they make, outputs."""
     try:
         types: Mapping[str, Value] = graph.values
-    except PolyoptError:  # a graph that is wrong prints as well
+    except UserError:  # a graph that is wrong prints as well
         types = {}
     lines = [f"graph {graph.name}"]
     lines += [f"  in     {v.name}: {v}" for v in graph.inputs]

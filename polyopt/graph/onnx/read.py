@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.arguments import checks_arguments
-from polyopt.errors import GraphError, MissingExtraError, PolyoptError, UnsupportedError
+from polyopt.errors import GraphError, MissingExtraError, UnsupportedError, UserError
 from polyopt.extras import install_command
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir.graph import Graph, Value, value_of
@@ -340,7 +340,7 @@ def _finished(
     graph = Graph(Path(name).stem, inputs, constants, tuple(importer.nodes), outputs)
     try:
         verify(graph)
-    except PolyoptError as error:
+    except UserError as error:
         raise GraphError(f"{name}: {error.diagnostic.message}",
                          notes=error.diagnostic.notes) from None  # fmt: skip
     for entry, output in zip(proto.graph.output, outputs, strict=True):

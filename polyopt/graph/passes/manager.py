@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.arguments import checks_arguments
-from polyopt.errors import InvalidOptionError, PolyoptError, WrongPassError
+from polyopt.errors import InvalidOptionError, UserError, WrongPassError
 from polyopt.graph.draw import draw_graph
 from polyopt.graph.execution.run import plain_model, random_inputs
 from polyopt.graph.ir.graph import Graph
@@ -143,7 +143,7 @@ def _check(each: Pass, before: Graph, after: object) -> None:
         raise WrongPassError(f"{each.name} returned a {type(after).__name__}, not a graph")
     try:
         verify(after)
-    except PolyoptError as error:
+    except UserError as error:
         shown = error.diagnostic
         raise WrongPassError(f"{each.name} broke the graph: {shown.message}", span=shown.span,
                              notes=shown.notes) from None  # fmt: skip
