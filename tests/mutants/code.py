@@ -410,7 +410,7 @@ def _accumulators(function: Function) -> Iterator[Function]:
 
 def _all_share(function: Function) -> Iterator[Function]:
     """One buffer for all threads in the place of one for each."""
-    pools = {b.pool: b.symbol for b in function.private}
+    pools = {b.space.pool: b.symbol for b in function.private}
 
     def without(node: Node) -> Node:
         if isinstance(node, Do) and isinstance(node.call, c.Run):

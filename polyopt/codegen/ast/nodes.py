@@ -123,19 +123,36 @@ class Opaque:
     body: Block
 
 
+@dataclass(frozen=True)
+class Stack:
+    """Automatic storage: a local of the block that declares it, in registers where it is scalar."""
+
+
+@dataclass(frozen=True)
+class Heap:
+    """Allocated storage, from before the loop that it is private to until after it."""
+
+    #: the allocation that holds one such buffer per thread
+    pool: Symbol
+
+
+#: where a buffer lies
+MemorySpace = Stack | Heap
+
+
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """A scratch array, or a scalar where it has no dimensions of more than one element.
-
-    ``heap`` buffers are allocated before the loop that they are private to; others are locals.
-    """
+    """A scratch array, or a scalar where it has no dimensions of more than one element."""
 
     symbol: Symbol
     extents: tuple[Expr, ...]
-    heap: bool
+    space: MemorySpace = field(default_factory=Stack)
     bytes: int | None = None
-    #: the allocation that holds one such buffer per thread
-    pool: Symbol | None = None
+
+    @property
+    def is_allocated(self) -> bool:
+        """Whether it lies in the heap."""
+        return isinstance(self.space, Heap)
 
     @property
     def is_scalar(self) -> bool:

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol, number_of, scalar
-from polyopt.codegen.ast.nodes import Buffer
+from polyopt.codegen.ast.nodes import Buffer, Heap, Stack
 from polyopt.codegen.expressions.affine import at_least_one, c_extent, constant_bytes
 from polyopt.codegen.lower.padding import with_padded_rows
 from polyopt.isl import constant_value
@@ -63,7 +63,9 @@ def buffers_of(
     at = {**dict.fromkeys(temps, ""), **{s.name: s.at for s in program.scratches}}
     loops = ["", *(loop.name for loop in loops_of(program.tree))]
     moved = beyond_frame(made, at, [[n.name for n in path_to(program, loop)] for loop in loops])
-    made = {name: replace(b, heap=b.heap or name in moved) for name, b in made.items()}
+    made = {
+        name: replace(b, space=_heap(b.symbol)) if name in moved else b for name, b in made.items()
+    }
     return {n: made[n] for n in temps}, {n: b for n, b in made.items() if n not in temps}
 
 
@@ -76,10 +78,13 @@ def _buffer(
 ) -> Buffer:
     type_ = scalar(symbol.type)
     bytes_ = constant_bytes(elements, type_.bytes)
-    heap = bool(shape) and (bytes_ is None or bytes_ > STACK_BYTES)
+    is_large = bool(shape) and (bytes_ is None or bytes_ > STACK_BYTES)
     extents = c_extents(with_padded_rows(shape, type_.bytes), program, params) if shape else ()
-    pool = Symbol(f"{symbol.hint}_of", symbol.type, symbol.origin)
-    return Buffer(symbol, extents, heap, bytes_, pool)
+    return Buffer(symbol, extents, _heap(symbol) if is_large else Stack(), bytes_)
+
+
+def _heap(symbol: Symbol) -> Heap:
+    return Heap(Symbol(f"{symbol.hint}_of", symbol.type, symbol.origin))
 
 
 def c_extents(
@@ -102,7 +107,7 @@ def beyond_frame(
     for path in paths:
         around = ["", *path]
         order = [key for loop in around for key in buffers if at[key] == loop]
-        kept = [key for key in order if not buffers[key].heap and key not in moved]
+        kept = [key for key in order if not buffers[key].is_allocated and key not in moved]
         total = sum(stack_bytes(buffers[key]) for key in kept)
         for key in sorted(kept, key=lambda key: -stack_bytes(buffers[key])):
             if total <= FRAME_BYTES or not buffers[key].extents:

@@ -136,14 +136,14 @@ class _Lowering:
         private = tuple(
             self.buffers[s.name]
             for s in self.program.scratches
-            if self._home(s) and self.buffers[s.name].heap
+            if self._home(s) and self.buffers[s.name].is_allocated
         )
         return Tree(
             body,
             self.arguments,
             self.symbols,
-            tuple(b for b in (*temps, *top) if not b.heap),
-            tuple(b for b in (*temps, *top) if b.heap),
+            tuple(b for b in (*temps, *top) if not b.is_allocated),
+            tuple(b for b in (*temps, *top) if b.is_allocated),
             private,
             not self.hosts.is_given,
         )
@@ -170,23 +170,23 @@ class _Lowering:
 
     def _home(self, scratch: Scratch) -> str:
         """The loop at which a buffer is declared: its own, or for the heap the parallel one."""
-        if not self.buffers[scratch.name].heap:
+        if not self.buffers[scratch.name].is_allocated:
             return scratch.at
         path = path_to(self.program, scratch.at) if scratch.at else ()
         parallel = [loop.name for loop in path if loop.mark == "parallel"]
         return parallel[0] if parallel else ""
 
-    def _buffers_at(self, loop: str, *, heap: bool) -> tuple[Buffer, ...]:
+    def _buffers_at(self, loop: str, *, allocated: bool) -> tuple[Buffer, ...]:
         found = tuple(
             self.buffers[s.name]
             for s in self.program.scratches
-            if self._home(s) == loop and self.buffers[s.name].heap == heap
+            if self._home(s) == loop and self.buffers[s.name].is_allocated == allocated
         )
-        return found if heap else (*found, *self._block_buffers(loop))
+        return found if allocated else (*found, *self._block_buffers(loop))
 
     def _declared_at(self, loop: str) -> tuple[Buffer, ...]:
         """Buffers of a loop that is not written as one: also those of each thread."""
-        return (*self._buffers_at(loop, heap=False), *self._buffers_at(loop, heap=True))
+        return (*self._buffers_at(loop, allocated=False), *self._buffers_at(loop, allocated=True))
 
     def _add_blocks(self) -> None:
         """Symbols and buffers of register tiles."""
@@ -197,7 +197,7 @@ class _Lowering:
             self.registers[block.buffer] = accumulators(block, made.hint)
             if block.whole is None:
                 extents = tuple(map(number, block.extents))
-                self.buffers[block.buffer] = Buffer(made, extents, heap=False)
+                self.buffers[block.buffer] = Buffer(made, extents)
 
     def _block_buffers(self, loop: str) -> tuple[Buffer, ...]:
         """Register tiles whose nests stand in a loop."""
@@ -297,9 +297,9 @@ class _Lowering:
             start.node,
             c_affine(run.condition, inner).node,
             step,
-            replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, heap=False))),
+            replace(body, buffers=(*body.buffers, *self._buffers_at(loop.name, allocated=False))),
             self._kind(loop, mark, step, c_trips(start, end) if mark == "parallel" else None),
-            self._buffers_at(loop.name, heap=True),
+            self._buffers_at(loop.name, allocated=True),
         )
         return in_lanes(plain, self.program, loop, self.symbols)
 
@@ -344,7 +344,9 @@ class _Lowering:
         if loop.mark != "vector":
             return ""
         inside = {loop.name, *(inner.name for inner in loops_of(loop.body))}
-        shared = any(s.at in inside and self.buffers[s.name].heap for s in self.program.scratches)
+        shared = any(
+            s.at in inside and self.buffers[s.name].is_allocated for s in self.program.scratches
+        )
         leaves = (self.leaves.get(user.get_annotation().get_name()) for user in all_users(node))
         return "" if shared or looks_apart(filter(None, leaves), self.program, path) else "vector"
 

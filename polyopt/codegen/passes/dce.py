@@ -41,7 +41,7 @@ def _declared(block: Block, dead: frozenset[Symbol]) -> Block:
     parts = [node for node in walk(block) if isinstance(node, Assign | Opaque | Do)]
     written = {node.buffer for node in parts if isinstance(node, Assign)}
     read = {symbol for node in parts for symbol in _read(node)}
-    unread = {b.symbol for b in block.buffers if not b.heap and b.symbol not in read}
+    unread = {b.symbol for b in block.buffers if not b.is_allocated and b.symbol not in read}
     body = tuple(_inside(node, dead | unread) for node in block.body)
     kept = tuple(b for b in block.buffers if b.symbol in read | written and b.symbol not in unread)
     return replace(block, body=tuple(n for n in body if not _is_empty(n)), buffers=kept)

@@ -24,6 +24,7 @@ from polyopt.codegen.ast.nodes import (
     Do,
     For,
     Function,
+    Heap,
     Node,
     Opaque,
     Parallel,
@@ -92,7 +93,9 @@ class _Outliner:
         passed = [symbol for symbol in known if symbol in used]
         thread = Call("omp_get_thread_num", (), I32)
         own: dict[Symbol, Expr] = {
-            b.symbol: Index(b.pool, (thread,)) for b in loop.private if b.pool is not None
+            b.symbol: Index(b.space.pool, (thread,))
+            for b in loop.private
+            if isinstance(b.space, Heap)
         }
         # two loops of one name have a task each
         stem = function_name(f"{self.name}_{loop.iterator.hint}")

@@ -48,7 +48,7 @@ class Strips:
 
     def buffer(self, hint: str, type_: ScalarType, before: int = 0) -> Buffer:
         """One element for each iteration of a strip, and so many ``before``."""
-        return Buffer(Symbol(hint, type_), (number(before + self.length),), heap=False)
+        return Buffer(Symbol(hint, type_), (number(before + self.length),))
 
     def element(self, buffer: Buffer, behind: int = 0) -> Index:
         """An iteration's element of a buffer."""

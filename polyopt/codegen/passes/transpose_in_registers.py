@@ -129,7 +129,7 @@ def _buffer(element: Expr, what: str, rows: For) -> Buffer:
     array = base_of(element)
     assert array is not None
     extents = (number(_length(rows)), number(SIDE))
-    return Buffer(Symbol(f"{array.hint}_{what}", F32), extents, heap=False)
+    return Buffer(Symbol(f"{array.hint}_{what}", F32), extents)
 
 
 def _start(square: Buffer) -> _Across:

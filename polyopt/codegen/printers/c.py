@@ -20,6 +20,7 @@ from polyopt.codegen.ast.nodes import (
     Do,
     For,
     Function,
+    Heap,
     If,
     Jump,
     Node,
@@ -220,8 +221,9 @@ def _unused(function: Function) -> list[Symbol]:
 
 def allocated(function: Function) -> list[Symbol]:
     """What a call allocates: buffers, and for private ones an array of them, one per thread."""
-    pools = (b.pool for b in function.private)
-    return [b.symbol for b in function.buffers] + [pool for pool in pools if pool is not None]
+    spaces = (b.space for b in function.private)
+    pools = [space.pool for space in spaces if isinstance(space, Heap)]
+    return [b.symbol for b in function.buffers] + pools
 
 
 def _allocation(function: Function, printer: Printer) -> list[str]:
@@ -322,15 +324,15 @@ class Printer:
         return f"sizeof({buffer.symbol.type.c_name}{first}{self._brackets(buffer.extents)})"
 
     def _pool(self, buffer: Buffer) -> str:
-        assert buffer.pool is not None
-        return self.name(buffer.pool)
+        assert isinstance(buffer.space, Heap)
+        return self.name(buffer.space.pool)
 
     def _brackets(self, extents: Iterable[Expr]) -> str:
         return "".join(f"[{self.text(extent)}]" for extent in extents)
 
     def _declaration(self, buffer: Buffer) -> str:
         name = self.declare(buffer.symbol)
-        if buffer.heap:
+        if buffer.is_allocated:
             return f"{self.pointer(buffer)} = {self._pool(buffer)}[omp_get_thread_num()];"
         sizes = self._brackets(buffer.extents)
         aligned = "_Alignas(64) " if sizes else ""

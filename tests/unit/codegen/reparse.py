@@ -253,7 +253,7 @@ class _Walk:
         expected = node.extents[1:] if node.heap else node.extents
         self.expressions(_extents(text.type), expected, scope)
         if node.heap:
-            assert scope[text.init.name.name] is node.pool
+            assert scope[text.init.name.name] is node.space.pool
         scope[text.name] = node.symbol
 
     def loop(self, text, scope, node):

@@ -8,8 +8,8 @@ from polyopt.ir.types import F32
 from tests.unit.codegen.reader import Reader
 
 read = Reader(s=F32)
-SCALAR = Buffer(read.symbol("s"), (), heap=False)
-ROW = Buffer(read.symbol("row", F32), (read("8"),), heap=False)
+SCALAR = Buffer(read.symbol("s"), ())
+ROW = Buffer(read.symbol("row", F32), (read("8"),))
 
 
 def loop(*body, buffers=()):

@@ -16,10 +16,7 @@ ELEMENTS = STACK_BYTES // F32.bytes
 
 
 def _buffers(**sizes):
-    return {
-        name: Buffer(Symbol(name, F64), (number(k * 1024 // 8),), heap=False)
-        for name, k in sizes.items()
-    }
+    return {name: Buffer(Symbol(name, F64), (number(k * 1024 // 8),)) for name, k in sizes.items()}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from polyopt.codegen.ast.nodes import Assign, Block, Buffer, Function, Parameter
 from polyopt.codegen.printers.c import print_c
 from polyopt.ir.types import F64
 
-SCALAR = Buffer(Symbol("s", F64), (), heap=False)
+SCALAR = Buffer(Symbol("s", F64), ())
 ARRAY = Symbol("a", F64)
 
 
@@ -29,7 +29,7 @@ def test_locals_of_one_name_after_each_other_have_scopes_of_their_own():
 
 
 def test_two_symbols_in_one_scope_have_two_names():
-    other = Buffer(Symbol("s", F64), (), heap=False)
+    other = Buffer(Symbol("s", F64), ())
     inside = Block((part(0), part(1, other)), (SCALAR, other))
     assert "double s;" in printed(inside)
     assert "double s2;" in printed(inside)
@@ -37,7 +37,7 @@ def test_two_symbols_in_one_scope_have_two_names():
 
 
 def test_an_argument_keeps_its_name_and_others_make_way():
-    same = Buffer(Symbol("a", F64), (), heap=False)
+    same = Buffer(Symbol("a", F64), ())
     text = printed(part(0, same))
     assert "double a2;" in text
     assert "a[0] = a2;" in text

@@ -309,7 +309,7 @@ def test_updates_in_a_row_see_the_local_in_shared_values_too():
 
 
 def test_a_buffer_read_by_a_local_is_used():
-    buffer = Buffer(read.symbol("row", F32), (read("4"),), heap=False)
+    buffer = Buffer(read.symbol("row", F32), (read("4"),))
     body = (
         read.assign("row[i]", "a[i]"),
         read.assign("b[i]", "v1 * v1", ("v1", "row[i] + 1.0f")),
