@@ -1,7 +1,7 @@
 """Generated C, read back as a Scop: what polyopt writes is read by what reads its users' C.
 
 Generated files hold a few things that programs do not: buffers from an allocator, one per thread,
-vector types, tasks, releases. Each is checked where it stands and put in terms of plain C; the
+vector types, tasks, lookups in registers, releases. Each is checked where it stands and put in terms of plain C; the
 rest goes through the frontend as it is.
 
 rewrite: ``float (*b)[W] = buffer(sizeof(float[H][W]));`` -> ``float b[H][W];``
@@ -373,9 +373,8 @@ class _Reader:
         return [*before, changed]
 
     def _known(self, call: c_ast.FuncCall) -> list[c_ast.Node]:
-        shapes = {name: extents for name, (_, extents) in self.shapes.items()}
         try:
-            return plain_call(call, self.helpers[called(call)], shapes, self._fresh)
+            return plain_call(call, self.helpers[called(call)], self.shapes, self._fresh)
         except ValueError as error:
             raise self._refuse(call, str(error)) from None
 
