@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, Select, loads, payload
+from polyopt.ir.expr import Affine, Cast, Const, Expr, Inside, Load, Select, loads, payload
 from polyopt.ir.integers import plain, plain_values
 from polyopt.isl import (
     IslError,
@@ -314,6 +314,7 @@ class _Comparison:
     # -- operations -------------------------------------------------------------------------
 
     def _operation(self, one: Head, other: Head) -> None:
+        other = _uncast(other, one)
         mine, theirs = one.expr, other.expr
         if _is_number(mine) and _is_number(theirs):
             self._numbers(one, other)
@@ -387,6 +388,20 @@ def _heads(side: _Side, head: Head) -> Iterator[Head]:
 
 def _is_number(expr: Expr) -> bool:
     return isinstance(expr, (Const, Affine))
+
+
+def _uncast(cut: Head, beside: Head) -> Head:
+    """``(int32_t)N`` of the other program as ``N`` beside the source's number of that type.
+
+    Both are what the type makes of their forms: they are equal where these are.
+    """
+    expr, number = cut.expr, beside.expr
+    if not (isinstance(expr, Cast) and isinstance(number, Affine) and expr.type == number.type):
+        return cut
+    operand = expr.operand
+    if not (expr.type.is_integer and operand.type.is_integer and _is_number(operand)):
+        return cut
+    return cut._replace(expr=operand) if operand.type.bits >= expr.type.bits else cut
 
 
 def _value(head: Head) -> Map:
