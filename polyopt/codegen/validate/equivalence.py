@@ -3,8 +3,9 @@
 A claim says that the value of one program's instance is that of the other's. It holds where both
 apply one operation to operands of which claims hold, down to what the caller gave. Claims about a
 statement that reads its own values lead to claims further back; after a few, those are guessed
-for all iterations at once, as the affine hull. All claims made are checked in the end, guessed
-ones too, so that they hold by induction over the time at which the one program runs.
+for all iterations at once, as the affine hull, if need be within bounds that all have in common.
+All claims made are checked in the end, guessed ones too, so that they hold by induction over the
+time at which the one program runs.
 (S. Verdoolaege, G. Janssens, M. Bruynooghe, "Equivalence checking of static affine programs using
 widening to handle recurrences", 2009; here with copies and inlined values seen through.)
 
@@ -13,6 +14,7 @@ relation: a claim is ``{ P[j] -> Q[k] }`` over instances of the one program and 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +25,7 @@ from polyopt.ir.integers import plain, plain_values
 from polyopt.isl import (
     IslError,
     Map,
+    PwAff,
     Set,
     affine_constant,
     affine_var,
@@ -41,7 +44,8 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Scop, Statement
 
-#: claims about two statements that led to each other and are taken one by one; then the hull
+#: claims about two statements that led to each other and are taken one by one; then the hull, of
+#: the second try within the bounds that all have in common (a block's corner that is no result's)
 _BEFORE_HULL = (0, 3)
 #: copies of copies that are followed before giving up
 _MOST_STEPS = 64
@@ -72,10 +76,9 @@ def check_same(one: Scop, other: Scop, names: Mapping[str, str]) -> int:
     """
     sides = _Side(one, 0), _Side(other, 1)
     early, late = _BEFORE_HULL
-    try:
+    with suppress(NotShownError):
         return _Comparison(*sides, names, early).shown()
-    except NotShownError:
-        return _Comparison(*sides, names, late).shown()
+    return _Comparison(*sides, names, late, bounded=True).shown()
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +216,8 @@ class _Comparison:
     names: Mapping[str, str]
     #: how many claims about two statements wait for the hull
     patience: int
+    #: whether the guess keeps the bounds of claims that those they led to are within
+    bounded: bool = False
     claims: dict[tuple[str, str], Map] = field(default_factory=dict[tuple[str, str], Map])
     times: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     waiting: list[tuple[str, str, Map, Trail]] = field(
@@ -286,7 +291,9 @@ class _Comparison:
         self.times[key] = self.times.get(key, 0) + (key in self.trail)
         wanted = pairs if known is None else _joined(known.union(pairs))
         if self.times[key] > self.patience:
-            wanted = Map.from_basic_map(wanted.affine_hull())
+            hull = Map.from_basic_map(wanted.affine_hull())
+            kept = known is not None and self.bounded
+            wanted = hull.intersect(_common_bounds(known, pairs)) if kept else hull
             wanted = wanted.intersect_domain(one.domain).intersect_range(other.domain)
             wanted = _joined(wanted.intersect_params(self.one.scop.context))
         self.claims[key] = wanted
@@ -375,6 +382,19 @@ def _joined(pairs: Map) -> Map:
         return pairs.coalesce()
     except IslError:
         return pairs
+
+
+def _common_bounds(known: Map, new: Map) -> Map:
+    """The bounds of what is known that the new keeps: what grows step by step loses its end."""
+    one, other = known.wrap(), new.wrap()
+    result = Set.universe(one.get_space())
+    for constraint in one.remove_divs().simple_hull().get_constraints():
+        form = PwAff.from_aff(constraint.get_aff())
+        for side in (form, form.neg()) if constraint.is_equality() else (form,):
+            within = side.nonneg_set()
+            if other.is_subset(within):
+                result = result.intersect(within)
+    return result.unwrap()
 
 
 def _heads(side: _Side, head: Head) -> Iterator[Head]:

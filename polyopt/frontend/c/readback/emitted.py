@@ -1,8 +1,8 @@
 """Generated C, read back as a Scop: what polyopt writes is read by what reads its users' C.
 
 Generated files hold a few things that programs do not: buffers from an allocator, one per thread,
-vector types, tasks, lookups in registers, releases. Each is checked where it stands and put in terms of plain C; the
-rest goes through the frontend as it is.
+vector types, tasks, lookups in registers, releases. Each is checked where it stands and put in
+terms of plain C; the rest goes through the frontend as it is.
 
 rewrite: ``float (*b)[W] = buffer(sizeof(float[H][W]));`` -> ``float b[H][W];``
 rewrite: ``f32x16 v = *(f32x16_at *)&a[i][0];`` -> ``float v[16]; for (l < 16) v[l] = a[i][0 + l];``
