@@ -112,7 +112,7 @@ def _each_kind(kind: type, **changes: Callable[[Any], Any]):
     return _each_for(at)
 
 
-def _each_assign(change: Callable[[Assign], Iterator[Assign]]):
+def each_assign(change: Callable[[Assign], Iterator[Assign]]):
     def at(node: Node) -> Iterator[tuple[Node, ...]]:
         if isinstance(node, Assign):
             for new in change(node):
@@ -213,7 +213,7 @@ def _each_value(change: Callable[[c.Expr], Iterator[c.Expr]], *where: str):
             for new in _variants(getattr(node, name), change):
                 yield replace(node, **{name: new})
 
-    return _each_assign(at)
+    return each_assign(at)
 
 
 def _larger_modulus(subscript: c.Expr) -> c.Expr:
@@ -232,7 +232,7 @@ def _operator(one: str, other: str):
         for new in _outside_of_subscripts(node.value, changed):
             yield replace(node, value=new)
 
-    return _each_assign(at)
+    return each_assign(at)
 
 
 def _outside_of_subscripts(
@@ -277,10 +277,10 @@ def _part_of_a_test(function: Function) -> Iterator[Function]:
             for new in _variants(node.value, other):
                 yield replace(node, value=new)
 
-    yield from _each_assign(at)(function)
+    yield from each_assign(at)(function)
 
 
-def _locals(change: Callable[[Local], Local | None]):
+def each_local(change: Callable[[Local], Local | None]):
     def at(node: Assign) -> Iterator[Assign]:
         for number, local in enumerate(node.locals):
             new = change(local)
@@ -288,7 +288,7 @@ def _locals(change: Callable[[Local], Local | None]):
                 kept = (*node.locals[:number], new, *node.locals[number + 1 :])
                 yield replace(node, locals=kept)
 
-    return _each_assign(at)
+    return each_assign(at)
 
 
 def _old_local(function: Function) -> Iterator[Function]:
@@ -439,6 +439,11 @@ KINDS = (
     Kind("code", "a loop ends one later", _bound_moved(1)),
     Kind("code", "a step twice as long", _each_for(lambda n: replace(n, step=2 * n.step))),
     Kind("code", "the larger bound for the smaller", _each_for(_other_bound)),
+    Kind("code", "a type's largest number for a loop's end",
+         _each_for(
+             lambda n: replace(n, condition=c.Binary("<=", c.Var(n.iterator), c.number(255))))),
+    Kind("code", "a type's least number for a loop's start",
+         _each_for(lambda n: replace(n, start=c.number(-128)))),
     Kind("code", "a loop as a single iteration",
          _each_for(
              lambda n: replace(n, condition=c.Binary("<=", c.Var(n.iterator), n.start)))),
@@ -471,11 +476,11 @@ KINDS = (
     Kind("code", "plus for minus", _operator("-", "+")),
     Kind("code", "plus for times", _operator("*", "+")),
     Kind("code", "another constant", _each_value(_constant)),
-    Kind("code", "branches exchanged", _each_assign(_branches)),
+    Kind("code", "branches exchanged", each_assign(_branches)),
     Kind("code", "a value worked out too early", _old_local),
     Kind("code", "a test for part of another", _part_of_a_test),
     Kind("code", "another value of a local",
-         _locals(lambda v: replace(v, value=c.Binary("+", v.value, c.number(1))))),
+         each_local(lambda v: replace(v, value=c.Binary("+", v.value, c.number(1))))),
     Kind("code", "a buffer with a row less", _buffers(_shorter)),
     Kind("code", "a buffer with a column less", _buffers(_narrower)),
     Kind("code", "a buffer that all iterations share", _all_share),

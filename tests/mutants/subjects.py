@@ -151,6 +151,16 @@ void edges(int N, int M, int inside, const float a[N], const float b[N][M], floa
                        + 2 * (yx >= 3 && yx + x <= inside ? b[yx][x] : 3 * a[yx]);
 }
 """
+AHEAD = """
+void ahead(int N, const int m[N], const float a[N + 1], const float b[N], float out[N],
+    float last[N])
+{
+    for (int i = 0; i < N; i++)
+        out[i] = (m[i] > 0 ? a[i + 1] : b[i]) + (i < N - 1 ? b[i + 1] : 2);
+    for (int k = 0; k < N; k++)
+        last[k] = m[k] > 3 ? 2 * a[k] : a[k + 1];
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -258,6 +268,10 @@ def _hoisted(plan: po.Plan) -> po.Plan:
     return plan.parallelize("out.yx")
 
 
+def _ahead(plan: po.Plan) -> po.Plan:
+    return plan.vectorize("out.i").vectorize("last.k")
+
+
 _IMAGE = ({"H": 3, "W": 3}, {"H": 9, "W": 10}, {"H": 12, "W": 19})
 SUBJECTS = (
     Subject("fused tiles", BLUR, _tiled, _IMAGE),
@@ -292,5 +306,6 @@ SUBJECTS = (
         _hoisted,
         ({"N": 1, "M": 2, "inside": 0}, {"N": 7, "M": 5, "inside": 6}),
     ),
+    Subject("loads before choices", AHEAD, _ahead, ({"N": 1}, {"N": 9}, {"N": 300})),
     Subject("borders apart", CLAMPED, _separate, ({"H": 1, "W": 1}, {"H": 5, "W": 11})),
 )

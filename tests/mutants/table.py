@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import code, programs, text, trees
+from . import code, loads, programs, text, trees
 from .judge import judged
 from .subjects import SUBJECTS
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .judge import Verdict
 
-KINDS = (*programs.KINDS, *trees.KINDS, *code.KINDS, *text.KINDS)
+KINDS = (*programs.KINDS, *trees.KINDS, *code.KINDS, *loads.KINDS, *text.KINDS)
 OUTCOMES = ("disproved", "refused", "equivalent", "survived")
 _HEAD = """\
 # Mutants: wrong plans and wrong code, and what becomes of them

@@ -33,6 +33,12 @@ CHOSEN = {
     "minus for plus": "fused tiles",
     "another element read": "sliding window",
     "a test for part of another": "tests hoisted",
+    "a load before its test": "loads before choices",
+    "the next element loaded before": "loads before choices",
+    "a local for another": "loads before choices",
+    "a type's largest number for a loop's end": "loads before choices",
+    "a type's least number for a loop's start": "loads before choices",
+    "a local called like an iterator": "loads before choices",
     "a buffer with a row less": "sliding window",
     "a buffer with a column less": "fused tiles",
     "threads where there are none": "diamonds",
@@ -72,6 +78,13 @@ def test_a_wrong_one_is_stopped(name, tmp_path):
     subject = next(s for s in SUBJECTS if s.name == CHOSEN[name])
     (verdict,) = judged(kind, [subject], tmp_path, 1)
     assert verdict.outcome in {"disproved", "refused"}, verdict.detail
+
+
+def test_a_local_may_be_called_like_the_iterator_of_another_loop(tmp_path):
+    kind = next(k for k in KINDS if k.name == "a local called like an iterator")
+    subject = next(s for s in SUBJECTS if s.name == "loads before choices")
+    outcomes = [verdict.outcome for verdict in judged(kind, [subject], tmp_path, 8)]
+    assert outcomes == ["disproved", "equivalent"] * 2 + ["equivalent", "disproved"] * 2
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,19 @@ def _longer_rows(found: re.Match[str]) -> str:
     return re.sub(r"(\w+\[restrict .*?\])\[(.*?)\]", r"\1[\2 + 1]", found[0])
 
 
-KINDS = tuple(
+def _like_iterators(text: str) -> Iterator[str]:
+    """A local of a block is called like the iterator of a loop: of one around, or of another."""
+    iterators = dict.fromkeys(re.findall(r"for \(int64_t (\w+) = ", text))
+    for found in re.finditer(r"^( +)const \w+ (\w+) = ", text, re.MULTILINE):
+        less = len(found[1]) - 1
+        end = re.compile(rf"^ {{0,{less}}}\}}", re.MULTILINE).search(text, found.end())
+        stop = end.start() if end else len(text)
+        for iterator in iterators:
+            block = re.sub(rf"\b{found[2]}\b", iterator, text[found.start() : stop])
+            yield text[: found.start()] + block + text[stop:]
+
+
+_REPLACED = tuple(
     Kind("text", name, _each(pattern, new))
     for name, pattern, new in (
         ("each thread runs all", "#pragma omp parallel for", "#pragma omp parallel"),
@@ -137,3 +149,4 @@ KINDS = tuple(
         ("vectors in rows too short for them", r"if \((\w+ - \w+) < \d+\)", r"if (\1 < 0)"),
     )
 )
+KINDS = (*_REPLACED, Kind("text", "a local called like an iterator", _like_iterators))
