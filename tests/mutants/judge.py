@@ -164,7 +164,11 @@ def _tree(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
 
 def _code(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
     program = emit(subject.plan.program)
-    return _read_back(subject, replace(program, source=print_c(mutant).text), folder)
+    try:
+        source = print_c(mutant).text
+    except PolyoptError as error:
+        return "refused", error.code  # what is not declared where it is used is not printed
+    return _read_back(subject, replace(program, source=source), folder)
 
 
 def _text(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:

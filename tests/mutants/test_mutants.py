@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyopt.codegen.emit import emit
-from polyopt.codegen.validate.translation import check_code, shown_for_all_sizes
+from polyopt.codegen.validate.translation import ReadBack, check_code
 
 from .judge import judged
 from .subjects import SUBJECTS
@@ -80,6 +80,14 @@ def test_a_wrong_one_is_stopped(name, tmp_path):
     assert verdict.outcome in {"disproved", "refused"}, verdict.detail
 
 
+def test_no_c_comes_of_a_name_before_its_declaration(tmp_path):
+    kind = next(k for k in KINDS if k.name == "neighbours exchanged")
+    subject = next(s for s in SUBJECTS if s.name == "sums in lanes")
+    outcomes = {verdict.outcome for verdict in judged(kind, [subject], tmp_path, 3)}
+    assert "refused" in outcomes
+    assert "survived" not in outcomes
+
+
 def test_a_local_may_be_called_like_the_iterator_of_another_loop(tmp_path):
     kind = next(k for k in KINDS if k.name == "a local called like an iterator")
     subject = next(s for s in SUBJECTS if s.name == "loads before choices")
@@ -94,7 +102,7 @@ def test_a_local_may_be_called_like_the_iterator_of_another_loop(tmp_path):
 )
 def test_the_right_code_is_shown_for_all_sizes(subject):
     plan = subject.plan
-    claims = shown_for_all_sizes(plan.scop, emit(plan.program))
+    claims = ReadBack(plan.scop, emit(plan.program)).claims()
     assert (claims == 0) == (subject.name == "single lanes")  # which only chooses and copies
 
 

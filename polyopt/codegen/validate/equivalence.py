@@ -292,8 +292,8 @@ class _Comparison:
         wanted = pairs if known is None else _joined(known.union(pairs))
         if self.times[key] > self.patience:
             hull = Map.from_basic_map(wanted.affine_hull())
-            kept = known is not None and self.bounded
-            wanted = hull.intersect(_common_bounds(known, pairs)) if kept else hull
+            bounds = known if self.bounded else None
+            wanted = hull if bounds is None else hull.intersect(_common_bounds(bounds, pairs))
             wanted = wanted.intersect_domain(one.domain).intersect_range(other.domain)
             wanted = _joined(wanted.intersect_params(self.one.scop.context))
         self.claims[key] = wanted

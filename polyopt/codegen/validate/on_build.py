@@ -12,12 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.validate.equivalence import NotShownError
-from polyopt.codegen.validate.translation import (
-    check_frame,
-    check_runs,
-    loops_shown_apart,
-    shown_for_all_sizes,
-)
+from polyopt.codegen.validate.translation import ReadBack, check_runs, shown
 from polyopt.errors import InternalError, UserError
 from polyopt.isl import IslError, budget
 from polyopt.oneline import some
@@ -59,29 +54,28 @@ class CodeCheck:
         many ``operations``; where that gives no answer, both run at small sizes. Raises
         ``InternalError`` where the C computes something else.
         """
-        check_frame(self.scop, self.program)
+        read = ReadBack(self.scop, self.program)
         allowed = budget(operations, "the check of new C")
         try:
-            with allowed:
-                claims = shown_for_all_sizes(self.scop, self.program, operations=operations)
-                loops = loops_shown_apart(self.scop, self.program, operations=operations)
-        except (NotShownError, UserError) as error:
-            if allowed.spent:
-                spent = f"the C is not decided within {operations:,} isl operations"
-                return f"{spent}; plan.prove(code=True) goes on"
-            return self._run(str(error).split("\n")[0])
+            found = shown(read, values=allowed, loops=allowed)
         except InternalError as error:
             if not isinstance(error.__cause__, IslError):
                 raise
             return f"the C is not decided: {error.diagnostic.message}"  # of it nothing is said
-        shared = f", and {some(loops, 'shared loop')} without a clash" if loops else ""
-        shown = f"the C read back has the source's values, for all sizes ({some(claims, 'claim')})"
-        return shown + shared
+        if found.claims is not None and found.loops is not None:
+            values = "the C read back has the source's values, for all sizes"
+            apart = f", and {some(found.loops, 'shared loop')} without a clash"
+            return f"{values} ({some(found.claims, 'claim')}){apart if found.loops else ''}"
+        if allowed.spent and not isinstance(found.reason, NotShownError):
+            spent = f"the C is not decided within {operations:,} isl operations"
+            return f"{spent}; plan.prove(code=True) goes on"
+        return _run(read, found.why_not)
 
-    def _run(self, reason: str) -> str:
-        try:
-            runs = check_runs(self.scop, self.program, operations=RUN_OPERATIONS)
-        except (UserError, RecursionError):  # it is not read back
-            runs = 0
-        done = f"gives the source's results in {some(runs, 'run')}" if runs else "is not compared"
-        return f"the C read back {done}; for all sizes it is not shown: {reason}"
+
+def _run(read: ReadBack, reason: str) -> str:
+    try:
+        runs = check_runs(read, operations=RUN_OPERATIONS)
+    except (UserError, RecursionError):  # it is not read back
+        runs = 0
+    done = f"gives the source's results in {some(runs, 'run')}" if runs else "is not compared"
+    return f"the C read back {done}; for all sizes it is not shown: {reason}"

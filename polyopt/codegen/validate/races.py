@@ -39,6 +39,11 @@ class _Loop:
     statements: tuple[Statement, ...]
 
 
+def unmarked(text: str) -> str:
+    """A message in which iterators are called as in the C."""
+    return _SHARED.sub("", text)
+
+
 def check_shared(scop: Scop) -> int:
     """The loops that are shared, once they are shown to be free of clashes.
 

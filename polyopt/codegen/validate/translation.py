@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import tee
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.printers.c import before
 from polyopt.codegen.signature import c_prototype, signature_of
 from polyopt.codegen.validate.equivalence import NotShownError, check_same
-from polyopt.codegen.validate.races import check_shared
+from polyopt.codegen.validate.races import check_shared, unmarked
 from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDeepError, UserError
 from polyopt.frontend.c.readback.emitted import read_emitted
 from polyopt.ir.block import Block
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.signature import CProgram
     from polyopt.ir.scop import Scop
     from polyopt.ir.types import ScalarType
+    from polyopt.isl import Allowance
 
 #: values of the first size to try, even and odd; each further size is one larger, or the same
 _SIZES = (1, 2, 3, 4, 5, 8, 9)
@@ -57,6 +59,104 @@ _DIAGNOSTICS = re.compile(
 _ROUNDING = {4: 1e-4, 8: 1e-10}
 
 
+@dataclass(frozen=True, eq=False)
+class ReadBack:
+    """A C text read back, once for all that is asked of it, beside its source."""
+
+    scop: Scop
+    program: CProgram
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What arguments are called in C."""
+        return {a.name: a.c_name for a in self.program.arguments}
+
+    @cached_property
+    def forwards(self) -> Scop:
+        """The program that the C is; iterators of shared loops say so in their names."""
+        return self._read(marked=True)
+
+    @cached_property
+    def backwards(self) -> Scop:
+        """The same with all shared loops backwards: of another order, and so another program."""
+        return self._read(backwards=True)
+
+    def _read(self, *, backwards: bool = False, marked: bool = False) -> Scop:
+        """What is opaque in the source is so in the C."""
+        params = tuple(self.names.get(p, p) for p in self.scop.params)
+        return read_emitted(
+            self.program.source, self.program.c_name, params,
+            backwards=backwards, marked=marked,
+            inbounds=any(isinstance(s.value, Block) for s in self.scop.statements),
+            context=_context(self.scop, params),
+        )  # fmt: skip
+
+    def _same_sizes(self) -> None:
+        if any(self.names.get(p, p) != p for p in self.scop.params):
+            message = "sizes are called otherwise in C"
+            raise NotShownError(message)
+
+    def claims(self) -> int:
+        """The claims that show equality, for all sizes.
+
+        Raises ``NotShownError`` or a ``UserError``, and ``InternalError`` where the C reads or
+        writes beyond a buffer.
+        """
+        self._same_sizes()
+        found = _convex(self.forwards)
+        outside = out_of_bounds(found)
+        for left in outside:
+            # what only data decide may be right: the source's own subscripts are then the same
+            if left.exact and found.array(left.array).role == "temp":
+                leaves = f"leaves a buffer of its own: {unmarked(left.message)}"
+                raise InternalError(f"the C of {self.program.name} {leaves}")
+        if outside:
+            raise NotShownError(unmarked(outside[0].message))
+        return check_same(self.scop, found, self.names)
+
+    def loops_apart(self) -> int:
+        """The loops that threads and lanes share, free of clashes for all sizes.
+
+        Raises ``NotShownError`` or a ``UserError``, and ``InternalError`` for a clash.
+        """
+        self._same_sizes()
+        return check_shared(self.forwards)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a C text for all sizes; ``None`` is what is not, and why."""
+
+    claims: int | None
+    loops: int | None
+    reason: Exception | None
+
+    @property
+    def why_not(self) -> str:
+        """The reason in a line."""
+        return str(self.reason).split("\n")[0]
+
+
+def shown(read: ReadBack, *, values: Allowance, loops: Allowance) -> Shown:
+    """All that can be shown for all sizes, each part within what it may take.
+
+    Raises ``InternalError`` where the C computes something else, or what callers do not know.
+    """
+    check_frame(read.scop, read.program)
+    claims = apart = reason = None
+    try:
+        with values:
+            claims = read.claims()
+    except (NotShownError, UserError) as error:
+        reason = error
+    try:
+        with loops:
+            apart = read.loops_apart()
+    except (NotShownError, UserError) as error:
+        reason = reason or error
+    return Shown(claims, apart, reason)
+
+
 def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> Obligation:
     """Show that generated C leaves in every result what its source does.
 
@@ -64,51 +164,30 @@ def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGE
     is for all sizes. Raises ``InternalError`` where the C computes something else, with the sizes
     that show it, and ``UserError`` where it is not what generated C is.
     """
-    check_frame(scop, program)
-    with suppress(NotShownError, UserError):
-        loops_shown_apart(scop, program, operations=operations)
-    try:
-        claims = shown_for_all_sizes(scop, program, operations=operations)
-    except (NotShownError, UserError) as error:
-        if not any(a.is_live_out for a in scop.arrays):
-            # nothing need be left of such a program: C without a statement is no program to read
-            return Obligation("code", "there is no result that the C could leave otherwise")
-        reordered = adds_in_parts(program)
-        reason = "sums are in parts" if reordered else _first_line(error)
-        try:
-            runs = check_runs(scop, program)
-        except TooDeepError as unread:
-            said = f"not decided: the C is not read back ({_first_line(unread)})"
-            return Obligation("code", said)
-        if not runs:
-            said = f"not decided: no size and data were found to run both with ({reason})"
-            return Obligation("code", said)
-        equal = ", up to rounding," if reordered else ""
-        return Obligation("code", f"the C read back gives the source's results{equal} in {runs} "
-                          f"runs (for all sizes it is not shown: {reason})")  # fmt: skip
-    return Obligation(
-        "code", f"the C read back has the source's values, for all sizes ({claims} claims)"
+    read = ReadBack(scop, program)
+    values, loops = (
+        budget(operations, f"{what} the C of {program.name}") for what in ("values of", "loops of")
     )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n")[0]
-
-
-def _read(
-    scop: Scop,
-    program: CProgram,
-    params: tuple[str, ...],
-    *,
-    backwards: bool = False,
-    marked: bool = False,
-) -> Scop:
-    """The program that the C is. What is opaque in the source is so in the C."""
-    return read_emitted(
-        program.source, program.c_name, params, backwards=backwards, marked=marked,
-        inbounds=any(isinstance(s.value, Block) for s in scop.statements),
-        context=_context(scop, params),
-    )  # fmt: skip
+    found = shown(read, values=values, loops=loops)
+    if found.claims is not None:
+        said = f"the C read back has the source's values, for all sizes ({found.claims} claims)"
+        return Obligation("code", said)
+    if not any(a.is_live_out for a in scop.arrays):
+        # nothing need be left of such a program: C without a statement is no program to read
+        return Obligation("code", "there is no result that the C could leave otherwise")
+    reordered = adds_in_parts(program)
+    reason = "sums are in parts" if reordered else found.why_not
+    try:
+        runs = check_runs(read)
+    except TooDeepError as unread:
+        said = str(unread).split("\n")[0]
+        return Obligation("code", f"not decided: the C is not read back ({said})")
+    if not runs:
+        said = f"not decided: no size and data were found to run both with ({reason})"
+        return Obligation("code", said)
+    equal = ", up to rounding," if reordered else ""
+    return Obligation("code", f"the C read back gives the source's results{equal} in {runs} "
+                      f"runs (for all sizes it is not shown: {reason})")  # fmt: skip
 
 
 def _context(scop: Scop, params: tuple[str, ...]) -> Set:
@@ -137,34 +216,6 @@ def check_frame(scop: Scop, program: CProgram) -> None:
         raise InternalError(message)
 
 
-def loops_shown_apart(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
-    """The loops that threads and lanes share in the C, shown to be free of clashes for all sizes.
-
-    Raises ``NotShownError`` or a ``UserError``, and ``InternalError`` for a clash.
-    """
-    _names(scop, program)
-    with budget(operations, f"what the C of {program.name} shares"):
-        found = _read(scop, program, scop.params, marked=True)
-        return check_shared(found)
-
-
-def shown_for_all_sizes(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> int:
-    """The claims that show equality. Raises ``NotShownError`` or a ``UserError``, and
-    ``InternalError`` where the C reads or writes beyond a buffer."""
-    names = _names(scop, program)
-    with budget(operations, f"the C of {program.name}"):
-        found = _convex(_read(scop, program, scop.params))
-        outside = out_of_bounds(found)
-        for left in outside:
-            # what only data decide may be right: the source's own subscripts are then the same
-            if left.exact and found.array(left.array).role == "temp":
-                message = f"the C of {program.name} leaves a buffer of its own: {left.message}"
-                raise InternalError(message)
-        if outside:
-            raise NotShownError(outside[0].message)
-        return check_same(scop, found, names)
-
-
 def _convex(found: Scop) -> Scop:
     """The program with domains in one piece where they have no corners inwards: least and largest
     of bounds were read as choices, each with its part of the domain."""
@@ -177,39 +228,29 @@ def _convex(found: Scop) -> Scop:
     return found.with_statements(*whole)
 
 
-def _names(scop: Scop, program: CProgram) -> dict[str, str]:
-    """What arguments are called in C; sizes have to keep their names."""
-    names = {a.name: a.c_name for a in program.arguments}
-    if any(names.get(p, p) != p for p in scop.params):
-        message = "sizes are called otherwise in C"
-        raise NotShownError(message)
-    return names
-
-
 def adds_in_parts(program: CProgram) -> bool:
     """Whether threads add up parts of sums, so that floats are equal up to rounding."""
     return "#pragma omp ordered" in program.source
 
 
-def check_runs(scop: Scop, program: CProgram, *, operations: int | None = None) -> int:
+def check_runs(read: ReadBack, *, operations: int | None = None) -> int:
     """Run the source and the C read back, step by step; the number of runs that agree.
 
     They end where they have taken so many isl ``operations``. Raises ``InternalError`` where
     results differ.
     """
-    names = {a.name: a.c_name for a in program.arguments}
-    params = tuple(names.get(p, p) for p in scop.params)
+    scop, program = read.scop, read.program
     allowed = budget(operations, "runs of the C") if operations else nullcontext()
     stop: type[Exception] | tuple[()] = NotDecidedError if operations else ()
     in_parts = adds_in_parts(program)
     runs = 0
     for backwards, cases in enumerate(tee(_cases(scop, program.source))):
-        found = _read(scop, program, params, backwards=bool(backwards))
+        found = read.backwards if backwards else read.forwards
         order = ", with shared loops backwards" if backwards else ""
         try:
             with allowed:
                 for case in cases:
-                    _compare(scop, found, case, names, order, in_parts=in_parts)
+                    _compare(scop, found, case, read.names, order, in_parts=in_parts)
                     runs += 1
         except stop:
             break

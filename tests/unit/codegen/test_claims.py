@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.validate.equivalence import NotShownError
-from polyopt.codegen.validate.translation import shown_for_all_sizes
+from polyopt.codegen.validate.translation import ReadBack
 from polyopt.library import load_scop
 
 AVERAGES = """
@@ -33,7 +33,7 @@ def claims(text, *changes):
     for old, new in changes:
         assert old in source
         source = source.replace(old, new)
-    return shown_for_all_sizes(plan.scop, replace(program, source=source))
+    return ReadBack(plan.scop, replace(program, source=source)).claims()
 
 
 @pytest.mark.parametrize("type_", ["int", "unsigned"])
@@ -68,7 +68,7 @@ def factors():
 
 def test_corners_of_blocks_that_hold_no_results_are_left_out():
     plan, program = factors()
-    assert shown_for_all_sizes(plan.scop, program) > 40
+    assert ReadBack(plan.scop, program).claims() > 40
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_a_wrong_block_is_not_shown(old, new):
     assert old in program.source
     wrong = replace(program, source=program.source.replace(old, new))
     with pytest.raises(NotShownError, match="may differ"):
-        shown_for_all_sizes(plan.scop, wrong)
+        ReadBack(plan.scop, wrong).claims()

@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.validate.on_build import CodeCheck
-from polyopt.codegen.validate.translation import check_runs
+from polyopt.codegen.validate.translation import ReadBack, check_runs
 from polyopt.errors import InternalError, UnsupportedError
 from polyopt.frontend.c.readback.emitted import read_emitted
 from tests.unit.codegen.test_lookups import curve
@@ -57,10 +57,10 @@ def test_a_wrong_lookup_is_seen(name, old, new):
     right = plan.emit()
     source = re.sub(r"\s+&", " &", right.source)
     wrong = replace(right, source=source.replace(old, new))
-    assert check_runs(plan.scop, replace(right, source=source))
+    assert check_runs(ReadBack(plan.scop, replace(right, source=source)))
     assert wrong.source != source
     with pytest.raises(InternalError):
-        check_runs(plan.scop, wrong)
+        check_runs(ReadBack(plan.scop, wrong))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.emit import emit
-from polyopt.codegen.validate.translation import shown_for_all_sizes
+from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.c.readback.emitted import read_emitted
 from polyopt.library import load_kernel
@@ -136,7 +136,7 @@ def test_other_loops_stay(value):
 def test_read_back_for_all_sizes(kind, value):
     plan = _row(kind, value.replace("0.5f", "0.5") if kind == "f64" else value)
     assert plan.prove(code=True).obligations
-    assert shown_for_all_sizes(plan.scop, emit(plan.program)) > 0
+    assert ReadBack(plan.scop, emit(plan.program)).claims() > 0
 
 
 def test_diamonds_are_read_back_for_all_sizes():
@@ -145,7 +145,7 @@ def test_diamonds_are_read_back_for_all_sizes():
     plan = po.auto(scop, target="avx512", sizes={"T": 200, "N": 2000})
     program = emit(plan.program)
     assert "ahead_f32x16" in program.source
-    assert shown_for_all_sizes(scop, program) == 2
+    assert ReadBack(scop, program).claims() == 2
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.codegen.validate.translation import check_code, loops_shown_apart
+from polyopt.codegen.validate.translation import ReadBack, check_code
 from polyopt.errors import InternalError
 
 THREADS = "#pragma omp parallel for num_threads(threads) schedule(dynamic, 1 + (n) / (8 * threads))"
@@ -64,5 +64,5 @@ def test_iterations_that_clash(text, pragma):
 )  # fmt: skip
 def test_iterations_that_do_not(text, pragma, loops):
     scop, program = marked(text, pragma)
-    assert loops_shown_apart(scop, program) == loops
+    assert ReadBack(scop, program).loops_apart() == loops
     assert "for all sizes" in check_code(scop, program).detail

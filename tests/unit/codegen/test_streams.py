@@ -15,7 +15,7 @@ import polyopt as po
 from polyopt.codegen.helpers.nontemporal import LINE, NAMES, STRIP, past_functions
 from polyopt.codegen.target import target
 from polyopt.codegen.validate.equivalence import NotShownError
-from polyopt.codegen.validate.translation import shown_for_all_sizes
+from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import InternalError, InvalidOptionError, UnsupportedError
 from polyopt.frontend.c.readback.emitted import read_emitted
 from polyopt.ir.types import TYPES
@@ -109,7 +109,7 @@ def test_c_fetches_the_next_row_and_reads_back_as_its_source():
     assert stored == [(row, f"out_strip[{k}]") for k, row in enumerate(rows)]
     # in each iteration that threads share, and at the end
     assert len(re.findall(r"^ +settled_f32\(\);", source, re.MULTILINE)) == 2
-    assert shown_for_all_sizes(plan.scop, plan.emit()) >= 0
+    assert ReadBack(plan.scop, plan.emit()).claims() >= 0
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_wrong_store_is_seen(wrong, seen):
     changed = replace(program, source=program.source.replace(*wrong))
     assert changed.source != program.source
     with pytest.raises(seen):
-        shown_for_all_sizes(plan.scop, changed)
+        ReadBack(plan.scop, changed).claims()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_results_of_several_types_are_stored_in_pieces_of_a_line_or_more(first):
         img = rng.integers(0, 255, (height, width), np.uint8)
         for result in kernel(img):
             assert np.array_equal(result, img)
-    assert shown_for_all_sizes(scop, plan.emit()) >= 0
+    assert ReadBack(scop, plan.emit()).claims() >= 0
 
 
 def test_only_results_that_nothing_reads_are_streamed():

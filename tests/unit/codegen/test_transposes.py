@@ -13,7 +13,7 @@ import pytest
 import polyopt as po
 from polyopt.codegen.helpers.transpose import SIDE, TRANSPOSED
 from polyopt.codegen.validate.equivalence import NotShownError
-from polyopt.codegen.validate.translation import shown_for_all_sizes
+from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.readback.emitted import read_emitted
 from tests.unit.codegen.test_cexpr import COMPILERS
@@ -65,7 +65,7 @@ def test_c_has_the_squares_and_reads_back_as_its_source(made, place):
     (call,) = re.findall(r"^ +transposed_f32\((.*?;)", program.source, re.DOTALL | re.MULTILINE)
     assert call.startswith(place)
     assert ("_across" in call) == (made is both)
-    assert shown_for_all_sizes(made(), program) >= 0
+    assert ReadBack(made(), program).claims() >= 0
 
 
 def test_kernels_have_the_elements_of_their_source():
@@ -100,4 +100,4 @@ def test_a_wrong_square_is_seen(swapped):
     wrong = replace(program, source=program.source.replace(*swapped))
     assert wrong.source != program.source
     with pytest.raises(NotShownError):
-        shown_for_all_sizes(scop, wrong)
+        ReadBack(scop, wrong).claims()

@@ -106,7 +106,7 @@ def test_where_isl_fails_in_the_check_the_c_is_not_decided(plan, tmp_path):
     def failing(*_, **__):
         raise IslError("isl stops")
 
-    with patch("polyopt.codegen.validate.on_build.shown_for_all_sizes", failing):
+    with patch("polyopt.codegen.validate.translation.check_same", failing):
         assert "the C is not decided: isl failed" in said(plan.compile(cache=tmp_path, check=True))
 
 
