@@ -250,9 +250,9 @@ class _Walk:
 
     def buffer(self, text, scope, node):
         self.declared(text.type, node.symbol)
-        expected = node.extents[1:] if node.heap else node.extents
+        expected = node.extents[1:] if node.is_allocated else node.extents
         self.expressions(_extents(text.type), expected, scope)
-        if node.heap:
+        if node.is_allocated:
             assert scope[text.init.name.name] is node.space.pool
         scope[text.name] = node.symbol
 
