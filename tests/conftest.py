@@ -12,9 +12,12 @@ from polyopt.ir.scop import Array, Loop, Scop, Statement
 from polyopt.ir.types import F32, ScalarType
 from polyopt.isl import PwAff, Set, parse_map, parse_set
 from polyopt.source import Source, Span
+from polyopt.transform.schedule.registry import TRANSFORMATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
+
+    from polyopt.transform.schedule.registry import Transformation
 
 
 class Program:
@@ -217,3 +220,11 @@ def triangular() -> Scop:
         ),
     )  # fmt: skip
     return p.scop(Loop("i", (Loop("j", ("x",)),)), context="N >= 1")
+
+
+@pytest.fixture
+def registry() -> Generator[dict[str, Transformation]]:
+    """The registry of transformations; what a test enters in it is forgotten afterwards."""
+    yield TRANSFORMATIONS
+    for name in [name for name, found in TRANSFORMATIONS.items() if not found.is_own]:
+        del TRANSFORMATIONS[name]

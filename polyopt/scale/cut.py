@@ -18,7 +18,7 @@ from polyopt.isl import budget, dim_type, params_of
 from polyopt.runtime.kernel import Kernel
 from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
-from polyopt.transform.schedule.move import SOURCE_MOVES
+from polyopt.transform.schedule.registry import registered
 from polyopt.transform.subdomain.proof import prove_section
 from polyopt.transform.subdomain.subdomain import Section, cuttable, section
 
@@ -288,7 +288,7 @@ def _planned(found: Section, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[st
             )
         with budget(_PLAN_BUDGET, what):
             for move in plan.moves:
-                if move.name in SOURCE_MOVES:
+                if registered(move.name).kind == "source":
                     continue  # the section is one of the program that these have changed
                 result = result.replay(move.name, move.args, dict(move.options))
             result = replace(result, checked=True)

@@ -19,8 +19,8 @@ from polyopt.transform.legality.proof import prove
 from polyopt.transform.loops.interchange import interchange
 from polyopt.transform.loops.skew import skew
 from polyopt.transform.loops.tile import tile
-from polyopt.transform.schedule.move import LOOP_MOVES
 from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.registry import registered
 from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def advised(
     error: IllegalScheduleError, program: Program, original: Flow, move: str, args: Sequence[str]
 ) -> IllegalScheduleError:
     """The refusal of a move, with what would be legal where trying it shows that."""
-    if isinstance(error, OrderViolatedError) and move in LOOP_MOVES:
+    if isinstance(error, OrderViolatedError) and registered(move).kind == "permutation":
         return not_permutable(move, error, suggestion(program, error.witnesses, original))
     if not isinstance(error, ParallelCarriedError) or move != "parallelize":
         return error
@@ -185,7 +185,7 @@ def _permutable_after(
         with allowed:
             skewed = skew(program, inner.name, outer.name, factor)
             blocks = {outer.iterator: _BLOCK, inner.iterator: _BLOCK}
-            prove(tile(skewed, outer.owner, blocks), original)
+            prove(tile(skewed, outer.owner, **blocks), original)
     except UserError:
         return False
     return True

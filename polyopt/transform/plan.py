@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
-from polyopt.arguments import checks_methods
+from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.errors import (
     IllegalScheduleError,
     InvalidOptionError,
     OrderViolatedError,
-    UnknownNameError,
 )
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget, exclusive, exclusive_property
@@ -38,15 +37,16 @@ from polyopt.transform.loops.tile import tile
 from polyopt.transform.queries import Questions
 from polyopt.transform.schedule.identity import initial_program, reads_unwritten, source_program
 from polyopt.transform.schedule.limits import check_depth
-from polyopt.transform.schedule.move import MOVES, SOURCE_MOVES, Move
+from polyopt.transform.schedule.move import Move
 from polyopt.transform.schedule.printer import show_plan, show_script
-from polyopt.transform.schedule.query import find_loop, fusion_loop, loops_around
+from polyopt.transform.schedule.query import loops_around
+from polyopt.transform.schedule.registry import registered
 from polyopt.transform.serialize import arrived, load_plan, write_moves
 from polyopt.transform.source.clone_stage import clone_stage
 from polyopt.transform.source.proof import source_shown
 from polyopt.transform.source.scatter_updates import scatter_updates
 from polyopt.transform.source.separate_filter import separate_filter
-from polyopt.transform.storage.fuse import check_register, fuse
+from polyopt.transform.storage.fuse import fuse
 from polyopt.transform.storage.inline import inline
 from polyopt.transform.storage.pack import pack
 from polyopt.transform.storage.store_at import store
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.signature import CProgram
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.schedule.program import Program
+
+_Given = ParamSpec("_Given")
 
 
 @checks_methods
@@ -113,26 +115,23 @@ class Plan(Questions):
         Raises ``NotPermutableError`` or ``OrderViolatedError`` where blocks would reverse a
         dependence, ``InvalidOptionError`` for sizes below 1.
         """
-        return self._move("tile", (space,), sizes, lambda p: tile(p, space, sizes))
+        return self._apply(tile, space, **sizes)
 
     def split(self, loop: str, size: int) -> Plan:
         """One loop in two; the new outer one is called ``<loop>_tile``."""
-        name = find_loop(self.program, loop).name
-        return self._move("split", (loop, size), {}, lambda p: split(p, name, size))
+        return self._apply(split, loop, size)
 
     def interchange(self, one: str, other: str) -> Plan:
         """Two loops of a perfect nest exchanged. Raises ``OrderViolatedError``."""
-        change = partial(interchange, one=one, other=other)
-        return self._move("interchange", (one, other), {}, change)
+        return self._apply(interchange, one, other)
 
     def reorder(self, *loops: str) -> Plan:
         """Loops of a perfect nest in the order given, from the outside in."""
-        return self._move("reorder", loops, {}, lambda p: reorder(p, loops))
+        return self._apply(reorder, *loops)
 
     def skew(self, loop: str, by: str, factor: int = 1) -> Plan:
         """``factor`` times the enclosing loop ``by`` added to the loop's value."""
-        change = partial(skew, loop=loop, by=by, factor=factor)
-        return self._move("skew", (loop,), {"by": by, "factor": factor}, change)
+        return self._apply(skew, loop, by=by, factor=factor)
 
     def diamond(self, time: str, space: str, size: int) -> Plan:
         """Tiles of a loop over time and one over space that start at once: ``size`` wide at most.
@@ -140,12 +139,11 @@ class Plan(Questions):
         ``<time>_tile`` goes from one row of tiles to the next, ``<space>_tile`` along a row, whose
         tiles are independent. Raises ``NotPermutableError`` where dependences forbid one face.
         """
-        change = partial(diamond, time=time, space=space, size=size)
-        return self._move("diamond", (time, space, size), {}, change)
+        return self._apply(diamond, time, space, size)
 
     def shift(self, space: str, /, **amounts: int) -> Plan:
         """All iterations of a space later by so many: ``shift("out", y=2)``."""
-        return self._move("shift", (space,), amounts, lambda p: shift(p, space, amounts))
+        return self._apply(shift, space, **amounts)
 
     def fuse_loops(self, one: str, other: str, *, depth: int = 1, shift: int = 0) -> Plan:
         """Loop fusion: neighbouring loops made one, the second later by ``shift``."""
@@ -164,8 +162,7 @@ class Plan(Questions):
 
     def distribute(self, loop: str, at: str) -> Plan:
         """One loop in two after each other; the second starts with the statements of ``at``."""
-        change = partial(distribute, loop=loop, space=at)
-        return self._move("distribute", (loop,), {"at": at}, change)
+        return self._apply(distribute, loop, at=at)
 
     def split_range(self, loop: str, at: str) -> Plan:
         """Index-set splitting: a loop in three at the iteration that the loop ``at`` around it is
@@ -173,15 +170,13 @@ class Plan(Questions):
 
         Raises ``NotFusableError`` where there are no iterations on both sides.
         """
-        change = partial(split_range, loop=loop, at=at)
-        return self._move("split_range", (loop,), {"at": at}, change)
+        return self._apply(split_range, loop, at=at)
 
     def delay_updates(self, space: str, at: str) -> Plan:
         """Delayed updates: those of ``space`` that nothing else in an iteration of loop ``at``
         needs, at its end, a nest of their own. Raises ``NotFusableError`` where there are none.
         """
-        change = partial(delay_updates, space=space, at=at)
-        return self._move("delay_updates", (space,), {"at": at}, change)
+        return self._apply(delay_updates, space, at=at)
 
     def reschedule(self, *, fusion: str = "smart") -> Plan:
         """All loops anew, in the order that isl's scheduler finds: permutable bands.
@@ -192,26 +187,24 @@ class Plan(Questions):
         a spent budget, ``NotPermutableError`` after moves that it would undo.
         """
         check_first(self.moves)
-        change = partial(reschedule, fusion=fusion)
-        return self._move("reschedule", (), {"fusion": fusion}, change)
+        return self._apply(reschedule, fusion=fusion)
 
     def separate_filter(self, *statements: str) -> Plan:
         """Separable filters of integers: a column and a row pass, before other moves. Raises
         ``InvalidOptionError`` for what is none."""
-        return self._anew("separate_filter", statements, partial(separate_filter, names=statements))
+        return self._anew(separate_filter, *statements)
 
     def clone_stage(self, array: str, *readers: str) -> Plan:
         """Clone a producer (recompute): ``array`` once more, in an array that ``readers`` read,
         before other moves. Raises ``InvalidOptionError`` for what takes more than one statement."""
-        change = partial(clone_stage, array=array, readers=readers)
-        return self._anew("clone_stage", (array, *readers), change)
+        return self._anew(clone_stage, array, *readers)
 
     def scatter_updates(self, *statements: str) -> Plan:
         """Right-looking updates, as soon as what they add is known: the two innermost loops of
         ``statements`` exchanged, before other moves. Raises ``InvalidOptionError`` for what does
         not write one element in its innermost loop, or is in less than two,
         ``OrderViolatedError`` where more would change places than updates of integers."""
-        return self._anew("scatter_updates", statements, partial(scatter_updates, names=statements))
+        return self._anew(scatter_updates, *statements)
 
     # -- moves: producers and storage -------------------------------------------------------
 
@@ -233,23 +226,11 @@ class Plan(Questions):
 
         Raises ``NotFusableError``, ``CoverageError``, ``LiveOutError``, ``StorageTooSmallError``.
         """
-        options = {"into": into, "at": at, "storage": storage, "keep": keep}
-        if storage == "inline":
-            return self._move("fuse", (producer,), options, lambda p: inline(p, producer))
-        kind = "scratch" if storage == "register" else storage
-
-        def change(program: Program) -> Program:
-            loop = fusion_loop(program, into, at, storage)
-            fused = fuse(program, producer, loop, storage=kind, keep=keep)
-            if storage == "register":
-                check_register(fused)
-            return fused
-
-        return self._move("fuse", (producer,), options, change)
+        return self._apply(fuse, producer, into=into, at=at, storage=storage, keep=keep)
 
     def inline(self, producer: str) -> Plan:
         """Compute ``producer`` at each of its reads and never store it."""
-        return self._move("inline", (producer,), {}, lambda p: inline(p, producer))
+        return self._apply(inline, producer)
 
     def store(
         self,
@@ -263,9 +244,7 @@ class Plan(Questions):
 
         ``fold={"y": 3}`` keeps a window of 3, indexed modulo 3. Raises ``StorageTooSmallError``.
         """
-        options = {"at": at, "fold": fold, "extents": extents}
-        change = partial(store, array=array, at=at, fold=fold, extents=extents)
-        return self._move("store", (array,), options, change)
+        return self._apply(store, array, at=at, fold=fold, extents=extents)
 
     def pack(
         self,
@@ -302,22 +281,19 @@ class Plan(Questions):
     def vectorize(self, loop: str, width: int = 0, *, aligned: bool = False) -> Plan:
         """``width`` iterations of an innermost loop at once (0: as the target has lanes); with
         ``aligned`` neighbours along it come from aligned vectors of that width, shifted."""
-        change = partial(marks.vectorize, loop=loop, width=width, aligned=aligned)
-        return self._move("vectorize", (loop, width), {"aligned": aligned or None}, change)
+        return self._apply(marks.vectorize, loop, width, aligned=aligned or None)
 
     def unroll(self, loop: str, factor: int = 0) -> Plan:
         """Unroll ``factor`` times; 0 means completely."""
-        return self._move("unroll", (loop, factor), {}, lambda p: marks.unroll(p, loop, factor))
+        return self._apply(marks.unroll, loop, factor)
 
     def unroll_and_jam(self, loop: str, factor: int) -> Plan:
         """``factor`` iterations of an outer loop together, inside its inner loops."""
-        change = partial(marks.unroll_and_jam, loop=loop, factor=factor)
-        return self._move("unroll_and_jam", (loop, factor), {}, change)
+        return self._apply(marks.unroll_and_jam, loop, factor)
 
     def separate_full_tiles(self, loop: str) -> Plan:
         """Full tiles, which then have no tests, apart from partial ones at a loop's border."""
-        change = partial(marks.separate_full_tiles, loop=loop)
-        return self._move("separate_full_tiles", (loop,), {}, change)
+        return self._apply(marks.separate_full_tiles, loop)
 
     def register_tile(self, loop: str) -> Plan:
         """Register tile: the elements that the loops inside update stay in registers across a loop.
@@ -325,16 +301,15 @@ class Plan(Questions):
         The loops inside: reductions, then unrolled ones of constant length, then a vector loop
         with a width. Nests of another form are left as they are.
         """
-        return self._move("register_tile", (loop,), {}, lambda p: marks.register_tile(p, loop))
+        return self._apply(marks.register_tile, loop)
 
     def store_nontemporal(self, *arrays: str, past: int = 0) -> Plan:
         """Non-temporal stores: past caches of ``past`` bytes, where a call works on more."""
-        change = partial(store_nontemporal, arrays=arrays, past=past)
-        return self._move("store_nontemporal", arrays, {"past": past}, change)
+        return self._apply(store_nontemporal, *arrays, past=past)
 
     def reassociate(self, *statements: str) -> Plan:
         """Free the order of floating sums, for vector and parallel loops: they round otherwise."""
-        return self._move("reassociate", statements, {}, lambda p: reassociate(p, statements))
+        return self._apply(reassociate, *statements)
 
     # -- what it is -------------------------------------------------------------------------
 
@@ -402,15 +377,16 @@ class Plan(Questions):
         Raises ``UnknownNameError`` where there is no such move, ``InvalidOptionError`` where it
         takes other arguments.
         """
-        if name not in MOVES:
-            message = f"no move is called {name!r}"
-            raise UnknownNameError(message, hint="there are: " + ", ".join(sorted(MOVES)))
-        move = getattr(self, name)
+        found = registered(name)
+        move = getattr(self, name) if found.is_own else partial(found.function, None)
         try:
             given = signature(move).bind(*args, **options)
         except TypeError as error:
             message = f"{name}: {error}"
             raise InvalidOptionError(message) from None
+        if not found.is_own:
+            make = self._anew if found.kind == "source" else self._apply
+            move = partial(make, checks_arguments(found.function))
         return move(*given.args, **given.kwargs)
 
     # -- running (late imports: people expect these on the plan) ------------------------------
@@ -464,16 +440,34 @@ class Plan(Questions):
 
         return emit(initial_program(self.source), name=f"{self.scop.name}_reference")
 
-    def _anew(self, name: str, args: tuple[str, ...], change: Callable[[Scop], Scop]) -> Plan:
-        """A plan of the program after a move that changes it."""
-        if any(move.name not in SOURCE_MOVES for move in self.moves):
+    def _anew(
+        self,
+        function: Callable[Concatenate[Scop, _Given], Scop],
+        /,
+        *args: _Given.args,
+        **options: _Given.kwargs,
+    ) -> Plan:
+        """A plan of the program after a transformation that changes it."""
+        name = function.__name__
+        if any(registered(move.name).kind != "source" for move in self.moves):
             message = f"{name}() changes the program: it has to come before other moves"
             raise InvalidOptionError(message)
         with budget(DEFAULT_BUDGET, f"the move {name}"):
-            scop = change(self.scop)
+            scop = function(self.scop, *args, **options)
         source_shown(self.source, scop)
-        moves = (*self.moves, Move(name, args))
+        moves = (*self.moves, Move(name, args, tuple(options.items())))
         return Plan(scop, moves=moves, checked=self.checked, source=self.source)
+
+    def _apply(
+        self,
+        function: Callable[Concatenate[Program, _Given], Program],
+        /,
+        *args: _Given.args,
+        **options: _Given.kwargs,
+    ) -> Plan:
+        """The plan after a registered transformation, which gets what the move remembers."""
+        name = function.__name__
+        return self._move(name, args, options, lambda p: function(p, *args, **options))
 
     def _move(
         self,

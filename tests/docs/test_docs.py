@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 import polyopt
 from docs import build
 from polyopt import errors
-from polyopt.transform.schedule.move import MOVES
+from polyopt.transform.schedule.registry import TRANSFORMATIONS
 
 PAGES = {str(page.relative_to(build.ROOT)): page for page in build.pages()}
 
@@ -22,6 +22,7 @@ def test_links_lead_somewhere(page):
     assert build.broken_links(PAGES[page]) == []
 
 
+@pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_says_what_its_examples_do(page):
     assert build.differences(PAGES[page]) == [], "see python docs/build.py update"
@@ -139,7 +140,7 @@ def test_glossary_names_moves_and_files_that_are_there():
     files = set(re.findall(r"`((?:transform|codegen)/[\w/]+\.py)`", text))
     assert "transform/loops/split_range.py" in files
     assert [f for f in files if not (build.ROOT / "polyopt" / f).is_file()] == []
-    assert moves - MOVES == set()
+    assert moves - set(TRANSFORMATIONS) == set()
     # the way back, from a move to its term, where these are two
     terms = set(re.findall(r"^\*\*(.+?)\.\*\* ", text, re.MULTILINE))
     assert {m for m in moves if "_" in m} <= terms

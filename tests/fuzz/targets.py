@@ -17,7 +17,7 @@ from polyopt.frontend.c import parse_c
 from polyopt.graph.onnx import load_onnx, onnx_operators
 from polyopt.isl import budget
 from polyopt.transform.plan import Plan
-from polyopt.transform.schedule.move import MOVES
+from polyopt.transform.schedule.registry import TRANSFORMATIONS
 from tests.property.plans import _LEAKS
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _document(choices: Choices) -> bytes:
 
     moves = [
         {
-            "move": choices.one(sorted(MOVES)),
+            "move": choices.one(sorted(TRANSFORMATIONS)),
             "args": [value() for _ in range(choices.number(4))],
             "options": {choices.one(_OPTIONS): value() for _ in range(choices.number(4))},
         }

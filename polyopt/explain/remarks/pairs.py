@@ -24,7 +24,7 @@ from polyopt.transform.schedule.program import changed_arrays
 from polyopt.transform.schedule.query import loops_around
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import copies_in
-from polyopt.transform.storage.fuse import fuse
+from polyopt.transform.storage.fuse import fuse_at
 from polyopt.transform.storage.inline import inline
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class PairExplainer:
             found: list[Program] = []
             for loop in self._consumer_loops(pair):
                 try:
-                    found.append(fuse(self.plan.program, pair.producer, loop))
+                    found.append(fuse_at(self.plan.program, pair.producer, loop))
                 except UserError as refused:
                     error = refused
             if not found:

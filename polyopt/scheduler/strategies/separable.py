@@ -47,7 +47,7 @@ def in_passes(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
 
 def _work_in_passes(scop: Scop, name: str) -> float:
     try:
-        made = separate_filter(scop, (name,))
+        made = separate_filter(scop, name)
     except UserError:
         return float("inf")
     at = next(k for k, s in enumerate(made.statements) if s.name == name)

@@ -14,6 +14,7 @@ from polyopt.errors import InvalidOptionError, NotPermutableError, given
 from polyopt.transform.loops.interchange import reorder
 from polyopt.transform.loops.split import check_size, split
 from polyopt.transform.schedule.query import check_name, find_loop, path_to
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop, loops_of, replace_loop
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _SCHEDULES = ("dynamic", "static")
 _LANES = (2, 4, 8, 16)
 
 
+@transformation("annotation")
 def parallelize(program: Program, loop: str, schedule: str = "dynamic") -> Program:
     """The program with the loop's iterations shared between threads: ``dynamic`` as these get
     free, ``static`` so that each thread has the same piece in every call."""
@@ -35,7 +37,10 @@ def parallelize(program: Program, loop: str, schedule: str = "dynamic") -> Progr
     return _mark(program, loop, "parallel", int(schedule == "static"))
 
 
-def vectorize(program: Program, loop: str, width: int = 0, *, aligned: bool = False) -> Program:
+@transformation("annotation")
+def vectorize(
+    program: Program, loop: str, width: int = 0, *, aligned: bool | None = False
+) -> Program:
     """The program with ``width`` iterations of an innermost loop at once; 0: the target's.
 
     With ``aligned`` neighbours along it come from aligned vectors of that width, shifted in
@@ -63,6 +68,7 @@ def _is_whole(size: object) -> bool:
     return isinstance(size, int) and not isinstance(size, bool)
 
 
+@transformation("annotation")
 def unroll(program: Program, loop: str, factor: int = 0) -> Program:
     """The program with the loop unrolled ``factor`` times; 0: completely."""
     if factor or not _is_whole(factor):
@@ -72,6 +78,7 @@ def unroll(program: Program, loop: str, factor: int = 0) -> Program:
     return _mark(program, loop, "unroll", 0)
 
 
+@transformation("permutation")
 def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
     """The program with ``factor`` iterations of a loop run together inside its inner loops."""
     node = find_loop(program, loop)
@@ -81,10 +88,11 @@ def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
         message = f"{loop} holds no loop to jam into: unroll it instead"
         raise NotPermutableError(message)
     program = split(program, node.name, factor, suffix="_jam", in_blocks=False)
-    program = reorder(program, [*(n.name for n in inner), node.name])
+    program = reorder(program, *(n.name for n in inner), node.name)
     return _mark(program, node.name, "unroll", 0)
 
 
+@transformation("annotation")
 def separate_full_tiles(program: Program, loop: str) -> Program:
     """The program with a loop's full tiles apart from partial ones: iterations that differ in
     conditions are in loops of their own."""
@@ -96,6 +104,7 @@ def separate_full_tiles(program: Program, loop: str) -> Program:
     return replace(program, tree=tree)
 
 
+@transformation("annotation")
 def register_tile(program: Program, loop: str) -> Program:
     """The program with what the loop's inner loops update kept in vector registers across it."""
     node = find_loop(program, loop)

@@ -22,15 +22,17 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, given
 from polyopt.transform.schedule.query import check_name
+from polyopt.transform.schedule.registry import transformation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from polyopt.ir.scop import Scop
     from polyopt.transform.schedule.program import Program
 
 
-def store_nontemporal(program: Program, arrays: Sequence[str], past: int) -> Program:
+@transformation("annotation", keeps=True)
+def store_nontemporal(program: Program, *arrays: str, past: int) -> Program:
     """The program with results stored past caches of ``past`` bytes."""
     for array in arrays:
         check_name("array", array)

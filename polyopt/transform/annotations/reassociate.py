@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.updates import update_of
 from polyopt.errors import InvalidOptionError
 from polyopt.transform.schedule.query import check_name, moves_target
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from polyopt.ir.scop import Statement
     from polyopt.transform.schedule.program import Program, Touch
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 _JOINED = {"add": "+", "sub": "+", "mul": "*"}
 
 
-def reassociate(program: Program, names: Iterable[str]) -> Program:
+@transformation("annotation", keeps=True)
+def reassociate(program: Program, *names: str) -> Program:
     """The program with the operations of some statements free in their order."""
     known = {s.name: s for s in program.scop.statements}
     for name in names:

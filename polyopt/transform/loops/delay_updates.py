@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import NotFusableError
 from polyopt.isl import Map, Set, dim_type
 from polyopt.transform.schedule.query import copies_of, find_loop, fresh_loop_name, path_to
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.storage import project_tail
 from polyopt.transform.schedule.tree import (
     Copy,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.tree import Tree
 
 
+@transformation("loops")
 def delay_updates(program: Program, space: str, at: str) -> Program:
     """The program with the updates of ``space`` that can wait at the end of each iteration."""
     loop = find_loop(program, at)

@@ -26,6 +26,7 @@ from polyopt.transform.loops.interchange import perfect_chain, rebuild
 from polyopt.transform.loops.split import block, check_size
 from polyopt.transform.loops.tile_faces import faces
 from polyopt.transform.schedule.query import find_loop, fresh_loop_name
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.program import Program
 
 
+@transformation("permutation")
 def diamond(program: Program, time: str, space: str, size: int) -> Program:
     """The program in diamonds of ``size`` iterations of ``space`` at their widest.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import NotFusableError
 from polyopt.transform.loops.split import check_size
 from polyopt.transform.schedule.query import copies_of, find_loop, fresh_loop_name
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop, Tree, loops_of, only, replace_loop, without
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.storage import Store
 
 
+@transformation("loops")
 def fuse_loops(program: Program, one: str, other: str, depth: int = 1) -> Program:
     """The program with two neighbouring nests fused to one, ``depth`` loops deep."""
     first, second = find_loop(program, one), find_loop(program, other)
@@ -71,15 +73,16 @@ def _join(one: PlanLoop, other: PlanLoop, depth: int) -> PlanLoop:
     return PlanLoop(other.name, values, body, origin=other.origin, blocks_of=other.blocks_of)
 
 
-def distribute(program: Program, loop: str, space: str) -> Program:
-    """The program with a loop split in two: statements before those of ``space``, then these
+@transformation("loops")
+def distribute(program: Program, loop: str, at: str) -> Program:
+    """The program with a loop split in two: statements before those of ``at``, then these
     and the ones after them. A copy of that name counts alone, where the loop has it."""
     node = find_loop(program, loop)
     inside = _names(node)
-    later = _from(node, {space} if space in inside else set(copies_of(program, space)))
+    later = _from(node, {at} if at in inside else set(copies_of(program, at)))
     earlier = set(inside) - later
     if not later or not earlier:
-        message = f"{loop} has nothing to distribute at {space}"
+        message = f"{loop} has nothing to distribute at {at}"
         raise NotFusableError(message)
 
     second = without((node,), earlier)

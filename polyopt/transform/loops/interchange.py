@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, NotPermutableError
 from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop, Tree, replace_loop
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.program import Program
 
 
+@transformation("permutation")
 def interchange(program: Program, one: str, other: str) -> Program:
     """The program with two loops of one nest exchanged."""
     first, second = find_loop(program, one), find_loop(program, other)
@@ -32,7 +34,8 @@ def interchange(program: Program, one: str, other: str) -> Program:
     return rebuild(program, chain, order)
 
 
-def reorder(program: Program, names: Sequence[str]) -> Program:
+@transformation("permutation")
+def reorder(program: Program, *names: str) -> Program:
     """The program with the named loops of one nest in the order given; others keep theirs."""
     if not names:
         message = "no loops are named to be put in order"

@@ -42,7 +42,7 @@ from polyopt.isl import (
     tuple_name,
 )
 from polyopt.transform.schedule.identity import source_program
-from polyopt.transform.schedule.move import SOURCE_MOVES
+from polyopt.transform.schedule.registry import registered, transformation
 from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_at, prefix_map
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ FUSIONS = {
     "max": {"whole_component": 1},
     "hybrid": {},
 }
-#: moves that it keeps: parts of statements, and what does not depend on loops
-_KEPT = SOURCE_MOVES | {"split_range", "reassociate", "store_nontemporal"}
 #: iterations of a loop of constant length whose bounds the scheduler is not told of
 _LONG = 4
 #: the largest coefficient of an iterator in a schedule: where there is no bound, isl's search for
@@ -88,6 +86,7 @@ class Bands:
     coincident: frozenset[str]
 
 
+@transformation("loops")
 def reschedule(program: Program, fusion: str) -> Program:
     """The program in the order of isl's scheduler."""
     start = replace(
@@ -106,7 +105,7 @@ def check_first(moves: Sequence[Move]) -> None:
 
     Raises ``NotPermutableError``.
     """
-    undone = next((move for move in moves if move.name not in _KEPT), None)
+    undone = next((move for move in moves if not registered(move.name).keeps), None)
     if undone is None:
         return
     message = f"reschedule() makes all loops anew, and would undo {undone}"

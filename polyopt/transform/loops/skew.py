@@ -22,14 +22,14 @@ from polyopt.transform.schedule.query import (
     loop_of_space,
     path_to,
 )
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_in, replace_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from polyopt.transform.schedule.program import Program
 
 
+@transformation("permutation")
 def skew(program: Program, loop: str, by: str, factor: int) -> Program:
     """The program with ``factor`` times loop ``by`` added to the loop's value."""
     inner, outer = find_loop(program, loop), find_loop(program, by)
@@ -49,7 +49,8 @@ def skew(program: Program, loop: str, by: str, factor: int) -> Program:
     return replace(program, tree=replace_loop(program.tree, inner.name, change))
 
 
-def shift(program: Program, space: str, amounts: Mapping[str, int]) -> Program:
+@transformation("loops")
+def shift(program: Program, space: str, /, **amounts: int) -> Program:
     """The program with all iterations of a space later by ``amounts``, by iterator name."""
     check_name("computation space", space)
     if not amounts:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, given
 from polyopt.isl import integer_val
-from polyopt.transform.schedule.query import fresh_loop_name
+from polyopt.transform.schedule.query import find_loop, fresh_loop_name
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop, Tree, replace_loop
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 LARGEST = 2**31 - 1
 
 
+@transformation("loops")
 def split(
     program: Program, loop: str, size: int, *, suffix: str = "_tile", in_blocks: bool = True
 ) -> Program:
     """The program with the loop named ``loop`` split; the new outer loop is ``loop_tile``, one over
     blocks."""
+    loop = find_loop(program, loop).name
     check_size(size, loop)
     outer = fresh_loop_name(program.tree, f"{loop}{suffix}")
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import NotFusableError, NotPermutableError
 from polyopt.isl import dim_type, parse_value
 from polyopt.transform.schedule.query import check_name, find_loop, fresh_loop_name, path_to
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import (
     Copy,
     PlanLoop,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _PARTS = {2: ("before", ""), 3: ("before", "at", "")}
 
 
+@transformation("loops", keeps=True)
 def split_range(program: Program, loop: str, at: str) -> Program:
     """The program with ``loop`` in three at the iteration that loop ``at`` is in, or in two at the
     value of ``at``, an affine expression of the sizes as isl writes it: ``floor((N)/2)``."""

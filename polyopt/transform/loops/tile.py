@@ -16,16 +16,16 @@ from polyopt.errors import InvalidOptionError
 from polyopt.transform.loops.interchange import perfect_chain, rebuild
 from polyopt.transform.loops.split import block, check_size
 from polyopt.transform.schedule.query import check_name, fresh_loop_name, loop_of_space
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from polyopt.transform.schedule.program import Program
 
 
-def tile(program: Program, space: str, sizes: Mapping[str, int]) -> Program:
-    """The program with loops of a space tiled: ``{"y": 64, "x": 512}`` by iterator name.
+@transformation("permutation")
+def tile(program: Program, space: str, /, **sizes: int) -> Program:
+    """The program with loops of a space tiled: ``y=64, x=512`` by iterator name.
 
     The block loops are called ``<loop>_tile`` and stand, in the nest's order, where the
     outermost of the tiled loops stood.

@@ -22,15 +22,15 @@ from polyopt.ir.expr import Affine, Expr, Inside, Load, rewrite
 from polyopt.isl import dim_type
 from polyopt.transform.schedule.nest import is_alone, renamed
 from polyopt.transform.schedule.query import unknown
+from polyopt.transform.schedule.registry import transformation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Space
 
 
-def clone_stage(scop: Scop, array: str, readers: Collection[str]) -> Scop:
+@transformation("source")
+def clone_stage(scop: Scop, array: str, *readers: str) -> Scop:
     """The program with ``array`` computed once more, for the statements ``readers``."""
     if array not in [a.name for a in scop.arrays]:
         raise unknown("array", array, [a.name for a in scop.arrays])

@@ -35,19 +35,20 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.schedule.query import check_name, unknown
+from polyopt.transform.schedule.registry import transformation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from polyopt.ir.scop import Scop, Statement
 
 
-def scatter_updates(scop: Scop, names: Iterable[str]) -> Scop:
+@transformation("source")
+def scatter_updates(scop: Scop, *names: str) -> Scop:
     """The program with the updates of some statements scattered.
 
     That it is still its source is for ``check_scattered`` to say.
     """
-    names = tuple(names)
     if not names:
         raise InvalidOptionError("scatter_updates() needs a statement")
     known = {s.name: s for s in scop.statements}

@@ -29,10 +29,11 @@ from polyopt.ir.scop import Array, Statement
 from polyopt.isl import Map, affine_constant, affine_var, constant_value, dim_type
 from polyopt.transform.schedule.nest import is_alone, renamed
 from polyopt.transform.schedule.query import unknown
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.source.linear_combination import element_load, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from polyopt.ir.scop import Scop
     from polyopt.ir.types import ScalarType
@@ -57,7 +58,8 @@ class Window:
     constant: int
 
 
-def separate_filter(scop: Scop, names: Iterable[str]) -> Scop:
+@transformation("source")
+def separate_filter(scop: Scop, *names: str) -> Scop:
     """The program with the windows of some statements added up in two passes."""
     for name in names:
         scop = _in_two(scop, name)

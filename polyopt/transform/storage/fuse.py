@@ -34,7 +34,8 @@ from polyopt.isl import (
     irredundant,
 )
 from polyopt.transform.schedule.printer import describe
-from polyopt.transform.schedule.query import copies_of, path_to
+from polyopt.transform.schedule.query import copies_of, fusion_loop, path_to
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.storage import Store, project_tail, store_for
 from polyopt.transform.schedule.tree import (
     Copy,
@@ -49,6 +50,7 @@ from polyopt.transform.schedule.tree import (
     with_values,
     without,
 )
+from polyopt.transform.storage.inline import inline
 from polyopt.transform.storage.private_scalars import (
     companions,
     local_instances,
@@ -83,7 +85,23 @@ class Extension:
     instances: dict[str, Map]
 
 
+@transformation("storage")
 def fuse(
+    program: Program, producer: str, into: str, at: str | None, storage: str, *, keep: bool | None
+) -> Program:
+    """The program with ``producer`` computed for its readers in ``into``: at each of its reads
+    (``inline``), else inside the loop ``at``, or one that the storage asks for."""
+    if storage == "inline":
+        return inline(program, producer)
+    loop = fusion_loop(program, into, at, storage)
+    kind = "scratch" if storage == "register" else storage
+    fused = fuse_at(program, producer, loop, storage=kind, keep=keep)
+    if storage == "register":
+        check_register(fused)
+    return fused
+
+
+def fuse_at(
     program: Program,
     producer: str,
     loop: str,

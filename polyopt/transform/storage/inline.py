@@ -20,12 +20,14 @@ from polyopt.errors import LiveOutError, NotFusableError
 from polyopt.ir.block import Block
 from polyopt.transform.schedule.limits import check_inlined
 from polyopt.transform.schedule.query import copies_of
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import without
 
 if TYPE_CHECKING:
     from polyopt.transform.schedule.program import Program
 
 
+@transformation("storage")
 def inline(program: Program, producer: str) -> Program:
     """The program with array ``producer`` computed at each of its reads."""
     names = copies_of(program, producer)

@@ -33,6 +33,7 @@ from polyopt.transform.schedule.query import (
     path_to,
     unknown,
 )
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.storage import Store, store_for
 from polyopt.transform.schedule.tree import (
     Copy,
@@ -59,6 +60,7 @@ def _is_order(order: object, rank: int) -> bool:
     return len(listed) == rank and all(d in listed for d in range(rank))
 
 
+@transformation("storage")
 def pack(
     program: Program,
     array: str,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import InvalidOptionError, given
 from polyopt.transform.loops.split import check_size
 from polyopt.transform.schedule.query import check_name, find_loop, unknown
+from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.storage import Store
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.tree import Place
 
 
+@transformation("storage")
 def store(
     program: Program,
     array: str,

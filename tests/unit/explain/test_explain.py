@@ -25,7 +25,7 @@ from polyopt.transform.legality.proof import prove
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.program import changed_arrays
 from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.storage.fuse import fuse
+from polyopt.transform.storage.fuse import fuse_at
 from tests.remarks.check import missing
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ def test_a_fusion_over_some_arrays_is_refused_as_over_all() -> None:
     """What a proof that watches the changed arrays says is what a whole one says."""
     scop = load_scop("harris")
     before = Plan(scop).tile("out", y=64, x=256)
-    program = fuse(before.program, "det", "out.x_tile")
+    program = fuse_at(before.program, "det", "out.x_tile")
     watched = changed_arrays(before.program, program)
     assert watched >= {"det", "Sxx", "Syy", "Sxy"}
     assert "img" not in watched

@@ -31,7 +31,7 @@ TEXT = """void f(int H, int W, const float a[H][W], float out[H][W]) {
 
 def test_readers_of_the_clone_read_it_and_others_the_original(tmp_path):
     scop = po.parse_c(TEXT)
-    made = clone_stage(scop, "b", ["out"])
+    made = clone_stage(scop, "b", "out")
     verify(made)
     assert {a.array for a in made.statement("out").reads} == {"c", "b_again"}
     assert {a.array for a in made.statement("c").reads} == {"b"}
@@ -69,7 +69,7 @@ def test_what_cannot_be_computed_again_is_refused():
 
 def test_a_clone_of_something_else_or_elsewhere_is_refused():
     scop = po.parse_c(TEXT)
-    made = clone_stage(scop, "b", ["out"])
+    made = clone_stage(scop, "b", "out")
     assert [o.name for o in check_source(scop, made)] == ["clones"]
     maker = made.statement("b_again")
     value = rewrite(

@@ -167,7 +167,7 @@ def test_names_are_checked():
 
 def test_a_program_turned_otherwise_is_not_its_source():
     scop = chain()
-    right = scatter_updates(scop, ["x_1"])
+    right = scatter_updates(scop, "x_1")
     assert [o.name for o in check_source(scop, right)] == ["updates"]
     moved = right.statement("x_1")
     fewer = moved.domain.intersect(parse_set("[N] -> { x_1[j, k] : k > j + 1 }"))

@@ -51,7 +51,7 @@ def expected(rows: list[int], columns: list[int], image: np.ndarray, more: int =
 )
 def test_a_separable_window_takes_a_term_per_row_and_one_per_column(kind, rows, columns, tmp_path):
     scop = program(rows, columns, kind)
-    made = separate_filter(scop, ["out"])
+    made = separate_filter(scop, "out")
     verify(made)
     first, second = made.statements
     assert len(first.reads) == sum(map(bool, rows))
@@ -140,7 +140,7 @@ def _changed(scop: Scop, name: str, change) -> Scop:
 
 def test_other_weights_are_other_sums():
     scop = program([1, 2, 1], [1, 4, 6, 4, 1])
-    made = separate_filter(scop, ["out"])
+    made = separate_filter(scop, "out")
     (shown,) = check_source(scop, made)
     assert (shown.name, shown.detail[-3:]) == ("sums", "out")
     for name in ("out_pass", "out"):
@@ -160,7 +160,7 @@ def test_other_weights_are_other_sums():
 
 def test_a_pass_in_another_place_or_too_short_is_refused():
     scop = program([1, 2, 1], [1, 4, 6, 4, 1])
-    made = separate_filter(scop, ["out"])
+    made = separate_filter(scop, "out")
     late = replace(made, nest=made.nest[::-1])
     with pytest.raises(IllegalScheduleError, match="right before it is read"):
         check_source(scop, late)
