@@ -23,7 +23,7 @@ from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: gcc would keep vectors that one step of a sum loads for the next, in registers that accumulators
 #: need; other compilers are not asked
@@ -49,7 +49,9 @@ SPARE_STACK = ("-mtune=znver1", f"-mtune-ctrl={','.join(_FEATURES)}")
 _BUDGET = 100_000_000
 
 
-def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = ()) -> CProgram:
+def emit(
+    program: ScheduledProgram, *, name: str | None = None, notes: tuple[str, ...] = ()
+) -> CProgram:
     """The C of a program. ``notes`` become its head comment.
 
     ``name`` is the C function's; by default the Scop's. Raises ``NotDecidedError`` where isl takes
@@ -59,7 +61,7 @@ def emit(program: Program, *, name: str | None = None, notes: tuple[str, ...] = 
         return _emit(program, name or program.scop.name, notes)
 
 
-def _emit(program: Program, name: str, notes: tuple[str, ...]) -> CProgram:
+def _emit(program: ScheduledProgram, name: str, notes: tuple[str, ...]) -> CProgram:
     scop = program.scop
     tree = lower(program)
     function = generate(tree, program, name)

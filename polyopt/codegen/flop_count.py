@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import PwAff
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: operations that take about as long as waking a team of threads
@@ -35,7 +35,11 @@ LEAST_WORK = 100_000
 
 
 def little_work(
-    program: Program, work: c.Expr | None, sizes: Mapping[str, Lowered], *, real: bool = False
+    program: ScheduledProgram,
+    work: c.Expr | None,
+    sizes: Mapping[str, Lowered],
+    *,
+    real: bool = False,
 ) -> c.Expr | None:
     """The condition that starting threads costs more than they save; none without ``work``, what
     ``flops`` gives for the same ``sizes``.
@@ -58,7 +62,7 @@ def _count_of(value: int, *, real: bool) -> Const:
     return Const(float(value), F64) if real else number(value)
 
 
-def _starts(program: Program, sizes: Mapping[str, Lowered]) -> Counter[tuple[c.Expr, ...]]:
+def _starts(program: ScheduledProgram, sizes: Mapping[str, Lowered]) -> Counter[tuple[c.Expr, ...]]:
     """How often parallel loops inside of others are entered, at most: extents to be multiplied,
     and how many loops have them. Those that are not so simple are left out."""
     products: Counter[tuple[c.Expr, ...]] = Counter()
@@ -74,7 +78,7 @@ def _starts(program: Program, sizes: Mapping[str, Lowered]) -> Counter[tuple[c.E
 
 
 def _trips(
-    program: Program, loop: PlanLoop, copies: tuple[str, ...], sizes: Mapping[str, Lowered]
+    program: ScheduledProgram, loop: PlanLoop, copies: tuple[str, ...], sizes: Mapping[str, Lowered]
 ) -> c.Expr | None:
     """The values of a loop around some copies, from the first to the last one, where they run."""
     context = program.scop.context

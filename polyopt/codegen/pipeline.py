@@ -26,10 +26,10 @@ from polyopt.codegen.workarounds.gcc_slp import chains_apart
 if TYPE_CHECKING:
     from polyopt.codegen.ast.nodes import Block
     from polyopt.codegen.lower.lowering import Tree
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
-def generate(tree: Tree, program: Program, name: str) -> Function:
+def generate(tree: Tree, program: ScheduledProgram, name: str) -> Function:
     """The function of a lowered program, called ``name``, as it is printed."""
     body = run_passes(tree, program)
     arguments = tuple(a.parameter for a in tree.arguments)
@@ -37,7 +37,7 @@ def generate(tree: Tree, program: Program, name: str) -> Function:
     return outline(function) if tree.is_whole else function
 
 
-def run_passes(tree: Tree, program: Program) -> Block:
+def run_passes(tree: Tree, program: ScheduledProgram) -> Block:
     """The block of a function after the passes."""
     block = licm(_with_loads(tree) if tree.is_whole else tree.body)
     if tree.is_whole:
@@ -57,6 +57,6 @@ def _with_loads(tree: Tree) -> Block:
     return speculative_loads(tree.body, sizes, frozenset(tree.symbols.values()) - sizes)
 
 
-def _streams(tree: Tree, program: Program) -> Streams:
+def _streams(tree: Tree, program: ScheduledProgram) -> Streams:
     past = {tree.symbols[array]: size for array, size in program.nontemporal.items()}
     return Streams(past, {a.symbol: a for a in tree.arguments})

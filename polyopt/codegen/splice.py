@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.codegen.lower.host_names import HostNames
     from polyopt.isl import Set
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 _INDENT = "    "
 #: C's own names of the types that headers define
@@ -79,7 +79,7 @@ class Place:
     own: frozenset[str] = frozenset()
 
 
-def emit_in_place(program: Program, place: Place, notes: Sequence[str] = ()) -> str:
+def emit_in_place(program: ScheduledProgram, place: Place, notes: Sequence[str] = ()) -> str:
     """The C block that stands for a program, with a comment of ``notes`` before it."""
     own = place.own | place.macros.keys()
     hidden = {name: fresh(name, place.names.taken) for name in sorted(_BASIC.keys() & own)}
@@ -170,7 +170,7 @@ def _if(tests: Sequence[str], pad: str) -> str:
 
 
 def _support(
-    program: Program, place: Place, text: str, team: str, taken: frozenset[str]
+    program: ScheduledProgram, place: Place, text: str, team: str, taken: frozenset[str]
 ) -> tuple[list[str], list[str]]:
     """What the code declares and defines for itself, and what takes it back."""
     found = macros(text, *(fresh(name, taken) for name in ("a__", "b__")))
@@ -233,7 +233,7 @@ def _aligned(size: str) -> str:
     return f"aligned_alloc(64, ({size} + 63) / 64 * 64)"
 
 
-def _threads(program: Program, text: str, place: Place, team: str) -> Iterator[str]:
+def _threads(program: ScheduledProgram, text: str, place: Place, team: str) -> Iterator[str]:
     """What parallel loops ask of OpenMP, for compilers with and without it."""
     if not re.search(rf"\b{team}\b", text):
         return
@@ -258,7 +258,7 @@ def _threads(program: Program, text: str, place: Place, team: str) -> Iterator[s
     yield f"{_INDENT}(void){team};"
 
 
-def _tests(program: Program, place: Place) -> Iterator[str]:
+def _tests(program: ScheduledProgram, place: Place) -> Iterator[str]:
     """What has to hold, as C conditions joined by ``&&``."""
     needed = place.needed.coalesce()
     if not needed.plain_is_universe():
@@ -277,7 +277,7 @@ _APART = (
 )
 
 
-def _span(name: str, program: Program, place: Place) -> tuple[str, str]:
+def _span(name: str, program: ScheduledProgram, place: Place) -> tuple[str, str]:
     """The first and the last element of an array; a size is one element."""
     if name in program.scop.params:
         text = place.names.sizes[name].removeprefix("(long)")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Formulas:
     ``formulas["scratch bytes"]`` is a sympy expression, ``None`` without a closed form.
     """
 
-    program: Program
+    program: ScheduledProgram
 
     def __repr__(self) -> str:
         """Whose they are; nothing is worked out for that."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from polyopt.isl import Set, UnionMap
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: isl operations for following the flow backwards, and steps of it
 BUDGET, STEPS = 10_000_000, 20_000
@@ -297,7 +297,7 @@ def _those(domain: Set, outer: int, found: Set, sizes: Mapping[str, int]) -> Set
 
 
 def _loops_at(
-    program: Program, statement: str, values: tuple[int, ...], sizes: Mapping[str, int]
+    program: ScheduledProgram, statement: str, values: tuple[int, ...], sizes: Mapping[str, int]
 ) -> dict[str, int]:
     """The values of the loops around an instance where it runs first."""
     for name, place in program.places.items():

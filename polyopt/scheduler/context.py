@@ -27,7 +27,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Model:
+class SearchContext:
     """What the choices are weighed with."""
 
     target: Target

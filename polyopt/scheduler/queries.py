@@ -16,10 +16,10 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in, prefix_map
 if TYPE_CHECKING:
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
-def in_groups(program: Program) -> set[str]:
+def in_groups(program: ScheduledProgram) -> set[str]:
     """The spaces that have producers in their loops already."""
     return {
         program.copies[name].statement.array
@@ -29,7 +29,7 @@ def in_groups(program: Program) -> set[str]:
     }
 
 
-def next_root(program: Program, done: set[str]) -> str | None:
+def next_root(program: ScheduledProgram, done: set[str]) -> str | None:
     """The last space in textual order that is a root still: not fused into another."""
     done = done | in_blocks(program)
     spaces = [program.copies[name].statement.array for name in program.places
@@ -38,7 +38,7 @@ def next_root(program: Program, done: set[str]) -> str | None:
     return open_[0] if open_ else None
 
 
-def in_blocks(program: Program) -> set[str]:
+def in_blocks(program: ScheduledProgram) -> set[str]:
     """The arrays that a nest computes in register blocks, or in squares: it stays as it is."""
     return {
         program.copies[name].statement.array
@@ -47,7 +47,7 @@ def in_blocks(program: Program) -> set[str]:
     }
 
 
-def producers_of(program: Program, spaces: set[str]) -> list[str]:
+def producers_of(program: ScheduledProgram, spaces: set[str]) -> list[str]:
     """Temporary arrays that the spaces read and that nests of their own write, latest first."""
     read = {
         array
@@ -65,7 +65,7 @@ def producers_of(program: Program, spaces: set[str]) -> list[str]:
     return [a for a in wanted if program.scop.array(a).role == "temp" and a not in blocks]
 
 
-def is_ready(program: Program, producer: str, inside: set[str]) -> bool:
+def is_ready(program: ScheduledProgram, producer: str, inside: set[str]) -> bool:
     """Whether every reader of the producer is in the group already."""
     readers = {program.copies[host].statement.array for host in program.readers(producer)}
     return readers - {producer} <= inside
@@ -100,7 +100,7 @@ def checked(plan: Plan, loop: str) -> Plan:
     return plan
 
 
-def contiguous_loop(program: Program, copy: str) -> PlanLoop | None:
+def contiguous_loop(program: ScheduledProgram, copy: str) -> PlanLoop | None:
     """The innermost loop around a copy that walks the last dimension of what it writes."""
     statement = program.copies[copy].statement
     iterator = last_iterator(statement)
@@ -144,7 +144,7 @@ def widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
     return plan
 
 
-def constant_trips(program: Program, loop: PlanLoop) -> int | None:
+def constant_trips(program: ScheduledProgram, loop: PlanLoop) -> int | None:
     """The constant number of iterations per entry of a loop, if it has one."""
     largest = 0
     for copy in copies_in(loop):

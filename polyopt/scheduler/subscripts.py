@@ -10,11 +10,11 @@ from polyopt.isl import affine_var, dim_type
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Statement
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 
-def updates(program: Program, name: str) -> bool:
+def updates(program: ScheduledProgram, name: str) -> bool:
     """Whether a copy is a statement of the source that updates elements of floats."""
     copy = program.copies[name]
     statement = copy.statement
@@ -29,7 +29,7 @@ def is_target(statement: Statement, load: Load) -> bool:
     return load.array == statement.array and all(map(same_expr, load.index, statement.index))
 
 
-def dimension_of(program: Program, name: str, loop: PlanLoop) -> int | None:
+def dimension_of(program: ScheduledProgram, name: str, loop: PlanLoop) -> int | None:
     """The dimension of a copy that a loop's value is."""
     value = loop.values[name]
     space = program.copies[name].domain.get_space()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from polyopt.errors import IllegalScheduleError, Witness
     from polyopt.isl import Allowance
     from polyopt.transform.legality.proof import Flow
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: isl operations for a hint, all that it tries together: a tenth of what one proof may take
 BUDGET = 2_000_000
@@ -42,7 +42,11 @@ _BLOCK = 4
 
 
 def advised(
-    error: IllegalScheduleError, program: Program, original: Flow, move: str, args: Sequence[str]
+    error: IllegalScheduleError,
+    program: ScheduledProgram,
+    original: Flow,
+    move: str,
+    args: Sequence[str],
 ) -> IllegalScheduleError:
     """The refusal of a move, with what would be legal where trying it shows that."""
     if isinstance(error, OrderViolatedError) and registered(move).kind == "permutation":
@@ -54,7 +58,7 @@ def advised(
     return with_skewing(error, program, original, args[0])
 
 
-def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow) -> str:
+def suggestion(program: ScheduledProgram, witnesses: tuple[Witness, ...], original: Flow) -> str:
     """What would make the loops around the witness permutable, found by trying it."""
     loops = _loops(program, witnesses)
     allowed = budget(BUDGET, "a hint")
@@ -69,7 +73,7 @@ def suggestion(program: Program, witnesses: tuple[Witness, ...], original: Flow)
 
 
 def with_skewing(
-    error: ParallelCarriedError, program: Program, original: Flow, loop: str
+    error: ParallelCarriedError, program: ScheduledProgram, original: Flow, loop: str
 ) -> ParallelCarriedError:
     """The refusal of a parallel loop, with a wavefront in its place where skewing makes one.
 
@@ -103,7 +107,7 @@ def _skewing(outer: PlanLoop, inner: PlanLoop, factor: int) -> str:
 
 
 def _is_wavefront(
-    program: Program,
+    program: ScheduledProgram,
     outer: PlanLoop,
     inner: PlanLoop,
     factor: int,
@@ -119,7 +123,7 @@ def _is_wavefront(
     return _is_parallel(exchanged, outer.name, original, allowed)
 
 
-def _is_parallel(program: Program, loop: str, original: Flow, allowed: Allowance) -> bool:
+def _is_parallel(program: ScheduledProgram, loop: str, original: Flow, allowed: Allowance) -> bool:
     try:
         with allowed:
             prove(parallelize(program, loop), original)
@@ -128,7 +132,7 @@ def _is_parallel(program: Program, loop: str, original: Flow, allowed: Allowance
     return True
 
 
-def shift_hint(later: Callable[[int], Program], shift: int, original: Flow) -> str:
+def shift_hint(later: Callable[[int], ScheduledProgram], shift: int, original: Flow) -> str:
     """The least shift with which two nests could be fused, found by trying it."""
     shifts = range(shift + 1, shift + _SHIFTS + 1)
     allowed = budget(BUDGET, "a hint")
@@ -152,7 +156,7 @@ def shift_hint(later: Callable[[int], Program], shift: int, original: Flow) -> s
 
 
 def _refusal(
-    later: Callable[[int], Program], amount: int, original: Flow, allowed: Allowance
+    later: Callable[[int], ScheduledProgram], amount: int, original: Flow, allowed: Allowance
 ) -> PolyoptError | None:
     try:
         with allowed:
@@ -162,7 +166,7 @@ def _refusal(
     return None
 
 
-def _loops(program: Program, witnesses: tuple[Witness, ...]) -> tuple[PlanLoop, ...]:
+def _loops(program: ScheduledProgram, witnesses: tuple[Witness, ...]) -> tuple[PlanLoop, ...]:
     """The loops around the statement that a witness names, from the outside in."""
     for witness in witnesses:
         for place in program.places.values():
@@ -172,7 +176,7 @@ def _loops(program: Program, witnesses: tuple[Witness, ...]) -> tuple[PlanLoop, 
 
 
 def _permutable_after(
-    program: Program,
+    program: ScheduledProgram,
     outer: PlanLoop,
     inner: PlanLoop,
     factor: int,

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.signature import CProgram
     from polyopt.runtime.kernel import Kernel
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 _Given = ParamSpec("_Given")
 
@@ -77,7 +77,7 @@ class Plan(Questions):
     """
 
     scop: Scop
-    program: Program = field(default=None)  # type: ignore[assignment]
+    program: ScheduledProgram = field(default=None)  # type: ignore[assignment]
     moves: tuple[Move, ...] = ()
     #: the flow of the source program, shared by all plans made from one
     original: Flow = field(default=None, repr=False)  # type: ignore[assignment]
@@ -102,7 +102,7 @@ class Plan(Questions):
                     check_initialized(self.scop, self.scop.dependences())
                 _ = original.seen  # within the budget
             object.__setattr__(self, "original", original)
-        if cast("Program | None", self.program) is None:
+        if cast("ScheduledProgram | None", self.program) is None:
             with exclusive():
                 program = replace(initial_program(self.scop), flow=self.original.seen)
             object.__setattr__(self, "program", program)
@@ -148,7 +148,7 @@ class Plan(Questions):
     def fuse_loops(self, one: str, other: str, *, depth: int = 1, shift: int = 0) -> Plan:
         """Loop fusion: neighbouring loops made one, the second later by ``shift``."""
 
-        def later(amount: int) -> Program:
+        def later(amount: int) -> ScheduledProgram:
             program = self.program
             if amount:
                 program = shift_loop(program, other, amount)
@@ -264,7 +264,7 @@ class Plan(Questions):
         order = tuple(order) if isinstance(order, list) else order  # as a file has it
         options = {"at": at, "read": read, "order": order, "scaled": scaled}
 
-        def change(program: Program) -> Program:
+        def change(program: ScheduledProgram) -> ScheduledProgram:
             return pack(program, array, at, read=read or "", order=order or (), scaled=bool(scaled))
 
         return self._move("pack", (array,), options, change)
@@ -460,7 +460,7 @@ class Plan(Questions):
 
     def _apply(
         self,
-        function: Callable[Concatenate[Program, _Given], Program],
+        function: Callable[Concatenate[ScheduledProgram, _Given], ScheduledProgram],
         /,
         *args: _Given.args,
         **options: _Given.kwargs,
@@ -474,7 +474,7 @@ class Plan(Questions):
         name: str,
         args: Sequence[Any],
         options: Mapping[str, Any],
-        change: Callable[[Program], Program],
+        change: Callable[[ScheduledProgram], ScheduledProgram],
     ) -> Plan:
         """The plan after a change, checked unless the caller proves a whole series at its end."""
         kept = tuple((k, v) for k, v in options.items() if v is not None)

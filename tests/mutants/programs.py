@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Binary, Const, rewrite
 from polyopt.isl import Map, affine_constant, dim_type, maps_of, union_all
-from polyopt.transform.schedule.program import Program
+from polyopt.transform.schedule.program import ScheduledProgram
 from polyopt.transform.schedule.tree import PlanLoop, loops_of, replace_loop, without
 
 from .kinds import Kind
@@ -17,38 +17,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from polyopt.isl import Set
-    from polyopt.transform.schedule.storage import Scratch, Store
-    from polyopt.transform.schedule.tree import Copy
+    from polyopt.transform.schedule.storage import Scratch, StorageDirective
+    from polyopt.transform.schedule.tree import ScheduledStatement
 
 
 @dataclass(frozen=True, eq=False)
-class WrongStorage(Program):
+class WrongStorage(ScheduledProgram):
     """A program whose buffers are not those that its stores ask for."""
 
     change: Callable[[Scratch], Scratch] = field(default=lambda s: s)
 
     @cached_property
-    def changed(self) -> dict[Store, Scratch]:
+    def changed(self) -> dict[StorageDirective, Scratch]:
         return {}
 
-    def scratch_of(self, store: Store) -> Scratch:
+    def scratch_of(self, store: StorageDirective) -> Scratch:
         if store not in self.changed:
             self.changed[store] = self.change(super().scratch_of(store))
         return self.changed[store]
 
 
-def _with_storage(program: Program, change: Callable[[Scratch], Scratch]) -> Program:
-    known = {f.name: getattr(program, f.name) for f in fields(Program)}
+def _with_storage(
+    program: ScheduledProgram, change: Callable[[Scratch], Scratch]
+) -> ScheduledProgram:
+    known = {f.name: getattr(program, f.name) for f in fields(ScheduledProgram)}
     return WrongStorage(**known, change=change)
 
 
-def _with_copy(program: Program, name: str, **changes: object) -> Program:
+def _with_copy(program: ScheduledProgram, name: str, **changes: object) -> ScheduledProgram:
     copy = replace(program.copies[name], **changes)
     return replace(program, copies={**program.copies, name: copy})
 
 
-def _each_copy(change: Callable[[Copy], dict[str, object] | None]):
-    def make(program: Program) -> Iterator[Program]:
+def _each_copy(change: Callable[[ScheduledStatement], dict[str, object] | None]):
+    def make(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
         for name in program.places:
             found = change(program.copies[name])
             if found is not None:
@@ -65,11 +67,11 @@ def _moved(domain: Set, by: int) -> Map:
     return form.set_pw_aff(last, value.add(affine_constant(value.get_domain_space(), by))).as_map()
 
 
-def _statement(copy: Copy, **changes: object) -> dict[str, object]:
+def _statement(copy: ScheduledStatement, **changes: object) -> dict[str, object]:
     return {"statement": replace(copy.statement, **changes)}
 
 
-def _another_operation(copy: Copy) -> dict[str, object] | None:
+def _another_operation(copy: ScheduledStatement) -> dict[str, object] | None:
     swapped = {"add": "sub", "sub": "add", "mul": "add", "div": "mul"}
 
     def change(node):
@@ -80,7 +82,7 @@ def _another_operation(copy: Copy) -> dict[str, object] | None:
     return None if new is value else _statement(copy, value=new)
 
 
-def _another_constant(copy: Copy) -> dict[str, object] | None:
+def _another_constant(copy: ScheduledStatement) -> dict[str, object] | None:
     def change(node):
         return replace(node, value=node.value + 1) if isinstance(node, Const) else node
 
@@ -89,7 +91,7 @@ def _another_constant(copy: Copy) -> dict[str, object] | None:
     return None if new is value else _statement(copy, value=new)
 
 
-def _another_read(copy: Copy) -> dict[str, object] | None:
+def _another_read(copy: ScheduledStatement) -> dict[str, object] | None:
     """Its operands in the opposite order: they are other elements, at the same places."""
     value = copy.statement.value
     if not isinstance(value, Binary):
@@ -97,7 +99,7 @@ def _another_read(copy: Copy) -> dict[str, object] | None:
     return _statement(copy, value=replace(value, left=value.right, right=value.left))
 
 
-def _another_target(copy: Copy) -> dict[str, object] | None:
+def _another_target(copy: ScheduledStatement) -> dict[str, object] | None:
     if not copy.statement.index:
         return None
     last = copy.statement.index[-1]
@@ -105,10 +107,10 @@ def _another_target(copy: Copy) -> dict[str, object] | None:
     return _statement(copy, index=(*copy.statement.index[:-1], replace(last, form=form)))
 
 
-def _loop_values(change) -> Callable[[Program], Iterator[Program]]:
+def _loop_values(change) -> Callable[[ScheduledProgram], Iterator[ScheduledProgram]]:
     """Another value of one loop at one copy."""
 
-    def make(program: Program) -> Iterator[Program]:
+    def make(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
         for loop in loops_of(program.tree):
             for name, value in loop.values.items():
                 new = {**loop.values, name: change(value)}
@@ -120,14 +122,14 @@ def _loop_values(change) -> Callable[[Program], Iterator[Program]]:
     return make
 
 
-def _reversed_loops(program: Program) -> Iterator[Program]:
+def _reversed_loops(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     for loop in loops_of(program.tree):
         new = {name: value.neg() for name, value in loop.values.items()}
         tree = replace_loop(program.tree, loop.name, lambda n, new=new: (replace(n, values=new),))
         yield replace(program, tree=tree)
 
 
-def _turned_bodies(program: Program) -> Iterator[Program]:
+def _turned_bodies(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     if len(program.tree) > 1:
         yield replace(program, tree=program.tree[::-1])
     for loop in loops_of(program.tree):
@@ -136,7 +138,7 @@ def _turned_bodies(program: Program) -> Iterator[Program]:
             yield replace(program, tree=tree)
 
 
-def _exchanged(program: Program) -> Iterator[Program]:
+def _exchanged(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     for loop in loops_of(program.tree):
         if len(loop.body) == 1 and isinstance(loop.body[0], PlanLoop):
             inner = loop.body[0]
@@ -145,14 +147,14 @@ def _exchanged(program: Program) -> Iterator[Program]:
             yield replace(program, tree=tree)
 
 
-def _dropped(program: Program) -> Iterator[Program]:
+def _dropped(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     for name in program.places:
         copies = {n: c for n, c in program.copies.items() if n != name}
         if len(copies) > 0:
             yield replace(program, copies=copies, tree=without(program.tree, {name}))
 
 
-def _hoisted(program: Program) -> Iterator[Program]:
+def _hoisted(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """A loop's first child before the loop: it runs at the loop's first value alone."""
     for loop in loops_of(program.tree):
         if len(loop.body) > 1:
@@ -166,7 +168,7 @@ def _hoisted(program: Program) -> Iterator[Program]:
 
 
 def _marked(mark: str, width: int):
-    def make(program: Program) -> Iterator[Program]:
+    def make(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
         for loop in loops_of(program.tree):
             if loop.mark != mark:
                 tree = replace_loop(
@@ -179,7 +181,7 @@ def _marked(mark: str, width: int):
     return make
 
 
-def _whole_vectors(program: Program) -> Iterator[Program]:
+def _whole_vectors(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """Lanes that come from whole vectors, also where lanes may not run together."""
     for loop in loops_of(program.tree):
         tree = replace_loop(
@@ -188,14 +190,14 @@ def _whole_vectors(program: Program) -> Iterator[Program]:
         yield replace(program, tree=tree)
 
 
-def _streamed(program: Program) -> Iterator[Program]:
+def _streamed(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """An array stored past the caches, also where it is read again."""
     for array in program.scop.arrays:
         if array.rank:
             yield replace(program, nontemporal={**program.nontemporal, array.name: 0})
 
 
-def _flow_moved(program: Program) -> Iterator[Program]:
+def _flow_moved(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """Inlined operands are instances one further on."""
     if not program.inlined or program.flow is None:
         return
@@ -203,7 +205,7 @@ def _flow_moved(program: Program) -> Iterator[Program]:
     yield replace(program, flow=union_all(parts))
 
 
-def _fills_nothing(copy: Copy) -> dict[str, object] | None:
+def _fills_nothing(copy: ScheduledStatement) -> dict[str, object] | None:
     """A pack copies each element's neighbour."""
     if not copy.fills:
         return None
@@ -213,8 +215,8 @@ def _fills_nothing(copy: Copy) -> dict[str, object] | None:
 # -- storage --------------------------------------------------------------------------------------
 
 
-def _each_store(change: Callable[[Store], Iterator[Store]]):
-    def make(program: Program) -> Iterator[Program]:
+def _each_store(change: Callable[[StorageDirective], Iterator[StorageDirective]]):
+    def make(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
         for number, store in enumerate(program.stores):
             for new in change(store):
                 stores = (*program.stores[:number], new, *program.stores[number + 1 :])
@@ -223,11 +225,11 @@ def _each_store(change: Callable[[Store], Iterator[Store]]):
     return make
 
 
-def _rank(program: Program, store: Store) -> int:
+def _rank(program: ScheduledProgram, store: StorageDirective) -> int:
     return program.scop.array(store.array).rank
 
 
-def _smaller(program: Program) -> Iterator[Program]:
+def _smaller(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     for store, scratch in zip(program.stores, program.scratches, strict=True):
         for dimension in range(_rank(program, store)):
             if not scratch.fold(dimension):
@@ -244,7 +246,7 @@ def _less(scratch: Scratch, dimension: int) -> Scratch:
     return replace(scratch, extents=tuple(extents))
 
 
-def _later(program: Program) -> Iterator[Program]:
+def _later(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """A buffer starts one element later."""
 
     def change(scratch: Scratch, name: str, dimension: int) -> Scratch:
@@ -260,7 +262,7 @@ def _later(program: Program) -> Iterator[Program]:
             yield _with_storage(program, lambda s, n=store.name, d=dimension: change(s, n, d))
 
 
-def _stretched(program: Program) -> Iterator[Program]:
+def _stretched(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """A buffer holds each second element."""
 
     def change(scratch: Scratch, name: str, dimension: int) -> Scratch:
@@ -275,7 +277,7 @@ def _stretched(program: Program) -> Iterator[Program]:
             yield _with_storage(program, lambda s, n=store.name, d=dimension: change(s, n, d))
 
 
-def _shallower(program: Program) -> Iterator[Program]:
+def _shallower(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """A buffer's place in an iteration is forgotten: it starts where the first one does."""
 
     def change(scratch: Scratch, name: str) -> Scratch:
@@ -288,7 +290,7 @@ def _shallower(program: Program) -> Iterator[Program]:
         yield _with_storage(program, lambda s, n=store.name: change(s, n))
 
 
-def _folded(program: Program, fold: int) -> Iterator[Program]:
+def _folded(program: ScheduledProgram, fold: int) -> Iterator[ScheduledProgram]:
     for number, store in enumerate(program.stores):
         for dimension in range(_rank(program, store)):
             folds = [0] * _rank(program, store)
@@ -298,12 +300,12 @@ def _folded(program: Program, fold: int) -> Iterator[Program]:
             yield replace(program, stores=stores)
 
 
-def _smaller_fold(store: Store) -> Iterator[Store]:
+def _smaller_fold(store: StorageDirective) -> Iterator[StorageDirective]:
     if any(store.folds):
         yield replace(store, folds=tuple(max(f - 1, 0) for f in store.folds))
 
 
-def _placed(program: Program) -> Iterator[Program]:
+def _placed(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """A buffer at another loop."""
     for number, store in enumerate(program.stores):
         for loop in ("", *(n.name for n in loops_of(program.tree))):
@@ -313,24 +315,25 @@ def _placed(program: Program) -> Iterator[Program]:
                 yield replace(program, stores=stores)
 
 
-def _forgotten(program: Program) -> Iterator[Program]:
+def _forgotten(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     for number in range(len(program.stores)):
         yield replace(program, stores=program.stores[:number] + program.stores[number + 1 :])
 
 
-def _added(program: Program) -> Iterator[Program]:
+def _added(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """A buffer that is private to an iteration, for an array of the caller."""
-    from polyopt.transform.schedule.storage import Store
+    from polyopt.transform.schedule.storage import StorageDirective
 
     for array in program.scop.arrays:
         for loop in loops_of(program.tree):
             if array.role != "temp" and array.rank:
                 yield replace(
-                    program, stores=(*program.stores, Store("added", array.name, loop.name))
+                    program,
+                    stores=(*program.stores, StorageDirective("added", array.name, loop.name)),
                 )
 
 
-def _shared_name(program: Program) -> Iterator[Program]:
+def _shared_name(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     for one in range(len(program.stores)):
         for other in range(len(program.stores)):
             if one != other:
@@ -339,7 +342,7 @@ def _shared_name(program: Program) -> Iterator[Program]:
                 yield replace(program, stores=tuple(stores))
 
 
-def _one_reference(program: Program) -> Iterator[Program]:
+def _one_reference(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     """A buffer that only one of its readers knows."""
     for number, store in enumerate(program.stores):
         refs = [a.ref for s in program.scop.statements for a in s.reads if a.array == store.array]
@@ -349,7 +352,7 @@ def _one_reference(program: Program) -> Iterator[Program]:
             yield replace(program, stores=stores)
 
 
-def _turned_order(program: Program) -> Iterator[Program]:
+def _turned_order(program: ScheduledProgram) -> Iterator[ScheduledProgram]:
     for number, store in enumerate(program.stores):
         rank = _rank(program, store)
         if rank > 1:

@@ -16,12 +16,12 @@ from .kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 Tree = dict[str, Any]
 
 
-def readable(program: Program) -> Program:
+def readable(program: ScheduledProgram) -> ScheduledProgram:
     """The program with names of copies that isl reads back from text: without ``@`` and ``#``."""
     names = {name: re.sub(r"[@#]", "_", name) for name in program.copies}
     copies = {

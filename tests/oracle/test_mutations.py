@@ -495,7 +495,7 @@ WRONG_PROOFS = (
     *(
         Fault(
             f"flow of read {number}",
-            ((program.Program, "read_events", without_reads(number)),),
+            ((program.ScheduledProgram, "read_events", without_reads(number)),),
             text,
             early,
         )
@@ -503,7 +503,7 @@ WRONG_PROOFS = (
     ),
     Fault(
         "flow of all reads",
-        ((program.Program, "_loads", lambda _: lambda *args: iter(())),),
+        ((program.ScheduledProgram, "_loads", lambda _: lambda *args: iter(())),),
         DIAGONAL,
         lambda p: p.interchange("a.i", "a.j"),
     ),

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from polyopt.analysis.interpreter.interpret import Memory
     from polyopt.ir.scop import Scop, Statement
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
-    from polyopt.transform.schedule.tree import Copy
+    from polyopt.transform.schedule.tree import ScheduledStatement
 
 
 class Where(NamedTuple):
@@ -56,7 +56,7 @@ class Event(NamedTuple):
     element: tuple[int, ...]
 
 
-def run_plan(plan: Plan | Program, params, arrays) -> dict[str, np.ndarray]:
+def run_plan(plan: Plan | ScheduledProgram, params, arrays) -> dict[str, np.ndarray]:
     """The outputs of a plan, whether it is legal or not, for concrete sizes and arrays."""
     machine = Machine(_program(plan), dict(params))
     memory = make_memory(machine.scop, params, arrays)
@@ -64,7 +64,7 @@ def run_plan(plan: Plan | Program, params, arrays) -> dict[str, np.ndarray]:
     return {a.name: memory.result(a.name) for a in machine.scop.arrays if a.is_live_out}
 
 
-def sources_of_plan(plan: Plan | Program, params) -> dict[Event, set[tuple | None]]:
+def sources_of_plan(plan: Plan | ScheduledProgram, params) -> dict[Event, set[tuple | None]]:
     """Which instances every read of a plan gets its value from; ``None`` is before them all.
 
     An instance that runs in several tiles reads several times, hence the sets. The last writer
@@ -79,7 +79,7 @@ def sources_of_source(scop: Scop, params) -> dict[Event, set[tuple | None]]:
     return _trace(scop, source_order(scop, params), lambda _ref, cell, _at: cell, params, {})
 
 
-def _program(plan: Plan | Program) -> Program:
+def _program(plan: Plan | ScheduledProgram) -> ScheduledProgram:
     return plan.program if isinstance(plan, Plan) else plan
 
 
@@ -87,7 +87,7 @@ def _program(plan: Plan | Program) -> Program:
 class Machine:
     """A program at concrete sizes."""
 
-    program: Program
+    program: ScheduledProgram
     params: Mapping[str, int]
 
     @cached_property
@@ -151,14 +151,14 @@ class Machine:
         yield from self._operands_of(self.program.copies[instance.at.copy], instance.at)
         yield instance
 
-    def _operands_of(self, copy: Copy, at: Where) -> Iterator[Instance]:
+    def _operands_of(self, copy: ScheduledStatement, at: Where) -> Iterator[Instance]:
         for operand in self._inlined(copy):
             for dims in self._tails(operand).get(at.dims, ()):
                 where = Where(operand.name, (*at.dims, *dims), at.host, at.loops)
                 yield from self._operands_of(operand, where)
                 yield Instance(operand.statement.name, dims, where)
 
-    def _inlined(self, copy: Copy) -> list[Copy]:
+    def _inlined(self, copy: ScheduledStatement) -> list[ScheduledStatement]:
         found = (self.program.operand(copy, access) for access in copy.statement.reads)
         return [operand for operand in found if operand is not None]
 
@@ -166,7 +166,7 @@ class Machine:
     def _tail_tables(self) -> dict[str, dict[tuple[int, ...], list[tuple[int, ...]]]]:
         return {}
 
-    def _tails(self, operand: Copy) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+    def _tails(self, operand: ScheduledStatement) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
         """The operand's own iterators per dimensions of who reads it."""
         if operand.name not in self._tail_tables:
             table: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)

@@ -26,7 +26,7 @@ from .trial import Example, build_of, check, failures_of, make_trial, tried
 
 if TYPE_CHECKING:
     from polyopt.transform.legality.proof import Flow
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
     from .compile import Build
     from .trial import Trial
@@ -89,7 +89,7 @@ def test_the_order_of_dependences_tells_what_the_proof_does():
     assert min(told[True, True], told[False, False]) > 5
 
 
-def _is_proven(program: Program, original: Flow) -> bool:
+def _is_proven(program: ScheduledProgram, original: Flow) -> bool:
     try:
         prove(program, replace(original, shown={}))
     except PolyoptError:

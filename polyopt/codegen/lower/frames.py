@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.ir.scop import Array
     from polyopt.isl import PwAff
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: larger buffers, and those of parametric size, are allocated instead of put on the stack
 STACK_BYTES = 32 * 1024
@@ -37,7 +37,7 @@ STACK_BYTES = 32 * 1024
 FRAME_BYTES = 256 * 1024
 
 
-def stored_temps(program: Program) -> list[Array]:
+def stored_temps(program: ScheduledProgram) -> list[Array]:
     """Local arrays that some copy still accesses as a whole."""
     touches = (*program.reads, *program.writes)
     used = {touch.access.array for touch in touches if touch.scratch is None}
@@ -45,7 +45,7 @@ def stored_temps(program: Program) -> list[Array]:
 
 
 def buffers_of(
-    program: Program, symbols: Mapping[str, Symbol], params: Mapping[str, Lowered]
+    program: ScheduledProgram, symbols: Mapping[str, Symbol], params: Mapping[str, Lowered]
 ) -> tuple[dict[str, Buffer], dict[str, Buffer]]:
     """Local arrays and scratches by name, on the stack where they fit a frame.
 
@@ -73,7 +73,7 @@ def _buffer(
     symbol: Symbol,
     shape: tuple[PwAff, ...],
     elements: tuple[PwAff, ...],
-    program: Program,
+    program: ScheduledProgram,
     params: Mapping[str, Lowered],
 ) -> Buffer:
     type_ = scalar(symbol.type)
@@ -88,7 +88,7 @@ def _heap(symbol: Symbol) -> Heap:
 
 
 def c_extents(
-    extents: tuple[PwAff, ...], program: Program, params: Mapping[str, Lowered]
+    extents: tuple[PwAff, ...], program: ScheduledProgram, params: Mapping[str, Lowered]
 ) -> tuple[Expr, ...]:
     """Extents as C, none below one, under the program's context."""
     context = program.scop.context

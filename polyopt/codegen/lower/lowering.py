@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.lower.register_tile_body import Registers
     from polyopt.codegen.lower.register_tile_nests import Blocked
     from polyopt.codegen.signature import Argument
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
 
 #: what variables for subscripts are called after, from the last on
@@ -86,7 +86,7 @@ class Tree:
     is_whole: bool
 
 
-def lower(program: Program, hosts: HostNames | None = None) -> Tree:
+def lower(program: ScheduledProgram, hosts: HostNames | None = None) -> Tree:
     """The C tree of a program; with ``hosts``, for code that stands among other code."""
     leaves: dict[str, Leaf] = {}
     apart = with_partials(program)
@@ -107,7 +107,11 @@ class _Lowering:
     """Walks isl's AST with the loops' marks and iterators in scope."""
 
     def __init__(
-        self, program: Program, blocked: Blocked, leaves: Mapping[str, Leaf], hosts: HostNames
+        self,
+        program: ScheduledProgram,
+        blocked: Blocked,
+        leaves: Mapping[str, Leaf],
+        hosts: HostNames,
     ) -> None:
         self.program = program
         self.blocked = blocked

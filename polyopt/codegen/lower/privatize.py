@@ -25,14 +25,20 @@ from polyopt.isl import Map, affine_constant, affine_var, dim_type
 from polyopt.transform.annotations.reassociate import sums_in
 from polyopt.transform.legality.parallel import shared_sums
 from polyopt.transform.schedule.query import fresh_loop_name, path_to
-from polyopt.transform.schedule.storage import Store, project_tail
-from polyopt.transform.schedule.tree import Copy, PlanLoop, loops_of, replace_loop, with_values
+from polyopt.transform.schedule.storage import StorageDirective, project_tail
+from polyopt.transform.schedule.tree import (
+    PlanLoop,
+    ScheduledStatement,
+    loops_of,
+    replace_loop,
+    with_values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.ir.scop import Array
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: the mark of loops whose iterations threads run one after the other
 ORDERED = "ordered"
@@ -44,12 +50,12 @@ _JOINED = {"+": ("add", 0), "*": ("mul", 1)}
 class Partials:
     """A program whose parallel loops keep sums of their own in buffers."""
 
-    program: Program
+    program: ScheduledProgram
     #: what the copies compute that add partial sums to an array
     joins: Mapping[str, Hosted]
 
 
-def with_partials(program: Program) -> Partials:
+def with_partials(program: ScheduledProgram) -> Partials:
     """The program with a buffer for what each iteration of a parallel loop adds up."""
     result = Partials(program, {})
     for loop in loops_of(program.tree) if program.reassociated else ():
@@ -91,7 +97,7 @@ def _apart(
     name, identity = _JOINED[operation]
     path = path_to(program, at)
     needed = _needed(program, array, copies, len(path))
-    store = Store(f"{array}@{at}#part", array, at)
+    store = StorageDirective(f"{array}@{at}#part", array, at)
     known = program.scop.array(array)
     fill = _copy(program, known, needed, len(path), f"{store.name}#fill", identity)
     join = _copy(program, known, needed, len(path), f"{store.name}#join", None)
@@ -113,7 +119,7 @@ def _apart(
     return Partials(changed, joins)
 
 
-def _needed(program: Program, array: str, copies: Sequence[str], depth: int) -> Map:
+def _needed(program: ScheduledProgram, array: str, copies: Sequence[str], depth: int) -> Map:
     """``{ [t] -> A[x] }`` that an iteration adds to."""
     writes, _ = program.touches_in({*copies})
     parts = [project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in writes]
@@ -125,8 +131,8 @@ def _needed(program: Program, array: str, copies: Sequence[str], depth: int) -> 
 
 
 def _copy(
-    program: Program, array: Array, needed: Map, depth: int, name: str, value: int | None
-) -> Copy:
+    program: ScheduledProgram, array: Array, needed: Map, depth: int, name: str, value: int | None
+) -> ScheduledStatement:
     """Instances ``{ C[t, x] }`` that set each element to a value, or to itself."""
     elements = program.elements[array.name].set_tuple_name(name)
     index = tuple(index_of(affine_var(elements.get_space(), d)) for d in range(array.rank))
@@ -134,10 +140,12 @@ def _copy(
     iterators = tuple(f"{array.name}_{d}" for d in range(array.rank))
     statement = Statement(name, iterators, elements, array.name, index, own)
     domain = needed.wrap().flatten().set_tuple_name(name).coalesce()
-    return Copy(name, statement, domain, depth)
+    return ScheduledStatement(name, statement, domain, depth)
 
 
-def _nest(program: Program, copy: Copy, array: Array, depth: int) -> PlanLoop | str:
+def _nest(
+    program: ScheduledProgram, copy: ScheduledStatement, array: Array, depth: int
+) -> PlanLoop | str:
     """A loop per dimension of the array, the last a vector loop."""
     node: PlanLoop | str = copy.name
     space = copy.domain.get_space()

@@ -37,12 +37,12 @@ from polyopt.isl import (
     instance_space,
     params_of,
 )
-from polyopt.transform.schedule.tree import Copy, PlanLoop, copies_in, loops_of
+from polyopt.transform.schedule.tree import PlanLoop, ScheduledStatement, copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: accumulators of a block: more do not fit any machine's registers
 MOST_VECTORS = 64
@@ -126,7 +126,7 @@ class RegisterBlock:
 class Nest:
     """A marked loop's nest, in terms of the values of the loops around its one statement."""
 
-    copy: Copy
+    copy: ScheduledStatement
     loop: PlanLoop
     #: loops around the marked one, then reduction loops, then those of the block
     path: tuple[PlanLoop, ...]
@@ -140,7 +140,7 @@ class Nest:
     context: Set
 
 
-def nest_of(program: Program, loop: PlanLoop) -> Nest | None:
+def nest_of(program: ScheduledProgram, loop: PlanLoop) -> Nest | None:
     """The nest of a marked loop; ``None`` where it has not the form of a block's."""
     names = copies_in(loop)
     if len(names) != 1 or any(len(node.body) != 1 for node in loops_of((loop,))):
@@ -170,7 +170,7 @@ def _box_of(times: Set, outer: int, block: int) -> Map:
     return pairs.project_out(dim_type.in_, outer, count - outer)
 
 
-def block_of(program: Program, nest: Nest) -> tuple[RegisterBlock, Set] | None:
+def block_of(program: ScheduledProgram, nest: Nest) -> tuple[RegisterBlock, Set] | None:
     """The block of a nest, and ``{ [t, k] }`` for which all of what it stores takes part."""
     assignment = hosted(program, nest.copy.name)
     lanes, type_ = nest.path[-1].width, assignment.type
@@ -234,7 +234,7 @@ def _is_one_loop(nest: Nest, full: Set) -> bool:
 
 
 def _whole(
-    program: Program, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
+    program: ScheduledProgram, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
 ) -> Operand | None:
     """The target as it is loaded and stored where all elements of every block are stored."""
     start, count = nest.outer + nest.reductions, len(nest.extents)
@@ -249,7 +249,7 @@ def _whole(
 
 
 def _operands(
-    program: Program, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
+    program: ScheduledProgram, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
 ) -> dict[int, Operand | None] | None:
     """The loads by id, the target's own as ``None``; ``None`` where one does not fit a block."""
     box = _box(nest, full)
@@ -291,7 +291,7 @@ def _loads(value: Expr) -> Iterator[Load]:
     return (node for node in walk(value) if isinstance(node, Load))
 
 
-def _space(program: Program, name: str, count: int) -> Set:
+def _space(program: ScheduledProgram, name: str, count: int) -> Set:
     params = params_of(program.scop.context.get_space())
     space = instance_space(params, name, [f"c{i}" for i in range(count)])
     return Set.universe(space)
@@ -395,7 +395,7 @@ def _step(form: PwAff, position: int, where: Set) -> int | None:
     return least.to_python() if least.is_int() and least.eq(most) else None
 
 
-def _has_room(program: Program, operand: Operand, nest: Nest, full: Set) -> bool:
+def _has_room(program: ScheduledProgram, operand: Operand, nest: Nest, full: Set) -> bool:
     """Whether all elements of the block find a place in an operand's buffer."""
     if not operand.moves:
         return True

@@ -17,8 +17,8 @@ from polyopt.isl import Map, affine_var, dim_type
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.storage import project_tail
 from polyopt.transform.schedule.tree import (
-    Copy,
     PlanLoop,
+    ScheduledStatement,
     copies_in,
     loops_of,
     replace_loop,
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.lower.register_tile import Nest, RegisterBlock
     from polyopt.isl import PwAff, Set
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @dataclass(frozen=True, eq=False)
 class Blocked:
     """A program with blocks in place of the nests of loops marked ``register_tile``."""
 
-    program: Program
+    program: ScheduledProgram
     #: the program as planned: storage is what it says
-    planned: Program
+    planned: ScheduledProgram
     #: by the name of the loop
     blocks: Mapping[str, RegisterBlock]
     #: what the copies compute that are not in the program they were made from
@@ -51,7 +51,7 @@ class Blocked:
         return {block.core: block for block in self.blocks.values()}
 
 
-def with_blocks(program: Program, assignments: Mapping[str, Hosted]) -> Blocked:
+def with_blocks(program: ScheduledProgram, assignments: Mapping[str, Hosted]) -> Blocked:
     """The program as code is made of it: blocks where loops are marked and allow them.
 
     ``assignments`` are of copies that compute something else than their statements.
@@ -74,7 +74,7 @@ def with_blocks(program: Program, assignments: Mapping[str, Hosted]) -> Blocked:
 
 
 def _whole(
-    result: Blocked, planned: Program, nest: Nest, block: RegisterBlock, full: Set
+    result: Blocked, planned: ScheduledProgram, nest: Nest, block: RegisterBlock, full: Set
 ) -> Blocked:
     """The program with a block's core alone: it loads and stores the elements themselves."""
     program, zero = result.program, _zeroed(planned, nest, block)
@@ -91,7 +91,7 @@ def _whole(
     return Blocked(changed, result.planned, {**result.blocks, block.loop: block}, assignments)
 
 
-def _zeroed(program: Program, nest: Nest, block: RegisterBlock) -> str:
+def _zeroed(program: ScheduledProgram, nest: Nest, block: RegisterBlock) -> str:
     """The loop right before a nest that stores a zero in every element of its blocks; "" for none.
 
     Each iteration of the loops around both sets the elements that it then updates, and no others;
@@ -121,7 +121,7 @@ def _zeroed(program: Program, nest: Nest, block: RegisterBlock) -> str:
     return loop.name if is_whole else ""
 
 
-def _elements(program: Program, name: str, depth: int) -> Map:
+def _elements(program: ScheduledProgram, name: str, depth: int) -> Map:
     """``{ [t] -> A[x] }``: what a copy stores in an iteration of the outer ``depth`` loops."""
     (touch,) = program.touches_in([name])[0]
     times = project_tail(touch.prefix, depth).intersect_params(program.scop.context)
@@ -179,17 +179,17 @@ def _around(full: Set, rest: Set, nest: Nest) -> tuple[Set, Set]:
 class _Maker:
     """Makes copies over loop values, and the loops around them."""
 
-    def __init__(self, program: Program, outer: tuple[PlanLoop, ...]) -> None:
+    def __init__(self, program: ScheduledProgram, outer: tuple[PlanLoop, ...]) -> None:
         self.program = program
         self.outer = outer
-        self.copies: dict[str, Copy] = {}
-        self.parts: dict[str, Copy] = {}
+        self.copies: dict[str, ScheduledStatement] = {}
+        self.parts: dict[str, ScheduledStatement] = {}
         self.values: dict[str, dict[str, PwAff]] = {loop.name: {} for loop in outer}
 
     def loops(self, name: str, domain: Set, inner: tuple[PlanLoop, ...], suffix: str) -> PlanLoop:
         """A nest whose loops' values are the dimensions of a new copy."""
         statement = self.program.copies[name.rpartition("#")[0]].statement
-        copy = Copy(name, statement, domain.set_tuple_name(name), len(self.outer))
+        copy = ScheduledStatement(name, statement, domain.set_tuple_name(name), len(self.outer))
         self.copies[name] = copy
         space = copy.domain.get_space()
         for level, loop in enumerate(self.outer):
@@ -223,7 +223,7 @@ class _Maker:
         return node
 
 
-def _over(assignment: Hosted, copy: Copy) -> Hosted:
+def _over(assignment: Hosted, copy: ScheduledStatement) -> Hosted:
     """The assignment over a copy of another name."""
 
     def renamed(expr: Expr) -> Expr:

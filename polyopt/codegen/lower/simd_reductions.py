@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.ast.nodes import For
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 
 def in_lanes(
-    made: For, program: Program, loop: PlanLoop, symbols: Mapping[str, Symbol]
+    made: For, program: ScheduledProgram, loop: PlanLoop, symbols: Mapping[str, Symbol]
 ) -> For | Block:
     """A plan's loop as it was lowered, with each element that it adds up in a local.
 
@@ -56,7 +56,7 @@ def in_lanes(
 
 
 def _operations(
-    program: Program, loop: PlanLoop, symbols: Mapping[str, Symbol]
+    program: ScheduledProgram, loop: PlanLoop, symbols: Mapping[str, Symbol]
 ) -> dict[Symbol, str]:
     """How lanes are joined, by what holds a sum along a vector loop."""
     result: dict[Symbol, str] = {}

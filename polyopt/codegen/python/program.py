@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Affine, Expr, Inside, Load
     from polyopt.ir.scop import Array
     from polyopt.isl import PwAff
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
     from polyopt.transform.schedule.tree import PlanLoop
 
@@ -44,7 +44,7 @@ _BUILTIN = (*GLOBALS, "range", "min", "max", "abs", "float", *kwlist)
 _INDENT = "    "
 
 
-def python_text(program: Program, name: str) -> str:
+def python_text(program: ScheduledProgram, name: str) -> str:
     """The function's text; its arguments are those of the program's signature, in that order.
 
     Scalars that it writes are arrays of no dimensions. Raises ``UnsupportedError`` where data
@@ -62,7 +62,7 @@ def python_text(program: Program, name: str) -> str:
 class _Printer:
     """Prints isl's AST of a program."""
 
-    def __init__(self, program: Program, leaves: Mapping[str, Leaf]) -> None:
+    def __init__(self, program: ScheduledProgram, leaves: Mapping[str, Leaf]) -> None:
         self.program, self.leaves = program, leaves
         self.arrays = {a.name: a for a in program.scop.arrays}
         self.scratches = {s.name: s for s in program.scratches}

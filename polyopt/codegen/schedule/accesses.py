@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Access
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, PwMultiAff
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
-    from polyopt.transform.schedule.tree import Copy
+    from polyopt.transform.schedule.tree import ScheduledStatement
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ class Hosted:
 
 
 #: what the copies in a program's tree run, found so far: the steps of code generation all ask
-_KNOWN: WeakKeyDictionary[Program, dict[str, Hosted]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[ScheduledProgram, dict[str, Hosted]] = WeakKeyDictionary()
 
 
-def hosted(program: Program, name: str) -> Hosted:
+def hosted(program: ScheduledProgram, name: str) -> Hosted:
     """The assignment that a copy in the tree runs."""
     known = _KNOWN.setdefault(program, {})
     if name not in known:
@@ -58,7 +58,7 @@ def hosted(program: Program, name: str) -> Hosted:
     return known[name]
 
 
-def _hosted(program: Program, name: str) -> Hosted:
+def _hosted(program: ScheduledProgram, name: str) -> Hosted:
     copy, host = program.copies[name], _Host(program, name)
     scratch = program.scratch(name, copy.statement.array, reading=False)
     buffer = scratch.name if scratch else copy.statement.array
@@ -74,7 +74,7 @@ def _hosted(program: Program, name: str) -> Hosted:
 class _Host:
     """A copy in the tree, and what became of some parts of its value."""
 
-    program: Program
+    program: ScheduledProgram
     name: str
     #: operands put in place of a load, and their arrays
     inlined: list[tuple[Expr, str]] = field(default_factory=list["tuple[Expr, str]"])
@@ -116,7 +116,7 @@ class _Host:
             yield None if folded else offset.pullback_pw_multi_aff(to_times)
 
 
-def _value(host: _Host, copy: Copy, to_copy: PwMultiAff) -> Expr:
+def _value(host: _Host, copy: ScheduledStatement, to_copy: PwMultiAff) -> Expr:
     """The copy's value over its host; ``to_copy`` is ``{ H[d] -> C[d'] }``."""
     through = copy.to_instance.pullback_pw_multi_aff(to_copy)
     references = iter(copy.statement.reads)
@@ -140,7 +140,7 @@ def _value(host: _Host, copy: Copy, to_copy: PwMultiAff) -> Expr:
 
 def _loaded(
     host: _Host,
-    copy: Copy,
+    copy: ScheduledStatement,
     to_copy: PwMultiAff,
     load: Load,
     access: Access,
@@ -162,7 +162,7 @@ def _loaded(
     return found
 
 
-def _on_storage(host: _Host, copy: Copy, block: Expr) -> Expr:
+def _on_storage(host: _Host, copy: ScheduledStatement, block: Expr) -> Expr:
     """A block whose writes go to the storage of the array that it writes."""
     assert isinstance(block, Block)
     array = copy.statement.array
@@ -194,7 +194,7 @@ def _pulled(expr: Expr, through: PwMultiAff) -> Expr:
     return expr
 
 
-def _onto_operand(copy: Copy, operand: Copy) -> PwMultiAff:
+def _onto_operand(copy: ScheduledStatement, operand: ScheduledStatement) -> PwMultiAff:
     """``{ C[d] -> O[d, j] }``: the one producer instance that a load of the copy evaluates."""
     return operand.by_reader(copy.domain).as_pw_multi_aff()
 

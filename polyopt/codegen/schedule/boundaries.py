@@ -19,11 +19,13 @@ from polyopt.transform.schedule.tree import copies_in
 if TYPE_CHECKING:
     from polyopt.ir.expr import Expr
     from polyopt.isl import Map
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 
-def interior(program: Program, loop: PlanLoop, planned: Program | None = None) -> Set | None:
+def interior(
+    program: ScheduledProgram, loop: PlanLoop, planned: ScheduledProgram | None = None
+) -> Set | None:
     """``{ [t] }``: values of a loop and those around it at which no border is near.
 
     ``None`` where the loop meets no border. ``planned`` is the plan's program where this one has
@@ -43,7 +45,9 @@ def interior(program: Program, loop: PlanLoop, planned: Program | None = None) -
     return result
 
 
-def _inside(program: Program, loop: PlanLoop, name: str, depth: int, node: Expr) -> Set | None:
+def _inside(
+    program: ScheduledProgram, loop: PlanLoop, name: str, depth: int, node: Expr
+) -> Set | None:
     """``{ [t] }`` at which a node of a copy's value has the form that it has in most iterations.
 
     ``None`` where its form does not depend on the loop, or no form is the usual one.
@@ -91,7 +95,7 @@ def _along(form: Set, moving: list[int]) -> Set:
     return result
 
 
-def _length(program: Program, prefix: Map, depth: int) -> float:
+def _length(program: ScheduledProgram, prefix: Map, depth: int) -> float:
     """Iterations of the loop at ``depth`` per entry: at most; endless where sizes decide."""
     values = first_values(prefix.range(), depth)
     if values.is_empty():

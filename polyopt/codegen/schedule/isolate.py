@@ -15,11 +15,13 @@ from polyopt.isl import Map, Set, UnionSet, affine_constant, affine_var, dim_typ
 from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 
-def isolate_option(program: Program, loop: PlanLoop, planned: Program) -> UnionSet | None:
+def isolate_option(
+    program: ScheduledProgram, loop: PlanLoop, planned: ScheduledProgram
+) -> UnionSet | None:
     """``{ isolate[[outer] -> [v]] : ... }`` for a loop, or ``None`` where nothing is to gain."""
     full = interior(program, loop, planned)
     everything: Set | None = None

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from polyopt.ir.expr import Expr
     from polyopt.isl import Aff, BasicSet
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 
-def period(program: Program, loop: PlanLoop) -> int:
+def period(program: ScheduledProgram, loop: PlanLoop) -> int:
     """The least number after which every subscript and test in a loop has moved on as a whole."""
     result = 1
     for name in copies_in(loop):

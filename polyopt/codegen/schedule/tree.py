@@ -32,11 +32,11 @@ from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_in
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 def materialize(
-    program: Program, *, planned: Program | None = None, spelled: bool = False
+    program: ScheduledProgram, *, planned: ScheduledProgram | None = None, spelled: bool = False
 ) -> Schedule:
     """The schedule tree of a program's copies.
 
@@ -57,7 +57,7 @@ def materialize(
     return filler.fill(root.child(0), program.tree).get_schedule()
 
 
-def _domain(program: Program, names: tuple[str, ...]) -> UnionSet:
+def _domain(program: ScheduledProgram, names: tuple[str, ...]) -> UnionSet:
     result = empty_set()
     for name in names:
         result = result.union(program.copies[name].domain.to_union_set())
@@ -68,8 +68,8 @@ def _domain(program: Program, names: tuple[str, ...]) -> UnionSet:
 class _Filler:
     """Puts a program's loops and bodies under nodes of a schedule tree."""
 
-    program: Program
-    planned: Program
+    program: ScheduledProgram
+    planned: ScheduledProgram
     spelled: bool
     #: by the name of their outermost loop
     fronts: Mapping[str, Fronts]
@@ -150,7 +150,7 @@ def _insert_sequence(node: ScheduleNode, parts: Sequence[UnionSet]) -> ScheduleN
     return node.insert_sequence(filters)
 
 
-def _partial(program: Program, loop: PlanLoop) -> MultiUnionPwAff:
+def _partial(program: ScheduledProgram, loop: PlanLoop) -> MultiUnionPwAff:
     """``{ C[d] -> [v] }`` for every copy inside a loop."""
     first, *others = (
         UnionPwAff.from_pw_aff(loop.values[name].intersect_domain(program.copies[name].domain))

@@ -15,11 +15,11 @@ from polyopt.transform.schedule.tree import copies_in, loops_of, replace_loop
 
 if TYPE_CHECKING:
     from polyopt.isl import Map, PwAff, UnionSet
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 
-def from_zero(program: Program) -> Program:
+def from_zero(program: ScheduledProgram) -> ScheduledProgram:
     """The program with unrolled loops that start near zero, whatever the iterations around.
 
     rewrite: ``for (i = 4*b; i < 4*b + 4; i++) S(i)`` -> ``for (u = 0; u < 4; u++) S(4*b + u)``
@@ -31,7 +31,7 @@ def from_zero(program: Program) -> Program:
     return program
 
 
-def iterations(program: Program, loop: PlanLoop) -> tuple[UnionSet, ...]:
+def iterations(program: ScheduledProgram, loop: PlanLoop) -> tuple[UnionSet, ...]:
     """``{ C[d] }`` of each iteration of a loop of a program from ``from_zero``, in order."""
     found: dict[int, UnionSet] = {}
     for name in copies_in(loop):
@@ -47,7 +47,7 @@ def iterations(program: Program, loop: PlanLoop) -> tuple[UnionSet, ...]:
     return tuple(found[number] for number in sorted(found))
 
 
-def _from_zero(program: Program, loop: PlanLoop) -> dict[str, PwAff]:
+def _from_zero(program: ScheduledProgram, loop: PlanLoop) -> dict[str, PwAff]:
     """``{ C[d] -> [v - first(t)] }`` where ``t`` are the values of the loops around."""
     names = copies_in(loop)
     path = [node.name for node in program.places[names[0]].loops]
@@ -68,7 +68,7 @@ def _from_zero(program: Program, loop: PlanLoop) -> dict[str, PwAff]:
     return result
 
 
-def _line(program: Program, name: str, depth: int) -> Map:
+def _line(program: ScheduledProgram, name: str, depth: int) -> Map:
     """``{ [t] -> [v] }``: the values of the loop at ``depth`` at one copy, by those around it."""
     values = program.prefixes[name].range().intersect_params(program.scop.context)
     values = values.project_out(dim_type.set, depth + 1, values.dim(dim_type.set) - depth - 1)

@@ -17,7 +17,7 @@ from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
     from polyopt.isl import UnionSet
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: tests of remainders that a loop is written out for, both ways
@@ -26,7 +26,9 @@ MOST_REMAINDERS = 2
 SAMPLE = 1000
 
 
-def cases(program: Program, loop: PlanLoop, planned: Program | None = None) -> tuple[UnionSet, ...]:
+def cases(
+    program: ScheduledProgram, loop: PlanLoop, planned: ScheduledProgram | None = None
+) -> tuple[UnionSet, ...]:
     """``{ C[d] }`` of a loop's instances by the outcome of tests that the loop does not change.
 
     First where all have their usual outcome, by remainders; then the borders, tests and all.
@@ -59,14 +61,16 @@ def _has_divisions(times: Set) -> bool:
     return any(part.dim(dim_type.div) > 0 for part in times.compute_divs().get_basic_sets())
 
 
-def _usual(program: Program, test: Set, everything: Set) -> Set:
+def _usual(program: ScheduledProgram, test: Set, everything: Set) -> Set:
     """The outcome of a test that holds at more times, as the set of these."""
     sizes = dict.fromkeys(program.scop.params, SAMPLE)
     other = everything.subtract(test)
     return other if about(other, sizes) > about(test, sizes) else test
 
 
-def _tests(program: Program, planned: Program, name: str, depth: int) -> list[Set]:
+def _tests(
+    program: ScheduledProgram, planned: ScheduledProgram, name: str, depth: int
+) -> list[Set]:
     """``{ [t] }``: when the tests of a copy hold that the outer ``depth`` loops decide."""
     copy = program.copies[name]
     if name not in planned.places:
@@ -89,18 +93,18 @@ def _tests(program: Program, planned: Program, name: str, depth: int) -> list[Se
     return found
 
 
-def _times(program: Program, name: str, depth: int) -> Set:
+def _times(program: ScheduledProgram, name: str, depth: int) -> Set:
     domain = program.copies[name].domain.intersect_params(program.scop.context)
     return _outer(program, name, domain, depth)
 
 
-def _outer(program: Program, name: str, domain: Set, depth: int) -> Set:
+def _outer(program: ScheduledProgram, name: str, domain: Set, depth: int) -> Set:
     """``{ [t] }``: the values of the outer ``depth`` loops at some instances of a copy."""
     values = program.prefixes[name].intersect_domain(domain).range()
     return first_values(values, depth).coalesce()
 
 
-def _at(program: Program, names: tuple[str, ...], times: Set) -> UnionSet:
+def _at(program: ScheduledProgram, names: tuple[str, ...], times: Set) -> UnionSet:
     """The instances of copies when the outer loops have given values."""
     result = empty_set()
     for name in names:

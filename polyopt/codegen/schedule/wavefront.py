@@ -18,7 +18,7 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from polyopt.isl import Map
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: the name of blocks begins with it
 FRONT = "front of "
@@ -46,7 +46,7 @@ def is_front(node: PlanLoop) -> bool:
     )
 
 
-def fronts_of(program: Program, root: PlanLoop) -> Fronts:
+def fronts_of(program: ScheduledProgram, root: PlanLoop) -> Fronts:
     """The wavefront that starts with a loop."""
     loops = [root]
     pieces = (piece for value in root.values.values() for piece in value.get_pieces())
@@ -79,6 +79,6 @@ def _is_block(loop: PlanLoop) -> bool:
     return any(aff.dim(dim_type.div) > 0 for v in loop.values.values() for _, aff in v.get_pieces())
 
 
-def _prefix(program: Program, name: str, depth: int) -> Map:
+def _prefix(program: ScheduledProgram, name: str, depth: int) -> Map:
     prefix = without_type_bounds(program.prefixes[name], program.scop.context)
     return prefix.project_out(dim_type.out, depth, prefix.dim(dim_type.out) - depth)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.lower.isl_ast import Leaf
     from polyopt.ir.expr import Expr
     from polyopt.isl import Set
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 _OFFSET = re.compile(r"(.*?)(?: [+-] \d+)?")
@@ -41,7 +41,7 @@ class _Place:
     array: str
     index: tuple[Expr, ...]
     writes: bool
-    program: Program
+    program: ScheduledProgram
     #: the vector loop, and those around it
     path: tuple[PlanLoop, ...]
 
@@ -72,7 +72,9 @@ class _Place:
         )
 
 
-def looks_apart(leaves: Iterable[Leaf], program: Program, path: tuple[PlanLoop, ...]) -> bool:
+def looks_apart(
+    leaves: Iterable[Leaf], program: ScheduledProgram, path: tuple[PlanLoop, ...]
+) -> bool:
     """Whether compilers would take an element of an iteration for two.
 
     The leaves are those in the vector loop, which is the last one of the path.
@@ -92,7 +94,7 @@ def _by_stems(place: _Place) -> tuple[str, ...]:
     return place.stems
 
 
-def _places(leaf: Leaf, program: Program, path: tuple[PlanLoop, ...]) -> Iterator[_Place]:
+def _places(leaf: Leaf, program: ScheduledProgram, path: tuple[PlanLoop, ...]) -> Iterator[_Place]:
     if leaf.to_copy is None:
         return
     made = leaf.assignment

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.explain.choices.placements import Laid, Layout
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: isl operations of an answer as a whole: a minute or two
 ANSWER_BUDGET = 100_000_000
@@ -266,7 +266,7 @@ def memory_bytes(plan: Plan, bill: Cost) -> float:
     return bill.intermediate_bytes + bill.scratch_bytes + _inlined_bytes(plan.program, bill)
 
 
-def _inlined_bytes(program: Program, bill: Cost) -> float:
+def _inlined_bytes(program: ScheduledProgram, bill: Cost) -> float:
     """Bytes of inlined values per instance, of the statement that needs the most; equal operands
     count once. Instances that are written out in one loop body need theirs together."""
     size = {
@@ -284,7 +284,7 @@ def _inlined_bytes(program: Program, bill: Cost) -> float:
     return round(max(needed.values(), default=0.0))
 
 
-def _together(program: Program, host: str, bill: Cost) -> float:
+def _together(program: ScheduledProgram, host: str, bill: Cost) -> float:
     """Bytes of inlined values per loop body that holds several instances of a copy."""
     loops = rolled(program.places[host])
     bodies = about(prefix_map(program.copies[host], loops).range(), bill.sizes)

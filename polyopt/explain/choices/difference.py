@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.target import Target
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _moves(one: Plan, other: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return marked("-"), marked("+")
 
 
-def _where(program: Program, producer: str) -> str:
+def _where(program: ScheduledProgram, producer: str) -> str:
     """``sliding, scratch bx[3 rolling][W] per out.y_tile``."""
     place = place_of(program, producer)
     found = [s for s in program.scratches if s.array == producer]

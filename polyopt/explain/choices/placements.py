@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotFusableError, PolyoptError, UserError
 from polyopt.isl import dim_type
-from polyopt.scheduler.context import Model
+from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.finishing.innermost import arrange
 from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.model.cost import rolled
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: place -> what it means, from the least memory to the most
@@ -78,7 +78,7 @@ def producers(scop: Scop) -> tuple[str, ...]:
     )
 
 
-def place_of(program: Program, producer: str) -> str:
+def place_of(program: ScheduledProgram, producer: str) -> str:
     """The place that a program has a producer in."""
     if producer in program.inlined:
         return "inline"
@@ -96,7 +96,7 @@ def place_of(program: Program, producer: str) -> str:
     return "scratch" if is_block or at is None else "element"
 
 
-def blocks_of(program: Program) -> tuple[int, ...]:
+def blocks_of(program: ScheduledProgram) -> tuple[int, ...]:
     """Sizes of the tiles of the last result that has some, rows first; two at most."""
     for name in reversed(list(program.places)):
         # blocks inside those of the same iterator are for registers
@@ -108,13 +108,15 @@ def blocks_of(program: Program) -> tuple[int, ...]:
     return ()
 
 
-def rows_together(program: Program) -> int:
+def rows_together(program: ScheduledProgram) -> int:
     """Rows of the blocks that run at once, written out in one loop body; 1 without any."""
     found = [size for name in program.places for _, size in _blocks_at(program, name)[1]]
     return max(found, default=1)
 
 
-def _blocks_at(program: Program, name: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _blocks_at(
+    program: ScheduledProgram, name: str
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Around a result's copy: dimension and size of each block loop, and apart from them those of
     blocks of rows, whose iterations are written out."""
     place, copy = program.places[name], program.copies[name]
@@ -175,7 +177,7 @@ def lay_out(scop: Scop, layout: Layout, sizes: Mapping[str, int], machine: Targe
     while (root := next_root(plan.program, done)) is not None:
         done.add(root)
         plan = _Group(root, layout, elsewhere).grown(plan)
-    model = Model(replace(machine, cores=max(2, machine.cores)), sizes)
+    model = SearchContext(replace(machine, cores=max(2, machine.cores)), sizes)
     plan, _ = arrange(plan, model, _accept)
     plan, _ = parallelize_outer(plan, model)
     return Laid(replace(plan, checked=True), elsewhere)
@@ -212,7 +214,7 @@ class _Group:
         rows = lines[-2] if len(lines) > 1 else lines[-1]
         return self._fused(cut, members, rows.name)
 
-    def _members(self, program: Program) -> list[str]:
+    def _members(self, program: ScheduledProgram) -> list[str]:
         """The producers that may join: every reader is the root or joins too."""
         found: list[str] = []
         while True:
@@ -257,7 +259,7 @@ class _Group:
         return plan
 
 
-def _check_readers(program: Program, producer: str, loop: str) -> None:
+def _check_readers(program: ScheduledProgram, producer: str, loop: str) -> None:
     """Raise ``NotFusableError`` where some reader runs outside the loop and needs the array."""
     inside = copies_in(find_loop(program, loop))
     outside = sorted({program.copies[n].statement.array for n in program.readers(producer)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from polyopt.analysis.sets.points import Rows
     from polyopt.ir.scop import Scop, Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import Tree
 
 #: parameters are given this value where the caller says nothing: a domain one can look at
@@ -311,7 +311,9 @@ def draw_tree(plan: Plan) -> Picture:
     return Picture(width, 16 + _ROW * len(rows), tuple(shapes), f"loops of {plan.scop.name}")
 
 
-def _rows(program: Program, tree: Tree, depth: int, rows: list[tuple[int, str, str]]) -> None:
+def _rows(
+    program: ScheduledProgram, tree: Tree, depth: int, rows: list[tuple[int, str, str]]
+) -> None:
     """One row per buffer, loop and statement: its depth, text and colour."""
     if not depth:
         rows += _buffers(program, "", 0)
@@ -329,5 +331,5 @@ def _rows(program: Program, tree: Tree, depth: int, rows: list[tuple[int, str, s
         _rows(program, node.body, depth + 1, rows)
 
 
-def _buffers(program: Program, loop: str, depth: int) -> list[tuple[int, str, str]]:
+def _buffers(program: ScheduledProgram, loop: str, depth: int) -> list[tuple[int, str, str]]:
     return [(depth, describe(s), PALETTE[3]) for s in program.scratches if s.at == loop]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from polyopt.isl import Set
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Copy, PlanLoop
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import PlanLoop, ScheduledStatement
 
     #: first and beyond-last column, first and beyond-last row
     Box = tuple[int, int, int, int]
@@ -73,7 +73,7 @@ class Stage:
 class _Blocks:
     """The loops around a tiled space, and the values that the picture goes through."""
 
-    root: Copy
+    root: ScheduledStatement
     loops: tuple[PlanLoop, ...]
     #: per loop: its size where it is a block loop, else 0
     sizes: tuple[int, ...]
@@ -173,7 +173,7 @@ def _drawn_loops(blocks: _Blocks) -> list[int]:
 
 
 def _producer_stage(
-    program: Program, name: str, blocks: _Blocks, sizes: Mapping[str, int]
+    program: ScheduledProgram, name: str, blocks: _Blocks, sizes: Mapping[str, int]
 ) -> Iterator[Stage]:
     copy = program.copies[name]
     domain = fix_param_values(copy.domain, sizes)
@@ -202,7 +202,9 @@ def _inside(domain: Set, values: tuple[int, ...], outer: int) -> list[tuple[int,
 
 
 def _moving(
-    found: list[tuple[tuple[int, ...], list[tuple[int, int]]]], blocks: _Blocks, copy: Copy
+    found: list[tuple[tuple[int, ...], list[tuple[int, int]]]],
+    blocks: _Blocks,
+    copy: ScheduledStatement,
 ) -> list[int]:
     """The two iterators to draw: those that move with the tiles, else the last ones."""
     rank = len(copy.statement.iterators)

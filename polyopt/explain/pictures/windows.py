@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.storage import Scratch
-    from polyopt.transform.schedule.tree import Copy
+    from polyopt.transform.schedule.tree import ScheduledStatement
 
     #: per iterator: its first and its last value
     Box = tuple[tuple[int, int], ...]
@@ -159,7 +159,7 @@ class _Explorer:
         kept = self._kept(scratch, extents, dims, tile, step)
         return Window(copy.statement.array, whole, tile, kept, note)
 
-    def _drawn(self, copy: Copy, domain: Set) -> list[int]:
+    def _drawn(self, copy: ScheduledStatement, domain: Set) -> list[int]:
         """The array's two longest dimensions, in their order; the iterators are those first.
 
         A statement with fewer iterators than that, of a diagonal or one row, has those alone.
@@ -170,10 +170,10 @@ class _Explorer:
         longest = sorted(range(rank), key=lambda d: spans[d][0] - spans[d][1])
         return sorted(longest[:2])
 
-    def _box(self, copy: Copy, domain: Set, dims: list[int]) -> Box:
+    def _box(self, copy: ScheduledStatement, domain: Set, dims: list[int]) -> Box:
         return tuple(_span(domain, copy.outer + d) for d in dims)
 
-    def _at(self, copy: Copy, times: Map, values: list[int], dims: list[int]) -> Box:
+    def _at(self, copy: ScheduledStatement, times: Map, values: list[int], dims: list[int]) -> Box:
         """The box of what runs at given values of loops around; empty for nothing."""
         for level, value in enumerate(values):
             times = times.fix_val(dim_type.out, level, _val(value))

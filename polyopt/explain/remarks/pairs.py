@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: isl operations for the proof of one alternative; more, and it counts as not decided
@@ -117,7 +117,7 @@ class PairExplainer:
         total = sum(self.bill.source_instances[name] for name in names)
         return total if self.bill.source_estimated.isdisjoint(names) else Estimate(total)
 
-    def _gain(self, pair: Pair, program: Program, bill: Cost) -> dict[str, float]:
+    def _gain(self, pair: Pair, program: ScheduledProgram, bill: Cost) -> dict[str, float]:
         """Recompute, bytes saved and scratch of the producer's array in a program, by its bill."""
         array = pair.producer
         buffers = {scratch.name for scratch in program.buffers(array)}
@@ -209,7 +209,7 @@ class PairExplainer:
         return {}
 
     @cached_property
-    def _source(self) -> Program:
+    def _source(self) -> ScheduledProgram:
         return replace(initial_program(self.plan.scop), flow=self.plan.original.seen)
 
     def _inlining(self, array: str) -> Mapping[str, float]:
@@ -233,7 +233,7 @@ class PairExplainer:
         def change() -> Mapping[str, float]:
             nonlocal place
             error: PolyoptError = NotFusableError(self._no_loop(pair))
-            found: list[Program] = []
+            found: list[ScheduledProgram] = []
             for loop in self._consumer_loops(pair):
                 try:
                     found.append(fuse_at(self.plan.program, pair.producer, loop))
@@ -269,7 +269,7 @@ class PairExplainer:
         blocks = [loop.name for loop in around if _is_block(loop)]
         return (blocks[-1],) if blocks else tuple(loop.name for loop in around)
 
-    def _weight(self, program: Program) -> tuple[int, float, int]:
+    def _weight(self, program: ScheduledProgram) -> tuple[int, float, int]:
         found = cost(program, self.sizes)
         return found.bytes_moved, round(found.work_repeated, 2), found.scratch_bytes
 
@@ -309,7 +309,7 @@ class PairExplainer:
         return replace(judged, consumer=pair.consumer)
 
 
-def _operands_last(program: Program, array: str) -> bool:
+def _operands_last(program: ScheduledProgram, array: str) -> bool:
     """Whether no nest from the array's own on writes what its value is computed from.
 
     Then the value is the same wherever it is computed later: inlining it needs no proof.
@@ -324,7 +324,7 @@ def _operands_last(program: Program, array: str) -> bool:
     )
 
 
-def _place(program: Program, pair: Pair) -> str:
+def _place(program: ScheduledProgram, pair: Pair) -> str:
     """``: kept in scratch bx[66][512] per out.x_tile``."""
     found = program.buffers(pair.producer)
     return f": kept in {describe(found[-1])} per {found[-1].at}" if found else ""

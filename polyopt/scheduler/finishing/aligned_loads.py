@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr
     from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: rows of fewer vectors spend much of their time before the first line and after the last
@@ -34,7 +34,7 @@ LEAST_VECTORS = 16
 _OPS = {"add", "sub", "mul", "div"}
 
 
-def from_whole_vectors(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def from_whole_vectors(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with such loops in whole vectors of the target."""
     if model.target.vector_bytes < LINE:
         return plan, ()
@@ -69,7 +69,7 @@ def _is_nontemporal(plan: Plan, loop: PlanLoop) -> bool:
     return any(program.copies[name].statement.array in program.nontemporal for name in loop.copies)
 
 
-def _neighbours(program: Program, loop: PlanLoop) -> tuple[ScalarType, int] | None:
+def _neighbours(program: ScheduledProgram, loop: PlanLoop) -> tuple[ScalarType, int] | None:
     """The type of the numbers in a loop, and its loads next to others in their row; ``None``
     without any, or where it computes what is no arithmetic on one type."""
     values = [hosted(program, name).value for name in loop.copies]

@@ -19,7 +19,7 @@ from polyopt.transform.schedule.remark import Remark
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.tree import PlanLoop
 
@@ -28,7 +28,7 @@ MOST_TRIED = 3
 
 
 def contracted(
-    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+    plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with large intermediate arrays kept for one iteration of a loop where that will do.
 
@@ -69,7 +69,9 @@ def _around(plan: Plan, array: str) -> list[PlanLoop]:
     return shared
 
 
-def _kept_in(plan: Plan, array: str, loop: PlanLoop, model: Model) -> tuple[Plan, int] | None:
+def _kept_in(
+    plan: Plan, array: str, loop: PlanLoop, model: SearchContext
+) -> tuple[Plan, int] | None:
     """The plan with a buffer for an array in a loop, and its bytes, if a cache holds it."""
     try:
         changed = plan.store(array, at=loop.name)

@@ -26,9 +26,9 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program, Touch
+    from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
 
 #: reductions of at most this many iterations in all are unrolled inside the vector loop
 SHORT = 32
@@ -40,7 +40,7 @@ LONGEST_PERIOD = 4
 
 
 def arrange(
-    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+    plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with a vector loop innermost in every nest where one is legal.
 
@@ -70,7 +70,7 @@ def arrange(
     return plan, tuple(remarks)
 
 
-def _expands(plan: Plan, changed: Plan, model: Model) -> bool:
+def _expands(plan: Plan, changed: Plan, model: SearchContext) -> bool:
     """Whether buffers are beyond the caches that were not, or were no more than a value."""
     before, after = (len(large_buffers(p.program, model)) for p in (plan, changed))
     return after > before
@@ -91,7 +91,7 @@ def _is_vector(plan: Plan, copy: str) -> bool:
     return loop is not None and loop.mark == "vector"
 
 
-def _nothing(program: Program, name: str) -> Remark:
+def _nothing(program: ScheduledProgram, name: str) -> Remark:
     array = program.copies[name].statement.array
     reason = "no loop walks its last subscript"
     if isinstance(program.copies[name].statement.value, Block):
@@ -113,7 +113,7 @@ def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
         return plan
 
 
-def _jumps(program: Program, loop: PlanLoop) -> bool:
+def _jumps(program: ScheduledProgram, loop: PlanLoop) -> bool:
     """Whether more reads go from row to row as the loop goes on than go along a row.
 
     Such a loop is no good innermost, even where it walks along what is written: the sum of each
@@ -130,7 +130,7 @@ def _jumps(program: Program, loop: PlanLoop) -> bool:
     return rows.count(True) > rows.count(False)
 
 
-def _changes_rows(touch: Touch, wanted: int) -> bool | None:
+def _changes_rows(touch: ScheduledAccess, wanted: int) -> bool | None:
     """Whether the element lies in another row when a dimension of its host moves on.
 
     ``None``: it is the same element, or depends on data.
@@ -209,7 +209,9 @@ def _jam_reductions(plan: Plan, copy: str) -> Plan:
         return plan
 
 
-def _reductions_around(program: Program, copy: str, vector: PlanLoop | None) -> list[PlanLoop]:
+def _reductions_around(
+    program: ScheduledProgram, copy: str, vector: PlanLoop | None
+) -> list[PlanLoop]:
     """The loops directly around an innermost loop that the copy's target does not move with."""
     if vector is None or any(isinstance(child, PlanLoop) for child in vector.body):
         return []
@@ -225,7 +227,7 @@ def _reductions_around(program: Program, copy: str, vector: PlanLoop | None) -> 
     return result
 
 
-def _short_tail(program: Program, loops: list[PlanLoop]) -> int:
+def _short_tail(program: ScheduledProgram, loops: list[PlanLoop]) -> int:
     """How many of the innermost loops run ``LONGEST_JAM`` times at most, all together."""
     total = 1
     for kept, loop in enumerate(reversed(loops)):

@@ -17,10 +17,10 @@ from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Array
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Copy
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import ScheduledStatement
 
 #: part of all bytes below which a result is not worth it
 LEAST = 0.1
@@ -32,7 +32,7 @@ MOVED = 1.0
 STORED = 0.5
 
 
-def store_past_caches(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def store_past_caches(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with results stored past the caches, where the arrays are more than they hold."""
     scop, last = plan.scop, model.target.last_bytes
     whole = argument_bytes(scop, model.sizes)
@@ -49,7 +49,7 @@ def store_past_caches(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...
     return (plan.store_nontemporal(*taken, past=last) if taken else plan), tuple(remarks)
 
 
-def _unfit(plan: Plan, array: Array, model: Model, whole: int) -> str:
+def _unfit(plan: Plan, array: Array, model: SearchContext, whole: int) -> str:
     """Why a result is better stored through the caches; "" where it is not."""
     program, sizes = plan.program, model.sizes
     if array_bytes(array, sizes) < LEAST * whole:
@@ -69,14 +69,14 @@ def _unfit(plan: Plan, array: Array, model: Model, whole: int) -> str:
     return ""
 
 
-def _stored(program: Program, host: str, model: Model) -> float:
+def _stored(program: ScheduledProgram, host: str, model: SearchContext) -> float:
     """The bytes that a statement stores for each of its vector operations."""
     copy = program.copies[host]
-    operands: dict[int, list[Copy]] = {}
+    operands: dict[int, list[ScheduledStatement]] = {}
     for reader, _, operand in program.inlined_reads:
         operands.setdefault(id(reader), []).append(operand)
 
-    def operations(one: Copy) -> float:
+    def operations(one: ScheduledStatement) -> float:
         return work(one.statement.value) + sum(map(operations, operands.get(id(one), ())))
 
     return model.target.vector_bytes / max(1.0, operations(copy))

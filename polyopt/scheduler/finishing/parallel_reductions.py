@@ -23,9 +23,9 @@ from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import prefix_map
 
 if TYPE_CHECKING:
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: blocks of a loop, at most; fewer than so many per core are no even shares
@@ -36,7 +36,7 @@ WORTH = 12
 LEAST_UPDATES = 100_000
 
 
-def sums_in_blocks(plan: Plan, loop: PlanLoop, model: Model) -> tuple[Plan, Remark] | None:
+def sums_in_blocks(plan: Plan, loop: PlanLoop, model: SearchContext) -> tuple[Plan, Remark] | None:
     """The plan with blocks of a loop shared by threads, if its iterations share sums alone."""
     program = plan.program
     statements = {program.copies[name].statement for name in loop.copies}
@@ -62,7 +62,7 @@ def sums_in_blocks(plan: Plan, loop: PlanLoop, model: Model) -> tuple[Plan, Rema
     return changed, Remark("applied", "reassociate", loop.name, reason, numbers=numbers)
 
 
-def _updates(program: Program, loop: PlanLoop, model: Model) -> float:
+def _updates(program: ScheduledProgram, loop: PlanLoop, model: SearchContext) -> float:
     """The instances in a loop, each time that it is entered."""
     total = 0.0
     level = len(path_to(program, loop.name)) - 1
@@ -84,7 +84,7 @@ def _shared(plan: Plan, loop: PlanLoop, size: int) -> tuple[Plan, list[str]]:
     return plan, sorted(shared_sums(plan.program, find_loop(plan.program, outer)))
 
 
-def _elements(plan: Plan, name: str, model: Model) -> int:
+def _elements(plan: Plan, name: str, model: SearchContext) -> int:
     """The elements of an array that a block may have to keep: infinitely many beyond a cache."""
     array = plan.scop.array(name)
     size = array_bytes(array, model.sizes)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Statement
     from polyopt.isl import PwAff
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import Tree
 
 #: iterations per thread that keep the shares even
@@ -43,7 +43,7 @@ LEAST_SHARE = 80_000.0
 VECTOR = 64
 
 
-def parallelize_outer(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def parallelize_outer(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with one parallel loop in every nest that has one."""
     remarks: list[Remark] = []
     if model.target.cores < 2:
@@ -55,7 +55,7 @@ def parallelize_outer(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...
     return plan, tuple(remarks)
 
 
-def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remark]]:
+def _in_nest(plan: Plan, root: PlanLoop, model: SearchContext) -> tuple[Plan, list[Remark]]:
     """Mark the first loop, from the outside in, that is independent and long enough."""
     sizes, cores = model.sizes, model.target.cores
     remarks: list[Remark] = []
@@ -97,7 +97,7 @@ def _in_nest(plan: Plan, root: PlanLoop, model: Model) -> tuple[Plan, list[Remar
     return _least_bad(plan, fallback, remarks)
 
 
-def _shared(plan: Plan, marked: Plan, loop: str, model: Model) -> tuple[Plan, str]:
+def _shared(plan: Plan, marked: Plan, loop: str, model: SearchContext) -> tuple[Plan, str]:
     """The plan whose loop is for threads, with the schedule that suits it, and what to say."""
     reason = "its iterations are independent"
     if not has_one_each(marked.program, find_loop(marked.program, loop), model):
@@ -130,7 +130,7 @@ def independent(plan: Plan, loop: PlanLoop) -> Plan:
 
 
 def _in_each(
-    plan: Plan, nests: Tree, remarks: list[Remark], model: Model
+    plan: Plan, nests: Tree, remarks: list[Remark], model: SearchContext
 ) -> tuple[Plan, list[Remark]]:
     """No loop around them is independent: each nest gets a parallel loop of its own."""
     for node in nests:
@@ -140,7 +140,7 @@ def _in_each(
     return plan, remarks
 
 
-def _share(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
+def _share(program: ScheduledProgram, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
     """The operations of all iterations of a loop inside others, each time that it is entered.
 
     Infinite for the outermost loop of a nest, which is entered once.
@@ -148,7 +148,7 @@ def _share(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
     return operations(program, loop, sizes) if len(path_to(program, loop.name)) > 1 else inf
 
 
-def operations(program: Program, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
+def operations(program: ScheduledProgram, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
     """The operations of all iterations of a loop, each time that it is entered; vectors are one."""
     total = 0.0
     level = len(path_to(program, loop.name)) - 1

@@ -22,7 +22,7 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
 
 #: part of what comes from memory that has to be saved
@@ -30,7 +30,7 @@ WORTH = 0.1
 
 
 def passed_once(
-    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+    plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with outermost loops further inside where less comes from memory so."""
     remarks: list[Remark] = []
@@ -46,7 +46,7 @@ def passed_once(
 
 
 def _tried(
-    plan: Plan, name: str, inner: str, model: Model, legal: Callable[[Plan], bool]
+    plan: Plan, name: str, inner: str, model: SearchContext, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, Remark]:
     """The plan with a loop inside of the next one, or as it was, and why."""
     try:
@@ -75,7 +75,7 @@ def _again(traffic: Traffic, root: PlanLoop, cache: int) -> bool:
     )
 
 
-def _bytes(plan: Plan, model: Model) -> int:
+def _bytes(plan: Plan, model: SearchContext) -> int:
     """Bytes that come from memory or go there."""
     return sum(Traffic(plan.program, model.sizes).through(model.target.last_bytes).values())
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: rows of a block, at most, and blocks of rows per thread, so that few wait at either end
 MOST_ROWS, EACH = 256, 16
@@ -86,7 +86,9 @@ def read_once(
     return plan, tuple(remarks)
 
 
-def _next(program: Program, sizes: Mapping[str, int], tried: Collection[str]) -> _Nest | None:
+def _next(
+    program: ScheduledProgram, sizes: Mapping[str, int], tried: Collection[str]
+) -> _Nest | None:
     """The first nest of which no copy was tried."""
     found = (_nest_of(program, loop, sizes, tried) for loop in loops_of(program.tree))
     return next((nest for nest in found if nest is not None), None)
@@ -121,7 +123,7 @@ def _taken(
 
 
 def _nest_of(
-    program: Program, rows: PlanLoop, sizes: Mapping[str, int], tried: Collection[str]
+    program: ScheduledProgram, rows: PlanLoop, sizes: Mapping[str, int], tried: Collection[str]
 ) -> _Nest | None:
     """The nest whose outer loop this is; ``None`` where it is not of this kind."""
     for columns in rows.body:
@@ -147,7 +149,7 @@ def _nest_of(
     return None
 
 
-def _is_other(program: Program, name: str) -> bool:
+def _is_other(program: ScheduledProgram, name: str) -> bool:
     """Whether a copy is no sum of floats."""
     statement = program.copies[name].statement
     if isinstance(statement.value, Block) or not statement.value.type.is_float:
@@ -155,7 +157,9 @@ def _is_other(program: Program, name: str) -> bool:
     return statement.reduction is None
 
 
-def _walked(program: Program, names: Sequence[str], rows: PlanLoop, columns: PlanLoop) -> set[str]:
+def _walked(
+    program: ScheduledProgram, names: Sequence[str], rows: PlanLoop, columns: PlanLoop
+) -> set[str]:
     """The arrays whose rows copies read along the columns' loop, one for each of the rows'."""
     found: set[str] = set()
     for name in names:
@@ -179,7 +183,7 @@ def _moving(index: Expr, count: int) -> set[int]:
 
 
 def _blocks_of(
-    program: Program, nest: _Nest, target: Target, sizes: Mapping[str, int]
+    program: ScheduledProgram, nest: _Nest, target: Target, sizes: Mapping[str, int]
 ) -> _Blocks | None:
     rows, columns = (trips(program, loop, sizes) for loop in (nest.rows, nest.columns))
     each = program.copies[nest.chains[0]].statement.value.type.bytes

@@ -21,16 +21,16 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: shorter sums are not worth joining the lanes
 SHORTEST = 16
 
 
 def sums_in_lanes(
-    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+    plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with vector loops along rows that are added up, if the model lets it.
 
@@ -62,7 +62,7 @@ def sums_in_lanes(
     return plan, tuple(remarks)
 
 
-def _is_row(program: Program, loop: PlanLoop) -> bool:
+def _is_row(program: ScheduledProgram, loop: PlanLoop) -> bool:
     """Whether an innermost loop walks along rows of all that it reads and writes, or stays."""
     if any(isinstance(child, PlanLoop) for child in loop.body):
         return False

@@ -15,8 +15,8 @@ from polyopt.isl import dim_type, fix_param_values, integer_val
 from polyopt.scheduler.model.cache import argument_bytes, bytes_an_operation
 
 if TYPE_CHECKING:
-    from polyopt.scheduler.context import Model
-    from polyopt.transform.schedule.program import Program
+    from polyopt.scheduler.context import SearchContext
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: bytes that are moved, within the last cache, while a vector operation runs
@@ -25,7 +25,7 @@ MOVED = 4.0
 EVEN = 0.02
 
 
-def has_one_each(program: Program, loop: PlanLoop, model: Model) -> bool:
+def has_one_each(program: ScheduledProgram, loop: PlanLoop, model: SearchContext) -> bool:
     """Whether threads better have one piece each, the same in every call.
 
     So it is where caches hold all that a call works on, moving it takes longer than computing, and
@@ -38,7 +38,7 @@ def has_one_each(program: Program, loop: PlanLoop, model: Model) -> bool:
     return moved >= MOVED and _is_even(program, loop, model)
 
 
-def _is_even(program: Program, loop: PlanLoop, model: Model) -> bool:
+def _is_even(program: ScheduledProgram, loop: PlanLoop, model: SearchContext) -> bool:
     """Whether an iteration early in an outermost loop does as much as a late one."""
     for name in loop.copies:
         #: { [t] } : the loops around a copy, at the sizes to be fast for

@@ -28,12 +28,12 @@ from polyopt.transform.schedule.tree import PlanLoop, loops_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
 
 
 def strip_mined(
-    plan: Plan, model: Model, legal: Callable[[Plan], bool]
+    plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with strips of outermost vector loops, where threads gain by sharing them."""
     remarks: list[Remark] = []
@@ -70,7 +70,7 @@ def _is_line(loop: PlanLoop) -> bool:
     return loop.mark == "vector" and all(node.mark == "unroll" for node in inner)
 
 
-def _is_open(plan: Plan, loop: PlanLoop, model: Model) -> bool:
+def _is_open(plan: Plan, loop: PlanLoop, model: SearchContext) -> bool:
     """Whether its work grows with the sizes that nobody gave, and as fast as that of any nest.
 
     Then a call that has work for threads has some here, and each call sees for itself. A line
@@ -81,14 +81,14 @@ def _is_open(plan: Plan, loop: PlanLoop, model: Model) -> bool:
     return mine > 0 and all(mine >= _growth(plan, node, model) for node in nests)
 
 
-def _growth(plan: Plan, loop: PlanLoop, model: Model) -> int:
+def _growth(plan: Plan, loop: PlanLoop, model: SearchContext) -> int:
     """The power of the sizes that nobody gave with which a loop's work grows."""
     twice = {n: v * 2 if n in model.open_sizes else v for n, v in model.sizes.items()}
     before, after = (operations(plan.program, loop, sizes) for sizes in (model.sizes, twice))
     return round(log2(after / before)) if before > 0 < after else 0
 
 
-def _width(plan: Plan, loop: PlanLoop, work: float, model: Model) -> int:
+def _width(plan: Plan, loop: PlanLoop, work: float, model: SearchContext) -> int:
     """Iterations of a strip: whole lines of each array that the loop writes.
 
     Where each call decides whether threads start, the shortest loop that they start for is cut

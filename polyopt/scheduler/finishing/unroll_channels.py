@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Load
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: iterations that are written out, of all such loops around a statement together
 MOST = 4
@@ -88,7 +88,7 @@ def jam_channels(plan: Plan, copy: str, vector: PlanLoop) -> Plan:
         return plan
 
 
-def _channel_loop(program: Program, copy: str, vector: PlanLoop) -> PlanLoop | None:
+def _channel_loop(program: ScheduledProgram, copy: str, vector: PlanLoop) -> PlanLoop | None:
     """The loop over channels around a statement's vector loop."""
     scheduled = program.copies[copy]
     path = program.places[copy].loops
@@ -104,7 +104,7 @@ def _channel_loop(program: Program, copy: str, vector: PlanLoop) -> PlanLoop | N
     return None
 
 
-def _shares(program: Program, copy: str) -> bool:
+def _shares(program: ScheduledProgram, copy: str) -> bool:
     """Whether enough of what a statement loads is the same for all channels."""
     scheduled = program.copies[copy]
     (k,) = channels(scheduled.statement)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Array, Scop
     from polyopt.isl import PwAff
-    from polyopt.scheduler.context import Model
-    from polyopt.transform.schedule.program import Program
+    from polyopt.scheduler.context import SearchContext
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
-    from polyopt.transform.schedule.tree import Copy, Place
+    from polyopt.transform.schedule.tree import ScheduledStatement, SchedulePosition
 
 
 def array_bytes(array: Array, sizes: Mapping[str, int]) -> int:
@@ -41,7 +41,7 @@ def array_bytes(array: Array, sizes: Mapping[str, int]) -> int:
     return result
 
 
-def large_buffers(program: Program, model: Model) -> tuple[Scratch, ...]:
+def large_buffers(program: ScheduledProgram, model: SearchContext) -> tuple[Scratch, ...]:
     """The buffers of a program that the second-level cache does not hold."""
     sizes = model.sizes
 
@@ -80,7 +80,7 @@ class Use:
 class Traffic:
     """Estimates for one program and sizes; the parts that do not depend on a cache are shared."""
 
-    def __init__(self, program: Program, sizes: Mapping[str, int]) -> None:
+    def __init__(self, program: ScheduledProgram, sizes: Mapping[str, int]) -> None:
         self.program, self.sizes = program, sizes
         self.bytes_of = {a.name: array_bytes(a, sizes) for a in program.scop.arrays}
 
@@ -89,14 +89,14 @@ class Traffic:
         """All accesses, in textual order."""
         return tuple(use for place in self.program.places.values() for use in self._uses_of(place))
 
-    def _uses_of(self, place: Place) -> Iterator[Use]:
+    def _uses_of(self, place: SchedulePosition) -> Iterator[Use]:
         host = self.program.copies[place.copy]
         target = host.statement
         dims = _dims_of(target.index, host.outer)
         yield self._use(place, host, target.array, dims, writes=True)
         yield from self._loads_of(place, host)
 
-    def _loads_of(self, place: Place, copy: Copy) -> Iterator[Use]:
+    def _loads_of(self, place: SchedulePosition, copy: ScheduledStatement) -> Iterator[Use]:
         for access, load in zip(copy.statement.reads, loads(copy.statement.value), strict=True):
             operand = self.program.operand(copy, access)
             if operand is None:
@@ -106,7 +106,13 @@ class Traffic:
                 yield from self._loads_of(place, operand)
 
     def _use(
-        self, place: Place, copy: Copy, array: str, dims: frozenset[int], *, writes: bool
+        self,
+        place: SchedulePosition,
+        copy: ScheduledStatement,
+        array: str,
+        dims: frozenset[int],
+        *,
+        writes: bool,
     ) -> Use:
         moving = dims | _linked(copy, dims)
         host = self.program.copies[place.copy]
@@ -234,10 +240,10 @@ def _dims_in(form: PwAff) -> frozenset[int]:
     return frozenset(d for d in range(count) if form.involves_dims(dim_type.in_, d, 1))
 
 
-_LINKS: WeakKeyDictionary[Copy, tuple[frozenset[int], ...]] = WeakKeyDictionary()
+_LINKS: WeakKeyDictionary[ScheduledStatement, tuple[frozenset[int], ...]] = WeakKeyDictionary()
 
 
-def _linked(copy: Copy, dims: frozenset[int]) -> frozenset[int]:
+def _linked(copy: ScheduledStatement, dims: frozenset[int]) -> frozenset[int]:
     """The outer dimensions that constraints tie to some dimensions, and the other way round."""
     if not copy.outer:
         return frozenset()

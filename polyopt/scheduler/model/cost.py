@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Copy, Place
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import ScheduledStatement, SchedulePosition
 
     _Sizes = tuple[tuple[str, int], ...]
 
@@ -182,7 +182,9 @@ class Cost:
         return cost_html(self)
 
 
-def cost(program: Program, sizes: Mapping[str, int], target: str | Target | None = None) -> Cost:
+def cost(
+    program: ScheduledProgram, sizes: Mapping[str, int], target: str | Target | None = None
+) -> Cost:
     """The bill of a program for parameter values ``sizes`` (all of them).
 
     Raises ``InvalidOptionError`` for an unknown target.
@@ -234,15 +236,15 @@ def operations(expr: Expr) -> int:
 
 # -- instances --------------------------------------------------------------------------------
 
-_COUNTS: WeakKeyDictionary[Copy, dict[_Sizes, Number]] = WeakKeyDictionary()
+_COUNTS: WeakKeyDictionary[ScheduledStatement, dict[_Sizes, Number]] = WeakKeyDictionary()
 
 
-def instances_of(copy: Copy, sizes: Mapping[str, int]) -> int:
+def instances_of(copy: ScheduledStatement, sizes: Mapping[str, int]) -> int:
     """How often a copy runs, or about how often."""
     return _number_of(copy, sizes).value
 
 
-def _number_of(copy: Copy, sizes: Mapping[str, int]) -> Number:
+def _number_of(copy: ScheduledStatement, sizes: Mapping[str, int]) -> Number:
     """How often a copy runs; remembered per copy and sizes."""
     known = _COUNTS.setdefault(copy, {})
     key = tuple(sizes.items())
@@ -252,7 +254,7 @@ def _number_of(copy: Copy, sizes: Mapping[str, int]) -> Number:
 
 
 def _instances(
-    program: Program, sizes: _Sizes
+    program: ScheduledProgram, sizes: _Sizes
 ) -> tuple[dict[str, Number], dict[str, list[Number]]]:
     """Instances per copy, and per statement with inlined evaluations; packs compute nothing."""
     given = dict(sizes)
@@ -266,7 +268,7 @@ def _instances(
     return by_copy, by_statement
 
 
-def evaluated(program: Program, name: str) -> Iterator[tuple[str, Set, int]]:
+def evaluated(program: ScheduledProgram, name: str) -> Iterator[tuple[str, Set, int]]:
     """What a copy in the tree computes: statement, ``{ [t, j] }`` of its instances, rank of t.
 
     Its own instances first, then those that are inlined into it; a pack computes nothing.
@@ -284,7 +286,7 @@ def evaluated(program: Program, name: str) -> Iterator[tuple[str, Set, int]]:
         yield statement, runs, len(loops)
 
 
-def rolled(place: Place) -> tuple[PlanLoop, ...]:
+def rolled(place: SchedulePosition) -> tuple[PlanLoop, ...]:
     """The loops around a copy less the innermost ones that are written out."""
     loops = place.loops
     while loops and loops[-1].mark == "unroll" and not loops[-1].width:
@@ -292,7 +294,9 @@ def rolled(place: Place) -> tuple[PlanLoop, ...]:
     return loops
 
 
-def _shared(host: Copy, loops: tuple[PlanLoop, ...], operands: Sequence[Copy]) -> dict[str, Set]:
+def _shared(
+    host: ScheduledStatement, loops: tuple[PlanLoop, ...], operands: Sequence[ScheduledStatement]
+) -> dict[str, Set]:
     """``{ [t, j] }`` by statement: the operands' instances that one iteration of ``loops`` needs.
 
     Written-out iterations stand in one body, where C compilers find equal operands as well.
@@ -315,7 +319,9 @@ def _by_reader(pairs: Set, rank: int) -> Map:
     return moved.move_dims(dim_type.in_, 0, dim_type.out, 0, rank)
 
 
-def _with_operands(program: Program, copy: Copy) -> Iterator[Copy]:
+def _with_operands(
+    program: ScheduledProgram, copy: ScheduledStatement
+) -> Iterator[ScheduledStatement]:
     """A copy in the tree and what is inlined into it.
 
     An instance that is needed twice counts once: C compilers find equal operands of one statement.
@@ -327,8 +333,8 @@ def _with_operands(program: Program, copy: Copy) -> Iterator[Copy]:
 
 
 def _operands(
-    program: Program, copy: Copy, rank: int, seen: dict[str, list[Set]]
-) -> Iterator[Copy]:
+    program: ScheduledProgram, copy: ScheduledStatement, rank: int, seen: dict[str, list[Set]]
+) -> Iterator[ScheduledStatement]:
     """The operands of a copy that are not in ``seen``; ``rank`` is that of the copy in the tree."""
     for access in copy.statement.reads:
         operand = program.operand(copy, access)
@@ -343,10 +349,10 @@ def _operands(
         yield from _operands(program, operand, rank, seen)
 
 
-_PAIRS: WeakKeyDictionary[Copy, Set] = WeakKeyDictionary()
+_PAIRS: WeakKeyDictionary[ScheduledStatement, Set] = WeakKeyDictionary()
 
 
-def _pairs(operand: Copy, rank: int) -> Set:
+def _pairs(operand: ScheduledStatement, rank: int) -> Set:
     """``{ [d, j] }``: which instances of the operand's statement an instance in the tree needs."""
     if operand not in _PAIRS:
         pairs = operand.domain.project_out(dim_type.set, rank, operand.outer - rank)
@@ -354,7 +360,7 @@ def _pairs(operand: Copy, rank: int) -> Set:
     return _PAIRS[operand]
 
 
-def evaluations(program: Program, array: str, sizes: Mapping[str, int]) -> Number:
+def evaluations(program: ScheduledProgram, array: str, sizes: Mapping[str, int]) -> Number:
     """How often an inlined array's elements are computed, over all that read it."""
     given = {name: int(sizes[name]) for name in program.scop.params if name in sizes}
     found = [
@@ -422,7 +428,7 @@ def _live_bytes(scop: Scop, sizes: _Sizes, side: str) -> int:
 
 
 def _scratches(
-    program: Program, sizes: Mapping[str, int], machine: Target
+    program: ScheduledProgram, sizes: Mapping[str, int], machine: Target
 ) -> tuple[ScratchCost, ...]:
     result: list[ScratchCost] = []
     for scratch in program.scratches:
@@ -441,7 +447,7 @@ def _level(size: int, machine: Target) -> str:
     return "L2" if size <= machine.l2_bytes else "memory"
 
 
-def _stored(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
+def _stored(program: ScheduledProgram, sizes: Mapping[str, int]) -> dict[str, int]:
     """Temporary arrays that some copy writes in full."""
     written = {
         program.copies[name].statement.array
@@ -455,7 +461,7 @@ def _stored(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def _parallel(program: Program, sizes: Mapping[str, int]) -> dict[str, float]:
+def _parallel(program: ScheduledProgram, sizes: Mapping[str, int]) -> dict[str, float]:
     """Iterations of every parallel loop, per entry."""
     result: dict[str, float] = {}
     for loop in loops_of(program.tree):
@@ -465,7 +471,7 @@ def _parallel(program: Program, sizes: Mapping[str, int]) -> dict[str, float]:
 
 
 def trips(
-    program: Program,
+    program: ScheduledProgram,
     loop: PlanLoop,
     sizes: Mapping[str, int],
 ) -> float:

@@ -33,9 +33,9 @@ from polyopt.transform.schedule.tree import copies_in, prefix_map
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
-    from polyopt.transform.schedule.tree import Copy, PlanLoop
+    from polyopt.transform.schedule.tree import PlanLoop, ScheduledStatement
 
     #: a sympy expression; sympy has no types and is imported late
     Formula = Any
@@ -54,7 +54,7 @@ class _Block:
     symbol: Formula
 
 
-def formula(program: Program) -> dict[str, Formula | None]:
+def formula(program: ScheduledProgram) -> dict[str, Formula | None]:
     """Formulas by what they say; ``None`` where there is no closed form.
 
     Keys: ``instances of <copy>``, ``scratch bytes of <array>``, ``scratch bytes``,
@@ -65,7 +65,7 @@ def formula(program: Program) -> dict[str, Formula | None]:
         return _Formulas(program).all()
 
 
-def show_formula(program: Program) -> str:
+def show_formula(program: ScheduledProgram) -> str:
     """The formulas as lines of text."""
     return "\n".join(
         f"{name} = {NO_FORM if value is None else value}"
@@ -73,7 +73,7 @@ def show_formula(program: Program) -> str:
     )
 
 
-def latex_formula(program: Program) -> str:
+def latex_formula(program: ScheduledProgram) -> str:
     """The formulas as one LaTeX ``aligned`` block."""
     import sympy
 
@@ -90,7 +90,7 @@ def _escaped(text: str) -> str:
 
 
 class _Formulas:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ScheduledProgram) -> None:
         import sympy
 
         self.sympy: Any = sympy
@@ -181,7 +181,7 @@ class _Formulas:
 
     # -- instances ----------------------------------------------------------------------------
 
-    def _instances(self, copy: Copy) -> Formula | None:
+    def _instances(self, copy: ScheduledStatement) -> Formula | None:
         """How often a copy runs."""
         if not copy.outer:
             return self._box(copy.domain)
@@ -216,7 +216,7 @@ class _Formulas:
         first, last = self._of_params(low), self._of_params(high)
         return None if first is None or last is None else last - first + 1
 
-    def _tiles(self, copy: Copy) -> Formula | None:
+    def _tiles(self, copy: ScheduledStatement) -> Formula | None:
         """Iterations of the loops that a fused copy stands in."""
         path = self.program.places[copy.name].loops[: copy.outer]
         inside = copies_in(path[-1])
@@ -246,7 +246,7 @@ class _Formulas:
             result *= side if block is None else self.sympy.ceiling(side / block.symbol)
         return result
 
-    def _inside(self, copy: Copy, around: tuple[PlanLoop, ...]) -> Formula | None:
+    def _inside(self, copy: ScheduledStatement, around: tuple[PlanLoop, ...]) -> Formula | None:
         """How many values the next loop takes for a copy, per iteration of those around it."""
         level = len(around)
         rest = copy.domain.dim(dim_type.set) - level - 1
@@ -272,7 +272,7 @@ class _Formulas:
             total += each * number
         return self._simplify(total)
 
-    def _operations_each(self, copy: Copy) -> int | None:
+    def _operations_each(self, copy: ScheduledStatement) -> int | None:
         """Operations per instance with inlined operands; ``None`` where these are guarded."""
         total = operations(copy.statement.value)
         for access in copy.statement.reads:
@@ -387,7 +387,7 @@ def _as_relation(domain: Set, outer: int) -> Map:
     return result.project_out(dim_type.in_, outer, rank - outer)
 
 
-def _is_box_per_tile(copy: Copy) -> bool:
+def _is_box_per_tile(copy: ScheduledStatement) -> bool:
     """Whether no constraint ties two of a copy's own iterators, except through a tile's."""
     inner = copy.domain.move_dims(dim_type.param, 0, dim_type.set, 0, copy.outer)
     return all(len(group) == 1 for group in links(inner))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: to load or store a byte beyond the second-level cache, and beyond the first
 FAR, NEAR = 6.0, 0.75
@@ -30,7 +30,9 @@ START = 640.0
 RUN = 3400.0
 
 
-def estimate(program: Program, sizes: Mapping[str, int], machine: Target, threads: int) -> float:
+def estimate(
+    program: ScheduledProgram, sizes: Mapping[str, int], machine: Target, threads: int
+) -> float:
     """Operations of a lane that the busiest of some threads does, all else in terms of them."""
     bill = cost(program, sizes, machine)
     total = float(bill.operations)
@@ -41,7 +43,7 @@ def estimate(program: Program, sizes: Mapping[str, int], machine: Target, thread
     return total * _imbalance(program, sizes, threads) / threads
 
 
-def _passing(program: Program, sizes: Mapping[str, int], machine: Target) -> float:
+def _passing(program: ScheduledProgram, sizes: Mapping[str, int], machine: Target) -> float:
     """What the values in buffers cost that leave a cache before they are read.
 
     Buffers of one loop are in use together. Where they fill a cache, each value that is put into
@@ -66,7 +68,7 @@ def _passing(program: Program, sizes: Mapping[str, int], machine: Target) -> flo
     return total
 
 
-def _starts(program: Program, sizes: Mapping[str, int]) -> int:
+def _starts(program: ScheduledProgram, sizes: Mapping[str, int]) -> int:
     """How often loops of vectors are entered."""
     total = 0
     for place in program.places.values():
@@ -77,7 +79,7 @@ def _starts(program: Program, sizes: Mapping[str, int]) -> int:
     return total
 
 
-def _runs(program: Program, sizes: Mapping[str, int], moved: Mapping[str, int]) -> float:
+def _runs(program: ScheduledProgram, sizes: Mapping[str, int], moved: Mapping[str, int]) -> float:
     """How many rows, or parts of rows, of arrays pass between memory and cache, from the bytes
     ``moved`` of each: a run is as long as the loop of vectors that goes along it."""
     longest: dict[str, float] = {}
@@ -95,7 +97,7 @@ def _runs(program: Program, sizes: Mapping[str, int], moved: Mapping[str, int]) 
     return sum(moved[array] / max(1.0, run) for array, run in longest.items())
 
 
-def _imbalance(program: Program, sizes: Mapping[str, int], threads: int) -> float:
+def _imbalance(program: ScheduledProgram, sizes: Mapping[str, int], threads: int) -> float:
     """The share of the busiest thread over an even share, in the nest that is shared worst."""
     worst = 1.0
     for node in program.tree:

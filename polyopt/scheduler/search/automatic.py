@@ -13,7 +13,7 @@ from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget, exclusive
-from polyopt.scheduler.context import Model
+from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.finishing.aligned_loads import from_whole_vectors
 from polyopt.scheduler.finishing.innermost import arrange
 from polyopt.scheduler.finishing.interleave_recurrences import chains_together
@@ -95,7 +95,7 @@ def auto(
     start = replace(Plan(scop), checked=False)
     numbers = assumed_sizes(scop, sizes)
     open_sizes = frozenset(scop.params) - frozenset(sizes or ())
-    model = Model(machine, numbers, open_sizes, reassociate=reassociate)
+    model = SearchContext(machine, numbers, open_sizes, reassociate=reassociate)
     allowed = budget(operations, "the search")
     if fusion != "output":
         plan = scheduled(start, fusion, model, allowed, tile=tile)
@@ -107,7 +107,7 @@ def auto(
     return replace(plan, checked=True, remarks=_once(plan.remarks))
 
 
-def _best(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
+def _best(start: Plan, model: SearchContext, allowed: Allowance, *, tile: bool) -> Plan:
     """The plan of the program with arrays added where that pays; its remarks say why."""
     if not tile:
         return _searched(start, model, allowed, tile=False)
@@ -120,7 +120,7 @@ def _best(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
     return replace(plan, remarks=(*said, *more, *plan.remarks))
 
 
-def _searched(start: Plan, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
+def _searched(start: Plan, model: SearchContext, allowed: Allowance, *, tile: bool) -> Plan:
     """The plan in the source's order, one of isl's, or with updates scattered, whichever is the
     better one, proven."""
     with allowed:
@@ -166,7 +166,7 @@ class _Search:
     and what it ends with is proven; only where that fails, a cautious one proves each step.
     """
 
-    model: Model
+    model: SearchContext
     tile: bool
 
     def run(self, plan: Plan) -> Plan:

@@ -25,11 +25,11 @@ from polyopt.scheduler.queries import is_legal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.scheduler.context import Model, Step
+    from polyopt.scheduler.context import SearchContext, Step
     from polyopt.transform.plan import Plan
 
 
-def finishing(model: Model, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
+def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     """The last stages of the search; ``legal`` says whether an order of loops keeps the flow."""
     sizes, target = model.sizes, model.target
     return (

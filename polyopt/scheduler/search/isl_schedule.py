@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Scop
     from polyopt.isl import Allowance
-    from polyopt.scheduler.context import Model, Step
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Copy, Place, Tree
+    from polyopt.scheduler.context import SearchContext, Step
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import ScheduledStatement, SchedulePosition, Tree
 
 #: programs of more statements are pipelines, and stay as they are
 MOST_STATEMENTS = 16
@@ -88,7 +88,9 @@ def affine(scop: Scop, *, fusion: str = "smart") -> Plan:
     return Plan(scop).reschedule(fusion=fusion)
 
 
-def scheduled(start: Plan, fusion: str, model: Model, allowed: Allowance, *, tile: bool) -> Plan:
+def scheduled(
+    start: Plan, fusion: str, model: SearchContext, allowed: Allowance, *, tile: bool
+) -> Plan:
     """The plan in isl's order by one heuristic, with blocks, vectors and threads.
 
     ``start`` is the plan without moves. Where isl finds no order within its budget, or one that is
@@ -108,7 +110,7 @@ def scheduled(start: Plan, fusion: str, model: Model, allowed: Allowance, *, til
     return replace(plan, remarks=(asked, *plan.remarks))
 
 
-def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
+def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
     """The plan, or a better one in another order of isl's; its remarks say why.
 
     ``start`` is the plan without moves.
@@ -149,7 +151,7 @@ def reordered(plan: Plan, start: Plan, model: Model) -> Plan:
     return replace(best, remarks=(*remarks, *best.remarks))
 
 
-def _finished(plan: Plan, model: Model, *, tile: bool = True) -> Plan:
+def _finished(plan: Plan, model: SearchContext, *, tile: bool = True) -> Plan:
     """The plan with blocks, vectors and threads, as the source's order gets them."""
     remarks: tuple[Remark, ...] = ()
     blocks: list[Step] = [lambda p: contractions(p, model.target, model.sizes)]
@@ -199,7 +201,7 @@ def _loop_of(plan: Plan, name: str, loop: PlanLoop) -> PlanLoop:
     return next(n for n in plan.program.places[name].loops if n.values[name] is value)
 
 
-def weigh(plan: Plan, model: Model) -> Weight:
+def weigh(plan: Plan, model: SearchContext) -> Weight:
     """What a plan does one by one, and moves, at the model's sizes."""
     program, target = plan.program, model.target
     total = serial = alone = unshared = 0.0
@@ -224,7 +226,7 @@ def weigh(plan: Plan, model: Model) -> Weight:
     return Weight(serial, _moved(program, model, far), alone / total, unshared / total)
 
 
-def _moved(program: Program, model: Model, large: Collection[str]) -> float:
+def _moved(program: ScheduledProgram, model: SearchContext, large: Collection[str]) -> float:
     """Bytes of large intermediate arrays and buffers that are written and read back."""
     arrays = {a.name: a for a in program.scop.arrays if a.role == "temp" and a.name in large}
     touches = (*program.writes, *program.reads)
@@ -238,7 +240,7 @@ def _moved(program: Program, model: Model, large: Collection[str]) -> float:
     return 2.0 * moved
 
 
-def is_side_by_side(program: Program, name: str, place: Place) -> bool:
+def is_side_by_side(program: ScheduledProgram, name: str, place: SchedulePosition) -> bool:
     """Whether several sums, each a chain along a loop, are done in turn inside of it."""
     if len(place.loops) < 2 or place.loops[-1].mark != "unroll":
         return False
@@ -246,14 +248,16 @@ def is_side_by_side(program: Program, name: str, place: Place) -> bool:
     return moves_target(program, name, rows) and not moves_target(program, name, chain)
 
 
-def _goes_far(copy: Copy, place: Place, large: Collection[str]) -> bool:
+def _goes_far(copy: ScheduledStatement, place: SchedulePosition, large: Collection[str]) -> bool:
     """Whether the innermost loop walks over rows of a large array itself."""
     if not place.loops or _marked(place, "register_tile") or copy.fills:
         return False
     return _gathers(copy, place.loops[-1], large)
 
 
-def _gathers(copy: Copy, loop: PlanLoop, among: Collection[str] | None = None) -> bool:
+def _gathers(
+    copy: ScheduledStatement, loop: PlanLoop, among: Collection[str] | None = None
+) -> bool:
     """Whether a loop walks over rows of what a copy reads or writes; of some arrays, or of all."""
     dims = iterators_of(copy, loop)
     statement = copy.statement
@@ -267,5 +271,5 @@ def _gathers(copy: Copy, loop: PlanLoop, among: Collection[str] | None = None) -
     )
 
 
-def _marked(place: Place, mark: str) -> bool:
+def _marked(place: SchedulePosition, mark: str) -> bool:
     return any(loop.mark == mark for loop in place.loops)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Statement
     from polyopt.isl import Allowance
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
 
 #: marks of loops in which lanes share a statement's work
@@ -40,7 +40,11 @@ _SHARING = {"vector", "register_tile"}
 
 
 def scattered(
-    plan: Plan, start: Plan, model: Model, allowed: Allowance, search: Callable[[Plan], Plan]
+    plan: Plan,
+    start: Plan,
+    model: SearchContext,
+    allowed: Allowance,
+    search: Callable[[Plan], Plan],
 ) -> Plan:
     """The plan, or that of the program with updates scattered, if it leaves less to do one by one.
 

@@ -18,7 +18,7 @@ from polyopt.transform.source.clone_stage import maker_of
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
 
 #: share of what storing costs for which a group computes what others compute too
@@ -29,7 +29,7 @@ LIGHT = WORTH + STORE + LOAD
 FAR = 12.0
 
 
-def is_cheap(scop: Scop, array: str, model: Model) -> bool:
+def is_cheap(scop: Scop, array: str, model: SearchContext) -> bool:
     """Whether an array is worth computing once more for each group that reads it: from less than
     it takes itself."""
     statements = [s for s in scop.statements if s.array == array]
@@ -43,7 +43,7 @@ def is_cheap(scop: Scop, array: str, model: Model) -> bool:
     return sum(work(s.value) for s in statements) <= AGAIN * FAR * scop.array(array).type.bytes
 
 
-def cloned(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def cloned(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan of the program in which some arrays are computed once more for some readers."""
     scop = plan.scop
     arrays = [

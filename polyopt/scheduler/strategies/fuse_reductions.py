@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 def join_spaces(plan: Plan, legal: Callable[[Plan], bool]) -> tuple[Plan, tuple[Remark, ...]]:
@@ -58,7 +58,7 @@ def _joined(
     return None
 
 
-def _arrays(program: Program, node: PlanLoop) -> set[str]:
+def _arrays(program: ScheduledProgram, node: PlanLoop) -> set[str]:
     return {program.copies[name].statement.array for name in copies_in(node)}
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, Set
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: operations of a lane that a buffer is worth, with a loop of its own
 WORTH = 4.0
@@ -50,8 +50,8 @@ LARGEST = 160.0
 
 def inline_cheap(
     plan: Plan,
-    tileable: Callable[[Program], frozenset[str]] | None = None,
-    across: Callable[[Program], frozenset[str]] | None = None,
+    tileable: Callable[[ScheduledProgram], frozenset[str]] | None = None,
+    across: Callable[[ScheduledProgram], frozenset[str]] | None = None,
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with every producer inlined that is cheaper to repeat than to store.
 

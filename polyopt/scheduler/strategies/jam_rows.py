@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
     Instance = tuple[int, ...]
@@ -72,7 +72,7 @@ class Blocks:
 
 
 def choose_blocks(
-    program: Program, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
+    program: ScheduledProgram, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
 ) -> Blocks | None:
     """The cheapest blocks for a row pipeline that runs row by row at the loop ``step``.
 
@@ -92,7 +92,7 @@ def choose_blocks(
     return best
 
 
-def row_loop(program: Program, space: str, step: str) -> PlanLoop | None:
+def row_loop(program: ScheduledProgram, space: str, step: str) -> PlanLoop | None:
     """The loop of a fused producer that goes over the rows of one step: it moves along with it."""
     found: list[tuple[int, int, PlanLoop]] = []
     for name in copies_of(program, space):
@@ -363,7 +363,7 @@ def _has_params(form: PwAff) -> bool:
 
 
 def _group(
-    program: Program, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
+    program: ScheduledProgram, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
 ) -> _Group | None:
     """The pipeline's stages; ``None`` where one is no single statement over rows."""
     scop = program.scop

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: a sum, a row or a number of rows shorter than this leaves nothing to keep
 SHORTEST = 32
@@ -100,7 +100,9 @@ def contractions(
     return plan, tuple(remarks)
 
 
-def _contraction(program: Program, name: str, sizes: Mapping[str, int]) -> _Contraction | None:
+def _contraction(
+    program: ScheduledProgram, name: str, sizes: Mapping[str, int]
+) -> _Contraction | None:
     path, statement = program.places[name].loops, program.copies[name].statement
     loops = {d: loop for loop in path if (d := dimension_of(program, name, loop)) is not None}
     blocks = len(path) - len(loops)  # they may stand around the others, not between them
@@ -160,7 +162,7 @@ def _moves(index: Expr, dim: int) -> bool:
     return isinstance(index, Affine) and index.form.involves_dims(dim_type.in_, dim, 1)
 
 
-def _is_uneven(program: Program, name: str, dims: tuple[int, ...]) -> bool:
+def _is_uneven(program: ScheduledProgram, name: str, dims: tuple[int, ...]) -> bool:
     """Whether the lengths of loops depend on one another."""
     return any(
         sum(constraint.involves_dims(dim_type.set, d, 1) for d in dims) > 1

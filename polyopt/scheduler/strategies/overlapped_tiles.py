@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.errors import UserError
 from polyopt.isl import PwAff, constant_value, dim_type, integer_val
-from polyopt.scheduler.context import Budget, Model
+from polyopt.scheduler.context import Budget, SearchContext
 from polyopt.scheduler.model.op_cost import work
 from polyopt.scheduler.queries import in_groups, is_ready, next_root, producers_of
 from polyopt.transform.loops.interchange import perfect_chain
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: work that overlap between tiles may repeat, per producer (MLIR's affine fusion allows 1.3)
@@ -36,7 +36,7 @@ MOST_REPEATED = 1.35
 SHORTEST_RUN = 1024
 
 
-def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def group(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with producers fused into tiles of their consumers."""
     remarks: list[Remark] = []
     done = in_groups(plan.program)
@@ -54,7 +54,9 @@ def group(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
         remarks += said
 
 
-def _group_root(plan: Plan, model: Model, root: str, budget: Budget) -> tuple[Plan, list[Remark]]:
+def _group_root(
+    plan: Plan, model: SearchContext, root: str, budget: Budget
+) -> tuple[Plan, list[Remark]]:
     program = plan.program
     around = loops_around(program, root)
     candidates = [p for p in producers_of(program, {root}) if _apart(program, p, around)]
@@ -103,7 +105,7 @@ def _numbered(
     return [*(replace(r, numbers=numbers.get(r.subject, {})) for r in grown.remarks), *left_out]
 
 
-def _apart(program: Program, producer: str, around: tuple[PlanLoop, ...]) -> bool:
+def _apart(program: ScheduledProgram, producer: str, around: tuple[PlanLoop, ...]) -> bool:
     """Whether the producer's nest shares no loop with the consumer's."""
     names = {loop.name for loop in around}
     return not any(
@@ -114,7 +116,7 @@ def _apart(program: Program, producer: str, around: tuple[PlanLoop, ...]) -> boo
 
 
 def _followed(
-    program: Program, producers: list[str], around: tuple[PlanLoop, ...]
+    program: ScheduledProgram, producers: list[str], around: tuple[PlanLoop, ...]
 ) -> list[PlanLoop]:
     """The loops around the root that some producer's footprint moves with."""
     result: list[PlanLoop] = []
@@ -163,7 +165,7 @@ class _Probe:
     tell the extents of all."""
 
     plan: Plan
-    model: Model
+    model: SearchContext
     root: str
     around: tuple[PlanLoop, ...]
     follow: tuple[PlanLoop, ...]
@@ -221,7 +223,7 @@ def _base(sizes: Mapping[str, int]) -> dict[str, int]:
     return {name: 512 if len(sizes) > 1 and name == last else 32 for name in sizes}
 
 
-def _buffers(program: Program, at: str, model: Model) -> dict[str, list[float]]:
+def _buffers(program: ScheduledProgram, at: str, model: SearchContext) -> dict[str, list[float]]:
     """Extents of the buffers at a loop, by array."""
     return {
         s.array: [_number(e, model.sizes) for e in program.scratch_of(s).extents]
@@ -230,14 +232,14 @@ def _buffers(program: Program, at: str, model: Model) -> dict[str, list[float]]:
     }
 
 
-def _is_full(probe: _Probe, program: Program, at: str) -> bool:
+def _is_full(probe: _Probe, program: ScheduledProgram, at: str) -> bool:
     """Whether the buffers at a loop take what a group may take of the cache."""
     scop, model = probe.plan.scop, probe.model
     buffers = _buffers(program, at, model)
     return sum(prod(b) * scop.array(a).type.bytes for a, b in buffers.items()) > _room(model)
 
 
-def _room(model: Model) -> float:
+def _room(model: SearchContext) -> float:
     """Bytes of the second-level cache that the buffers of a group may take."""
     return model.target.l2_bytes / 2
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.isl import Map, PwAff, Set
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: vectors along a row, at most: longer rows are matrices, whose operands have to be packed
@@ -126,7 +126,9 @@ def register_tiles(
     return plan, tuple(remarks)
 
 
-def tileable(program: Program, target: Target, numbers: Mapping[str, int]) -> frozenset[str]:
+def tileable(
+    program: ScheduledProgram, target: Target, numbers: Mapping[str, int]
+) -> frozenset[str]:
     """The statements that would get a tile, as far as their subscripts tell."""
     found = ((name, _sum_of(program, name, target, numbers))
              for name in program.places if updates(program, name))  # fmt: skip
@@ -136,7 +138,9 @@ def tileable(program: Program, target: Target, numbers: Mapping[str, int]) -> fr
 # -- what qualifies -----------------------------------------------------------------------------
 
 
-def _sum_of(program: Program, name: str, target: Target, sizes: Mapping[str, int]) -> _Sum | None:
+def _sum_of(
+    program: ScheduledProgram, name: str, target: Target, sizes: Mapping[str, int]
+) -> _Sum | None:
     """The roles of a statement's dimensions; ``None`` where it does not qualify."""
     path, copy = program.places[name].loops, program.copies[name]
     statement = copy.statement
@@ -172,7 +176,7 @@ def _sum_of(program: Program, name: str, target: Target, sizes: Mapping[str, int
 
 
 def _operands(
-    program: Program, name: str, columns: int, sizes: Mapping[str, int]
+    program: ScheduledProgram, name: str, columns: int, sizes: Mapping[str, int]
 ) -> tuple[_Operand, ...] | None:
     """The loads but the target's; ``None`` where one is read otherwise than along the row."""
     statement = program.copies[name].statement
@@ -324,7 +328,7 @@ class Host:
     dims: tuple[int, ...]
 
 
-def _host(program: Program, found: _Sum) -> Host | None:
+def _host(program: ScheduledProgram, found: _Sum) -> Host | None:
     """The one statement that reads the sums, each once, in any order of dimensions, and in a nest
     of its own."""
     array = program.copies[found.copy].statement.array
@@ -368,14 +372,14 @@ def _is_zero(form: PwAff, zero: Set) -> bool:
     return form.as_map().range().is_subset(zero)
 
 
-def _loop(program: Program, copy: str, dim: int) -> PlanLoop:
+def _loop(program: ScheduledProgram, copy: str, dim: int) -> PlanLoop:
     """The loop whose value is a dimension of a copy's statement."""
     wanted = program.copies[copy].outer + dim
     path = program.places[copy].loops
     return next(loop for loop in path if dimension_of(program, copy, loop) == wanted)
 
 
-def _tile_loop(program: Program, copy: str, point: str) -> str:
+def _tile_loop(program: ScheduledProgram, copy: str, point: str) -> str:
     """The innermost loop over blocks of a point loop's dimension."""
     path = program.places[copy].loops
     dim = dimension_of(program, copy, find_loop(program, point))

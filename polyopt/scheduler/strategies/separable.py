@@ -19,7 +19,7 @@ from polyopt.transform.source.separate_filter import separate_filter, window_of
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
 
 #: share of a window's operations below which passes are taken
@@ -54,7 +54,7 @@ def _work_in_passes(scop: Scop, name: str) -> float:
     return sum(work(s.value) for s in made.statements[at - 1 : at + 1]) + STORE + WORTH
 
 
-def stored(plan: Plan, model: Model) -> tuple[str, ...]:
+def stored(plan: Plan, model: SearchContext) -> tuple[str, ...]:
     """The arrays between passes that a plan keeps whole, and that leave the cache."""
     known = {a.name for a in plan.source.arrays}
     program = plan.program

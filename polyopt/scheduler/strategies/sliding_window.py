@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.isl import Map
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.access import Touch
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.access import ScheduledAccess
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: rows per strip that are tried, in turn, while much of the work is repeated
@@ -76,7 +76,7 @@ class _Strips:
     wasteful: bool = False
 
 
-def pipelines(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def pipelines(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with row pipelines for every result, then for every array that stayed."""
     remarks: list[Remark] = []
     done = in_groups(plan.program)
@@ -91,7 +91,7 @@ def pipelines(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
 
 
 def group_rows(
-    plan: Plan, model: Model, root: str, budget: Budget
+    plan: Plan, model: SearchContext, root: str, budget: Budget
 ) -> tuple[Plan, tuple[Remark, ...]] | None:
     """The plan with producers of ``root`` running down strips of its rows; ``None`` if none can."""
     around = loops_around(plan.program, root)
@@ -124,7 +124,7 @@ def _shorter(
     strips: _Strips,
     plan: Plan,
     names: list[str],
-    model: Model,
+    model: SearchContext,
     moving: Mapping[str, frozenset[str]],
     budget: Budget,
 ) -> _Strips:
@@ -143,7 +143,7 @@ def _shorter(
     return strips
 
 
-def _in_blocks(plan: Plan, strips: _Strips, model: Model) -> _Strips:
+def _in_blocks(plan: Plan, strips: _Strips, model: SearchContext) -> _Strips:
     """The strips made again of ``plan``, a few rows at once, where that is clearly cheaper."""
     program, root = strips.plan.program, strips.root
     chosen = choose_blocks(program, root, strips.fused, strips.rows, model.sizes)
@@ -187,7 +187,7 @@ def _orders(
 
 
 def moves_with(
-    program: Program, root: str, around: Sequence[PlanLoop]
+    program: ScheduledProgram, root: str, around: Sequence[PlanLoop]
 ) -> dict[str, frozenset[str]]:
     """Per temporary array that ``root`` depends on: the loops around ``root`` with which the part
     of the array that an iteration needs moves on."""
@@ -198,7 +198,7 @@ def moves_with(
             frozenset(n.name for n in around if n.values[host].involves_dims(dim_type.in_, d, 1))
             for d in range(program.copies[host].domain.dim(dim_type.set))
         ]
-    reads: dict[str, list[Touch]] = {}
+    reads: dict[str, list[ScheduledAccess]] = {}
     for touch in program.read_events:
         reads.setdefault(touch.host, []).append(touch)
     #: array -> the same for its subscripts
@@ -218,10 +218,10 @@ def moves_with(
 
 
 #: per dimension of the element that an access touches: those of its host that it moves with
-_LINKS: WeakKeyDictionary[Touch, list[list[int]]] = WeakKeyDictionary()
+_LINKS: WeakKeyDictionary[ScheduledAccess, list[list[int]]] = WeakKeyDictionary()
 
 
-def _links(touch: Touch) -> list[list[int]]:
+def _links(touch: ScheduledAccess) -> list[list[int]]:
     """``_linked`` of ``{ H[d] -> A[x] }``: every root asks it of the same accesses."""
     if touch not in _LINKS:
         _LINKS[touch] = _linked(touch.accessed)
@@ -260,7 +260,7 @@ def _cut(plan: Plan, root: str, names: list[str], rows: str, size: int) -> _Stri
 
 
 def _grow(
-    strips: _Strips, model: Model, moving: Mapping[str, frozenset[str]], budget: Budget
+    strips: _Strips, model: SearchContext, moving: Mapping[str, frozenset[str]], budget: Budget
 ) -> _Strips:
     """The strips with every producer that can join."""
     refused: set[str] = set()
@@ -290,7 +290,7 @@ def _grow(
 def _join(
     strips: _Strips,
     producer: str,
-    model: Model,
+    model: SearchContext,
     moving: Mapping[str, frozenset[str]],
     budget: Budget,
 ) -> _Strips | Remark:
@@ -337,7 +337,7 @@ def _join(
     )
 
 
-def window_bytes(program: Program, at: str, model: Model) -> float:
+def window_bytes(program: ScheduledProgram, at: str, model: SearchContext) -> float:
     """Bytes of all buffers private to an iteration of a loop."""
     return sum(
         program.scop.array(s.array).type.bytes
@@ -347,7 +347,7 @@ def window_bytes(program: Program, at: str, model: Model) -> float:
     )
 
 
-def _in_all(strips: _Strips, model: Model) -> float:
+def _in_all(strips: _Strips, model: SearchContext) -> float:
     """How many strips there are, of all that loops around them have."""
     program = strips.plan.program
     copy = copies_of(program, strips.root)[-1]
@@ -356,7 +356,7 @@ def _in_all(strips: _Strips, model: Model) -> float:
     return about(prefix_map(program.copies[copy], path[: level + 1]).range(), model.sizes)
 
 
-def _strips_of(strips: _Strips, model: Model) -> float:
+def _strips_of(strips: _Strips, model: SearchContext) -> float:
     """How many strips there are, each time that their loop is entered."""
     loop = find_loop(strips.plan.program, strips.at)
     return trips(strips.plan.program, loop, model.sizes)

@@ -23,12 +23,12 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from polyopt.scheduler.context import Model
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
-def pieces(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
+def pieces(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with such producers in the innermost loop that shares nothing of them."""
     remarks: list[Remark] = []
     blocks = in_blocks(plan.program)
@@ -47,7 +47,7 @@ def pieces(plan: Plan, model: Model) -> tuple[Plan, tuple[Remark, ...]]:
     return plan, tuple(remarks)
 
 
-def _operands(program: Program, arrays: set[str]) -> list[str]:
+def _operands(program: ScheduledProgram, arrays: set[str]) -> list[str]:
     """Temporary arrays in full that what writes these arrays reads, and others write."""
     kept = {scratch.array for scratch in program.scratches} | arrays
     read = (
@@ -60,7 +60,9 @@ def _operands(program: Program, arrays: set[str]) -> list[str]:
     return [array for array in found if array not in kept]
 
 
-def _in_pieces(plan: Plan, array: str, last: str, model: Model) -> tuple[Plan, str, int] | None:
+def _in_pieces(
+    plan: Plan, array: str, last: str, model: SearchContext
+) -> tuple[Plan, str, int] | None:
     """The plan with a producer in pieces, the loop, and the bytes of a piece.
 
     The loop is ``last`` or around it; with "" any. What runs in squares goes further inwards, as
@@ -93,7 +95,7 @@ def _in_pieces(plan: Plan, array: str, last: str, model: Model) -> tuple[Plan, s
     return best if best is not None and is_legal(best[0]) else None
 
 
-def _square(program: Program, array: str) -> list[int | None]:
+def _square(program: ScheduledProgram, array: str) -> list[int | None]:
     """Rows and columns of the squares that each writer of an array runs in, if it runs in some."""
     paths = (program.places[n].loops for n in program.places
              if program.copies[n].statement.array == array)  # fmt: skip
@@ -105,7 +107,7 @@ def _square(program: Program, array: str) -> list[int | None]:
     ]
 
 
-def _host(program: Program, roots: set[str]) -> str:
+def _host(program: ScheduledProgram, roots: set[str]) -> str:
     """The statement whose own loops a nest runs in."""
     return next(
         name for name, place in program.places.items()
@@ -113,7 +115,7 @@ def _host(program: Program, roots: set[str]) -> str:
     )  # fmt: skip
 
 
-def _shared_loops(program: Program, readers: list[str], last: str) -> Iterator[PlanLoop]:
+def _shared_loops(program: ScheduledProgram, readers: list[str], last: str) -> Iterator[PlanLoop]:
     """The loops around all readers, from the outside in, before the marked one, up to ``last``."""
     path = program.places[readers[0]].loops
     for loop in path:
@@ -124,13 +126,13 @@ def _shared_loops(program: Program, readers: list[str], last: str) -> Iterator[P
             return
 
 
-def _instances(program: Program, array: str, sizes: Mapping[str, int]) -> float:
+def _instances(program: ScheduledProgram, array: str, sizes: Mapping[str, int]) -> float:
     copies = [c for n, c in program.copies.items() if c.statement.array == array
               and n in program.places]  # fmt: skip
     return sum(about(copy.domain, sizes) for copy in copies)
 
 
-def _piece(program: Program, array: str) -> int | None:
+def _piece(program: ScheduledProgram, array: str) -> int | None:
     """Bytes of the buffer of a piece; ``None`` where they are not constant."""
     scratch = next((s for s in program.scratches if s.array == array), None)
     if scratch is None:

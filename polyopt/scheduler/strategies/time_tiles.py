@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
     from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: rows of a diamond at its widest to try, most first
 WIDTHS = (64, 48, 32, 24, 20, 16)
@@ -248,7 +248,7 @@ def _coefficient(value: PwAff, dim: int) -> int:
     return number.to_python() if len(pieces) == 1 and number.is_int() else -1
 
 
-def _length(program: Program, name: str, position: int, sizes: Mapping[str, int]) -> float:
+def _length(program: ScheduledProgram, name: str, position: int, sizes: Mapping[str, int]) -> float:
     domain = program.copies[name].domain
     after = domain.dim(dim_type.set) - position - 1
     line = domain.project_out(dim_type.set, position + 1, after)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr, Load
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: fewer rows or columns than this leave most of a square empty
 LEAST = 7
@@ -78,7 +78,7 @@ def transposes(
     return plan, tuple(remarks)
 
 
-def across(program: Program, target: Target) -> frozenset[str]:
+def across(program: ScheduledProgram, target: Target) -> frozenset[str]:
     """The copies that run in squares of the target's vectors."""
     if not _has_squares(target):
         return frozenset()
@@ -95,14 +95,14 @@ def tests(statement: Statement) -> bool:
     return any(isinstance(node, Inside) for node in walk(statement.value))
 
 
-def _is_tested(program: Program, name: str) -> bool:
+def _is_tested(program: ScheduledProgram, name: str) -> bool:
     """Whether a copy writes an operand of a statement with tests."""
     array = program.copies[name].statement.array
     readers = (program.copies[reader].statement for reader in program.readers(array))
     return program.scop.array(array).role == "temp" and any(map(tests, readers))
 
 
-def _crossing(program: Program, name: str) -> _Crossing | None:
+def _crossing(program: ScheduledProgram, name: str) -> _Crossing | None:
     """The nest of a copy that reads along one loop and writes along another."""
     copy, path = program.copies[name], program.places[name].loops
     statement = copy.statement

@@ -18,7 +18,7 @@ from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop, loops_of, replace_loop
 
 if TYPE_CHECKING:
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: OpenMP's words for how iterations go to threads
 _SCHEDULES = ("dynamic", "static")
@@ -27,7 +27,9 @@ _LANES = (2, 4, 8, 16)
 
 
 @transformation("annotation")
-def parallelize(program: Program, loop: str, schedule: str = "dynamic") -> Program:
+def parallelize(
+    program: ScheduledProgram, loop: str, schedule: str = "dynamic"
+) -> ScheduledProgram:
     """The program with the loop's iterations shared between threads: ``dynamic`` as these get
     free, ``static`` so that each thread has the same piece in every call."""
     check_name("loop", loop)
@@ -39,8 +41,8 @@ def parallelize(program: Program, loop: str, schedule: str = "dynamic") -> Progr
 
 @transformation("annotation")
 def vectorize(
-    program: Program, loop: str, width: int = 0, *, aligned: bool | None = False
-) -> Program:
+    program: ScheduledProgram, loop: str, width: int = 0, *, aligned: bool | None = False
+) -> ScheduledProgram:
     """The program with ``width`` iterations of an innermost loop at once; 0: the target's.
 
     With ``aligned`` neighbours along it come from aligned vectors of that width, shifted in
@@ -69,7 +71,7 @@ def _is_whole(size: object) -> bool:
 
 
 @transformation("annotation")
-def unroll(program: Program, loop: str, factor: int = 0) -> Program:
+def unroll(program: ScheduledProgram, loop: str, factor: int = 0) -> ScheduledProgram:
     """The program with the loop unrolled ``factor`` times; 0: completely."""
     if factor or not _is_whole(factor):
         node = find_loop(program, loop)
@@ -79,7 +81,7 @@ def unroll(program: Program, loop: str, factor: int = 0) -> Program:
 
 
 @transformation("permutation")
-def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
+def unroll_and_jam(program: ScheduledProgram, loop: str, factor: int) -> ScheduledProgram:
     """The program with ``factor`` iterations of a loop run together inside its inner loops."""
     node = find_loop(program, loop)
     check_size(factor, f"unroll_and_jam({loop!r})")
@@ -93,7 +95,7 @@ def unroll_and_jam(program: Program, loop: str, factor: int) -> Program:
 
 
 @transformation("annotation")
-def separate_full_tiles(program: Program, loop: str) -> Program:
+def separate_full_tiles(program: ScheduledProgram, loop: str) -> ScheduledProgram:
     """The program with a loop's full tiles apart from partial ones: iterations that differ in
     conditions are in loops of their own."""
     node = find_loop(program, loop)
@@ -105,7 +107,7 @@ def separate_full_tiles(program: Program, loop: str) -> Program:
 
 
 @transformation("annotation")
-def register_tile(program: Program, loop: str) -> Program:
+def register_tile(program: ScheduledProgram, loop: str) -> ScheduledProgram:
     """The program with what the loop's inner loops update kept in vector registers across it."""
     node = find_loop(program, loop)
     if not _nested(node):
@@ -122,7 +124,7 @@ def _nested(node: PlanLoop) -> list[PlanLoop]:
     return result
 
 
-def _mark(program: Program, loop: str, mark: str, width: int) -> Program:
+def _mark(program: ScheduledProgram, loop: str, mark: str, width: int) -> ScheduledProgram:
     node = find_loop(program, loop)
     around = path_to(program, node.name)[:-1]
     if mark == "parallel" and any(n.mark == "parallel" for n in around):

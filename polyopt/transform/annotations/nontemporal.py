@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from polyopt.ir.scop import Scop
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @transformation("annotation", keeps=True)
-def store_nontemporal(program: Program, *arrays: str, past: int) -> Program:
+def store_nontemporal(program: ScheduledProgram, *arrays: str, past: int) -> ScheduledProgram:
     """The program with results stored past caches of ``past`` bytes."""
     for array in arrays:
         check_name("array", array)

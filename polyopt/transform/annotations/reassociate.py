@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.ir.scop import Statement
-    from polyopt.transform.schedule.program import Program, Touch
+    from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: what OpenMP calls the operation that joins the sums of the lanes
@@ -37,7 +37,7 @@ _JOINED = {"add": "+", "sub": "+", "mul": "*"}
 
 
 @transformation("annotation", keeps=True)
-def reassociate(program: Program, *names: str) -> Program:
+def reassociate(program: ScheduledProgram, *names: str) -> ScheduledProgram:
     """The program with the operations of some statements free in their order."""
     known = {s.name: s for s in program.scop.statements}
     for name in names:
@@ -63,7 +63,7 @@ def accumulation(statement: Statement) -> tuple[str, str] | None:
     return _JOINED[found[0]], found[1]
 
 
-def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:
+def sums_in(program: ScheduledProgram, loop: PlanLoop) -> Mapping[str, str]:
     """The copies in a vector or parallel loop that update elements in an order that is free, with
     how partial sums are joined.
 
@@ -83,13 +83,15 @@ def sums_in(program: Program, loop: PlanLoop) -> Mapping[str, str]:
     return found if loop.mark == "vector" else _untouched(program, loop, found)
 
 
-def _has_one(program: Program, copy: str, loop: PlanLoop) -> bool:
+def _has_one(program: ScheduledProgram, copy: str, loop: PlanLoop) -> bool:
     """Whether a copy updates one element all along a loop; per iteration of unrolled ones in it."""
     inner = (n for n in loops_of(loop.body) if n.mark != "unroll" and copy in n.values)
     return not any(moves_target(program, copy, n) for n in (loop, *inner))
 
 
-def _untouched(program: Program, loop: PlanLoop, found: Mapping[str, str]) -> dict[str, str]:
+def _untouched(
+    program: ScheduledProgram, loop: PlanLoop, found: Mapping[str, str]
+) -> dict[str, str]:
     """Those of some sums whose arrays nothing else in a loop touches, each joined in one way."""
     writes, reads = program.touches_in({*loop.copies})
     others = {
@@ -103,14 +105,19 @@ def _untouched(program: Program, loop: PlanLoop, found: Mapping[str, str]) -> di
     return {name: found[name] for name, array in arrays.items() if array not in others}
 
 
-def _is_own(program: Program, touch: Touch) -> bool:
+def _is_own(program: ScheduledProgram, touch: ScheduledAccess) -> bool:
     """Whether an access is a sum's to the element that it updates."""
     statement = program.copies[touch.host].statement
     known = accumulation(statement)
     return known is not None and touch.access.ref in {statement.write.ref, known[1]}
 
 
-def is_free(program: Program, sums: Mapping[str, str], write: Touch, other: Touch) -> bool:
+def is_free(
+    program: ScheduledProgram,
+    sums: Mapping[str, str],
+    write: ScheduledAccess,
+    other: ScheduledAccess,
+) -> bool:
     """Whether two accesses to one cell are of sums whose order does not matter."""
     return (
         write.host in sums

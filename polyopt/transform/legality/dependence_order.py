@@ -18,8 +18,8 @@ from polyopt.transform.schedule.tree import copies_at
 
 if TYPE_CHECKING:
     from polyopt.isl import PwAff, UnionMap
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Place
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import SchedulePosition
 
     #: a place's positions in its bodies, and the values of its loops
     Time = tuple[tuple[int, ...], tuple[PwAff, ...]]
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class _Dependences:
     """``{ C[d] -> C'[d'] }``: the dependences of a source between the copies of its statements."""
 
-    def __init__(self, program: Program, parts: UnionMap) -> None:
+    def __init__(self, program: ScheduledProgram, parts: UnionMap) -> None:
         deps = program.dependences
         flow, anti, output = (
             maps_of(pairs.apply_domain(parts).apply_range(parts).coalesce())
@@ -39,7 +39,7 @@ class _Dependences:
         self.shown: dict[tuple[object, ...], tuple[tuple[object, ...], bool]] = {}
 
 
-def keeps_order(program: Program) -> bool | None:
+def keeps_order(program: ScheduledProgram) -> bool | None:
     """Whether dataflow stays what it was; ``None`` where the order alone does not tell."""
     deps = _dependences(program)
     if deps is None:
@@ -51,7 +51,7 @@ def keeps_order(program: Program) -> bool | None:
     return all(_is_kept(program, deps, pairs) for pairs in deps.others) or None
 
 
-def _dependences(program: Program) -> _Dependences | None:
+def _dependences(program: ScheduledProgram) -> _Dependences | None:
     """``None`` where some instance of the source runs twice, or never."""
     copies = [program.copies[name] for name in program.places]
     known = program.dependences.found
@@ -65,7 +65,7 @@ def _dependences(program: Program) -> _Dependences | None:
     return known[key][1]
 
 
-def _is_kept(program: Program, deps: _Dependences, pairs: Map) -> bool:
+def _is_kept(program: ScheduledProgram, deps: _Dependences, pairs: Map) -> bool:
     """Whether the first of each pair comes before the second."""
     names = tuple_name(pairs, dim_type.in_), tuple_name(pairs, dim_type.out)
     one, other = (_time(program.places[name]) for name in names)
@@ -75,7 +75,7 @@ def _is_kept(program: Program, deps: _Dependences, pairs: Map) -> bool:
     return deps.shown[key][1]
 
 
-def _time(place: Place) -> Time:
+def _time(place: SchedulePosition) -> Time:
     return place.positions, tuple(loop.values[place.copy] for loop in place.loops)
 
 

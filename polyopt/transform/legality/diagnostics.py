@@ -18,11 +18,11 @@ from polyopt.transform.schedule.printer import describe
 
 if TYPE_CHECKING:
     from polyopt.isl import Map, Set, UnionMap
-    from polyopt.transform.schedule.program import Program, Touch
+    from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
 
 
-def extra_value(program: Program, extra: Map) -> OrderViolatedError:
+def extra_value(program: ScheduledProgram, extra: Map) -> OrderViolatedError:
     """A read that sees what a statement wrote, where the source has another value."""
     reader = tuple_name(extra, dim_type.out)
     span = None if reader.startswith("end:") else touch_of(program, reader).access.span
@@ -32,7 +32,7 @@ def extra_value(program: Program, extra: Map) -> OrderViolatedError:
     return OrderViolatedError(message, witnesses=witnesses, span=span, hint=hint)
 
 
-def missing_value(program: Program, raw: UnionMap, missing: Map) -> IllegalScheduleError:
+def missing_value(program: ScheduledProgram, raw: UnionMap, missing: Map) -> IllegalScheduleError:
     """Why a read does not get its value: never written, overwritten, or written too late.
 
     ``raw`` is the plan's flow, ``{ W[d] -> R[d, x] }``.
@@ -58,14 +58,16 @@ def missing_value(program: Program, raw: UnionMap, missing: Map) -> IllegalSched
     return CoverageError(message, witnesses=(clash,), span=span, hint=hint)
 
 
-def overwritten(touch: Touch, scratch: Scratch, clash: Witness) -> StorageTooSmallError:
+def overwritten(touch: ScheduledAccess, scratch: Scratch, clash: Witness) -> StorageTooSmallError:
     """A value that another one takes the place of while it is still needed."""
     message = f"a value of {touch.access.array} is overwritten in {scratch.name} before it is read"
     hint = "make the fold or the scratch larger, or place the buffer at an inner loop"
     return StorageTooSmallError(message, witnesses=(clash,), span=touch.access.span, hint=hint)
 
 
-def no_room(program: Program, touch: Touch, scratch: Scratch, outside: Set) -> StorageTooSmallError:
+def no_room(
+    program: ScheduledProgram, touch: ScheduledAccess, scratch: Scratch, outside: Set
+) -> StorageTooSmallError:
     """The refusal of a scratch that accesses ``{ R[d, x] }`` leave."""
     message = f"{scratch.name} is too small for the elements of {scratch.array} that a tile uses"
     witnesses = accesses(touch, outside)
@@ -75,7 +77,7 @@ def no_room(program: Program, touch: Touch, scratch: Scratch, outside: Set) -> S
     return StorageTooSmallError(message, witnesses=witnesses, span=touch.access.span, hint=hint)
 
 
-def accesses(touch: Touch, events: Set) -> tuple[Witness, ...]:
+def accesses(touch: ScheduledAccess, events: Set) -> tuple[Witness, ...]:
     """One of some events ``{ R[d, x] }`` in terms of the source: who accesses which element."""
     pairs = touch.to_source.intersect_domain(events).range().unwrap()  # { S[i] -> ref[x] }
     found = instance_of(pairs.wrap().flatten())
@@ -87,12 +89,12 @@ def accesses(touch: Touch, events: Set) -> tuple[Witness, ...]:
     return (Witness("access", here, here, found[2], cell),)
 
 
-def touch_of(program: Program, reader: str) -> Touch:
+def touch_of(program: ScheduledProgram, reader: str) -> ScheduledAccess:
     """The access whose read events have this name."""
     return next(t for t in program.reads if tuple_name(t.cells, dim_type.in_) == reader)
 
 
-def witness(program: Program, pairs: Map, kind: str) -> Witness:
+def witness(program: ScheduledProgram, pairs: Map, kind: str) -> Witness:
     """One clashing pair of ``{ P[j] -> R[d, x] }`` in terms of the source's instances."""
     reader = tuple_name(pairs, dim_type.out)
     source = pairs.domain()

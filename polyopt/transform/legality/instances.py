@@ -20,14 +20,14 @@ from polyopt.isl import affine_var, dim_type, instance_of, tuple_name
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Copy
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import ScheduledStatement
 
 #: copies that stand for instances of their program
-_SHOWN: WeakKeyDictionary[Copy, Scop] = WeakKeyDictionary()
+_SHOWN: WeakKeyDictionary[ScheduledStatement, Scop] = WeakKeyDictionary()
 
 
-def check_copies(program: Program) -> None:
+def check_copies(program: ScheduledProgram) -> None:
     """Raise ``IllegalScheduleError`` for a copy that is not what its source has there."""
     packed = {program.copies[name].fills for name in program.places}
     for store in program.stores:
@@ -43,7 +43,7 @@ def check_copies(program: Program) -> None:
             _SHOWN[copy] = program.scop
 
 
-def _check_instances(scop: Scop, copy: Copy) -> None:
+def _check_instances(scop: Scop, copy: ScheduledStatement) -> None:
     statement = copy.statement
     if not copy.fills and not any(statement is known for known in scop.statements):
         message = f"{copy.name} computes something else than the source's {statement.name}"
@@ -60,7 +60,7 @@ def _check_instances(scop: Scop, copy: Copy) -> None:
     raise IllegalScheduleError(message, witnesses=witnesses, span=statement.span)
 
 
-def _check_pack(program: Program, copy: Copy) -> None:
+def _check_pack(program: ScheduledProgram, copy: ScheduledStatement) -> None:
     """A pack's buffer holds of each element what its readers would make of it first."""
     statement = copy.statement
     store = next((s for s in program.stores if s.name == copy.fills), None)
@@ -83,12 +83,12 @@ def _check_pack(program: Program, copy: Copy) -> None:
                 raise _no_pack(copy)
 
 
-def _no_pack(copy: Copy) -> IllegalScheduleError:
+def _no_pack(copy: ScheduledStatement) -> IllegalScheduleError:
     message = f"{copy.name} fills its buffer with something else than what is read from it"
     return IllegalScheduleError(message, span=copy.statement.span)
 
 
-def _is_identity(copy: Copy, index: tuple[Expr, ...]) -> bool:
+def _is_identity(copy: ScheduledStatement, index: tuple[Expr, ...]) -> bool:
     """Whether subscripts are the statement's own iterators."""
     space = copy.statement.space
     return len(index) == space.dim(dim_type.set) and all(
@@ -103,7 +103,7 @@ def _reads(reader: Statement) -> list[tuple[str, Load]]:
     return list(zip(refs, loads(reader.value), strict=True))
 
 
-def _uses(program: Program, ref: str, buffer: str) -> bool:
+def _uses(program: ScheduledProgram, ref: str, buffer: str) -> bool:
     """Whether a reference reads from a buffer anywhere."""
     return any(
         touch.access.ref == ref and touch.scratch is not None and touch.scratch.name == buffer
@@ -111,7 +111,7 @@ def _uses(program: Program, ref: str, buffer: str) -> bool:
     )
 
 
-def _same_made(reader: Statement, load: Load, copy: Copy, above: int) -> bool:
+def _same_made(reader: Statement, load: Load, copy: ScheduledStatement, above: int) -> bool:
     """Whether a pack's value is what the reader makes of a load in so many operations."""
     path = _path(reader.value, load) if not isinstance(reader.value, Block) else [load]
     if above >= len(path):

@@ -9,10 +9,10 @@ from polyopt.isl import union_all
 
 if TYPE_CHECKING:
     from polyopt.isl import UnionMap
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
-def through_packs(program: Program, raw: UnionMap) -> UnionMap:
+def through_packs(program: ScheduledProgram, raw: UnionMap) -> UnionMap:
     """The flow with packs seen through: who reads a packed element reads what the pack read."""
     fills = {name for name, copy in program.copies.items() if copy.fills}
     if not fills:
@@ -34,7 +34,7 @@ def through_packs(program: Program, raw: UnionMap) -> UnionMap:
     return rest.union(into.apply_range(link).apply_range(out_of)).coalesce()
 
 
-def _check_same_element(program: Program, out_of: UnionMap) -> None:
+def _check_same_element(program: ScheduledProgram, out_of: UnionMap) -> None:
     """A read from a packed buffer finds the very element that it asks for."""
     element = union_all(t.element for t in (*program.writes, *program.reads))
     pairs = out_of.apply_domain(element).apply_range(element)

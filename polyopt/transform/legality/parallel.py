@@ -28,7 +28,7 @@ from polyopt.transform.schedule.tree import copies_in, loops_of, places
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from polyopt.transform.schedule.program import Program, Touch
+    from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 
@@ -40,7 +40,7 @@ class Obligation:
     detail: str
 
 
-def check_marks(program: Program) -> tuple[Obligation, ...]:
+def check_marks(program: ScheduledProgram) -> tuple[Obligation, ...]:
     """Show that every marked loop may run as marked; raises with a witness where not."""
     result: list[Obligation] = []
     for loop in loops_of(program.tree):
@@ -59,7 +59,7 @@ def check_marks(program: Program) -> tuple[Obligation, ...]:
     return tuple(result)
 
 
-def _reordered(program: Program, loop: PlanLoop) -> list[str]:
+def _reordered(program: ScheduledProgram, loop: PlanLoop) -> list[str]:
     """The statements whose operations a marked loop does in another order."""
     copies: Iterable[str] = sums_in(program, loop)
     if loop.mark == "parallel":
@@ -67,7 +67,7 @@ def _reordered(program: Program, loop: PlanLoop) -> list[str]:
     return sorted({program.copies[name].statement.name for name in copies})
 
 
-def shared_sums(program: Program, loop: PlanLoop) -> dict[str, list[str]]:
+def shared_sums(program: ScheduledProgram, loop: PlanLoop) -> dict[str, list[str]]:
     """The arrays whose elements several iterations of a parallel loop add to, with the copies
     that do; all of it is up to the order of the operations."""
     sums = sums_in(program, loop)
@@ -85,7 +85,7 @@ def shared_sums(program: Program, loop: PlanLoop) -> dict[str, list[str]]:
     return shared
 
 
-def check_loop(program: Program, loop: PlanLoop) -> None:
+def check_loop(program: ScheduledProgram, loop: PlanLoop) -> None:
     """Raise if two iterations of ``loop`` that would run together clash."""
     writes, reads = program.touches_in(set(copies_in(loop)))
     depth = _depth(program, loop)
@@ -103,7 +103,7 @@ def check_loop(program: Program, loop: PlanLoop) -> None:
         shown[key] = (*writes, *together)
 
 
-def carried(program: Program, loop: PlanLoop) -> Map | None:
+def carried(program: ScheduledProgram, loop: PlanLoop) -> Map | None:
     """``{ [v] -> [v'] : v < v' }``: values of a loop whose iterations clash, those of the loops
     around it being the same; ``None`` where none do."""
     writes, reads = program.touches_in(set(copies_in(loop)))
@@ -127,15 +127,15 @@ def carried(program: Program, loop: PlanLoop) -> Map | None:
 class _Clashes:
     """Looks for accesses of different iterations of a loop that may not run together."""
 
-    program: Program
+    program: ScheduledProgram
     loop: PlanLoop
     depth: int
     #: copies in the loop whose order is free
     sums: Mapping[str, str]
 
     def first(
-        self, writes: Sequence[Touch], touches: Sequence[Touch]
-    ) -> tuple[Touch, Touch, Map] | None:
+        self, writes: Sequence[ScheduledAccess], touches: Sequence[ScheduledAccess]
+    ) -> tuple[ScheduledAccess, ScheduledAccess, Map] | None:
         for write, touch in self.pairs(writes, touches):
             clash = _clash(write, touch, self.depth, self.loop)
             if clash is not None:
@@ -143,10 +143,10 @@ class _Clashes:
         return None
 
     def pairs(
-        self, writes: Sequence[Touch], touches: Sequence[Touch]
-    ) -> Iterator[tuple[Touch, Touch]]:
+        self, writes: Sequence[ScheduledAccess], touches: Sequence[ScheduledAccess]
+    ) -> Iterator[tuple[ScheduledAccess, ScheduledAccess]]:
         """What may be about one element, but for sums whose order is free."""
-        on_cell: dict[str, list[Touch]] = {}
+        on_cell: dict[str, list[ScheduledAccess]] = {}
         for touch in touches:
             on_cell.setdefault(tuple_name(touch.cells, dim_type.out), []).append(touch)
         for write in writes:
@@ -156,7 +156,7 @@ class _Clashes:
                     yield write, touch
 
 
-def _depth(program: Program, loop: PlanLoop) -> int:
+def _depth(program: ScheduledProgram, loop: PlanLoop) -> int:
     for place in places(program.tree):
         for depth, around in enumerate(place.loops):
             if around.name == loop.name:
@@ -164,7 +164,9 @@ def _depth(program: Program, loop: PlanLoop) -> int:
     return 0
 
 
-def _clash(write: Touch, other: Touch, depth: int, loop: PlanLoop) -> Map | None:
+def _clash(
+    write: ScheduledAccess, other: ScheduledAccess, depth: int, loop: PlanLoop
+) -> Map | None:
     """``{ W[..] -> R[..] }`` on one cell, in different iterations of the loop that run together."""
     same_cell = write.cells.apply_range(other.cells.reverse())
     if same_cell.plain_is_empty():
@@ -176,7 +178,7 @@ def _clash(write: Touch, other: Touch, depth: int, loop: PlanLoop) -> Map | None
     return None if clash.is_empty() else clash
 
 
-def _times(touch: Touch, depth: int) -> Map:
+def _times(touch: ScheduledAccess, depth: int) -> Map:
     """``{ R -> [t_0, ..., t_depth] }``."""
     extra = touch.prefix.dim(dim_type.out) - depth - 1
     return touch.prefix.project_out(dim_type.out, depth + 1, extra)
@@ -207,7 +209,13 @@ def _within(space: Space, depth: int, width: int) -> Map:
     return close.unwrap()
 
 
-def _refusal(program: Program, loop: PlanLoop, write: Touch, other: Touch, clash: Map) -> Exception:
+def _refusal(
+    program: ScheduledProgram,
+    loop: PlanLoop,
+    write: ScheduledAccess,
+    other: ScheduledAccess,
+    clash: Map,
+) -> Exception:
     source, sink = (t.to_source.range_factor_domain() for t in (write, other))
     pairs = clash.apply_domain(source).apply_range(sink)
     split = pairs.dim(dim_type.in_)
@@ -232,7 +240,7 @@ def _refusal(program: Program, loop: PlanLoop, write: Touch, other: Touch, clash
     return VectorCarriedError(message, witnesses=witnesses, span=other.access.span, hint=hint)
 
 
-def _permission(program: Program, loop: PlanLoop) -> str:
+def _permission(program: ScheduledProgram, loop: PlanLoop) -> str:
     """What to allow where a loop could have its mark if the order of sums were free."""
     statements = [program.copies[name].statement for name in loop.copies]
     sums = dict.fromkeys(s.name for s in statements if accumulation(s) is not None)

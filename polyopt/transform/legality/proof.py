@@ -61,15 +61,15 @@ if TYPE_CHECKING:
 
     from polyopt.isl import UnionSet
     from polyopt.isl.flow import Flow as FoundFlow
-    from polyopt.transform.schedule.program import Program, Touch
+    from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
-    from polyopt.transform.schedule.tree import Copy
+    from polyopt.transform.schedule.tree import ScheduledStatement
 
 Structure = tuple[object, ...]
 #: finds the last write before each read, as ``last_writes`` does
 Search = Callable[[UnionMap, UnionMap, UnionMap], "FoundFlow"]
 #: accesses on their storage that were shown to stay within it: it is part of them
-_WITH_ROOM: WeakSet[Touch] = WeakSet()
+_WITH_ROOM: WeakSet[ScheduledAccess] = WeakSet()
 #: isl operations that a proof may take before it answers 'not decided': about ten seconds, where
 #: the proof of a dozen stages takes one in twenty of them
 DEFAULT_BUDGET = 20_000_000
@@ -97,7 +97,7 @@ class Proof:
 class Flow:
     """Value-based flow of a program, over the events of its source."""
 
-    program: Program
+    program: ScheduledProgram
     #: { R[d] -> R[d, x] } the reads of arrays that something writes, those of a copy and array as
     #: one event and apart, and the live-out reads
     reads: UnionMap
@@ -110,10 +110,12 @@ class Flow:
     #: whether each read is known to have a source or none; isl's search may lose some
     is_whole: bool = True
     #: structures (see ``structure``) whose flow was shown to be this one, with a program of each
-    shown: dict[Structure, Program] = field(default_factory=dict["Structure", "Program"])
+    shown: dict[Structure, ScheduledProgram] = field(
+        default_factory=dict["Structure", "ScheduledProgram"]
+    )
     #: inlined operands that were shown to be what the source has there, with their readers
-    operands: WeakKeyDictionary[Copy, Copy] = field(
-        default_factory=WeakKeyDictionary["Copy", "Copy"]
+    operands: WeakKeyDictionary[ScheduledStatement, ScheduledStatement] = field(
+        default_factory=WeakKeyDictionary["ScheduledStatement", "ScheduledStatement"]
     )
 
     @cached_property
@@ -126,7 +128,7 @@ class Flow:
         return union_as_is(coalesced_map(part) for part in maps_of(flow))
 
 
-def structure(program: Program) -> Structure:
+def structure(program: ScheduledProgram) -> Structure:
     """What the dataflow of a program depends on: all but names of loops and their marks.
 
     Parts are told apart by identity, so two programs may differ and still be equal; the same
@@ -144,7 +146,7 @@ def structure(program: Program) -> Structure:
     )
 
 
-def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET) -> Proof:
+def prove(program: ScheduledProgram, original: Flow, *, operations: int = DEFAULT_BUDGET) -> Proof:
     """Show that ``program`` has the ``original`` flow of its source, or raise what it would break.
 
     Where the budget of isl operations is spent on a search through all writes at once, another one
@@ -157,7 +159,7 @@ def prove(program: Program, original: Flow, *, operations: int = DEFAULT_BUDGET)
         return _proof(program, original, each_last_writes, operations)
 
 
-def _proof(program: Program, original: Flow, find: Search, operations: int) -> Proof:
+def _proof(program: ScheduledProgram, original: Flow, find: Search, operations: int) -> Proof:
     with budget(operations, "the proof"):
         _check_parts(program, original)
         if structure(program) not in original.shown:
@@ -172,7 +174,7 @@ def _proof(program: Program, original: Flow, find: Search, operations: int) -> P
         return Proof((*_obligations(program), *marks))
 
 
-def check(program: Program, original: Flow) -> None:
+def check(program: ScheduledProgram, original: Flow) -> None:
     """Raise what ``prove`` would, which is not asked where the order of dependences is enough.
 
     For one plan of many: the one that is compiled is proven.
@@ -185,7 +187,7 @@ def check(program: Program, original: Flow) -> None:
             check_marks(program)
 
 
-def accepts(program: Program, original: Flow) -> bool:
+def accepts(program: ScheduledProgram, original: Flow) -> bool:
     """Whether ``check`` finds nothing; sooner known than what it is that it would find."""
     try:
         with budget(DEFAULT_BUDGET, "the proof"):
@@ -197,7 +199,7 @@ def accepts(program: Program, original: Flow) -> bool:
     return True
 
 
-def _check_parts(program: Program, original: Flow) -> None:
+def _check_parts(program: ScheduledProgram, original: Flow) -> None:
     check_unrolled(program)
     check_nontemporal(program.scop, program.nontemporal)
     check_copies(program)
@@ -208,7 +210,7 @@ class _LostReadError(Exception):
     """isl's search has found neither a source nor none for some read."""
 
 
-def _check_dataflow(program: Program, original: Flow, find: Search) -> None:
+def _check_dataflow(program: ScheduledProgram, original: Flow, find: Search) -> None:
     flow, expected = program_flow(program, find), expected_flow(program, original)
     if not flow.is_whole:
         _check_known(flow, flow.reads.range().subtract(expected.range()))
@@ -227,7 +229,7 @@ def _check_known(flow: Flow, reads: UnionSet) -> None:
         raise _LostReadError
 
 
-def _obligations(program: Program) -> list[Obligation]:
+def _obligations(program: ScheduledProgram) -> list[Obligation]:
     copies, reads = len(program.copies), len(program.reads)
     result = [
         Obligation("dataflow", f"{reads} read references of {copies} statements have the "
@@ -240,7 +242,7 @@ def _obligations(program: Program) -> list[Obligation]:
     return result
 
 
-def program_flow(program: Program, find: Search = last_writes) -> Flow:
+def program_flow(program: ScheduledProgram, find: Search = last_writes) -> Flow:
     """Exact value-based flow on the program's own storage, windows taken as unfolded.
 
     ``check_windows`` shows that folding them changes nothing.
@@ -264,7 +266,7 @@ def program_flow(program: Program, find: Search = last_writes) -> Flow:
     return Flow(program, reads, raw, without, found.pairs, found.is_whole)
 
 
-def _live_out(program: Program) -> list[Set]:
+def _live_out(program: ScheduledProgram) -> list[Set]:
     return [
         program.elements[a.name]
         for a in program.scop.arrays
@@ -272,12 +274,12 @@ def _live_out(program: Program) -> list[Set]:
     ]
 
 
-def _final_events(program: Program) -> list[Set]:
+def _final_events(program: ScheduledProgram) -> list[Set]:
     """``{ end A[x] }``: a read of every live-out element after everything."""
     return [e.set_tuple_name(f"end:{tuple_name(e)}") for e in _live_out(program)]
 
 
-def _final_reads(program: Program) -> list[tuple[Map, Map]]:
+def _final_reads(program: ScheduledProgram) -> list[tuple[Map, Map]]:
     """``{ end A[x] -> A[x] }`` and its time: after everything."""
     result: list[tuple[Map, Map]] = []
     last = len(program.tree)
@@ -291,7 +293,7 @@ def _final_reads(program: Program) -> list[tuple[Map, Map]]:
     return result
 
 
-def _final_names(program: Program) -> list[Map]:
+def _final_names(program: ScheduledProgram) -> list[Map]:
     """``{ end:A[x] -> [end:A[x] -> end[]] }``: final reads stand for themselves."""
     result: list[Map] = []
     for elements in _live_out(program):
@@ -301,13 +303,13 @@ def _final_names(program: Program) -> list[Map]:
     return result
 
 
-def expected_flow(program: Program, original: Flow) -> UnionMap:
+def expected_flow(program: ScheduledProgram, original: Flow) -> UnionMap:
     """``{ P[j] -> R[d, x] }``: the source's flow, for each read event of the program."""
     to_source = union_as_is([t.to_source for t in program.reads] + _final_names(program))
     return original.seen.apply_range(to_source.reverse()).coalesce()
 
 
-def check_flow(program: Program, flow: Flow, expected: UnionMap) -> None:
+def check_flow(program: ScheduledProgram, flow: Flow, expected: UnionMap) -> None:
     """Every read event has the writer that the source gives it, and no other."""
     writers = union_all(w.to_source.range_factor_domain() for w in program.writes)
     actual = flow.raw.apply_domain(writers)
@@ -333,7 +335,7 @@ def _elsewhere(actual: UnionMap, expected: UnionMap) -> Map | None:
     return None
 
 
-def _check_none_missing(program: Program, flow: Flow, missing: UnionMap) -> None:
+def _check_none_missing(program: ScheduledProgram, flow: Flow, missing: UnionMap) -> None:
     """``missing`` is flow of the source, ``{ P[j] -> R[d, x] }``, that the plan has not."""
     for part in maps_of(missing):
         if not part.is_empty():
@@ -341,7 +343,7 @@ def _check_none_missing(program: Program, flow: Flow, missing: UnionMap) -> None
             raise missing_value(program, flow.raw, part)
 
 
-def check_windows(program: Program, flow: Flow) -> None:
+def check_windows(program: ScheduledProgram, flow: Flow) -> None:
     """No value in a folded buffer is overwritten before its last read.
 
     With the flow of the unfolded buffer known, that is all that folding can break: a write of
@@ -373,7 +375,10 @@ def check_windows(program: Program, flow: Flow) -> None:
 
 
 def _moves_on(
-    program: Program, scratch: Scratch, into: Sequence[Touch], out_of: Sequence[Touch]
+    program: ScheduledProgram,
+    scratch: Scratch,
+    into: Sequence[ScheduledAccess],
+    out_of: Sequence[ScheduledAccess],
 ) -> bool:
     """Whether a window moves on in order with the loop along which it slides: quick to show.
 
@@ -400,7 +405,9 @@ def _moves_on(
     return ahead.is_disjoint(beyond) and behind.is_disjoint(beyond)
 
 
-def _rows(program: Program, touches: Sequence[Touch], depth: int, row: int) -> Map:
+def _rows(
+    program: ScheduledProgram, touches: Sequence[ScheduledAccess], depth: int, row: int
+) -> Map:
     """``{ [t, v] -> [x_row] }``: at least the rows that accesses reach in an iteration ``v``."""
     parts: list[Map] = []
     for touch in touches:
@@ -418,7 +425,11 @@ def _rows(program: Program, touches: Sequence[Touch], depth: int, row: int) -> M
 
 
 def _through(
-    program: Program, into: Iterable[Touch], out_of: Iterable[Touch], *, flat: bool
+    program: ScheduledProgram,
+    into: Iterable[ScheduledAccess],
+    out_of: Iterable[ScheduledAccess],
+    *,
+    flat: bool,
 ) -> UnionMap:
     """``{ W[d] -> R[d, x] }``: accesses of the same cell."""
     one, other = (
@@ -428,7 +439,7 @@ def _through(
     return one.apply_range(other.reverse())
 
 
-def check_operands(program: Program, original: Flow) -> None:
+def check_operands(program: ScheduledProgram, original: Flow) -> None:
     """What is computed in place of an inlined read is the instance whose value it reads."""
     for copy, access, operand in program.inlined_reads:
         if original.operands.get(operand) is copy:
@@ -446,7 +457,7 @@ def check_operands(program: Program, original: Flow) -> None:
         original.operands[operand] = copy
 
 
-def check_live_in(program: Program, flow: Flow) -> None:
+def check_live_in(program: ScheduledProgram, flow: Flow) -> None:
     """A read that nothing in the program feeds reads the caller's array, not a scratch."""
     for part in maps_of(flow.no_source):
         reader = tuple_name(part, dim_type.in_)
@@ -460,7 +471,7 @@ def check_live_in(program: Program, flow: Flow) -> None:
             raise CoverageError(message, witnesses=witnesses, span=touch.access.span, hint=hint)
 
 
-def check_room(program: Program) -> None:
+def check_room(program: ScheduledProgram) -> None:
     """Every access to a scratch stays within its extents."""
     if all(_outside(program, t) is None for t in (*program.writes, *program.reads_together[0])):
         return
@@ -470,7 +481,7 @@ def check_room(program: Program) -> None:
             raise no_room(program, touch, touch.scratch, outside)
 
 
-def _outside(program: Program, touch: Touch) -> Set | None:
+def _outside(program: ScheduledProgram, touch: ScheduledAccess) -> Set | None:
     """``{ R[d, x] }`` of an access that leave its scratch, if any do."""
     if touch.scratch is None or touch in _WITH_ROOM:
         return None

@@ -15,14 +15,14 @@ from polyopt.transform.schedule.limits import check_written
 from polyopt.transform.schedule.tree import copies_in, loops_of
 
 if TYPE_CHECKING:
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 #: more copies of one statement than this are no code that a compiler likes
 MOST_COPIES = 4096
 
 
-def check_unrolled(program: Program) -> None:
+def check_unrolled(program: ScheduledProgram) -> None:
     """Raise ``NotPermutableError`` unless all unrolled loops can be written out, ``TooLargeError``
     where they are too much together."""
     trips: dict[str, int] = {}
@@ -40,7 +40,7 @@ def check_unrolled(program: Program) -> None:
     check_written(program, trips)
 
 
-def _trips(program: Program, loop: PlanLoop) -> int:
+def _trips(program: ScheduledProgram, loop: PlanLoop) -> int:
     """The length of the longest range of values, for given outer iterations and sizes."""
     ranges = [_values(program, name, loop) for name in copies_in(loop)]
     values = ranges[0]
@@ -61,7 +61,7 @@ def _trips(program: Program, loop: PlanLoop) -> int:
     return longest.to_python() + 1
 
 
-def _values(program: Program, name: str, loop: PlanLoop) -> Set:
+def _values(program: ScheduledProgram, name: str, loop: PlanLoop) -> Set:
     """``{ [t] }``: the values of the loop and of those around it, at one copy."""
     loops = program.places[name].loops
     depth = next(i for i, node in enumerate(loops, 1) if node.name == loop.name)

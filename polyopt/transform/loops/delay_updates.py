@@ -24,8 +24,8 @@ from polyopt.transform.schedule.query import copies_of, find_loop, fresh_loop_na
 from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.storage import project_tail
 from polyopt.transform.schedule.tree import (
-    Copy,
     PlanLoop,
+    ScheduledStatement,
     prefix_map,
     replace_loop,
     with_values,
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from polyopt.isl import PwAff
-    from polyopt.transform.schedule.access import Touch
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.access import ScheduledAccess
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import Tree
 
 
 @transformation("loops")
-def delay_updates(program: Program, space: str, at: str) -> Program:
+def delay_updates(program: ScheduledProgram, space: str, at: str) -> ScheduledProgram:
     """The program with the updates of ``space`` that can wait at the end of each iteration."""
     loop = find_loop(program, at)
     copy = _copy(program, space, loop)
@@ -55,7 +55,7 @@ def delay_updates(program: Program, space: str, at: str) -> Program:
     return _with(program, copy, loop, depth, now, later)
 
 
-def _copy(program: Program, space: str, loop: PlanLoop) -> Copy:
+def _copy(program: ScheduledProgram, space: str, loop: PlanLoop) -> ScheduledStatement:
     named = (space,) if space in loop.copies else copies_of(program, space)
     inside = [name for name in named if name in loop.copies]
     if len(inside) != 1:
@@ -64,7 +64,7 @@ def _copy(program: Program, space: str, loop: PlanLoop) -> Copy:
     return program.copies[inside[0]]
 
 
-def _later(program: Program, copy: Copy, loop: PlanLoop, depth: int) -> Set:
+def _later(program: ScheduledProgram, copy: ScheduledStatement, loop: PlanLoop, depth: int) -> Set:
     """``{ C[d] }`` of elements that nothing else in the same iteration touches."""
     place = program.places[copy.name]
     times = prefix_map(copy, place.loops[:depth])
@@ -87,7 +87,9 @@ def _later(program: Program, copy: Copy, loop: PlanLoop, depth: int) -> Set:
     return Set.empty(copy.domain.get_space())
 
 
-def _others(program: Program, copy: Copy, loop: PlanLoop) -> Iterator[Touch]:
+def _others(
+    program: ScheduledProgram, copy: ScheduledStatement, loop: PlanLoop
+) -> Iterator[ScheduledAccess]:
     """The accesses to the array inside a loop but those of the copy to the element it updates."""
     array, written = copy.statement.array, copy.statement.write.relation
     for touch in (*program.write_events, *program.read_events):
@@ -99,8 +101,13 @@ def _others(program: Program, copy: Copy, loop: PlanLoop) -> Iterator[Touch]:
 
 
 def _with(
-    program: Program, copy: Copy, loop: PlanLoop, depth: int, now: Set, later: Set
-) -> Program:
+    program: ScheduledProgram,
+    copy: ScheduledStatement,
+    loop: PlanLoop,
+    depth: int,
+    now: Set,
+    later: Set,
+) -> ScheduledProgram:
     path = program.places[copy.name].loops
     name = f"{copy.name}@{loop.name}"
     waiting = replace(copy, name=name, domain=later.set_tuple_name(name))
@@ -122,6 +129,6 @@ def _with(
     )
 
 
-def _renamed(value: PwAff, copy: Copy) -> PwAff:
+def _renamed(value: PwAff, copy: ScheduledStatement) -> PwAff:
     """``{ C[d] -> [v] }`` over another copy of the same dimensions."""
     return value.set_tuple_id(dim_type.in_, copy.domain.get_tuple_id())

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.isl import PwAff
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @transformation("permutation")
-def diamond(program: Program, time: str, space: str, size: int) -> Program:
+def diamond(program: ScheduledProgram, time: str, space: str, size: int) -> ScheduledProgram:
     """The program in diamonds of ``size`` iterations of ``space`` at their widest.
 
     The loops over them are called ``<time>_tile``, one after another, and ``<space>_tile``,
@@ -57,6 +57,8 @@ def diamond(program: Program, time: str, space: str, size: int) -> Program:
     return rebuild(program, chain, [wave, side, *chain])
 
 
-def _over_blocks(program: Program, loop: PlanLoop, values: Mapping[str, PwAff]) -> PlanLoop:
+def _over_blocks(
+    program: ScheduledProgram, loop: PlanLoop, values: Mapping[str, PwAff]
+) -> PlanLoop:
     name = fresh_loop_name(program.tree, f"{loop.name}_tile")
     return PlanLoop(name, values, (), blocks_of=loop.origin)

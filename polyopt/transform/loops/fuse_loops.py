@@ -20,12 +20,12 @@ from polyopt.transform.schedule.tree import PlanLoop, Tree, loops_of, only, repl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.storage import Store
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.storage import StorageDirective
 
 
 @transformation("loops")
-def fuse_loops(program: Program, one: str, other: str, depth: int = 1) -> Program:
+def fuse_loops(program: ScheduledProgram, one: str, other: str, depth: int = 1) -> ScheduledProgram:
     """The program with two neighbouring nests fused to one, ``depth`` loops deep."""
     first, second = find_loop(program, one), find_loop(program, other)
     check_size(depth, "fuse_loops: depth")
@@ -74,7 +74,7 @@ def _join(one: PlanLoop, other: PlanLoop, depth: int) -> PlanLoop:
 
 
 @transformation("loops")
-def distribute(program: Program, loop: str, at: str) -> Program:
+def distribute(program: ScheduledProgram, loop: str, at: str) -> ScheduledProgram:
     """The program with a loop split in two: statements before those of ``at``, then these
     and the ones after them. A copy of that name counts alone, where the loop has it."""
     node = find_loop(program, loop)
@@ -91,7 +91,7 @@ def distribute(program: Program, loop: str, at: str) -> Program:
     return replace(program, tree=tree, stores=_shared_out(program, names, earlier, later))
 
 
-def _renamed(program: Program, tree: Tree, taken: set[str]) -> tuple[Tree, dict[str, str]]:
+def _renamed(program: ScheduledProgram, tree: Tree, taken: set[str]) -> tuple[Tree, dict[str, str]]:
     """The tree with new names for loops whose name is taken, and these names by the old ones."""
     names: dict[str, str] = {}
     for loop in loops_of(tree):
@@ -110,10 +110,10 @@ def _renamed(program: Program, tree: Tree, taken: set[str]) -> tuple[Tree, dict[
 
 
 def _shared_out(
-    program: Program, names: dict[str, str], earlier: set[str], later: set[str]
-) -> tuple[Store, ...]:
+    program: ScheduledProgram, names: dict[str, str], earlier: set[str], later: set[str]
+) -> tuple[StorageDirective, ...]:
     """The stores, with one of its own for the earlier half of a loop where it uses the array."""
-    result: list[Store] = []
+    result: list[StorageDirective] = []
     for store in program.stores:
         if store.at not in names and store.within not in names:
             result.append(store)
@@ -126,7 +126,7 @@ def _shared_out(
     return tuple(result)
 
 
-def _uses(program: Program, store: Store, copies: set[str]) -> bool:
+def _uses(program: ScheduledProgram, store: StorageDirective, copies: set[str]) -> bool:
     return any(
         access.array == store.array
         for name in copies

@@ -21,11 +21,11 @@ from polyopt.transform.schedule.tree import PlanLoop, Tree, replace_loop
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @transformation("permutation")
-def interchange(program: Program, one: str, other: str) -> Program:
+def interchange(program: ScheduledProgram, one: str, other: str) -> ScheduledProgram:
     """The program with two loops of one nest exchanged."""
     first, second = find_loop(program, one), find_loop(program, other)
     chain = perfect_chain(program, (first.name, second.name))
@@ -35,7 +35,7 @@ def interchange(program: Program, one: str, other: str) -> Program:
 
 
 @transformation("permutation")
-def reorder(program: Program, *names: str) -> Program:
+def reorder(program: ScheduledProgram, *names: str) -> ScheduledProgram:
     """The program with the named loops of one nest in the order given; others keep theirs."""
     if not names:
         message = "no loops are named to be put in order"
@@ -48,7 +48,7 @@ def reorder(program: Program, *names: str) -> Program:
     return rebuild(program, chain, order)
 
 
-def perfect_chain(program: Program, names: Sequence[str]) -> tuple[PlanLoop, ...]:
+def perfect_chain(program: ScheduledProgram, names: Sequence[str]) -> tuple[PlanLoop, ...]:
     """The loops from the outermost to the innermost of the named ones.
 
     Raises ``NotPermutableError`` unless they form one perfect nest.
@@ -68,7 +68,9 @@ def perfect_chain(program: Program, names: Sequence[str]) -> tuple[PlanLoop, ...
     return chain
 
 
-def rebuild(program: Program, chain: Sequence[PlanLoop], order: Sequence[PlanLoop]) -> Program:
+def rebuild(
+    program: ScheduledProgram, chain: Sequence[PlanLoop], order: Sequence[PlanLoop]
+) -> ScheduledProgram:
     """The program with the perfect nest ``chain`` replaced by the loops of ``order``."""
     body = chain[-1].body
     for loop in reversed(order):

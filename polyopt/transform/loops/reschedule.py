@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from polyopt.isl import Map, Schedule, UnionMap
     from polyopt.transform.schedule.move import Move
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Copy
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import ScheduledStatement
 
     #: the loops around a node
     _Path = tuple[PlanLoop, ...]
@@ -87,7 +87,7 @@ class Bands:
 
 
 @transformation("loops")
-def reschedule(program: Program, fusion: str) -> Program:
+def reschedule(program: ScheduledProgram, fusion: str) -> ScheduledProgram:
     """The program in the order of isl's scheduler."""
     start = replace(
         source_program(program.scop),
@@ -113,7 +113,7 @@ def check_first(moves: Sequence[Move]) -> None:
     raise NotPermutableError(message, hint=hint)
 
 
-def bands(program: Program, fusion: str) -> Bands:
+def bands(program: ScheduledProgram, fusion: str) -> Bands:
     """The schedule that isl finds for a program's copies, each of which is a part of its statement.
 
     Raises ``NotDecidedError`` on a spent budget, or where isl's scheduler gives up.
@@ -200,7 +200,7 @@ def _told(options: dict[str, int]) -> Generator[None]:
 class _Reader:
     """Turns isl's tree into loops with names."""
 
-    copies: Mapping[str, Copy]
+    copies: Mapping[str, ScheduledStatement]
     #: { C[i] -> D[j] }: what has to stay in order
     order: UnionMap
     taken: set[str] = field(default_factory=set[str])

@@ -26,11 +26,11 @@ from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_in, replace_loop
 
 if TYPE_CHECKING:
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @transformation("permutation")
-def skew(program: Program, loop: str, by: str, factor: int) -> Program:
+def skew(program: ScheduledProgram, loop: str, by: str, factor: int) -> ScheduledProgram:
     """The program with ``factor`` times loop ``by`` added to the loop's value."""
     inner, outer = find_loop(program, loop), find_loop(program, by)
     if outer.name not in [node.name for node in path_to(program, inner.name)[:-1]]:
@@ -50,7 +50,7 @@ def skew(program: Program, loop: str, by: str, factor: int) -> Program:
 
 
 @transformation("loops")
-def shift(program: Program, space: str, /, **amounts: int) -> Program:
+def shift(program: ScheduledProgram, space: str, /, **amounts: int) -> ScheduledProgram:
     """The program with all iterations of a space later by ``amounts``, by iterator name."""
     check_name("computation space", space)
     if not amounts:
@@ -65,7 +65,7 @@ def shift(program: Program, space: str, /, **amounts: int) -> Program:
     return replace(program, tree=tree)
 
 
-def shift_loop(program: Program, loop: str, amount: int) -> Program:
+def shift_loop(program: ScheduledProgram, loop: str, amount: int) -> ScheduledProgram:
     """The program with all that a loop holds later by ``amount`` of its iterations."""
     node = find_loop(program, loop)
     check_shift(amount, f"shift of {loop}")

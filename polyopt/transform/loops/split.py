@@ -20,7 +20,7 @@ from polyopt.transform.schedule.tree import PlanLoop, Tree, replace_loop
 
 if TYPE_CHECKING:
     from polyopt.isl import PwAff
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: of sizes, factors and amounts: products of a few of them are still C's integers
 LARGEST = 2**31 - 1
@@ -28,8 +28,13 @@ LARGEST = 2**31 - 1
 
 @transformation("loops")
 def split(
-    program: Program, loop: str, size: int, *, suffix: str = "_tile", in_blocks: bool = True
-) -> Program:
+    program: ScheduledProgram,
+    loop: str,
+    size: int,
+    *,
+    suffix: str = "_tile",
+    in_blocks: bool = True,
+) -> ScheduledProgram:
     """The program with the loop named ``loop`` split; the new outer loop is ``loop_tile``, one over
     blocks."""
     loop = find_loop(program, loop).name

@@ -25,8 +25,8 @@ from polyopt.isl import dim_type, parse_value
 from polyopt.transform.schedule.query import check_name, find_loop, fresh_loop_name, path_to
 from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import (
-    Copy,
     PlanLoop,
+    ScheduledStatement,
     Tree,
     loops_of,
     only,
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.isl import PwAff, Set
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: the parts in their order; the last keeps the names
 _PARTS = {2: ("before", ""), 3: ("before", "at", "")}
 
 
 @transformation("loops", keeps=True)
-def split_range(program: Program, loop: str, at: str) -> Program:
+def split_range(program: ScheduledProgram, loop: str, at: str) -> ScheduledProgram:
     """The program with ``loop`` in three at the iteration that loop ``at`` is in, or in two at the
     value of ``at``, an affine expression of the sizes as isl writes it: ``floor((N)/2)``."""
     node = find_loop(program, loop)
@@ -68,7 +68,7 @@ def split_range(program: Program, loop: str, at: str) -> Program:
     return program
 
 
-def _value(program: Program, loop: PlanLoop, text: str) -> PwAff:
+def _value(program: ScheduledProgram, loop: PlanLoop, text: str) -> PwAff:
     """``[N] -> { [w] }`` of a text. Raises ``NotPermutableError`` where it is none."""
     found = parse_value(program.scop.params, text)
     if found is None:
@@ -80,7 +80,7 @@ def _value(program: Program, loop: PlanLoop, text: str) -> PwAff:
     return found
 
 
-def _sides(copy: Copy, loop: PlanLoop, at: PlanLoop | PwAff) -> tuple[Set, ...]:
+def _sides(copy: ScheduledStatement, loop: PlanLoop, at: PlanLoop | PwAff) -> tuple[Set, ...]:
     """``{ C[d] }`` before, at and after the iteration; or before a value, and from it on."""
     value = loop.values[copy.name]
     if isinstance(at, PlanLoop):
@@ -93,12 +93,12 @@ def _sides(copy: Copy, loop: PlanLoop, at: PlanLoop | PwAff) -> tuple[Set, ...]:
 
 
 def _with_part(
-    program: Program,
+    program: ScheduledProgram,
     node: PlanLoop,
     around: tuple[PlanLoop, ...],
     part: str,
     domains: Mapping[str, Set],
-) -> Program:
+) -> ScheduledProgram:
     """The program with one part of a loop: before it, or in its place."""
     there = {name for name, domain in domains.items() if not domain.is_empty()}
     kept = only((node,), there) if there else ()
@@ -136,12 +136,12 @@ def _with_part(
     return replace(program, tree=with_values(tree, added), copies={**program.copies, **made})
 
 
-def _fresh(program: Program, name: str) -> str:
+def _fresh(program: ScheduledProgram, name: str) -> str:
     """The name of a copy, with a number where an earlier split has taken it."""
     numbered = (f"{name}{number}" for number in count(2))
     return next(n for n in chain((name,), numbered) if n not in program.copies)
 
 
-def _over(value: PwAff, copy: Copy) -> PwAff:
+def _over(value: PwAff, copy: ScheduledStatement) -> PwAff:
     """``{ C[d] -> [v] }`` over a copy of the same dimensions."""
     return value.set_tuple_id(dim_type.in_, copy.domain.get_tuple_id())

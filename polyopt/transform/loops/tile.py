@@ -20,11 +20,11 @@ from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @transformation("permutation")
-def tile(program: Program, space: str, /, **sizes: int) -> Program:
+def tile(program: ScheduledProgram, space: str, /, **sizes: int) -> ScheduledProgram:
     """The program with loops of a space tiled: ``y=64, x=512`` by iterator name.
 
     The block loops are called ``<loop>_tile`` and stand, in the nest's order, where the
@@ -44,7 +44,7 @@ def tile(program: Program, space: str, /, **sizes: int) -> Program:
     return rebuild(program, chain, [*blocks, *chain])
 
 
-def _block_loop(program: Program, loop: PlanLoop, size: int) -> PlanLoop:
+def _block_loop(program: ScheduledProgram, loop: PlanLoop, size: int) -> PlanLoop:
     name = fresh_loop_name(program.tree, f"{loop.name}_tile")
     blocks = {c: block(v, size) for c, v in loop.values.items()}
     return PlanLoop(name, blocks, (), blocks_of=loop.origin)

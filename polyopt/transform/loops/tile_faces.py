@@ -28,7 +28,7 @@ from polyopt.transform.schedule.tree import PlanLoop, prefix_map
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: iterations of the space loop per iteration of time that a face may lean, at most
 STEEPEST = 16
@@ -88,7 +88,7 @@ class _Edge:
         return found.to_python() if found.is_int() else None
 
 
-def faces(program: Program, time: PlanLoop, space: PlanLoop) -> tuple[Face, Face]:
+def faces(program: ScheduledProgram, time: PlanLoop, space: PlanLoop) -> tuple[Face, Face]:
     """The flattest faces leaning with and against the space loop.
 
     Raises ``NotPermutableError`` where no face leans so that all dependences cross it one way.
@@ -98,7 +98,7 @@ def faces(program: Program, time: PlanLoop, space: PlanLoop) -> tuple[Face, Face
 
 
 def _face(
-    program: Program, edges: Sequence[_Edge], time: PlanLoop, space: PlanLoop, side: int
+    program: ScheduledProgram, edges: Sequence[_Edge], time: PlanLoop, space: PlanLoop, side: int
 ) -> Face:
     blocking: _Edge | None = None
     for slope in range(STEEPEST + 1):
@@ -144,7 +144,7 @@ def _shifts(
     return shifts, late
 
 
-def _edges(program: Program, time: PlanLoop, space: PlanLoop) -> list[_Edge]:
+def _edges(program: ScheduledProgram, time: PlanLoop, space: PlanLoop) -> list[_Edge]:
     """The dependences within one iteration of the loops around both."""
     deps = program.dependences
     order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()
@@ -167,7 +167,7 @@ def _edges(program: Program, time: PlanLoop, space: PlanLoop) -> list[_Edge]:
 
 
 def _refusal(
-    program: Program, edge: _Edge, time: PlanLoop, space: PlanLoop, side: int
+    program: ScheduledProgram, edge: _Edge, time: PlanLoop, space: PlanLoop, side: int
 ) -> NotPermutableError:
     way = "with" if side > 0 else "against"
     message = (

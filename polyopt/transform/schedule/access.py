@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from polyopt.errors import NotFusableError
 from polyopt.isl import Set, coalesced, coalesced_map, dim_type, maps_of, tuple_name, union_as_is
 from polyopt.transform.schedule.storage import cells
-from polyopt.transform.schedule.tree import Copy, prefix_map
+from polyopt.transform.schedule.tree import ScheduledStatement, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Access, Scop, Statement
     from polyopt.isl import Map, PwAff, UnionMap
     from polyopt.transform.schedule.storage import Scratch
-    from polyopt.transform.schedule.tree import Place
+    from polyopt.transform.schedule.tree import SchedulePosition
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
+class ScheduledAccess:
     """One access of the transformed program: a set of events with their time and cell.
 
     ``R[d, x]`` is the event that instance ``C[d]`` accesses element ``A[x]``.
@@ -72,7 +72,7 @@ class Touch:
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 #: a load from storage: by which copy, how deep inside inlined operands, of what
-Load = tuple[Copy, int, "Access"]
+Load = tuple[ScheduledStatement, int, "Access"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,22 +80,24 @@ class _Known:
     """What was found of a copy before. Keys hold identities: the values keep their objects."""
 
     #: flow, access -> the copy computed in place of the load
-    operands: dict[tuple[int, str], tuple[UnionMap, Copy]] = field(
-        default_factory=dict[tuple[int, str], "tuple[UnionMap, Copy]"]
+    operands: dict[tuple[int, str], tuple[UnionMap, ScheduledStatement]] = field(
+        default_factory=dict[tuple[int, str], "tuple[UnionMap, ScheduledStatement]"]
     )
     #: operand -> its instances, as text
-    instances: dict[int, tuple[Copy, str]] = field(default_factory=dict[int, "tuple[Copy, str]"])
+    instances: dict[int, tuple[ScheduledStatement, str]] = field(
+        default_factory=dict[int, "tuple[ScheduledStatement, str]"]
+    )
     #: values of the loops around -> { C[d] -> [t] }
     prefixes: dict[tuple[int, ...], tuple[tuple[PwAff, ...], Map]] = field(
         default_factory=dict[tuple[int, ...], "tuple[tuple[PwAff, ...], Map]"]
     )
     #: access, prefix of the host, level -> touch
-    touches: dict[tuple[str, int, int], tuple[Map, Touch]] = field(
-        default_factory=dict[tuple[str, int, int], "tuple[Map, Touch]"]
+    touches: dict[tuple[str, int, int], tuple[Map, ScheduledAccess]] = field(
+        default_factory=dict[tuple[str, int, int], "tuple[Map, ScheduledAccess]"]
     )
 
 
-_KNOWN: WeakKeyDictionary[Copy, _Known] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[ScheduledStatement, _Known] = WeakKeyDictionary()
 _SOURCES: WeakKeyDictionary[Scop, tuple[UnionMap, Mapping[str, list[Map]]]] = WeakKeyDictionary()
 
 
@@ -104,16 +106,16 @@ _MERGED: WeakKeyDictionary[Statement, dict[str, Access]] = WeakKeyDictionary()
 
 
 #: buffers by store, depth and the identities of the accesses that they hold
-Fits = dict[tuple[object, ...], "tuple[tuple[Touch, ...], Scratch]"]
+Fits = dict[tuple[object, ...], "tuple[tuple[ScheduledAccess, ...], Scratch]"]
 _FITS: WeakKeyDictionary[Scop, Fits] = WeakKeyDictionary()
 #: accesses on their storage, by the identities of access and buffer
-Stored = dict[tuple[int, int], "tuple[Touch, Scratch | None, Touch]"]
+Stored = dict[tuple[int, int], "tuple[ScheduledAccess, Scratch | None, ScheduledAccess]"]
 _STORED: WeakKeyDictionary[Scop, Stored] = WeakKeyDictionary()
 #: accesses of one copy to one array as one, by their identities
-Together = dict[tuple[int, ...], "tuple[tuple[Touch, ...], Touch, UnionMap]"]
+Together = dict[tuple[int, ...], "tuple[tuple[ScheduledAccess, ...], ScheduledAccess, UnionMap]"]
 _TOGETHER: WeakKeyDictionary[Scop, Together] = WeakKeyDictionary()
 #: marked loops without a clash, by mark, depth and the identities of all accesses inside
-Shown = dict[tuple[object, ...], "tuple[Touch, ...]"]
+Shown = dict[tuple[object, ...], "tuple[ScheduledAccess, ...]"]
 _SHOWN: WeakKeyDictionary[Scop, Shown] = WeakKeyDictionary()
 #: buffers and accesses remembered per program; beyond, all are forgotten
 _MOST_KNOWN = 20_000
@@ -145,14 +147,14 @@ def _bounded(known: dict[_Key, _Value]) -> dict[_Key, _Value]:
     return known
 
 
-def _known(copy: Copy) -> _Known:
+def _known(copy: ScheduledStatement) -> _Known:
     found = _KNOWN.get(copy)
     if found is None:
         found = _KNOWN[copy] = _Known()
     return found
 
 
-def known_prefix(copy: Copy, place: Place) -> Map:
+def known_prefix(copy: ScheduledStatement, place: SchedulePosition) -> Map:
     """``{ C[d] -> [t] }``: the values of all loops around a copy."""
     values = tuple(loop.values[copy.name] for loop in place.loops)
     known = _known(copy).prefixes
@@ -162,7 +164,14 @@ def known_prefix(copy: Copy, place: Place) -> Map:
     return known[key][1]
 
 
-def touch_of(scop: Scop, copy: Copy, host: Copy, place: Place, level: int, access: Access) -> Touch:
+def touch_of(
+    scop: Scop,
+    copy: ScheduledStatement,
+    host: ScheduledStatement,
+    place: SchedulePosition,
+    level: int,
+    access: Access,
+) -> ScheduledAccess:
     """The accesses of a copy, itself in the tree (``host``) or an operand of what is."""
     prefix = known_prefix(host, place)
     known = _known(copy).touches
@@ -185,7 +194,14 @@ def reads_as_one(statement: Statement, array: str) -> Access:
     return known[array]
 
 
-def _touch(scop: Scop, copy: Copy, host: Copy, prefix: Map, level: int, access: Access) -> Touch:
+def _touch(
+    scop: Scop,
+    copy: ScheduledStatement,
+    host: ScheduledStatement,
+    prefix: Map,
+    level: int,
+    access: Access,
+) -> ScheduledAccess:
     accessed = access.relation.preimage_domain_pw_multi_aff(copy.to_instance)
     accessed = accessed.intersect_domain(copy.domain)
     events = accessed.wrap().flatten().set_tuple_name(f"{copy.name}:{access.ref}")
@@ -195,12 +211,14 @@ def _touch(scop: Scop, copy: Copy, host: Copy, prefix: Map, level: int, access: 
     source = whose.apply_range(copy.to_instance.as_map())
     to_source = source.range_product(element.set_tuple_name(dim_type.out, access.ref))
     prefixes = at_host.apply_range(prefix)
-    return Touch(host.name, access, to_source, element, at_host, level, prefixes, copy.name)
+    return ScheduledAccess(
+        host.name, access, to_source, element, at_host, level, prefixes, copy.name
+    )
 
 
 def together(
-    scop: Scop, host: Copy, prefix: Map, touches: Sequence[Touch]
-) -> tuple[Touch, UnionMap]:
+    scop: Scop, host: ScheduledStatement, prefix: Map, touches: Sequence[ScheduledAccess]
+) -> tuple[ScheduledAccess, UnionMap]:
     """The accesses of one copy to one array as one, and ``{ R[d, x] -> R_ref[d, x] }``.
 
     An instance that reads an element through several references reads it once: its time and cell
@@ -227,7 +245,7 @@ def together(
     return one, split
 
 
-def instances_of(operand: Copy, reader: Copy, outer: int) -> str:
+def instances_of(operand: ScheduledStatement, reader: ScheduledStatement, outer: int) -> str:
     """``{ H[d] -> P[j] }`` of an operand, as text; ``outer`` is the rank of ``H``."""
     known = _known(reader).instances
     if id(operand) not in known:
@@ -238,7 +256,9 @@ def instances_of(operand: Copy, reader: Copy, outer: int) -> str:
     return known[id(operand)][1]
 
 
-def operand_of(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:
+def operand_of(
+    scop: Scop, flow: UnionMap, copy: ScheduledStatement, access: Access
+) -> ScheduledStatement:
     """The producer instances ``{ P'[C's dims, j] }`` that an inlined load evaluates.
 
     Raises ``NotFusableError`` where that is not one statement's value, or depends on data.
@@ -260,7 +280,9 @@ def _sources(scop: Scop, flow: UnionMap) -> Mapping[str, list[Map]]:
     return _SOURCES[scop][1]
 
 
-def _operand(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:
+def _operand(
+    scop: Scop, flow: UnionMap, copy: ScheduledStatement, access: Access
+) -> ScheduledStatement:
     """The producer instances ``{ P'[C's dims, j] }`` that an inlined load evaluates."""
     if not access.exact:
         message = f"{access.array} cannot be inlined: this read finds its element in data"
@@ -277,7 +299,9 @@ def _operand(scop: Scop, flow: UnionMap, copy: Copy, access: Access) -> Copy:
     to_producer = to_producer.preimage_domain_pw_multi_aff(copy.to_instance)
     pairs = to_producer.intersect_domain(copy.domain).wrap().flatten().coalesce()
     name = f"{copy.name}/{access.ref}"
-    return Copy(name, producer, pairs.set_tuple_name(name), copy.domain.dim(dim_type.set))
+    return ScheduledStatement(
+        name, producer, pairs.set_tuple_name(name), copy.domain.dim(dim_type.set)
+    )
 
 
 def _dims(events: Set, first: int, onto: Set) -> Map:

@@ -6,32 +6,38 @@ from typing import TYPE_CHECKING
 
 from polyopt.isl import dim_type, maps_of, tuple_name
 from polyopt.transform.schedule.nest import statements_in
-from polyopt.transform.schedule.program import Program
-from polyopt.transform.schedule.storage import Store
-from polyopt.transform.schedule.tree import Copy, PlanLoop, Tree, iterator_value, source_copy
+from polyopt.transform.schedule.program import ScheduledProgram
+from polyopt.transform.schedule.storage import StorageDirective
+from polyopt.transform.schedule.tree import (
+    PlanLoop,
+    ScheduledStatement,
+    Tree,
+    iterator_value,
+    source_copy,
+)
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Loop, Scop
     from polyopt.isl import UnionMap
 
 
-def initial_program(scop: Scop) -> Program:
+def initial_program(scop: Scop) -> ScheduledProgram:
     """The program in source order; every access on its own array, except privatised locals."""
     copies = {s.name: source_copy(s, scop.context) for s in scop.statements}
     tree = _tree(scop, copies, scop.nest, 0, set())
-    program = Program(scop, copies, tree)
-    return Program(scop, copies, tree, _local_stores(program))
+    program = ScheduledProgram(scop, copies, tree)
+    return ScheduledProgram(scop, copies, tree, _local_stores(program))
 
 
-def source_program(scop: Scop) -> Program:
+def source_program(scop: Scop) -> ScheduledProgram:
     """The program in source order with every access on its own (expanded) array."""
     program = initial_program(scop)
-    return Program(scop, program.copies, program.tree)
+    return ScheduledProgram(scop, program.copies, program.tree)
 
 
 def _tree(
     scop: Scop,
-    copies: dict[str, Copy],
+    copies: dict[str, ScheduledStatement],
     body: tuple[Loop | str, ...],
     level: int,
     taken: set[str],
@@ -64,9 +70,9 @@ def _loop_name(scop: Scop, inside: list[str], iterator: str, taken: set[str]) ->
     return name
 
 
-def _local_stores(program: Program) -> tuple[Store, ...]:
+def _local_stores(program: ScheduledProgram) -> tuple[StorageDirective, ...]:
     """Locals declared in loops live for one iteration of the innermost loop around them."""
-    result: list[Store] = []
+    result: list[StorageDirective] = []
     for array in program.scop.arrays:
         users = [
             place
@@ -75,11 +81,11 @@ def _local_stores(program: Program) -> tuple[Store, ...]:
         ]
         if users:
             loop = users[0].loops[array.private - 1]
-            result.append(Store(f"{array.name}@{loop.name}", array.name, loop.name))
+            result.append(StorageDirective(f"{array.name}@{loop.name}", array.name, loop.name))
     return tuple(result)
 
 
-def _uses(program: Program, copy: str, array: str) -> bool:
+def _uses(program: ScheduledProgram, copy: str, array: str) -> bool:
     statement = program.copies[copy].statement
     return statement.array == array or any(a.array == array for a in statement.reads)
 

@@ -17,7 +17,7 @@ from polyopt.isl import constant_value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: operands of one statement once others are inlined into it: three times the most of any pipeline
 MOST_OPERANDS = 512
@@ -31,7 +31,7 @@ MOST_NESTED = 128
 MOST_BUFFERED = 1 << 30
 
 
-def check_inlined(before: Program, after: Program, array: str) -> None:
+def check_inlined(before: ScheduledProgram, after: ScheduledProgram, array: str) -> None:
     """Raise ``TooLargeError`` where inlining ``array`` makes a statement too large."""
     old, new = operands(before), operands(after)
     for name in after.places:
@@ -43,7 +43,7 @@ def check_inlined(before: Program, after: Program, array: str) -> None:
             raise TooLargeError(message, span=statement.span, hint=hint)
 
 
-def check_written(program: Program, trips: Mapping[str, int]) -> None:
+def check_written(program: ScheduledProgram, trips: Mapping[str, int]) -> None:
     """Raise ``TooLargeError`` where unrolled loops make too many statements.
 
     ``trips`` are the iterations of each loop that is unrolled.
@@ -61,7 +61,7 @@ def check_written(program: Program, trips: Mapping[str, int]) -> None:
             raise TooLargeError(message, span=statement.span, hint=hint)
 
 
-def check_depth(program: Program) -> None:
+def check_depth(program: ScheduledProgram) -> None:
     """Raise ``TooLargeError`` for too many loops inside of each other."""
     waiting = [(node, 1) for node in program.tree]
     while waiting:
@@ -76,7 +76,7 @@ def check_depth(program: Program) -> None:
         waiting += [(inner, depth + 1) for inner in node.body]
 
 
-def check_buffers(program: Program) -> None:
+def check_buffers(program: ScheduledProgram) -> None:
     """Raise ``TooLargeError`` for a buffer of constant extents that is too large."""
     for scratch in program.scratches:
         array = program.scop.array(scratch.array)
@@ -89,7 +89,7 @@ def check_buffers(program: Program) -> None:
             raise TooLargeError(message, span=array.span, hint=hint)
 
 
-def operands(program: Program) -> dict[str, int]:
+def operands(program: ScheduledProgram) -> dict[str, int]:
     """The elements that each statement reads, packs included, through what is inlined into it."""
     statements = {s.name: s for s in program.scop.statements}
     statements |= {copy.statement.name: copy.statement for copy in program.copies.values()}

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from polyopt.isl import PwAff
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
 
 
-def show_plan(program: Program) -> str:
+def show_plan(program: ScheduledProgram) -> str:
     """One line per loop, buffer and statement."""
     lines = [f"inline {array}" for array in sorted(program.inlined)]
     lines += [f"store_nontemporal {array}" for array in sorted(program.nontemporal)]
@@ -24,7 +24,7 @@ def show_plan(program: Program) -> str:
     return "\n".join(lines)
 
 
-def _nest(program: Program, tree: Tree, depth: int, lines: list[str]) -> None:
+def _nest(program: ScheduledProgram, tree: Tree, depth: int, lines: list[str]) -> None:
     pad = "  " * depth
     for node in tree:
         if isinstance(node, PlanLoop):
@@ -44,7 +44,7 @@ def _mark(loop: PlanLoop) -> str:
     return f"  # {loop.mark}{width}" if loop.mark else ""
 
 
-def _buffers(program: Program, loop: str, depth: int, lines: list[str]) -> None:
+def _buffers(program: ScheduledProgram, loop: str, depth: int, lines: list[str]) -> None:
     pad = "  " * depth
     lines += [f"{pad}{describe(s)}" for s in program.scratches if s.at == loop]
 
@@ -68,7 +68,7 @@ def _size(extent: PwAff) -> str:
     return text[text.rindex("[(") + 2 : text.rindex(")]")] if "[(" in text else text
 
 
-def _statement(program: Program, name: str) -> str:
+def _statement(program: ScheduledProgram, name: str) -> str:
     copy = program.copies[name]
     again = "" if not copy.outer else "   (per tile)"
     return f"{copy.statement.name}: {copy.statement.array}[...] = ...{again}"

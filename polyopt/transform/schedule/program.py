@@ -13,7 +13,7 @@ from polyopt.errors import InvalidOptionError
 from polyopt.isl import dim_type, exclusive, union_as_is
 from polyopt.oneline import one_line, some
 from polyopt.transform.schedule.access import (
-    Touch,
+    ScheduledAccess,
     fits_of,
     instances_of,
     known_prefix,
@@ -26,7 +26,7 @@ from polyopt.transform.schedule.access import (
 )
 from polyopt.transform.schedule.storage import (
     Scratch,
-    Store,
+    StorageDirective,
     cells,
     check_inside,
     fit,
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Access, Scop
     from polyopt.isl import Map, Set, UnionMap
     from polyopt.transform.schedule.access import Load as _Load
-    from polyopt.transform.schedule.tree import Copy, Place, PlanLoop, Tree
+    from polyopt.transform.schedule.tree import PlanLoop, ScheduledStatement, SchedulePosition, Tree
 
 
-def _alike(reads: Iterable[Touch]) -> Iterable[list[Touch]]:
+def _alike(reads: Iterable[ScheduledAccess]) -> Iterable[list[ScheduledAccess]]:
     """Reads by copy, array and buffer."""
-    groups: dict[tuple[str, str, int], list[Touch]] = {}
+    groups: dict[tuple[str, str, int], list[ScheduledAccess]] = {}
     for touch in reads:
         key = (touch.copy, touch.access.array, id(touch.scratch))
         groups.setdefault(key, []).append(touch)
@@ -55,13 +55,13 @@ def _alike(reads: Iterable[Touch]) -> Iterable[list[Touch]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class ScheduledProgram:
     """Copies in a tree, with storage; the input of proof and code generation."""
 
     scop: Scop
-    copies: Mapping[str, Copy]
+    copies: Mapping[str, ScheduledStatement]
     tree: Tree
-    stores: tuple[Store, ...] = ()
+    stores: tuple[StorageDirective, ...] = ()
     #: arrays whose elements are computed where they are read, and never stored
     inlined: frozenset[str] = frozenset()
     #: { P[j] -> [S[i] -> ref[x]] } : the source's flow, which says what to compute there
@@ -85,14 +85,14 @@ class Program:
         """Names of copies are no identifiers, which isl needs to read its own text: raises."""
         raise InvalidOptionError("the program of a plan does not travel", hint="pickle the plan")
 
-    def __copy__(self) -> Program:
+    def __copy__(self) -> ScheduledProgram:
         return self
 
-    def __deepcopy__(self, memo: object) -> Program:
+    def __deepcopy__(self, memo: object) -> ScheduledProgram:
         return self
 
     @cached_property
-    def places(self) -> Mapping[str, Place]:
+    def places(self) -> Mapping[str, SchedulePosition]:
         """Where each copy stands in the tree."""
         return {place.copy: place for place in places(self.tree)}
 
@@ -129,7 +129,7 @@ class Program:
         """``{ C[d] -> [t] }`` per copy in the tree: the values of all loops around it."""
         return {name: known_prefix(self.copies[name], place) for name, place in self.places.items()}
 
-    def time(self, touch: Touch) -> Map:
+    def time(self, touch: ScheduledAccess) -> Map:
         """``{ R[d, x] -> time }`` of an access, whether it happens or not.
 
         One piece: clamped accesses have nine, and each would be compared with each.
@@ -193,17 +193,19 @@ class Program:
         return self._found[store]
 
     @cached_property
-    def _found(self) -> dict[Store, Scratch]:
+    def _found(self) -> dict[StorageDirective, Scratch]:
         return {}
 
-    def store(self, copy: str, array: str, *, reading: bool = True, ref: str = "") -> Store | None:
+    def store(
+        self, copy: str, array: str, *, reading: bool = True, ref: str = ""
+    ) -> StorageDirective | None:
         """The wish that a copy's accesses to an array fall under."""
         fills = self.copies[copy].fills
         if fills and not reading:
             return next(s for s in self.stores if s.name == fills)
         return store_for(self.stores, array, self.places[copy], fills, ref)
 
-    def operand(self, copy: Copy, access: Access) -> Copy | None:
+    def operand(self, copy: ScheduledStatement, access: Access) -> ScheduledStatement | None:
         """The copy computed in place of a load, if its array is inlined.
 
         Its outer dimensions are all dimensions of the copy that reads it.
@@ -217,7 +219,7 @@ class Program:
         """The stores' buffers, sized by what the copies inside their loops touch."""
         return tuple(self.scratch_of(store) for store in self.stores)
 
-    def scratch_of(self, store: Store) -> Scratch:
+    def scratch_of(self, store: StorageDirective) -> Scratch:
         """The box of ``{ [t] -> A[x] }`` over all accesses inside the store's loop."""
         array = store.array
         writers = self._writers.get(array, ())
@@ -249,23 +251,23 @@ class Program:
             for depth, loop in enumerate(place.loops, 1)
         }
 
-    def _write(self, name: str) -> Touch:
+    def _write(self, name: str) -> ScheduledAccess:
         return self._touch(self.copies[name], name, 0, self.copies[name].statement.write)
 
     @cached_property
-    def writes(self) -> tuple[Touch, ...]:
+    def writes(self) -> tuple[ScheduledAccess, ...]:
         """The writes of all copies in the tree, on the plan's storage, in textual order."""
         return tuple(self._on_storage(touch, reading=False) for touch in self.write_events)
 
     @cached_property
-    def reads(self) -> tuple[Touch, ...]:
+    def reads(self) -> tuple[ScheduledAccess, ...]:
         """The reads of all copies on the plan's storage, inlined operands' included."""
         return tuple(self._on_storage(touch, reading=True) for touch in self.read_events)
 
     @cached_property
-    def reads_together(self) -> tuple[tuple[Touch, ...], UnionMap]:
+    def reads_together(self) -> tuple[tuple[ScheduledAccess, ...], UnionMap]:
         """The reads with those of one copy and array as one, and the map back to each of them."""
-        merged: list[Touch] = []
+        merged: list[ScheduledAccess] = []
         back: list[UnionMap] = []
         for touches in _alike(self.reads):
             one, split = self._together(touches)
@@ -273,7 +275,7 @@ class Program:
             back.append(split)
         return tuple(merged), union_as_is(back)
 
-    def _together(self, touches: Sequence[Touch]) -> tuple[Touch, UnionMap]:
+    def _together(self, touches: Sequence[ScheduledAccess]) -> tuple[ScheduledAccess, UnionMap]:
         """Reads of one copy and array as one, on the plan's storage, and the map back to each."""
         known = together_of(self.scop)
         key = tuple(map(id, touches))
@@ -283,14 +285,14 @@ class Program:
             known[key] = tuple(touches), self._on_storage(one, reading=True), split
         return known[key][1:]
 
-    def flat_cells(self, touch: Touch) -> Map:
+    def flat_cells(self, touch: ScheduledAccess) -> Map:
         """``{ R[d, x] -> cell }`` as if no window of a buffer ever wrapped around."""
         if touch.scratch is None or not touch.scratch.is_folded:
             return touch.cells
         elements = self.elements[touch.access.array]
         return cells(touch.prefix, touch.element, touch.scratch, elements, flat=True)
 
-    def _on_storage(self, touch: Touch, *, reading: bool) -> Touch:
+    def _on_storage(self, touch: ScheduledAccess, *, reading: bool) -> ScheduledAccess:
         ref = touch.access.ref
         scratch = self.scratch(touch.host, touch.access.array, reading=reading, ref=ref)
         known = stored_of(self.scop)
@@ -303,7 +305,7 @@ class Program:
         return known[key][2]
 
     @cached_property
-    def write_events(self) -> tuple[Touch, ...]:
+    def write_events(self) -> tuple[ScheduledAccess, ...]:
         """The writes of all copies in the tree, in textual order, before storage is chosen."""
         return tuple(
             self._write(name)
@@ -312,7 +314,7 @@ class Program:
         )
 
     @cached_property
-    def read_events(self) -> tuple[Touch, ...]:
+    def read_events(self) -> tuple[ScheduledAccess, ...]:
         """The reads of all copies from storage, those of inlined operands included."""
         return tuple(
             self._touch(copy, name, level, access)
@@ -325,7 +327,9 @@ class Program:
         """Whether accesses to an array are looked at."""
         return self.watched is None or array in self.watched
 
-    def touches_in(self, hosts: Collection[str]) -> tuple[list[Touch], list[Touch]]:
+    def touches_in(
+        self, hosts: Collection[str]
+    ) -> tuple[list[ScheduledAccess], list[ScheduledAccess]]:
         """The writes and the reads of some copies in the tree, on the plan's storage."""
         if "reads" in self.__dict__:
             both = self.writes, self.reads
@@ -340,13 +344,13 @@ class Program:
         ]
         return writes, reads
 
-    def together(self, reads: Iterable[Touch]) -> list[Touch]:
+    def together(self, reads: Iterable[ScheduledAccess]) -> list[ScheduledAccess]:
         """Reads with those of one copy and array as one."""
         return [self._together(touches)[0] for touches in _alike(reads)]
 
     def reads_of(
         self, array: str, hosts: Collection[str], refs: Collection[str] = ()
-    ) -> tuple[Touch, ...]:
+    ) -> tuple[ScheduledAccess, ...]:
         """The reads of one array by some copies in the tree, those of one copy as one.
 
         With ``refs`` just those by some references, each for itself.
@@ -367,9 +371,9 @@ class Program:
         )
 
     @cached_property
-    def inlined_reads(self) -> tuple[tuple[Copy, Access, Copy], ...]:
+    def inlined_reads(self) -> tuple[tuple[ScheduledStatement, Access, ScheduledStatement], ...]:
         """Every read that computes an operand in place: the reader, the read, the operand."""
-        found: list[tuple[Copy, Access, Copy]] = []
+        found: list[tuple[ScheduledStatement, Access, ScheduledStatement]] = []
         waiting = [self.copies[name] for name in self.places]
         while waiting:
             copy = waiting.pop()
@@ -380,24 +384,28 @@ class Program:
                     waiting.append(operand)
         return tuple(found)
 
-    def _loads(self, copy: Copy) -> tuple[_Load, ...]:
+    def _loads(self, copy: ScheduledStatement) -> tuple[_Load, ...]:
         """The loads of a copy and of its operands; equal operands of one host count once."""
         key = ("loads", self.inlined, id(self.flow))
         if key not in copy.memory:
             copy.memory[key] = self.flow, tuple(self._loads_at(copy, 0, set()))
         return copy.memory[key][1]
 
-    def _loaded(self, copy: Copy) -> Mapping[str, tuple[tuple[Copy, int], ...]]:
+    def _loaded(
+        self, copy: ScheduledStatement
+    ) -> Mapping[str, tuple[tuple[ScheduledStatement, int], ...]]:
         """Per array that a copy loads from storage: itself or the operand, how deep inside."""
         key = ("arrays", self.inlined, id(self.flow))
         if key not in copy.memory:
-            found: dict[str, dict[tuple[Copy, int], None]] = {}
+            found: dict[str, dict[tuple[ScheduledStatement, int], None]] = {}
             for owner, level, access in self._loads(copy):
                 found.setdefault(access.array, {})[owner, level] = None
             copy.memory[key] = self.flow, {array: tuple(who) for array, who in found.items()}
         return copy.memory[key][1]
 
-    def _loads_at(self, copy: Copy, level: int, seen: set[tuple[str, str]]) -> Iterator[_Load]:
+    def _loads_at(
+        self, copy: ScheduledStatement, level: int, seen: set[tuple[str, str]]
+    ) -> Iterator[_Load]:
         for access in copy.statement.reads:
             operand = self.operand(copy, access)
             if operand is None:
@@ -408,16 +416,18 @@ class Program:
                 seen.add(key)
                 yield from self._loads_at(operand, level + 1, seen)
 
-    def _host_dims(self, copy: Copy) -> int:
+    def _host_dims(self, copy: ScheduledStatement) -> int:
         """Dimensions of the copy in the tree that an operand is evaluated for."""
         return self.copies[copy.name.split("/")[0]].domain.dim(dim_type.set)
 
-    def _touch(self, copy: Copy, host: str, level: int, access: Access) -> Touch:
+    def _touch(
+        self, copy: ScheduledStatement, host: str, level: int, access: Access
+    ) -> ScheduledAccess:
         place = self.places[host]
         return touch_of(self.scop, copy, self.copies[host], place, level, access)
 
 
-def changed_arrays(before: Program, after: Program) -> frozenset[str]:
+def changed_arrays(before: ScheduledProgram, after: ScheduledProgram) -> frozenset[str]:
     """The arrays whose flow may differ between two programs, the others' order being the same.
 
     Those that are accessed by a copy which is new, gone, or in other loops, and those kept in
@@ -432,7 +442,7 @@ def changed_arrays(before: Program, after: Program) -> frozenset[str]:
     return frozenset(found)
 
 
-def _settings(program: Program) -> dict[str, tuple[object, ...]]:
+def _settings(program: ScheduledProgram) -> dict[str, tuple[object, ...]]:
     """Per copy, what its time depends on beside its neighbours; told apart by identity."""
     return {
         name: (id(program.copies[name]), *((n.name, id(n.values[name])) for n in place.loops))

@@ -12,11 +12,11 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Copy, Tree
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import ScheduledStatement, Tree
 
 
-def find_loop(program: Program, name: str) -> PlanLoop:
+def find_loop(program: ScheduledProgram, name: str) -> PlanLoop:
     """The loop called ``name``: ``out.y`` is loop y around all statements that write ``out``.
 
     Raises ``UnknownNameError`` with the names there are.
@@ -47,14 +47,14 @@ def check_name(what: str, name: object) -> None:
         raise UnknownNameError(message, hint='write names as texts: "out", "out.y"')
 
 
-def _belongs(program: Program, loop: PlanLoop, owner: str) -> bool:
+def _belongs(program: ScheduledProgram, loop: PlanLoop, owner: str) -> bool:
     return any(
         owner in {copy, program.copies[copy].statement.name, program.copies[copy].statement.array}
         for copy in copies_in(loop)
     )
 
 
-def copies_of(program: Program, space: str) -> tuple[str, ...]:
+def copies_of(program: ScheduledProgram, space: str) -> tuple[str, ...]:
     """The copies of a computation space: an array's writers, or one statement or copy.
 
     Raises ``UnknownNameError`` with the names there are.
@@ -72,7 +72,7 @@ def copies_of(program: Program, space: str) -> tuple[str, ...]:
     raise unknown("computation space", space, sorted(known | set(program.places)))
 
 
-def loops_around(program: Program, space: str) -> tuple[PlanLoop, ...]:
+def loops_around(program: ScheduledProgram, space: str) -> tuple[PlanLoop, ...]:
     """The loops that all copies of a space share, from the outside in."""
     paths = [program.places[name].loops for name in copies_of(program, space)]
     shared: list[PlanLoop] = []
@@ -83,7 +83,7 @@ def loops_around(program: Program, space: str) -> tuple[PlanLoop, ...]:
     return tuple(shared)
 
 
-def loop_of_space(program: Program, space: str, iterator: str) -> PlanLoop:
+def loop_of_space(program: ScheduledProgram, space: str, iterator: str) -> PlanLoop:
     """The loop ``iterator`` around all copies of a space, else around any of them."""
     for loop in loops_around(program, space):
         if loop.iterator == iterator:
@@ -91,7 +91,7 @@ def loop_of_space(program: Program, space: str, iterator: str) -> PlanLoop:
     return find_loop(program, f"{space}.{iterator}")
 
 
-def fusion_loop(program: Program, into: str, at: str | None, storage: str) -> str:
+def fusion_loop(program: ScheduledProgram, into: str, at: str | None, storage: str) -> str:
     """Where to fuse into a space: at the innermost block loop; a sliding window moves along the
     loop after it, and a register lives in the innermost loop."""
     if at is not None:
@@ -109,12 +109,12 @@ def fusion_loop(program: Program, into: str, at: str | None, storage: str) -> st
     return blocks[-1] if blocks else around[0]
 
 
-def path_to(program: Program, loop: str) -> tuple[PlanLoop, ...]:
+def path_to(program: ScheduledProgram, loop: str) -> tuple[PlanLoop, ...]:
     """The loops from the root down to a loop, including it."""
     return program.paths.get(loop, ())
 
 
-def loop_over_blocks(program: Program, loop: str) -> PlanLoop:
+def loop_over_blocks(program: ScheduledProgram, loop: str) -> PlanLoop:
     """The innermost loop around a loop that goes over blocks of it, as splitting and tiling make
     one. Raises ``UnknownNameError`` where there is none."""
     node = find_loop(program, loop)
@@ -125,7 +125,7 @@ def loop_over_blocks(program: Program, loop: str) -> PlanLoop:
     raise UnknownNameError(message, hint="split or tile it first")
 
 
-def loop_like(program: Program, copy: str, loop: PlanLoop) -> PlanLoop:
+def loop_like(program: ScheduledProgram, copy: str, loop: PlanLoop) -> PlanLoop:
     """The loop around a copy that ``loop`` is, or became where it was distributed or split.
 
     Raises ``UnknownNameError`` where the copy is not in it.
@@ -160,13 +160,13 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     return UnknownNameError(f"no {kind} is called {name!r}", hint=f"{hint}there are: {listed}")
 
 
-def iterators_of(copy: Copy, loop: PlanLoop) -> list[int]:
+def iterators_of(copy: ScheduledStatement, loop: PlanLoop) -> list[int]:
     """The iterators of a copy's statement, by position, that a loop moves."""
     value, count = loop.values[copy.name], len(copy.statement.iterators)
     return [d for d in range(count) if value.involves_dims(dim_type.in_, copy.outer + d, 1)]
 
 
-def moves_target(program: Program, copy: str, loop: PlanLoop) -> bool:
+def moves_target(program: ScheduledProgram, copy: str, loop: PlanLoop) -> bool:
     """Whether the element that a copy writes depends on the loop."""
     scheduled = program.copies[copy]
     used = [

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from polyopt.ir.scop import Scop
-    from polyopt.transform.schedule.tree import Place
+    from polyopt.transform.schedule.tree import SchedulePosition
 
 _Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
-class Store:
+class StorageDirective:
     """The wish: keep ``array`` in a buffer private to each iteration of loop ``at``.
 
     Extents and offsets follow from what the copies inside touch; ``folds`` (a modulus per
@@ -142,8 +142,12 @@ def _of_times(offset: PwAff, pairs: Space) -> PwAff:
 
 
 def store_for(
-    stores: Sequence[Store], array: str, place: Place, skip: str = "", ref: str = ""
-) -> Store | None:
+    stores: Sequence[StorageDirective],
+    array: str,
+    place: SchedulePosition,
+    skip: str = "",
+    ref: str = "",
+) -> StorageDirective | None:
     """The innermost store of an array around a leaf, or ``None`` for the array itself.
 
     ``skip`` names a store to look past: a pack reads from outside the buffer that it fills.
@@ -174,7 +178,7 @@ def project_tail(prefix: Map, depth: int) -> Map:
     return prefix.project_out(dim_type.out, depth, prefix.dim(dim_type.out) - depth)
 
 
-def fit(store: Store, depth: int, parts: list[Map], scop: Scop, array: Set) -> Scratch:
+def fit(store: StorageDirective, depth: int, parts: list[Map], scop: Scop, array: Set) -> Scratch:
     """The buffer that holds a store's footprint, given as pieces ``{ [t] -> A[x] }``."""
     space = instance_space(scop.params, "", [f"t{i}" for i in range(depth)])
     footprint = Map.empty(space.map_from_domain_and_range(array.get_space()))
@@ -203,7 +207,7 @@ def fit(store: Store, depth: int, parts: list[Map], scop: Scop, array: Set) -> S
     )
 
 
-def _chosen(store: Store, rank: int) -> list[int]:
+def _chosen(store: StorageDirective, rank: int) -> list[int]:
     """The extents that the wish itself fixes, 0 where it does not."""
     folds = store.folds or (0,) * rank
     extents = store.extents or (0,) * rank

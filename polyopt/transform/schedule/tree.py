@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Copy:
+class ScheduledStatement:
     """A statement as the plan runs it: ``outer`` loop values first, then its own iterators.
 
     A statement that stays where it was has no outer dimensions; a producer pulled into tiles
@@ -104,9 +104,11 @@ class PlanLoop:
         return (self, *loops_of(self.body))
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[SchedulePosition, ...]:
         """Every leaf below, as it stands in this loop."""
-        return tuple(Place(p.copy, p.positions, (self, *p.loops)) for p in places(self.body))
+        return tuple(
+            SchedulePosition(p.copy, p.positions, (self, *p.loops)) for p in places(self.body)
+        )
 
     @property
     def owner(self) -> str:
@@ -123,7 +125,7 @@ Tree = tuple[PlanLoop | str, ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class SchedulePosition:
     """Where a leaf stands: its copy, textual positions, and the loops around it."""
 
     copy: str
@@ -131,14 +133,14 @@ class Place:
     loops: tuple[PlanLoop, ...]
 
 
-def places(tree: Tree) -> Iterator[Place]:
+def places(tree: Tree) -> Iterator[SchedulePosition]:
     """Every leaf in textual order."""
     for position, node in enumerate(tree):
         if isinstance(node, str):
-            yield Place(node, (position,), ())
+            yield SchedulePosition(node, (position,), ())
         else:
             for place in node.places:
-                yield Place(place.copy, (position, *place.positions), place.loops)
+                yield SchedulePosition(place.copy, (position, *place.positions), place.loops)
 
 
 def same_tree(one: Tree, other: Tree) -> bool:
@@ -261,14 +263,14 @@ def rename_copies(
     return tuple(result)
 
 
-def copies_at(copies: Iterable[Copy]) -> UnionMap:
+def copies_at(copies: Iterable[ScheduledStatement]) -> UnionMap:
     """``{ S[i] -> C[d] }``: the instances of the source and what runs them."""
     return union_all(
         copy.to_instance.as_map().intersect_domain(copy.domain).reverse() for copy in copies
     )
 
 
-def prefix_map(copy: Copy, loops: tuple[PlanLoop, ...]) -> Map:
+def prefix_map(copy: ScheduledStatement, loops: tuple[PlanLoop, ...]) -> Map:
     """``{ C[d] -> [v1, ..., vk] }``: the values of loops around a copy, on its domain."""
     result = Map.from_domain(copy.domain)
     for loop in loops:
@@ -277,7 +279,12 @@ def prefix_map(copy: Copy, loops: tuple[PlanLoop, ...]) -> Map:
     return result.intersect_domain(copy.domain)
 
 
-def time_map(copy: Copy, place: Place, clock: Sequence[bool], micro: int | None = None) -> Map:
+def time_map(
+    copy: ScheduledStatement,
+    place: SchedulePosition,
+    clock: Sequence[bool],
+    micro: int | None = None,
+) -> Map:
     """``{ C[d] -> [position, value, position, ..., micro] }``, padded to the length of the clock,
     for all ``d``.
 
@@ -302,7 +309,7 @@ def time_map(copy: Copy, place: Place, clock: Sequence[bool], micro: int | None 
     return result
 
 
-def clock_of(found: Collection[Place]) -> tuple[bool, ...]:
+def clock_of(found: Collection[SchedulePosition]) -> tuple[bool, ...]:
     """Per level of a tree, whether textual positions differ there; always so at the root.
 
     What comes after everything has a position of its own at the root.
@@ -315,12 +322,12 @@ def clock_of(found: Collection[Place]) -> tuple[bool, ...]:
     return (True, *(len(positions) > 1 for positions in inner))
 
 
-def source_copy(statement: Statement, context: Set) -> Copy:
+def source_copy(statement: Statement, context: Set) -> ScheduledStatement:
     """The copy of a statement that runs its own domain, once each."""
-    return Copy(statement.name, statement, statement.domain.intersect_params(context))
+    return ScheduledStatement(statement.name, statement, statement.domain.intersect_params(context))
 
 
-def iterator_value(copy: Copy, level: int, sign: int) -> PwAff:
+def iterator_value(copy: ScheduledStatement, level: int, sign: int) -> PwAff:
     """``{ C[d] -> [i_level] }``, negated for a descending loop."""
     value = affine_var(copy.domain.get_space(), copy.outer + level)
     return value.neg() if sign < 0 else value

@@ -36,10 +36,10 @@ from polyopt.isl import (
 from polyopt.transform.schedule.printer import describe
 from polyopt.transform.schedule.query import copies_of, fusion_loop, path_to
 from polyopt.transform.schedule.registry import transformation
-from polyopt.transform.schedule.storage import Store, project_tail, store_for
+from polyopt.transform.schedule.storage import StorageDirective, project_tail, store_for
 from polyopt.transform.schedule.tree import (
-    Copy,
     PlanLoop,
+    ScheduledStatement,
     Tree,
     copies_in,
     loops_of,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Access
     from polyopt.isl import PwAff, PwMultiAff
-    from polyopt.transform.schedule.program import Program, Touch
+    from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
 
 STORAGES = ("scratch", "sliding", "full")
 #: a footprint of more pieces than this is replaced by its convex hull: a little recompute for
@@ -87,8 +87,14 @@ class Extension:
 
 @transformation("storage")
 def fuse(
-    program: Program, producer: str, into: str, at: str | None, storage: str, *, keep: bool | None
-) -> Program:
+    program: ScheduledProgram,
+    producer: str,
+    into: str,
+    at: str | None,
+    storage: str,
+    *,
+    keep: bool | None,
+) -> ScheduledProgram:
     """The program with ``producer`` computed for its readers in ``into``: at each of its reads
     (``inline``), else inside the loop ``at``, or one that the storage asks for."""
     if storage == "inline":
@@ -102,13 +108,13 @@ def fuse(
 
 
 def fuse_at(
-    program: Program,
+    program: ScheduledProgram,
     producer: str,
     loop: str,
     *,
     storage: str = "scratch",
     keep: bool | None = None,
-) -> Program:
+) -> ScheduledProgram:
     """The program with array ``producer`` computed inside ``loop`` for the readers there.
 
     ``storage``: ``scratch`` keeps its values for one iteration of the loop; ``sliding`` computes
@@ -138,7 +144,7 @@ def fuse_at(
     return _drop_originals(program, result, array, names, loop, keep=keep)
 
 
-def _producers(program: Program, producer: str, node: PlanLoop) -> tuple[str, ...]:
+def _producers(program: ScheduledProgram, producer: str, node: PlanLoop) -> tuple[str, ...]:
     inside = set(copies_in(node))
     names = tuple(name for name in copies_of(program, producer) if name not in inside)
     if not names:
@@ -163,7 +169,9 @@ def _producers(program: Program, producer: str, node: PlanLoop) -> tuple[str, ..
     return names
 
 
-def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -> Extension:
+def extension(
+    program: ScheduledProgram, array: str, names: tuple[str, ...], loop: str
+) -> Extension:
     """``{ [t] -> A[x] }`` needed in each iteration of ``loop`` and the instances that make it."""
     path = path_to(program, loop)
     inside = set(copies_in(path[-1])) - set(names)
@@ -189,7 +197,9 @@ def extension(program: Program, array: str, names: tuple[str, ...], loop: str) -
     raise NotFusableError(message, hint=hint)
 
 
-def footprint(program: Program, reads: Sequence[Touch], depth: int, array: str) -> Map:
+def footprint(
+    program: ScheduledProgram, reads: Sequence[ScheduledAccess], depth: int, array: str
+) -> Map:
     """``{ [t] -> A[x] }`` of some reads per iteration of the loop at ``depth``; one piece."""
     parts = [project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in reads]
     result = parts[0]
@@ -199,7 +209,7 @@ def footprint(program: Program, reads: Sequence[Touch], depth: int, array: str) 
     return _boxed(program, array, result.intersect_params(program.scop.context))
 
 
-def _boxed(program: Program, array: str, footprint: Map) -> Map:
+def _boxed(program: ScheduledProgram, array: str, footprint: Map) -> Map:
     simple = _simple(footprint, program.scop.context)
     # isl cannot tell whether two "exists" are the same one: each intersection of such a set with
     # itself doubles its pieces, and its integer divisions can be compared
@@ -235,21 +245,21 @@ def _has_divisions(footprint: Map) -> bool:
     return any(piece.dim(dim_type.div) > 0 for piece in footprint.compute_divs().get_basic_maps())
 
 
-def _instances(program: Program, name: str, needed: Map) -> Map:
+def _instances(program: ScheduledProgram, name: str, needed: Map) -> Map:
     """``{ [t] -> P[j] }`` that write needed elements."""
     copy = program.copies[name]
     writes = _at_copy(copy, copy.statement.write).intersect_domain(copy.domain)
     return coalesced_map(needed.apply_range(writes.reverse()))
 
 
-def _at_copy(copy: Copy, access: Access) -> Map:
+def _at_copy(copy: ScheduledStatement, access: Access) -> Map:
     """``{ C[j] -> A[x] }``: what a part of a statement has a name of its own for."""
     if copy.name == copy.statement.name:
         return access.relation
     return access.relation.preimage_domain_pw_multi_aff(copy.to_instance)
 
 
-def _own_reads(program: Program, name: str, instances: Map) -> Map:
+def _own_reads(program: ScheduledProgram, name: str, instances: Map) -> Map:
     """``{ [t] -> A[x] }`` that the producer's instances read of the array they write."""
     copy = program.copies[name]
     statement = copy.statement
@@ -265,8 +275,12 @@ def _own_reads(program: Program, name: str, instances: Map) -> Map:
 
 
 def _graft(
-    program: Program, node: PlanLoop, array: str, names: tuple[str, ...], instances: dict[str, Map]
-) -> Program:
+    program: ScheduledProgram,
+    node: PlanLoop,
+    array: str,
+    names: tuple[str, ...],
+    instances: dict[str, Map],
+) -> ScheduledProgram:
     """The program with copies of the producers, per iteration of ``node``, before their readers."""
     depth = len(path_to(program, node.name))
     copies = dict(program.copies)
@@ -276,7 +290,7 @@ def _graft(
         new = _fresh(copies, f"{name}@{node.name}")
         part = instances[name]
         domain = part.wrap().flatten().set_tuple_name(new).coalesce()
-        copies[new] = Copy(new, program.copies[name].statement, domain, depth)
+        copies[new] = ScheduledStatement(new, program.copies[name].statement, domain, depth)
         renamed[name] = new
         own = program.copies[name].domain.get_tuple_id()
         lifts[name] = copies[new].to_instance.set_tuple_id(dim_type.out, own)
@@ -314,7 +328,7 @@ def _free(name: str, taken: set[str], at: str) -> str:
     return result
 
 
-def _fresh(copies: dict[str, Copy], name: str) -> str:
+def _fresh(copies: dict[str, ScheduledStatement], name: str) -> str:
     result, number = name, 1
     while result in copies:
         number += 1
@@ -322,19 +336,19 @@ def _fresh(copies: dict[str, Copy], name: str) -> str:
     return result
 
 
-def _with_store(program: Program, array: str, loop: str, storage: str) -> Program:
+def _with_store(program: ScheduledProgram, array: str, loop: str, storage: str) -> ScheduledProgram:
     name = f"{array}@{loop}"
     if storage == "scratch":
-        return replace(program, stores=(*program.stores, Store(name, array, loop)))
+        return replace(program, stores=(*program.stores, StorageDirective(name, array, loop)))
     path = path_to(program, loop)
     outer = path[-2].name if len(path) > 1 else ""
-    window = Store(name, array, loop)
+    window = StorageDirective(name, array, loop)
     folds = _window(program, window, outer)
-    sweep = Store(name, array, outer, folds, within=loop)
+    sweep = StorageDirective(name, array, outer, folds, within=loop)
     return replace(program, stores=(*program.stores, sweep))
 
 
-def check_register(program: Program) -> None:
+def check_register(program: ScheduledProgram) -> None:
     """Raise ``NotFusableError`` unless the buffer made last is one element."""
     scratch = program.scratches[-1]
     if all(constant_value(extent) == 1 for extent in scratch.extents):
@@ -344,10 +358,10 @@ def check_register(program: Program) -> None:
     raise NotFusableError(message, hint=hint)
 
 
-def _window(program: Program, window: Store, outer: str) -> tuple[int, ...]:
+def _window(program: ScheduledProgram, window: StorageDirective, outer: str) -> tuple[int, ...]:
     """The modulus per dimension: the extent per iteration where that is less than per sweep."""
     small = replace(program, stores=(*program.stores, window)).scratch_of(window)
-    sweep = Store(window.name, window.array, outer, within=window.at)
+    sweep = StorageDirective(window.name, window.array, outer, within=window.at)
     large = replace(program, stores=(*program.stores, sweep)).scratch_of(sweep)
     folds: list[int] = []
     for inner, wide in zip(small.extents, large.extents, strict=True):
@@ -358,14 +372,14 @@ def _window(program: Program, window: Store, outer: str) -> tuple[int, ...]:
 
 
 def _drop_originals(
-    before: Program,
-    after: Program,
+    before: ScheduledProgram,
+    after: ScheduledProgram,
     array: str,
     names: tuple[str, ...],
     loop: str,
     *,
     keep: bool | None,
-) -> Program:
+) -> ScheduledProgram:
     """Remove the producer's own nest unless someone outside the loop still needs it."""
     if keep:
         return after
@@ -387,12 +401,12 @@ def _drop_originals(
     return _original_names(without_lost_stores(result))
 
 
-def _made(before: Program, after: Program) -> str:
+def _made(before: ScheduledProgram, after: ScheduledProgram) -> str:
     """A copy that fusing made."""
     return next(name for name in after.copies if name not in before.copies)
 
 
-def _original_names(program: Program) -> Program:
+def _original_names(program: ScheduledProgram) -> ScheduledProgram:
     """Loops of a producer that moved get their plain names back: ``bx.y``, not ``bx@out_y.y``."""
     taken = {loop.name for loop in loops_of(program.tree)}
     names: dict[str, str] = {}
@@ -411,7 +425,7 @@ def _original_names(program: Program) -> Program:
     return replace(program, tree=rename_loops(program.tree, names), stores=stores)
 
 
-def _lost(program: Program, array: str, names: tuple[str, ...]) -> LiveOutError:
+def _lost(program: ScheduledProgram, array: str, names: tuple[str, ...]) -> LiveOutError:
     """The refusal to drop a producer whose array the caller reads."""
     copy = program.copies[names[-1]]
     found = instance_of(copy.instances)

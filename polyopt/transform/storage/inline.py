@@ -24,11 +24,11 @@ from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import without
 
 if TYPE_CHECKING:
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 @transformation("storage")
-def inline(program: Program, producer: str) -> Program:
+def inline(program: ScheduledProgram, producer: str) -> ScheduledProgram:
     """The program with array ``producer`` computed at each of its reads."""
     names = copies_of(program, producer)
     statement = program.copies[names[0]].statement

@@ -34,10 +34,10 @@ from polyopt.transform.schedule.query import (
     unknown,
 )
 from polyopt.transform.schedule.registry import transformation
-from polyopt.transform.schedule.storage import Store, store_for
+from polyopt.transform.schedule.storage import StorageDirective, store_for
 from polyopt.transform.schedule.tree import (
-    Copy,
     PlanLoop,
+    ScheduledStatement,
     Tree,
     copies_in,
     replace_loop,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from polyopt.isl import Map
-    from polyopt.transform.schedule.program import Program
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 
 def _is_order(order: object, rank: int) -> bool:
@@ -62,14 +62,14 @@ def _is_order(order: object, rank: int) -> bool:
 
 @transformation("storage")
 def pack(
-    program: Program,
+    program: ScheduledProgram,
     array: str,
     at: str,
     *,
     read: str = "",
     order: Sequence[int] = (),
     scaled: bool = False,
-) -> Program:
+) -> ScheduledProgram:
     """The program with the elements of ``array`` read inside loop ``at`` copied to a buffer.
 
     ``read`` names the one reference that the buffer is for, ``order`` the array's dimensions as
@@ -91,7 +91,7 @@ def pack(
     name = f"{array}@{loop.name}#pack{read}"
     chain = _chain(program, array, readers, read) if scaled else ()
     refs = (read,) if read else ()
-    store = Store(
+    store = StorageDirective(
         name, array, loop.name, refs=refs, order=tuple(order), above=max(0, len(chain) - 1)
     )
     copy = _copy(program, array, needed, depth, store, chain)
@@ -115,7 +115,9 @@ def pack(
     )
 
 
-def _needed(program: Program, array: str, loop: PlanLoop, read: str) -> tuple[Map, set[str]]:
+def _needed(
+    program: ScheduledProgram, array: str, loop: PlanLoop, read: str
+) -> tuple[Map, set[str]]:
     """``{ [t] -> A[x] }`` read inside a loop from outside it, and who reads."""
     inside = [
         name
@@ -130,7 +132,7 @@ def _needed(program: Program, array: str, loop: PlanLoop, read: str) -> tuple[Ma
     return footprint(program, reads, depth, array), {t.host for t in reads}
 
 
-def _chain(program: Program, array: str, readers: set[str], read: str) -> tuple[Expr, ...]:
+def _chain(program: ScheduledProgram, array: str, readers: set[str], read: str) -> tuple[Expr, ...]:
     """The load and the operations above it that only constants and scalars take part in."""
     found = [
         _above(program, statement.value, load)
@@ -144,12 +146,12 @@ def _chain(program: Program, array: str, readers: set[str], read: str) -> tuple[
     return found[0]
 
 
-def is_scaled(program: Program, copy: str, load: Load) -> bool:
+def is_scaled(program: ScheduledProgram, copy: str, load: Load) -> bool:
     """Whether constants and scalars alone make something of a load before others take part."""
     return len(_above(program, program.copies[copy].statement.value, load)) > 1
 
 
-def _above(program: Program, value: Expr, load: Load) -> tuple[Expr, ...]:
+def _above(program: ScheduledProgram, value: Expr, load: Load) -> tuple[Expr, ...]:
     if value is load:
         return (load,)
     for child in value.children:
@@ -165,7 +167,7 @@ def _above(program: Program, value: Expr, load: Load) -> tuple[Expr, ...]:
     return ()
 
 
-def _is_scalar(program: Program, expr: Expr) -> bool:
+def _is_scalar(program: ScheduledProgram, expr: Expr) -> bool:
     """Whether a value is made of constants and of scalars that nothing writes."""
     if isinstance(expr, Load):
         array = program.scop.array(expr.array)
@@ -184,8 +186,13 @@ def _filled(chain: tuple[Expr, ...], element: Expr) -> Expr:
 
 
 def _copy(
-    program: Program, array: str, needed: Map, depth: int, store: Store, chain: tuple[Expr, ...]
-) -> Copy:
+    program: ScheduledProgram,
+    array: str,
+    needed: Map,
+    depth: int,
+    store: StorageDirective,
+    chain: tuple[Expr, ...],
+) -> ScheduledStatement:
     """The instances ``{ pack[t, x] }`` of ``A[x] = A[x]`` that fill the buffer."""
     rank = program.scop.array(array).rank
     name = store.name
@@ -196,10 +203,12 @@ def _copy(
     iterators = tuple(f"{array}_{d}" for d in range(rank))
     statement = Statement(name, iterators, elements, array, index, _filled(chain, value))
     domain = needed.wrap().flatten().set_tuple_name(name).coalesce()
-    return Copy(name, statement, domain, depth, fills=store.name)
+    return ScheduledStatement(name, statement, domain, depth, fills=store.name)
 
 
-def _nest(program: Program, copy: Copy, array: str, depth: int) -> PlanLoop | str:
+def _nest(
+    program: ScheduledProgram, copy: ScheduledStatement, array: str, depth: int
+) -> PlanLoop | str:
     """A loop per dimension of the array, in its order."""
     node: PlanLoop | str = copy.name
     space = copy.domain.get_space()

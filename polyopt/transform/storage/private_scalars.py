@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.isl import Map
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.storage import Store
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.storage import StorageDirective
 
 
-def companions(program: Program, names: Sequence[str]) -> tuple[str, ...]:
+def companions(program: ScheduledProgram, names: Sequence[str]) -> tuple[str, ...]:
     """The copies, in textual order, that write locals which ``names`` read, also through others."""
     group = set(names)
     grown = True
@@ -36,7 +36,7 @@ def companions(program: Program, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def local_instances(
-    program: Program, others: Sequence[str], instances: Mapping[str, Map]
+    program: ScheduledProgram, others: Sequence[str], instances: Mapping[str, Map]
 ) -> dict[str, Map]:
     """``{ [t] -> P[j] }`` of ``others`` too: those that write the locals which instances read."""
     result = dict(instances)
@@ -50,7 +50,7 @@ def local_instances(
     return result
 
 
-def _needed(program: Program, instances: Mapping[str, Map], array: str) -> Iterator[Map]:
+def _needed(program: ScheduledProgram, instances: Mapping[str, Map], array: str) -> Iterator[Map]:
     """``{ [t] -> A[x] }`` that instances read of a local."""
     for name, part in instances.items():
         for access in program.copies[name].statement.reads:
@@ -58,10 +58,12 @@ def _needed(program: Program, instances: Mapping[str, Map], array: str) -> Itera
                 yield part.apply_range(access.relation)
 
 
-def local_stores(before: Program, after: Program, others: Sequence[str], depth: int) -> Program:
+def local_stores(
+    before: ScheduledProgram, after: ScheduledProgram, others: Sequence[str], depth: int
+) -> ScheduledProgram:
     """The program ``after`` with buffers of their own for locals that were copied to ``depth``."""
     new = {after.copies[c].statement.name: c for c in after.copies if c not in before.copies}
-    added: dict[str, Store] = {}
+    added: dict[str, StorageDirective] = {}
     for name in others:
         statement = before.copies[name].statement
         around = [loop.name for loop in before.places[name].loops]
@@ -75,7 +77,9 @@ def local_stores(before: Program, after: Program, others: Sequence[str], depth: 
     return replace(after, stores=(*after.stores, *added.values()))
 
 
-def unread_elsewhere(program: Program, names: Sequence[str], others: Sequence[str]) -> set[str]:
+def unread_elsewhere(
+    program: ScheduledProgram, names: Sequence[str], others: Sequence[str]
+) -> set[str]:
     """Those of ``others`` whose locals nobody reads who stays when ``names`` and they go."""
     going = set(others)
     while True:
@@ -87,7 +91,7 @@ def unread_elsewhere(program: Program, names: Sequence[str], others: Sequence[st
         going -= kept
 
 
-def without_lost_stores(program: Program) -> Program:
+def without_lost_stores(program: ScheduledProgram) -> ScheduledProgram:
     """The program without the buffers of loops that it no longer has."""
     there = {"", *(loop.name for loop in loops_of(program.tree))}
     return replace(
@@ -95,5 +99,5 @@ def without_lost_stores(program: Program) -> Program:
     )
 
 
-def _reads(program: Program, name: str) -> set[str]:
+def _reads(program: ScheduledProgram, name: str) -> set[str]:
     return {access.array for access in program.copies[name].statement.reads}

@@ -16,24 +16,24 @@ from polyopt.errors import InvalidOptionError, given
 from polyopt.transform.loops.split import check_size
 from polyopt.transform.schedule.query import check_name, find_loop, unknown
 from polyopt.transform.schedule.registry import transformation
-from polyopt.transform.schedule.storage import Store
+from polyopt.transform.schedule.storage import StorageDirective
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.transform.schedule.program import Program
-    from polyopt.transform.schedule.tree import Place
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import SchedulePosition
 
 
 @transformation("storage")
 def store(
-    program: Program,
+    program: ScheduledProgram,
     array: str,
     *,
     at: str | None = None,
     fold: Mapping[int | str, int] | None = None,
     extents: Mapping[int | str, int] | None = None,
-) -> Program:
+) -> ScheduledProgram:
     """The program with ``array`` kept in a buffer private to each iteration of loop ``at``.
 
     ``fold`` and ``extents`` give a modulus or a size per dimension, by number or by the name of
@@ -55,8 +55,8 @@ def store(
     if loop:
         _check_used(program, array, loop)
     replaced = [s for s in present if _share_nest(program, s.at, loop)]
-    old = replaced[-1] if replaced else Store(f"{array}@{loop}", array, loop)
-    new = Store(
+    old = replaced[-1] if replaced else StorageDirective(f"{array}@{loop}", array, loop)
+    new = StorageDirective(
         old.name if old.at == loop else f"{array}@{loop}",
         array,
         loop,
@@ -68,14 +68,14 @@ def store(
     return replace(program, stores=(*kept, new))
 
 
-def _share_nest(program: Program, one: str, other: str) -> bool:
+def _share_nest(program: ScheduledProgram, one: str, other: str) -> bool:
     """Whether one loop is around the other, or both are one; elsewhere buffers are kept."""
     if not one or not other:
         return True
     return any({one, other} <= {*_names(place)} for place in program.places.values())
 
 
-def _check_used(program: Program, array: str, loop: str) -> None:
+def _check_used(program: ScheduledProgram, array: str, loop: str) -> None:
     """Raise ``InvalidOptionError`` where nothing inside the loop touches the array."""
     inside = {name for name, place in program.places.items() if loop in _names(place)}
     touched = any(t.host in inside for t in (*program.writes, *program.reads)
@@ -85,12 +85,15 @@ def _check_used(program: Program, array: str, loop: str) -> None:
         raise InvalidOptionError(message, hint="name a loop around its writers and readers")
 
 
-def _names(place: Place) -> list[str]:
+def _names(place: SchedulePosition) -> list[str]:
     return [loop.name for loop in place.loops]
 
 
 def _per_dimension(
-    program: Program, array: str, wanted: Mapping[int | str, int] | None, old: tuple[int, ...]
+    program: ScheduledProgram,
+    array: str,
+    wanted: Mapping[int | str, int] | None,
+    old: tuple[int, ...],
 ) -> tuple[int, ...]:
     if not wanted:
         return old
@@ -105,7 +108,7 @@ def _per_dimension(
     return tuple(result)
 
 
-def _dimension(program: Program, array: str, key: int | str, rank: int) -> int:
+def _dimension(program: ScheduledProgram, array: str, key: int | str, rank: int) -> int:
     if isinstance(key, str) and key.isdecimal():
         key = int(key)  # a plan's file has texts for keys
     if isinstance(key, int):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polyopt as po
 from polyopt.codegen.target import target
-from polyopt.scheduler.context import Model
+from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.strategies.inline import inline_cheap
 from polyopt.transform.plan import Plan
@@ -16,7 +16,7 @@ def copied(function, *extents, source):
     names = ("n", "c", "y", "i")
     out = po.stage("out", list(extents), lambda *i: function(x, *i), type="f32", indices=names)
     plan = Plan(po.pipeline([out])).vectorize("out.i")
-    two = Model(replace(target("generic"), cores=2), {})
+    two = SearchContext(replace(target("generic"), cores=2), {})
     return parallelize_outer(plan, two)[0].program.tree
 
 
