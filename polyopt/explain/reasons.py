@@ -22,7 +22,7 @@ from polyopt.transform.schedule.tree import loops_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from polyopt.isl import Allowance
+    from polyopt.isl import OperationLimit
     from polyopt.transform.plan import Plan
 
 #: moves that remarks on pairs are about
@@ -95,7 +95,7 @@ def only_about(
 
 
 def _within(
-    allowed: Allowance, remarks: Iterator[Remark], move: str, subject: str, consumer: str = ""
+    allowed: OperationLimit, remarks: Iterator[Remark], move: str, subject: str, consumer: str = ""
 ) -> list[Remark]:
     """The remarks that are found within a budget, and one that says so where it is spent."""
     found: list[Remark] = []

@@ -76,18 +76,17 @@ from polyopt.isl.api import (
     parse_union_set,
     schedule_node_type,
 )
-from polyopt.isl.budgets import Allowance, budget, exclusive, exclusive_property, stretches
+from polyopt.isl.budgets import OperationLimit, budget, exclusive, exclusive_property, stretches
 from polyopt.isl.flow import (
     defined_last_writes,
     each_last_writes,
     last_writes,
     quick_last_writes,
 )
-from polyopt.isl.written import Written
+from polyopt.isl.written import TextKeyed
 
 __all__ = [
     "Aff",
-    "Allowance",
     "AstBuild",
     "AstExpr",
     "AstNode",
@@ -100,6 +99,7 @@ __all__ = [
     "MultiPwAff",
     "MultiUnionPwAff",
     "MultiVal",
+    "OperationLimit",
     "Point",
     "PwAff",
     "PwMultiAff",
@@ -108,13 +108,13 @@ __all__ = [
     "ScheduleNode",
     "Set",
     "Space",
+    "TextKeyed",
     "UnionMap",
     "UnionPwAff",
     "UnionPwMultiAff",
     "UnionSet",
     "UnionSetList",
     "Val",
-    "Written",
     "affine_constant",
     "affine_param",
     "affine_var",

@@ -62,7 +62,7 @@ class exclusive_property(cached_property[T]):  # noqa: N801 (a decorator, as its
             return super().__get__(instance, owner)
 
 
-class Allowance:
+class OperationLimit:
     """isl operations that some work may take, also in several parts: ``with`` it each time.
 
     What budgets within take counts, and none of them extends it. Raises ``NotDecidedError`` where
@@ -130,26 +130,26 @@ class Allowance:
         return None
 
 
-def budget(operations: int, what: str) -> Allowance:
+def budget(operations: int, what: str) -> OperationLimit:
     """Stop ``what`` after that many isl operations, the same on every machine.
 
     An inner budget never extends an outer one, and what it takes is taken from the outer one.
     Raises ``NotDecidedError`` when it is spent, ``InvalidOptionError`` for one below 1.
     """
-    return Allowance(operations, what)
+    return OperationLimit(operations, what)
 
 
-def stretches(operations: int, what: str) -> Allowance:
+def stretches(operations: int, what: str) -> OperationLimit:
     """Stop ``what`` where isl takes more operations at a stretch, between two budgets within.
 
     ``budget`` bounds all of a computation; this bounds what of a search has no budget of its own,
     and leaves the budgets of its steps as they are. Raises as ``budget`` does.
     """
-    return Allowance(operations, what, whole=False)
+    return OperationLimit(operations, what, whole=False)
 
 
 #: what bounds the work that runs, the outermost first, each with the function that entered it
-_bounds: list[tuple[Allowance, FrameType]] = []
+_bounds: list[tuple[OperationLimit, FrameType]] = []
 
 
 def _forget() -> None:
@@ -169,14 +169,14 @@ def _runs(function: FrameType) -> bool:
     return frame is not None
 
 
-def _active() -> list[Allowance]:
+def _active() -> list[OperationLimit]:
     """What bounds the work that runs: all budgets, and the stretches that no budget interrupts."""
     bounds = [bound for bound, _ in _bounds]
     last = next((i for i, b in reversed([*enumerate(bounds)]) if b.whole), -1)
     return [b for i, b in enumerate(bounds) if b.whole or i > last]
 
 
-def _least() -> Allowance:
+def _least() -> OperationLimit:
     """What bounds the work that runs first."""
     return min(_active(), key=lambda b: b.left)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Written:
+class TextKeyed:
     """A set that is equal to another where both are written alike.
 
     isl brings both of two sets into a normal form to compare them, in place, and what is made of
@@ -22,6 +22,6 @@ class Written:
     text: str
 
     @staticmethod
-    def of(value: Set) -> Written:
+    def of(value: Set) -> TextKeyed:
         """The set with its text."""
-        return Written(value, str(value))
+        return TextKeyed(value, str(value))

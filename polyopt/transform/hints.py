@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from polyopt.errors import IllegalScheduleError, Witness
-    from polyopt.isl import Allowance
+    from polyopt.isl import OperationLimit
     from polyopt.transform.legality.proof import Flow
     from polyopt.transform.schedule.program import ScheduledProgram
 
@@ -112,7 +112,7 @@ def _is_wavefront(
     inner: PlanLoop,
     factor: int,
     original: Flow,
-    allowed: Allowance,
+    allowed: OperationLimit,
 ) -> bool:
     try:
         with allowed:
@@ -123,7 +123,9 @@ def _is_wavefront(
     return _is_parallel(exchanged, outer.name, original, allowed)
 
 
-def _is_parallel(program: ScheduledProgram, loop: str, original: Flow, allowed: Allowance) -> bool:
+def _is_parallel(
+    program: ScheduledProgram, loop: str, original: Flow, allowed: OperationLimit
+) -> bool:
     try:
         with allowed:
             prove(parallelize(program, loop), original)
@@ -156,7 +158,7 @@ def shift_hint(later: Callable[[int], ScheduledProgram], shift: int, original: F
 
 
 def _refusal(
-    later: Callable[[int], ScheduledProgram], amount: int, original: Flow, allowed: Allowance
+    later: Callable[[int], ScheduledProgram], amount: int, original: Flow, allowed: OperationLimit
 ) -> PolyoptError | None:
     try:
         with allowed:
@@ -181,7 +183,7 @@ def _permutable_after(
     inner: PlanLoop,
     factor: int,
     original: Flow,
-    allowed: Allowance,
+    allowed: OperationLimit,
 ) -> bool:
     if outer.owner != inner.owner:
         return False

@@ -34,7 +34,7 @@ from polyopt.transform.loops.skew import shift, shift_loop, skew
 from polyopt.transform.loops.split import split
 from polyopt.transform.loops.split_range import split_range
 from polyopt.transform.loops.tile import tile
-from polyopt.transform.queries import Questions
+from polyopt.transform.queries import PlanQueries
 from polyopt.transform.schedule.identity import initial_program, reads_unwritten, source_program
 from polyopt.transform.schedule.limits import check_depth
 from polyopt.transform.schedule.move import Move
@@ -64,7 +64,7 @@ _Given = ParamSpec("_Given")
 
 @checks_methods
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(Questions):
+class Plan(PlanQueries):
     """How a Scop is to run: loops, fusion, storage, marks.
 
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @checks_methods
-class Questions:
+class PlanQueries:
     """The questions that a plan answers. ``sizes`` are parameter values; usual ones if left out."""
 
     def __copy__(self) -> Self:

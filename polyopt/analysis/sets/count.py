@@ -24,7 +24,7 @@ import numpy as np
 from polyopt.analysis.sets.linear import Linear, System, system_ranges, systems
 from polyopt.analysis.sets.unimodular import in_narrow_ranges
 from polyopt.errors import NotDecidedError
-from polyopt.isl import Set, Written, params_of, sets_of
+from polyopt.isl import Set, TextKeyed, params_of, sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +111,9 @@ def _in_all(
     total = 0
     for part in parts:
         names = params_of(part.get_space())
-        found = _count(Written.of(part), tuple(sizes.get(name) for name in names), sampled=sampled)
+        found = _count(
+            TextKeyed.of(part), tuple(sizes.get(name) for name in names), sampled=sampled
+        )
         if found is None:
             return None
         total += found
@@ -123,7 +125,7 @@ class _TooManyError(Exception):
 
 
 @lru_cache(maxsize=8192)
-def _count(written: Written, values: tuple[int | None, ...], *, sampled: bool) -> int | None:
+def _count(written: TextKeyed, values: tuple[int | None, ...], *, sampled: bool) -> int | None:
     parts = systems(written.value)
     try:
         return sum(_count_system(part, values, sampled=sampled) for part in parts)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InternalError
-from polyopt.isl import Set, Written, coalesced, dim_type, fix_param_values, params_of
+from polyopt.isl import Set, TextKeyed, coalesced, dim_type, fix_param_values, params_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,11 +90,11 @@ class System:
 
 def systems(domain: Set) -> tuple[System, ...]:
     """Disjoint systems, every division explicit, parameters still open."""
-    return _systems(Written.of(domain))
+    return _systems(TextKeyed.of(domain))
 
 
 @lru_cache(maxsize=2048)
-def _systems(written: Written) -> tuple[System, ...]:
+def _systems(written: TextKeyed) -> tuple[System, ...]:
     domain = written.value
     if domain.is_empty():
         return ()

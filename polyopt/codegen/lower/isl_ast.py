@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.lower.register_tile_body import row_subscripts
-from polyopt.codegen.schedule.accesses import Hosted, hosted
+from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
 from polyopt.codegen.schedule.wavefront import FRONT
 from polyopt.errors import TooLargeError
 from polyopt.ir.expr import Affine, Expr, Inside, walk
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Leaf:
     """What one generated statement needs: its assignment, and C for its affine parts."""
 
-    assignment: Hosted
+    assignment: LoweredStatement
     #: id of an affine or condition node -> isl's expression in the generated iterators
     affine: Mapping[int, AstExpr]
     #: of the statement of a register block: which, and the subscripts of its operands
@@ -56,7 +56,7 @@ def isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, Leaf]) -> A
     """isl's AST of a schedule; ``leaves`` gets what its statements need."""
     program, cores, number = blocked.program, blocked.cores, itertools.count()
     assignments = {
-        copy: blocked.assignments.get(copy) or hosted(blocked.planned, copy)
+        copy: blocked.assignments.get(copy) or lowered_statement(blocked.planned, copy)
         for copy in program.places
     }
 
@@ -110,7 +110,7 @@ def _inside(node: AstNode) -> list[tuple[AstNode, int]]:
     return []
 
 
-def _leaf(build: AstBuild, assignments: Mapping[str, Hosted]) -> Leaf:
+def _leaf(build: AstBuild, assignments: Mapping[str, LoweredStatement]) -> Leaf:
     schedule = Map.from_union_map(build.get_schedule())
     assignment = assignments[tuple_name(schedule.domain())]
     to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.schedule.accesses import Hosted, hosted
+from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
 from polyopt.ir.build import binary, const, load
 from polyopt.ir.expr import index_of
 from polyopt.ir.scop import Statement
@@ -52,7 +52,7 @@ class Partials:
 
     program: ScheduledProgram
     #: what the copies compute that add partial sums to an array
-    joins: Mapping[str, Hosted]
+    joins: Mapping[str, LoweredStatement]
 
 
 def with_partials(program: ScheduledProgram) -> Partials:
@@ -113,9 +113,9 @@ def _apart(
     grown = {**program.copies, fill.name: fill, join.name: join}
     bare = replace(program, copies=grown, tree=with_values(tree, added))
     changed = replace(bare, stores=(*program.stores, store))
-    there, here = hosted(bare, join.name), hosted(changed, join.name)
+    there, here = lowered_statement(bare, join.name), lowered_statement(changed, join.name)
     value = binary(name, there.value, here.value)
-    joins = {**result.joins, join.name: Hosted(there.buffer, there.index, value, ())}
+    joins = {**result.joins, join.name: LoweredStatement(there.buffer, there.index, value, ())}
     return Partials(changed, joins)
 
 

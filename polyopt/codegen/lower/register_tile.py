@@ -23,7 +23,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
-from polyopt.codegen.schedule.accesses import Hosted, hosted
+from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
 from polyopt.ir.expr import Affine, Binary, Const, Expr, Load, Unary, index_of, same_expr, walk
 from polyopt.isl import (
     Map,
@@ -81,7 +81,7 @@ class RegisterBlock:
     #: iterations of the block's loops, the vector loop last
     extents: tuple[int, ...]
     lanes: int
-    assignment: Hosted
+    assignment: LoweredStatement
     #: by the id of each load in the assignment's value; the target's own is ``None``
     operands: Mapping[int, Operand | None]
     #: the names of the copies that load, compute and store a block
@@ -111,15 +111,15 @@ class RegisterBlock:
         """Positions of the block's rows along the loops but the last."""
         return product(*map(range, self.extents[:-1]))
 
-    def moved(self, name: str) -> Hosted:
+    def moved(self, name: str) -> LoweredStatement:
         """The assignment of the copy that fills the block, or of the one that empties it."""
         type_ = self.assignment.type
         there = tuple(index_of(named(x, name)) for x in self.target)
         here = tuple(index_of(named(x, name)) for x in self.inside)
         if name == self.fill:
             value = Load(type_, self.assignment.buffer, there)
-            return Hosted(self.buffer, here, value, ())
-        return Hosted(self.assignment.buffer, there, Load(type_, self.buffer, here), ())
+            return LoweredStatement(self.buffer, here, value, ())
+        return LoweredStatement(self.assignment.buffer, there, Load(type_, self.buffer, here), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ def _box_of(times: Set, outer: int, block: int) -> Map:
 
 def block_of(program: ScheduledProgram, nest: Nest) -> tuple[RegisterBlock, Set] | None:
     """The block of a nest, and ``{ [t, k] }`` for which all of what it stores takes part."""
-    assignment = hosted(program, nest.copy.name)
+    assignment = lowered_statement(program, nest.copy.name)
     lanes, type_ = nest.path[-1].width, assignment.type
     if not type_.is_float or lanes * type_.bytes not in VECTOR_BYTES or nest.extents[-1] % lanes:
         return None
@@ -234,7 +234,7 @@ def _is_one_loop(nest: Nest, full: Set) -> bool:
 
 
 def _whole(
-    program: ScheduledProgram, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
+    program: ScheduledProgram, nest: Nest, assignment: LoweredStatement, onto: PwMultiAff, full: Set
 ) -> Operand | None:
     """The target as it is loaded and stored where all elements of every block are stored."""
     start, count = nest.outer + nest.reductions, len(nest.extents)
@@ -249,7 +249,7 @@ def _whole(
 
 
 def _operands(
-    program: ScheduledProgram, nest: Nest, assignment: Hosted, onto: PwMultiAff, full: Set
+    program: ScheduledProgram, nest: Nest, assignment: LoweredStatement, onto: PwMultiAff, full: Set
 ) -> dict[int, Operand | None] | None:
     """The loads by id, the target's own as ``None``; ``None`` where one does not fit a block."""
     box = _box(nest, full)

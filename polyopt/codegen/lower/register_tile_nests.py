@@ -11,7 +11,7 @@ from math import copysign
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.lower.register_tile import block_of, named, nest_of
-from polyopt.codegen.schedule.accesses import Hosted, hosted
+from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
 from polyopt.ir.expr import Affine, Const, Expr
 from polyopt.isl import Map, affine_var, dim_type
 from polyopt.transform.schedule.query import find_loop, path_to
@@ -43,7 +43,7 @@ class Blocked:
     #: by the name of the loop
     blocks: Mapping[str, RegisterBlock]
     #: what the copies compute that are not in the program they were made from
-    assignments: Mapping[str, Hosted]
+    assignments: Mapping[str, LoweredStatement]
 
     @property
     def cores(self) -> Mapping[str, RegisterBlock]:
@@ -51,7 +51,7 @@ class Blocked:
         return {block.core: block for block in self.blocks.values()}
 
 
-def with_blocks(program: ScheduledProgram, assignments: Mapping[str, Hosted]) -> Blocked:
+def with_blocks(program: ScheduledProgram, assignments: Mapping[str, LoweredStatement]) -> Blocked:
     """The program as code is made of it: blocks where loops are marked and allow them.
 
     ``assignments`` are of copies that compute something else than their statements.
@@ -107,7 +107,7 @@ def _zeroed(program: ScheduledProgram, nest: Nest, block: RegisterBlock) -> str:
     if not isinstance(loop, PlanLoop) or len(copies_in(loop)) != 1:
         return ""
     (name,) = copies_in(loop)
-    assignment = hosted(program, name)
+    assignment = lowered_statement(program, name)
     value = assignment.value
     if not isinstance(value, Const) or value.value != 0 or copysign(1, value.value) < 0:
         return ""
@@ -223,7 +223,7 @@ class _Maker:
         return node
 
 
-def _over(assignment: Hosted, copy: ScheduledStatement) -> Hosted:
+def _over(assignment: LoweredStatement, copy: ScheduledStatement) -> LoweredStatement:
     """The assignment over a copy of another name."""
 
     def renamed(expr: Expr) -> Expr:
@@ -233,4 +233,4 @@ def _over(assignment: Hosted, copy: ScheduledStatement) -> Hosted:
         return expr.with_children(children) if children else expr
 
     index = tuple(map(renamed, assignment.index))
-    return Hosted(assignment.buffer, index, renamed(assignment.value), ())
+    return LoweredStatement(assignment.buffer, index, renamed(assignment.value), ())

@@ -184,11 +184,11 @@ def _vectors(assigns: Sequence[Assign], loop: For, lanes: int) -> _Wide | None:
             return None
     vector = Vector(type_, lanes)
     near = {element for element, row in rows.items() if row}
-    middle = _Wider(vector, _whole_vectors(rows, aim.offset, vector), near).all(assigns)
+    middle = _Vectorizer(vector, _whole_vectors(rows, aim.offset, vector), near).all(assigns)
     if not middle:
         return None
     anywhere = {e: VectorAt(vector, e) if e in near else e for e in rows}
-    ends = _Wider(vector, anywhere, near).all(assigns) if _may_repeat(assigns) else None
+    ends = _Vectorizer(vector, anywhere, near).all(assigns) if _may_repeat(assigns) else None
     return _Wide(vector, middle, ends or ())
 
 
@@ -240,7 +240,7 @@ def _vector(element: Expr, away: int, vector: Vector) -> Expr:
 
 
 @dataclass(frozen=True)
-class _Wider:
+class _Vectorizer:
     """Puts vectors in place of what moves along a loop."""
 
     vector: Vector

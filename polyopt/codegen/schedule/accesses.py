@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Hosted:
+class LoweredStatement:
     """``buffer[index] = value`` with every affine part over the copy: ``{ C[d] -> [e] }``."""
 
     buffer: str
@@ -47,18 +47,18 @@ class Hosted:
 
 
 #: what the copies in a program's tree run, found so far: the steps of code generation all ask
-_KNOWN: WeakKeyDictionary[ScheduledProgram, dict[str, Hosted]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[ScheduledProgram, dict[str, LoweredStatement]] = WeakKeyDictionary()
 
 
-def hosted(program: ScheduledProgram, name: str) -> Hosted:
+def lowered_statement(program: ScheduledProgram, name: str) -> LoweredStatement:
     """The assignment that a copy in the tree runs."""
     known = _KNOWN.setdefault(program, {})
     if name not in known:
-        known[name] = _hosted(program, name)
+        known[name] = _lowered_statement(program, name)
     return known[name]
 
 
-def _hosted(program: ScheduledProgram, name: str) -> Hosted:
+def _lowered_statement(program: ScheduledProgram, name: str) -> LoweredStatement:
     copy, host = program.copies[name], _Host(program, name)
     scratch = program.scratch(name, copy.statement.array, reading=False)
     buffer = scratch.name if scratch else copy.statement.array
@@ -67,7 +67,7 @@ def _hosted(program: ScheduledProgram, name: str) -> Hosted:
     through = copy.to_instance.pullback_pw_multi_aff(identity)
     index = tuple(_pulled(e, through) for e in copy.statement.index)
     place = host.stored(scratch or copy.statement.array, index)
-    return Hosted(buffer, place, value, tuple(host.inlined))
+    return LoweredStatement(buffer, place, value, tuple(host.inlined))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
-from polyopt.codegen.schedule.accesses import hosted
+from polyopt.codegen.schedule.accesses import lowered_statement
 from polyopt.ir.expr import Affine, Inside, walk
 from polyopt.isl import Set, dim_type
 from polyopt.transform.schedule.tree import copies_in
@@ -36,7 +36,7 @@ def interior(
         if planned is not None and name not in planned.places:
             continue
         depth = next(i for i, n in enumerate(program.places[name].loops, 1) if n.name == loop.name)
-        assignment = hosted(planned or program, name)
+        assignment = lowered_statement(planned or program, name)
         for expr in (*assignment.index, assignment.value):
             for node in walk(expr):
                 part = _inside(program, loop, name, depth, node)

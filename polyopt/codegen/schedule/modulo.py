@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import lcm
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.schedule.accesses import hosted
+from polyopt.codegen.schedule.accesses import lowered_statement
 from polyopt.ir.expr import Affine, Inside, walk
 from polyopt.isl import dim_type
 from polyopt.transform.schedule.tree import copies_in
@@ -23,7 +23,7 @@ def period(program: ScheduledProgram, loop: PlanLoop) -> int:
     """The least number after which every subscript and test in a loop has moved on as a whole."""
     result = 1
     for name in copies_in(loop):
-        assignment, value = hosted(program, name), loop.values[name]
+        assignment, value = lowered_statement(program, name), loop.values[name]
         count = value.dim(dim_type.in_)
         moving = [d for d in range(count) if value.involves_dims(dim_type.in_, d, 1)]
         for expr in (*assignment.index, assignment.value):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.codegen.schedule.accesses import hosted
+from polyopt.codegen.schedule.accesses import lowered_statement
 from polyopt.codegen.schedule.boundaries import first_values
 from polyopt.ir.expr import Inside, walk
 from polyopt.isl import Set, dim_type, empty_set
@@ -77,7 +77,7 @@ def _tests(
         return []  # part of a block
     if not (program.inlined or any(isinstance(e, Inside) for e in walk(copy.statement.value))):
         return []
-    assignment = hosted(planned, name)
+    assignment = lowered_statement(planned, name)
     domain = copy.domain.intersect_params(program.scop.context)
     found: list[Set] = []
     for expr in (*assignment.index, assignment.value):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.helpers.nontemporal import LINE
-from polyopt.codegen.schedule.accesses import hosted
+from polyopt.codegen.schedule.accesses import lowered_statement
 from polyopt.ir.expr import Affine, Binary, Const, Load, Unary
 from polyopt.scheduler.model.cost import trips
 from polyopt.transform.schedule.remark import Remark
@@ -72,7 +72,7 @@ def _is_nontemporal(plan: Plan, loop: PlanLoop) -> bool:
 def _neighbours(program: ScheduledProgram, loop: PlanLoop) -> tuple[ScalarType, int] | None:
     """The type of the numbers in a loop, and its loads next to others in their row; ``None``
     without any, or where it computes what is no arithmetic on one type."""
-    values = [hosted(program, name).value for name in loop.copies]
+    values = [lowered_statement(program, name).value for name in loop.copies]
     type_ = values[0].type
     if not type_.is_float or not all(map(_is_arithmetic, values)):
         return None

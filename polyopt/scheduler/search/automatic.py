@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
-    from polyopt.isl import Allowance
+    from polyopt.isl import OperationLimit
     from polyopt.scheduler.context import Step
 
 __all__ = ["affine", "auto"]
@@ -107,7 +107,7 @@ def auto(
     return replace(plan, checked=True, remarks=_once(plan.remarks))
 
 
-def _best(start: Plan, model: SearchContext, allowed: Allowance, *, tile: bool) -> Plan:
+def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: bool) -> Plan:
     """The plan of the program with arrays added where that pays; its remarks say why."""
     if not tile:
         return _searched(start, model, allowed, tile=False)
@@ -120,7 +120,7 @@ def _best(start: Plan, model: SearchContext, allowed: Allowance, *, tile: bool) 
     return replace(plan, remarks=(*said, *more, *plan.remarks))
 
 
-def _searched(start: Plan, model: SearchContext, allowed: Allowance, *, tile: bool) -> Plan:
+def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: bool) -> Plan:
     """The plan in the source's order, one of isl's, or with updates scattered, whichever is the
     better one, proven."""
     with allowed:

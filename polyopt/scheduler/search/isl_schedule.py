@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from polyopt.ir.scop import Scop
-    from polyopt.isl import Allowance
+    from polyopt.isl import OperationLimit
     from polyopt.scheduler.context import SearchContext, Step
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import ScheduledStatement, SchedulePosition, Tree
@@ -58,7 +58,7 @@ IN_REGISTERS = 4.0
 
 
 @dataclass(frozen=True)
-class Weight:
+class Score:
     """Serial work of a plan, bytes of intermediate arrays that it moves from and to memory, and the
     shares of its operations without lanes or without threads, and without threads."""
 
@@ -72,7 +72,7 @@ class Weight:
         """Both in serial operations."""
         return self.serial + PER_BYTE * self.moved
 
-    def fills_memory(self, own: Weight) -> bool:
+    def fills_memory(self, own: Score) -> bool:
         """Whether it moves more bytes than a plan ``own`` whose work threads share: they compute
         sooner than memory gives what others left there."""
         return self.moved > own.moved and own.unshared < MOST_ALONE
@@ -89,7 +89,7 @@ def affine(scop: Scop, *, fusion: str = "smart") -> Plan:
 
 
 def scheduled(
-    start: Plan, fusion: str, model: SearchContext, allowed: Allowance, *, tile: bool
+    start: Plan, fusion: str, model: SearchContext, allowed: OperationLimit, *, tile: bool
 ) -> Plan:
     """The plan in isl's order by one heuristic, with blocks, vectors and threads.
 
@@ -122,7 +122,7 @@ def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
     if own.alone < MOST_ALONE:
         return plan
     best, least, remarks = plan, own.cost * LEAST_GAIN, list[Remark]()
-    orders: list[tuple[Tree, Plan, Weight]] = []
+    orders: list[tuple[Tree, Plan, Score]] = []
     for fusion in TRIED:
         try:
             order = start.reschedule(fusion=fusion)
@@ -201,7 +201,7 @@ def _loop_of(plan: Plan, name: str, loop: PlanLoop) -> PlanLoop:
     return next(n for n in plan.program.places[name].loops if n.values[name] is value)
 
 
-def weigh(plan: Plan, model: SearchContext) -> Weight:
+def weigh(plan: Plan, model: SearchContext) -> Score:
     """What a plan does one by one, and moves, at the model's sizes."""
     program, target = plan.program, model.target
     total = serial = alone = unshared = 0.0
@@ -223,7 +223,7 @@ def weigh(plan: Plan, model: SearchContext) -> Weight:
         near = near / FAR if _goes_far(copy, place, far) else near
         serial += each / (wide * cores * near)
     total = max(1.0, total)
-    return Weight(serial, _moved(program, model, far), alone / total, unshared / total)
+    return Score(serial, _moved(program, model, far), alone / total, unshared / total)
 
 
 def _moved(program: ScheduledProgram, model: SearchContext, large: Collection[str]) -> float:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from polyopt.ir.scop import Statement
-    from polyopt.isl import Allowance
+    from polyopt.isl import OperationLimit
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
 
@@ -43,7 +43,7 @@ def scattered(
     plan: Plan,
     start: Plan,
     model: SearchContext,
-    allowed: Allowance,
+    allowed: OperationLimit,
     search: Callable[[Plan], Plan],
 ) -> Plan:
     """The plan, or that of the program with updates scattered, if it leaves less to do one by one.
@@ -71,7 +71,7 @@ def scattered(
     return replace(made, remarks=(*remarks, *made.remarks))
 
 
-def _scattered(start: Plan, names: list[str], allowed: Allowance) -> tuple[Plan, list[Remark]]:
+def _scattered(start: Plan, names: list[str], allowed: OperationLimit) -> tuple[Plan, list[Remark]]:
     """The plan with as many of the updates scattered as may be: all at once where that is legal."""
     remarks: list[Remark] = []
     together = [(*names,)] if len(names) > 1 else []

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.op_cost import LOAD, work
-from polyopt.scheduler.strategies.inline import STORE, WORTH, Reading, inline_cheap, is_candidate
+from polyopt.scheduler.strategies.inline import (
+    STORE,
+    WORTH,
+    ReuseAnalysis,
+    inline_cheap,
+    is_candidate,
+)
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.source.clone_stage import maker_of
 
@@ -75,7 +81,7 @@ def cloned(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
 def _single_readers(scop: Scop, array: str, inlined: frozenset[str]) -> list[str]:
     """The statements that read an array for nests which read each element once; nothing unless
     other nests read elements more often."""
-    reading = Reading.of(scop, inlined)
+    reading = ReuseAnalysis.of(scop, inlined)
     hosts = reading.hosts(array)
     once = {
         name

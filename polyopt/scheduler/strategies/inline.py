@@ -62,7 +62,7 @@ def inline_cheap(
     scop = plan.scop
     crossing = across(plan.program) if across else frozenset[str]()
     remarks: list[Remark] = []
-    reading = Reading.of(scop)
+    reading = ReuseAnalysis.of(scop)
     cost = {s.name: work(s.value) for s in scop.statements}
     for statement in reversed(scop.statements):
         if not is_candidate(scop, statement):
@@ -209,7 +209,7 @@ def is_candidate(scop: Scop, statement: Statement) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ReuseAnalysis:
     """Who reads which elements, seen through the arrays that are inlined already."""
 
     scop: Scop
@@ -217,9 +217,9 @@ class Reading:
     inlined: set[str] = field(default_factory=set[str])
 
     @staticmethod
-    def of(scop: Scop, inlined: Iterable[str] = ()) -> Reading:
+    def of(scop: Scop, inlined: Iterable[str] = ()) -> ReuseAnalysis:
         """Of a program, at small sizes."""
-        return Reading(scop, _sample_sizes(scop), set(inlined))
+        return ReuseAnalysis(scop, _sample_sizes(scop), set(inlined))
 
     def hosts(self, array: str) -> dict[str, list[Map]]:
         """Per statement that stays: its distinct operands ``{ S[i] -> A[x] }`` of an array."""
