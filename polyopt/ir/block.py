@@ -27,7 +27,7 @@ class Let:
 
 
 @dataclass(frozen=True, eq=False)
-class Put:
+class Store:
     """``array[index] = value;`` of the statement's array."""
 
     index: tuple[Expr, ...]
@@ -35,7 +35,7 @@ class Put:
 
 
 @dataclass(frozen=True, eq=False)
-class When:
+class If:
     """``if (cond) then else other``."""
 
     cond: Expr
@@ -44,7 +44,7 @@ class When:
 
 
 @dataclass(frozen=True, eq=False)
-class Repeat:
+class While:
     """``for (; cond; step) body``; ``first`` says that the body runs before the first test."""
 
     cond: Expr
@@ -54,13 +54,13 @@ class Repeat:
 
 
 @dataclass(frozen=True, eq=False)
-class Leave:
-    """``break`` or ``continue`` of the innermost ``Repeat``."""
+class Jump:
+    """``break`` or ``continue`` of the innermost ``While``."""
 
     word: str
 
 
-Action = Let | Put | When | Repeat | Leave
+Action = Let | Store | If | While | Jump
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,18 +92,18 @@ def _parts(action: Action) -> Iterator[Expr]:
     match action:
         case Let():
             yield action.value
-        case Put():
+        case Store():
             yield from action.index
             yield action.value
-        case When():
+        case If():
             yield action.cond
             for inner in (*action.then, *action.other):
                 yield from _parts(inner)
-        case Repeat():
+        case While():
             yield action.cond
             for inner in (*action.body, *action.step):
                 yield from _parts(inner)
-        case Leave():
+        case Jump():
             return
 
 
@@ -115,18 +115,18 @@ def _one(action: Action, parts: Iterator[Expr]) -> Action:
     match action:
         case Let():
             return Let(action.name, next(parts), action.declares)
-        case Put():
+        case Store():
             index = tuple(next(parts) for _ in action.index)
-            return Put(index, next(parts))
-        case When():
+            return Store(index, next(parts))
+        case If():
             cond = next(parts)
             then = _rebuilt(action.then, parts)
-            return When(cond, then, _rebuilt(action.other, parts))
-        case Repeat():
+            return If(cond, then, _rebuilt(action.other, parts))
+        case While():
             cond = next(parts)
             body = _rebuilt(action.body, parts)
-            return Repeat(cond, body, _rebuilt(action.step, parts), action.first)
-        case Leave():
+            return While(cond, body, _rebuilt(action.step, parts), action.first)
+        case Jump():
             return action
 
 
@@ -135,9 +135,9 @@ def actions_in(body: tuple[Action, ...]) -> Iterator[Action]:
     for action in body:
         yield action
         match action:
-            case When():
+            case If():
                 yield from actions_in((*action.then, *action.other))
-            case Repeat():
+            case While():
                 yield from actions_in((*action.body, *action.step))
             case _:
                 pass

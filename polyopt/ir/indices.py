@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.ir.block import Block, Leave, Let, Put, Repeat, When, actions_in
+from polyopt.ir.block import Block, If, Jump, Let, Store, While, actions_in
 from polyopt.ir.expr import Cast, Load, Local, Select, Within, loads, walk
 from polyopt.ir.scop import index_bounds
 
@@ -63,7 +63,7 @@ def _of_statement(scop: Scop, statement: Statement) -> Iterator[IndexArray]:
         subscripts += [
             (statement.array, action.index, id(action) in top)
             for action in actions_in(value.body)
-            if isinstance(action, Put)
+            if isinstance(action, Store)
         ]
     for target, index, always in subscripts:
         for axis, part in enumerate(index):
@@ -95,7 +95,7 @@ def _bare(part: Expr) -> Expr:
 def _sources(block: Block) -> set[str]:
     """The integer arrays that a block's locals and loop tests are made of."""
     values = [a.value for a in actions_in(block.body) if isinstance(a, Let)]
-    values += [a.cond for a in actions_in(block.body) if isinstance(a, Repeat)]
+    values += [a.cond for a in actions_in(block.body) if isinstance(a, While)]
     return {n.array for v in values for n in walk(v) if isinstance(n, Load) and n.type.is_integer}
 
 
@@ -110,19 +110,19 @@ def _sure(value: Expr) -> Iterator[Expr]:
         yield from _sure(child)
 
 
-def _surely(block: Block) -> Iterator[Let | Put | When | Repeat]:
+def _surely(block: Block) -> Iterator[Let | Store | If | While]:
     """The actions of a block that run whatever the data: those before anything may be left."""
     for action in block.body:
-        if isinstance(action, Leave):
+        if isinstance(action, Jump):
             return
         yield action
 
 
-def _given(action: Let | Put | When | Repeat) -> Iterable[Expr]:
+def _given(action: Let | Store | If | While) -> Iterable[Expr]:
     match action:
         case Let():
             return (action.value,)
-        case Put():
+        case Store():
             return (*action.index, action.value)
         case _:
             return (action.cond,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.ir.block import Block, Let, Put, Repeat, When
+from polyopt.ir.block import Block, If, Let, Store, While
 from polyopt.ir.expr import (
     Affine,
     Binary,
@@ -175,14 +175,14 @@ def _action(action: Action, names: Sequence[str] | None) -> str:
     match action:
         case Let():
             return f"{action.name} = {expr_text(action.value, names)};"
-        case Put():
+        case Store():
             index = ", ".join(expr_text(part, names) for part in action.index)
             return f"[{index}] = {expr_text(action.value, names)};"
-        case When():
+        case If():
             other = f" else {{ {_actions(action.other, names)} }}" if action.other else ""
             cond = expr_text(action.cond, names)
             return f"if {cond} {{ {_actions(action.then, names)} }}{other}"
-        case Repeat():
+        case While():
             word = "do while" if action.first else "while"
             inner = _actions((*action.body, *action.step), names)
             return f"{word} {expr_text(action.cond, names)} {{ {inner} }}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from polyopt.analysis.interpreter.evaluate import compile_expr
 from polyopt.errors import ArgumentError
-from polyopt.ir.block import Leave, Let, Put, Repeat, When
+from polyopt.ir.block import If, Jump, Let, Store, While
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from polyopt.analysis.interpreter.evaluate import Compiled, Leaves, Scalar
     from polyopt.ir.block import Action, Block
 
-    #: Runs an action for a row; the word of a ``Leave`` that it ends with, or nothing.
+    #: Runs an action for a row; the word of a ``Jump`` that it ends with, or nothing.
     Step = Callable[[int], str]
     #: Writes an element of the statement's array: its subscripts, the row, the value.
     Write = Callable[[tuple[int, ...], int, Scalar], None]
@@ -59,20 +59,20 @@ def _step(action: Action, leaves: _Leaves, write: Write) -> Step:
     match action:
         case Let():
             return _let(action.name, compile_expr(action.value, leaves), leaves)
-        case Put():
+        case Store():
             index = [compile_expr(part, leaves) for part in action.index]
             return _put(index, compile_expr(action.value, leaves), write)
-        case When():
+        case If():
             cond = compile_expr(action.cond, leaves)
             then = [_step(inner, leaves, write) for inner in action.then]
             other = [_step(inner, leaves, write) for inner in action.other]
             return lambda row: _all(then if cond(row) else other, row)
-        case Repeat():
+        case While():
             cond = compile_expr(action.cond, leaves)
             body = [_step(inner, leaves, write) for inner in action.body]
             after = [_step(inner, leaves, write) for inner in action.step]
             return _repeat(cond, body, after, first=action.first)
-        case Leave():
+        case Jump():
             return lambda _row: action.word
 
 

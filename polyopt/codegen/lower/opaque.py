@@ -11,7 +11,8 @@ from polyopt.codegen.ast.names import c_name
 from polyopt.codegen.ast.nodes import Assign, Block, If, Jump, Node, Opaque, While
 from polyopt.codegen.expressions.ir import lowered
 from polyopt.codegen.expressions.lowered import Lowered, loaded
-from polyopt.ir.block import Leave, Let, Put, Repeat, When, actions_in
+from polyopt.ir import block as ir
+from polyopt.ir.block import actions_in
 from polyopt.ir.expr import Const, Local, walk
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class OpaqueLowering:
         """The region's locals."""
         result: dict[str, Symbol] = {}
         for action in actions_in(self.region.body):
-            if isinstance(action, Let) and action.name not in result:
+            if isinstance(action, ir.Let) and action.name not in result:
                 result[action.name] = Symbol(c_name(action.name), action.value.type, action.name)
         return result
 
@@ -67,26 +68,26 @@ class OpaqueLowering:
 
     def _action(self, action: Action) -> Node:
         match action:
-            case Let() | Put():
+            case ir.Let() | ir.Store():
                 return self._assignment(action)
-            case When():
+            case ir.If():
                 other = self._all(action.other) if action.other else None
                 return If(self._value(action.cond).node, self._all(action.then), other)
-            case Repeat():
+            case ir.While():
                 return self._repeat(action)
-            case Leave():
+            case ir.Jump():
                 return Jump(action.word)
 
-    def _assignment(self, action: Let | Put) -> Assign:
+    def _assignment(self, action: ir.Let | ir.Store) -> Assign:
         value = self._value(action.value, stored=True).node
-        if isinstance(action, Put):
+        if isinstance(action, ir.Store):
             return Assign(self.element(self.buffer, action.index, self._value), value)
         return Assign(Var(self.symbols[action.name]), value, declares=action.declares)
 
-    def _repeat(self, action: Repeat) -> While:
+    def _repeat(self, action: ir.While) -> While:
         body = self._all(action.body)
         if action.first:
             return While(self._value(action.cond).node, body, last=True)
-        step = tuple(self._assignment(s) for s in action.step if isinstance(s, (Let, Put)))
+        step = tuple(self._assignment(s) for s in action.step if isinstance(s, (ir.Let, ir.Store)))
         is_true = isinstance(action.cond, Const) and bool(action.cond.value)
         return While(None if is_true and step else self._value(action.cond).node, body, step)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from polyopt.ir.block import Block, Put, Repeat, When
+from polyopt.ir.block import Block, If, Store, While
 from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
@@ -170,15 +170,15 @@ def _on_storage(host: _Host, copy: ScheduledStatement, block: Expr) -> Expr:
 
     def stored(action: Action) -> Action:
         match action:
-            case Put():
+            case Store():
                 index = host.stored(scratch or array, action.index)
-                return Put(index, action.value)
-            case When():
+                return Store(index, action.value)
+            case If():
                 then, other = (tuple(map(stored, part)) for part in (action.then, action.other))
-                return When(action.cond, then, other)
-            case Repeat():
+                return If(action.cond, then, other)
+            case While():
                 body, step = (tuple(map(stored, part)) for part in (action.body, action.step))
-                return Repeat(action.cond, body, step, action.first)
+                return While(action.cond, body, step, action.first)
             case _:
                 return action
 

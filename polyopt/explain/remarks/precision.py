@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.ir.block import Block, Let, Put, actions_in
+from polyopt.ir.block import Block, Let, Store, actions_in
 from polyopt.ir.expr import Cast, Compare, Const, Load, Local, walk
 from polyopt.ir.types import F32, F64
 from polyopt.transform.schedule.remark import Remark
@@ -58,7 +58,7 @@ def _literals(statement: Statement) -> Iterator[float]:
     value = statement.value
     roots = [value]
     if isinstance(value, Block):
-        roots = [a.value for a in actions_in(value.body) if isinstance(a, (Let, Put))]
+        roots = [a.value for a in actions_in(value.body) if isinstance(a, (Let, Store))]
     for root in roots:
         for node in walk(root):
             leaves = _Leaves()

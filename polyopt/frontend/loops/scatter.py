@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError
-from polyopt.ir.block import Block, Put, When
+from polyopt.ir.block import Block, If, Store
 from polyopt.ir.expr import Affine, Cast, Load, Within, index_of, rewrite
 from polyopt.ir.indices import index_arrays
 from polyopt.ir.scop import index_bounds, spread_over
@@ -36,7 +36,7 @@ def scattered(
 
     Raises ``NonAffineError`` where a subscript has no bounds that depend on sizes alone.
     """
-    put = Put(tuple(index), value)
+    put = Store(tuple(index), value)
     spread: dict[int, PwAff] = {}
     first: list[Affine] = []
     for k, part in enumerate(index):
@@ -51,7 +51,7 @@ def scattered(
         tuple(spread_over(p, spread[k]) if k in spread else p for k, p in enumerate(first)),
         span,
     )
-    body = (put,) if test is None else (When(test, (put,)),)
+    body = (put,) if test is None else (If(test, (put,)),)
     return tuple(first), Block(array.type, body, old), spread
 
 
@@ -110,8 +110,8 @@ def _check(statement: Statement, always: set[tuple[str, str, int]]) -> None:
     if not isinstance(statement.value, Block):
         return
     put = statement.value.body[0]
-    put = put.then[0] if isinstance(put, When) else put
-    assert isinstance(put, Put)
+    put = put.then[0] if isinstance(put, If) else put
+    assert isinstance(put, Store)
     for k, part in enumerate(put.index):
         source = _bare(part)
         if not isinstance(source, Load) or (source.array, statement.array, k) in always:

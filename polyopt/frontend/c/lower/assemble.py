@@ -10,7 +10,7 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.declarations import plain
 from polyopt.frontend.c.lower.opaque import keeps_something
 from polyopt.frontend.c.lower.statements import LoopRecord
-from polyopt.ir.block import Block, Put, actions_in
+from polyopt.ir.block import Block, Store, actions_in
 from polyopt.ir.expr import Affine, Expr, Inside, Load, Within, index_of, loads, rewrite
 from polyopt.ir.scop import (
     Array,
@@ -261,7 +261,7 @@ def _is_unknown(statement: Statement, array: str, position: int) -> bool:
     """Whether data decide on a subscript of an array."""
     parts = [node.index[position] for node in loads(statement.value) if node.array == array]
     if isinstance(statement.value, Block) and statement.array == array:
-        puts = (action for action in actions_in(statement.value.body) if isinstance(action, Put))
+        puts = (action for action in actions_in(statement.value.body) if isinstance(action, Store))
         parts += [put.index[position] for put in puts]
     bounds = (index_bounds(part, statement.space) for part in parts)
     return any(low is None or high is None for low, high in bounds)

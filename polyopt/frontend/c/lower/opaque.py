@@ -27,7 +27,7 @@ from polyopt.frontend.c.lower.scope import (
     Variable,
 )
 from polyopt.ir import build
-from polyopt.ir.block import Action, Block, Leave, Let, Put, Repeat, When, actions_in
+from polyopt.ir.block import Action, Block, If, Jump, Let, Store, While, actions_in
 from polyopt.ir.expr import Affine, Const, loads, same_expr
 from polyopt.ir.types import BOOL
 
@@ -57,7 +57,7 @@ def as_block(program: Program, node: c_ast.Node, env: Env, place: Place) -> Reco
     if target is None:
         return None
     if place.guard is not None:
-        body = (When(place.guard, body),)
+        body = (If(place.guard, body),)
     index = _common_index(body, len(target.private) + len(target.extents))
     value = Block(target.type, body)
     span = program.locator.span(node)
@@ -79,14 +79,14 @@ def keeps_something(block: Block, array: str, index: tuple[Affine | None, ...]) 
     """Whether an element that a block may write could be left, or read, as it was before."""
     if any(part is None for part in index) or any(node.array == array for node in loads(block)):
         return True
-    return not any(isinstance(action, Put) for action in _surely(block.body))
+    return not any(isinstance(action, Store) for action in _surely(block.body))
 
 
 def _surely(body: tuple[Action, ...]) -> list[Action]:
     """The actions that run whatever the data: those before anything may be left."""
     result: list[Action] = []
     for action in body:
-        if isinstance(action, Leave):
+        if isinstance(action, Jump):
             break
         result.append(action)
     return result
@@ -94,7 +94,7 @@ def _surely(body: tuple[Action, ...]) -> list[Action]:
 
 def _common_index(body: tuple[Action, ...], rank: int) -> tuple[Affine | None, ...]:
     """The subscripts that all writes have in common; ``None`` where they differ or data decide."""
-    puts = [action for action in actions_in(body) if isinstance(action, Put)]
+    puts = [action for action in actions_in(body) if isinstance(action, Store)]
     result: list[Affine | None] = []
     for position in range(rank):
         parts = [put.index[position] for put in puts]
@@ -133,9 +133,9 @@ class _Opaque:
             case c_ast.Assignment() | c_ast.UnaryOp():
                 return self._assign(node, env)
             case c_ast.Break():
-                return [Leave("break")]
+                return [Jump("break")]
             case c_ast.Continue():
-                return [Leave("continue")]
+                return [Jump("continue")]
             case _ if isinstance(node, _CONTROL):
                 return self._control(node, env)
             case _:
@@ -150,7 +150,7 @@ class _Opaque:
                 other = tuple(self.statement(node.iffalse, env.inner()))
                 if isinstance(cond, Const):
                     return list(then if cond.value else other)
-                return [When(cond, then, other)]
+                return [If(cond, then, other)]
             case c_ast.While():
                 return [self._repeat(node.cond, node.stmt, None, env)]
             case c_ast.DoWhile():
@@ -171,15 +171,15 @@ class _Opaque:
         env: Env,
         *,
         first: bool = False,
-    ) -> Repeat:
+    ) -> While:
         test: Expr = build.const(BOOL, 1)
         if cond is not None:
             test = self._lowering(env).condition(cond)
         inner = tuple(self.statement(body, env.inner()))
         after = tuple(self.statement(step, env))
-        if not all(isinstance(action, (Let, Put)) for action in after):
+        if not all(isinstance(action, (Let, Store)) for action in after):
             raise unsupported(self.program.locator, step or body)
-        return Repeat(test, inner, after, first)
+        return While(test, inner, after, first)
 
     def _check_continue(self, node: c_ast.DoWhile) -> None:
         from polyopt.frontend.c.syntax.usage import nodes
@@ -251,7 +251,7 @@ class _Opaque:
         lowering = self._lowering(env)
         return build.cast(type_, lowering.cast(type_, lowering.lower(node)))
 
-    def _write(self, target: c_ast.Node, value: c_ast.Node, env: Env) -> Put:
+    def _write(self, target: c_ast.Node, value: c_ast.Node, env: Env) -> Store:
         lowering = self._lowering(env)
         variable, index = self._element(target, lowering)
         if variable.const or (variable.argument and not variable.extents and not variable.shared):
@@ -265,7 +265,7 @@ class _Opaque:
             hint = "let such code write one array or variable; declare the others inside of it"
             raise self.program.locator.error(UnsupportedError, target, msg, hint=hint)
         self.target = variable
-        return Put(index, self._value(value, variable.type, env))
+        return Store(index, self._value(value, variable.type, env))
 
     def _element(self, target: c_ast.Node, lowering: Lowering) -> tuple[Variable, tuple[Expr, ...]]:
         if isinstance(target, c_ast.ID):

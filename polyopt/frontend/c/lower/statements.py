@@ -27,7 +27,7 @@ from polyopt.frontend.c.lower.scope import (
 )
 from polyopt.frontend.c.syntax.usage import nodes, written_name
 from polyopt.ir import build
-from polyopt.ir.block import Block, Put, When
+from polyopt.ir.block import Block, If, Store
 from polyopt.ir.expr import (
     Affine,
     Binary,
@@ -309,8 +309,8 @@ class Statements:
         span = self.program.locator.span(node)
         if place.guard is not None and self._may_not_exist(variable, index, place.guard):
             # of a pointer only those elements exist for certain that the source writes
-            put = Put(index, build.cast(variable.type, lowered))
-            block = Block(variable.type, (When(place.guard, (put,)),))
+            put = Store(index, build.cast(variable.type, lowered))
+            block = Block(variable.type, (If(place.guard, (put,)),))
             return [self._record(variable, index, block, replace(place, guard=None), span)]
         if place.guard is not None and self._is_first(variable, place):
             return [self._record(variable, index, *self._unguarded(variable, lowered, place), span)]
