@@ -14,7 +14,7 @@ from polyopt.codegen.passes.aligned_loads import aligned_loads
 from polyopt.codegen.passes.cse_across import cse_across
 from polyopt.codegen.passes.dce import dce
 from polyopt.codegen.passes.licm import licm
-from polyopt.codegen.passes.nontemporal_stores import Streams, nontemporal_stores
+from polyopt.codegen.passes.nontemporal_stores import NontemporalStores, nontemporal_stores
 from polyopt.codegen.passes.outline import outline
 from polyopt.codegen.passes.scalar_replacement import scalar_replacement
 from polyopt.codegen.passes.speculative_loads import speculative_loads
@@ -57,6 +57,6 @@ def _with_loads(tree: Tree) -> Block:
     return speculative_loads(tree.body, sizes, frozenset(tree.symbols.values()) - sizes)
 
 
-def _streams(tree: Tree, program: ScheduledProgram) -> Streams:
+def _streams(tree: Tree, program: ScheduledProgram) -> NontemporalStores:
     past = {tree.symbols[array]: size for array, size in program.nontemporal.items()}
-    return Streams(past, {a.symbol: a for a in tree.arguments})
+    return NontemporalStores(past, {a.symbol: a for a in tree.arguments})

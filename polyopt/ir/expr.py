@@ -189,7 +189,7 @@ class Local(Expr):
 
 
 @dataclass(frozen=True, eq=False)
-class Within(Expr):
+class RangeHint(Expr):
     """``operand``, a subscript of which it is known that it lies between two bounds."""
 
     operand: Expr

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.ir.block import Block, If, Jump, Let, Store, While, actions_in
-from polyopt.ir.expr import Cast, Load, Local, Select, Within, loads, walk
+from polyopt.ir.expr import Cast, Load, Local, RangeHint, Select, loads, walk
 from polyopt.ir.scop import index_bounds
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _is_whole(scop: Scop, array: str, relation: Map) -> bool:
 
 
 def _bare(part: Expr) -> Expr:
-    while isinstance(part, (Within, Cast)):
+    while isinstance(part, (RangeHint, Cast)):
         part = part.operand
     return part
 

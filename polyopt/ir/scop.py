@@ -17,8 +17,8 @@ from polyopt.ir.expr import (
     Expr,
     Inside,
     Load,
+    RangeHint,
     Select,
-    Within,
     same_expr,
 )
 from polyopt.ir.types import contains
@@ -261,17 +261,17 @@ def _form_bounds(expr: Expr, space: Space | None) -> tuple[PwAff | None, PwAff |
             return index_bounds(expr.operand, space)
         case Select():
             return _select_bounds(expr, space)
-        case Within() if space is not None:
+        case RangeHint() if space is not None:
             return expr.low.insert_domain(space), expr.high.insert_domain(space)
         case _:
             return None, None
 
 
-def spread_over(first: Affine, count: PwAff) -> Within:
+def spread_over(first: Affine, count: PwAff) -> RangeHint:
     """A subscript that is one of ``count`` from the first on, which depends on sizes alone."""
     low = first.form.project_domain_on_params()
     one = affine_constant(count.get_domain_space(), 1)
-    return Within(first.type, first, low, low.add(count).sub(one))
+    return RangeHint(first.type, first, low, low.add(count).sub(one))
 
 
 def _clamp_bounds(expr: Binary, space: Space | None) -> tuple[PwAff | None, PwAff | None]:

@@ -16,9 +16,9 @@ from polyopt.ir.expr import (
     Inside,
     Load,
     Local,
+    RangeHint,
     Select,
     Unary,
-    Within,
 )
 from polyopt.ir.text import affine_text, condition_text
 from polyopt.isl import dim_type
@@ -128,7 +128,7 @@ def expr_text(expr: Expr, names: Sequence[str] | None = None) -> str:
 def _bound(expr: Expr, names: Sequence[str] | None) -> tuple[str, int]:
     """The text, and how tightly its outermost operator binds."""
     match expr:
-        case Within():
+        case RangeHint():
             return _bound(expr.operand, names)
         case Select():
             cond, then, other = (_inner(child, names, _LOOSE) for child in expr.children)

@@ -21,9 +21,9 @@ from polyopt.ir.expr import (
     Inside,
     Load,
     Local,
+    RangeHint,
     Select,
     Unary,
-    Within,
     walk,
 )
 from polyopt.ir.types import BOOL
@@ -178,7 +178,7 @@ def _verify_operation(node: Expr, what: str) -> None:
             _require(known, f"{what}: {node.function} of {operands} gives {node.type}")
         case Cast() | Local():
             pass
-        case Within():
+        case RangeHint():
             _require(operands == {node.type}, f"{what}: a bounded subscript of another type")
         case Block():
             _require(bool(node.body), f"{what}: a block that does nothing")

@@ -20,7 +20,7 @@ from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.registry import registered
 from polyopt.transform.subdomain.proof import prove_section
-from polyopt.transform.subdomain.subdomain import Section, cuttable, section
+from polyopt.transform.subdomain.subdomain import Subdomain, cuttable, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +65,7 @@ class Cut:
     ``print`` shows what a box reads of each input: the halo, as it was derived.
     """
 
-    section: Section
+    section: Subdomain
     plan: Plan
     kernel: Kernel
     remarks: tuple[str, ...] = ()
@@ -276,7 +276,7 @@ def cut(
     return Cut(found, plan, compiled, remarks)
 
 
-def _planned(found: Section, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[str, ...]]:
+def _planned(found: Subdomain, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[str, ...]]:
     """The moves of the whole program's plan on the section, else an automatic plan."""
     what = f"a plan for boxes of {', '.join(found.outputs)}"
     result = replace(Plan(found.scop), checked=False)

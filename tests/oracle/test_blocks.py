@@ -17,7 +17,7 @@ from polyopt.errors import (
     PolyoptError,
 )
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Within, walk
+from polyopt.ir.expr import RangeHint, walk
 from polyopt.library import kernels_dir
 
 SPMV = """
@@ -177,7 +177,7 @@ def test_without_the_pragma_gathers_have_to_be_bounded():
     stated = "\n#pragma polyopt inbounds\n"
     scop = po.parse_c(stated + text.format(""))
     po.Plan(scop).prove()
-    assert any(isinstance(node, Within) for node in walk(scop.statements[0].value))
+    assert any(isinstance(node, RangeHint) for node in walk(scop.statements[0].value))
 
 
 def test_affine_code_is_as_it_was():

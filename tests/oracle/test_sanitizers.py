@@ -15,7 +15,7 @@ import polyopt as po
 from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, SPARE_STACK, emit
 from polyopt.frontend.c import parse_c
-from polyopt.ir.expr import Within, walk
+from polyopt.ir.expr import RangeHint, walk
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.identity import initial_program
 from tests.compilers import COMPILERS, NAMES, NO_WARNING, OWN, marked
@@ -116,7 +116,7 @@ def main_of(names: Iterable[str]) -> str:
 
 def trusts_its_subscripts(scop: Scop) -> bool:
     """Whether data are taken to choose elements that exist."""
-    return any(isinstance(node, Within) for s in scop.statements for node in walk(s.value))
+    return any(isinstance(node, RangeHint) for s in scop.statements for node in walk(s.value))
 
 
 def _run(function: Function, sizes: Mapping[str, int], name: str) -> str:

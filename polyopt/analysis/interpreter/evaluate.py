@@ -29,9 +29,9 @@ from polyopt.ir.expr import (
     Inside,
     Load,
     Local,
+    RangeHint,
     Select,
     Unary,
-    Within,
 )
 from polyopt.ir.types import BOOL, F32, I64, ScalarType
 
@@ -107,7 +107,7 @@ def compile_expr(expr: Expr, leaves: Leaves) -> Compiled:
             return _select(expr, leaves)
         case Local():
             return leaves.local(expr.name)
-        case Within():
+        case RangeHint():
             return compile_expr(expr.operand, leaves)
         case Cast():
             convert = _conversion(expr.type, expr.operand.type)

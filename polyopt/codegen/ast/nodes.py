@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Form:
+class AffineExpr:
     """An affine subscript or test, and what a variable with its value is called after."""
 
     hint: str
@@ -46,7 +46,7 @@ class Assign:
     #: whether the variable that it declares never changes
     constant: bool = False
     #: the affine subscripts and tests in it
-    forms: tuple[Form, ...] = ()
+    forms: tuple[AffineExpr, ...] = ()
     #: what the value reads, declared before it; statements after it may read them too
     locals: tuple[Local, ...] = ()
 

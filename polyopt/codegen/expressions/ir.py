@@ -42,9 +42,9 @@ from polyopt.ir.expr import (
     Expr,
     Inside,
     Load,
+    RangeHint,
     Select,
     Unary,
-    Within,
     loads,
 )
 from polyopt.ir.intervals import decided, is_inside, operation_bounds, whole
@@ -110,7 +110,7 @@ class _Lowering:
                 return loaded(expr.type, self.load(expr))
             case Affine():
                 return index_value(expr.type, self.affine(expr))
-            case Within():
+            case RangeHint():
                 return self.of(expr.operand)
             case Inside():
                 return replace(self.inside(expr), type=BOOL)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class LoopBounds:
     """The first value, the last one, and what else holds for those between them."""
 
     start: AstExpr
@@ -40,7 +40,7 @@ class Limits:
         return operation_name(self.condition) == "le"
 
 
-def limits(node: AstNode) -> Limits:
+def limits(node: AstNode) -> LoopBounds:
     """Of a loop that is not degenerate. Raises ``InternalError`` where it has no end."""
     iterator, condition = node.for_get_iterator(), node.for_get_cond()
     if condition.get_type() == ast_expr_type.int:
@@ -50,7 +50,7 @@ def limits(node: AstNode) -> Limits:
     end, upper = _split(condition.get_op_arg(1), "min", name)
     tests = [iterator.ge(bound) for bound in lower]
     tests += [condition.set_op_arg(1, bound) for bound in upper]
-    return Limits(start, condition.set_op_arg(1, end) if upper else condition, tuple(tests))
+    return LoopBounds(start, condition.set_op_arg(1, end) if upper else condition, tuple(tests))
 
 
 _ENDLESS = "a generated loop has no end"

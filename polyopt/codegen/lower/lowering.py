@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ast.expr import Deref, Index, Symbol, Var, number, number_of
 from polyopt.codegen.ast.names import buffer_names, c_name, c_names
 from polyopt.codegen.ast.nodes import (
+    AffineExpr,
     Assign,
     Block,
     Buffer,
     For,
-    Form,
     If,
     Node,
     Opaque,
@@ -368,7 +368,7 @@ class _Lowering:
         return self._assign(leaf, names)
 
     def _assign(self, leaf: Leaf, names: dict[str, Lowered]) -> Assign:
-        forms: dict[c.Expr, Form] = {}
+        forms: dict[c.Expr, AffineExpr] = {}
         #: by the id of isl's expression, of which many nodes have the same
         known_forms: dict[int, Lowered] = {}
 
@@ -378,7 +378,7 @@ class _Lowering:
                 known_forms[id(found)] = c_affine(found, names)
             made = known_forms[id(found)]
             hint = "inside" if isinstance(expr, Inside) else "plane"
-            forms.setdefault(made.node, Form(hint, made.node))
+            forms.setdefault(made.node, AffineExpr(hint, made.node))
             return made
 
         def lower_part(
@@ -388,7 +388,7 @@ class _Lowering:
                 for hint, subscript in zip(SUBSCRIPTS, reversed(expr.index), strict=False):
                     if isinstance(subscript, Affine):
                         node = affine(subscript).node
-                        forms[node] = Form(hint, node)
+                        forms[node] = AffineExpr(hint, node)
                 return self._element(expr.array, expr.index, lambda e: lower_part(e, known))
 
             wrapv = not self.hosts.is_given

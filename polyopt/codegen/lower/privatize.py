@@ -47,7 +47,7 @@ _JOINED = {"+": ("add", 0), "*": ("mul", 1)}
 
 
 @dataclass(frozen=True, eq=False)
-class Partials:
+class PrivatizedReductions:
     """A program whose parallel loops keep sums of their own in buffers."""
 
     program: ScheduledProgram
@@ -55,9 +55,9 @@ class Partials:
     joins: Mapping[str, LoweredStatement]
 
 
-def with_partials(program: ScheduledProgram) -> Partials:
+def with_partials(program: ScheduledProgram) -> PrivatizedReductions:
     """The program with a buffer for what each iteration of a parallel loop adds up."""
-    result = Partials(program, {})
+    result = PrivatizedReductions(program, {})
     for loop in loops_of(program.tree) if program.reassociated else ():
         around = path_to(program, loop.name)[:-1]
         if loop.mark != "parallel" or any(n.mark in {"parallel", "vector"} for n in around):
@@ -72,7 +72,7 @@ def with_partials(program: ScheduledProgram) -> Partials:
     return result
 
 
-def _ordered(result: Partials, at: str) -> Partials:
+def _ordered(result: PrivatizedReductions, at: str) -> PrivatizedReductions:
     """The program with a loop of one iteration, still empty, at the end of loop ``at``: what it
     gets threads run in their order."""
     name = f"{at}_ordered"
@@ -90,8 +90,8 @@ def is_ordered(loop: PlanLoop) -> bool:
 
 
 def _apart(
-    result: Partials, at: str, array: str, copies: Sequence[str], operation: str
-) -> Partials:
+    result: PrivatizedReductions, at: str, array: str, copies: Sequence[str], operation: str
+) -> PrivatizedReductions:
     """The program with partial sums of one array, per iteration of loop ``at``."""
     program = result.program
     name, identity = _JOINED[operation]
@@ -116,7 +116,7 @@ def _apart(
     there, here = lowered_statement(bare, join.name), lowered_statement(changed, join.name)
     value = binary(name, there.value, here.value)
     joins = {**result.joins, join.name: LoweredStatement(there.buffer, there.index, value, ())}
-    return Partials(changed, joins)
+    return PrivatizedReductions(changed, joins)
 
 
 def _needed(program: ScheduledProgram, array: str, copies: Sequence[str], depth: int) -> Map:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from polyopt.codegen.ast.expr import CType, Expr
-    from polyopt.codegen.ast.nodes import Form
+    from polyopt.codegen.ast.nodes import AffineExpr
 
 
 def licm(block: Block) -> Block:
@@ -77,7 +77,7 @@ def _assign(assign: Assign, known: dict[Expr, Expr]) -> Assign:
     return replace(assign, target=target, value=value, locals=locals_)
 
 
-def _invariant(node: Node) -> Iterator[Form]:
+def _invariant(node: Node) -> Iterator[AffineExpr]:
     """The branching forms below a loop that depend on none of the loops there."""
     if not isinstance(node, For):
         return

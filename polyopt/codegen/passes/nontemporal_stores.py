@@ -58,7 +58,7 @@ from polyopt.codegen.ast.subscripts import coefficient, moves_by, with_offset
 from polyopt.codegen.ast.visit import base_of, subscripts_of, substitute
 from polyopt.codegen.helpers.arithmetic import helper_name
 from polyopt.codegen.helpers.nontemporal import LINE, STRIP
-from polyopt.codegen.passes.strip_mine import Strips, strips_of
+from polyopt.codegen.passes.strip_mine import StripMinedLoop, strips_of
 from polyopt.ir.types import I64
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ MOST_FETCHED = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Streams:
+class NontemporalStores:
     """What is stored past the caches, and what is fetched: arguments by their symbols."""
 
     #: result -> bytes of caches
@@ -89,14 +89,14 @@ class Streams:
         return Binary(">", self.bytes, number(self.past[array]))
 
 
-def nontemporal_stores(block: Block, streams: Streams) -> Block:
+def nontemporal_stores(block: Block, streams: NontemporalStores) -> Block:
     """The block of a function with such results stored past the caches."""
     if not streams.past:
         return block
     return _settled(_block(block, (), streams))
 
 
-def _block(block: Block, around: tuple[For, ...], streams: Streams) -> Block:
+def _block(block: Block, around: tuple[For, ...], streams: NontemporalStores) -> Block:
     body: list[Node] = []
     buffers = [*block.buffers]
     for node in block.body:
@@ -109,7 +109,7 @@ def _block(block: Block, around: tuple[For, ...], streams: Streams) -> Block:
     return replace(block, body=tuple(body), buffers=tuple(buffers))
 
 
-def _node(node: Node, around: tuple[For, ...], streams: Streams) -> Node:
+def _node(node: Node, around: tuple[For, ...], streams: NontemporalStores) -> Node:
     match node:
         case Block():
             return _block(node, around, streams)
@@ -123,7 +123,7 @@ def _node(node: Node, around: tuple[For, ...], streams: Streams) -> Node:
             return node
 
 
-def _in_strips(loop: For, around: Sequence[For], streams: Streams) -> Block | None:
+def _in_strips(loop: For, around: Sequence[For], streams: NontemporalStores) -> Block | None:
     """A vector loop whose results go past the caches; ``None`` where none do."""
     assigns = plain(loop.body) or ()
     stored = [a for a in assigns if a.buffer in streams.past]
@@ -152,7 +152,7 @@ def _in_strips(loop: For, around: Sequence[For], streams: Streams) -> Block | No
     return Block((pieces,), buffers)  # what a piece leaves there the next one stores
 
 
-def _into_strip(assign: Assign, row: Var | Index, strips: Strips) -> Assign:
+def _into_strip(assign: Assign, row: Var | Index, strips: StripMinedLoop) -> Assign:
     """An assignment to a row of a strip's buffer, which begins a line before the strip."""
     symbol, before = (row.symbol, ()) if isinstance(row, Var) else (row.array, row.subscripts)
     place = strips.place(LINE // scalar(assign.type).bytes)
@@ -160,7 +160,7 @@ def _into_strip(assign: Assign, row: Var | Index, strips: Strips) -> Assign:
 
 
 def _strip_buffers(
-    stored: Sequence[Assign], strips: Strips
+    stored: Sequence[Assign], strips: StripMinedLoop
 ) -> tuple[tuple[Buffer, ...], dict[Expr, Var | Index]]:
     """A buffer for each result, and the row of it in which a strip of each row goes.
 
@@ -188,7 +188,9 @@ def _is_row(target: Expr, iterator: Symbol) -> bool:
     return moves_by(last, iterator) == 1 and all(iterator not in s.symbols for s in rows)
 
 
-def _fetched(around: Sequence[For], strips: Strips, streams: Streams, test: Expr) -> list[Node]:
+def _fetched(
+    around: Sequence[For], strips: StripMinedLoop, streams: NontemporalStores, test: Expr
+) -> list[Node]:
     """Calls that fetch what the next iteration of the loop over rows reads first."""
     for rows in reversed(around):
         found = list(_next_rows(rows, streams))
@@ -203,7 +205,7 @@ def _fetched(around: Sequence[For], strips: Strips, streams: Streams, test: Expr
     return []
 
 
-def _next_rows(rows: For, streams: Streams) -> Iterator[Index]:
+def _next_rows(rows: For, streams: NontemporalStores) -> Iterator[Index]:
     """The rows of inputs that the next iteration of a loop reads, and this does not."""
     #: (array, subscripts, which one moves, the stem of it) -> what is added there
     offsets: dict[tuple[Symbol, tuple[Expr | None, ...], int, Expr], set[int]] = {}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Strips:
+class StripMinedLoop:
     """A loop over ``start <= x < end``, for strips of so many iterations of a vector loop."""
 
     loop: For
@@ -73,13 +73,13 @@ class Strips:
         return For(self.start, self.loop.start, test, self.length, whole)
 
 
-def strips_of(loop: For, length: int) -> Strips | None:
+def strips_of(loop: For, length: int) -> StripMinedLoop | None:
     """Strips of a vector loop; ``None`` where it is none, or its iterations depend on others."""
     past = past_of(loop)
     if not isinstance(loop.kind, Simd) or loop.kind.width or loop.step != 1 or past is None:
         return None
     start, end = (Symbol(f"{loop.iterator.hint}_{name}", I64) for name in ("strip", "end"))
-    return Strips(loop, length, start, end, past)
+    return StripMinedLoop(loop, length, start, end, past)
 
 
 def past_of(loop: For) -> Expr | None:

@@ -53,7 +53,7 @@ from polyopt.codegen.ast.subscripts import with_offset
 from polyopt.codegen.ast.visit import base_of, elements_in, substitute, walk
 from polyopt.codegen.helpers.arithmetic import helper_name
 from polyopt.codegen.helpers.permute import place_type
-from polyopt.codegen.passes.strip_mine import Strips, strips_of
+from polyopt.codegen.passes.strip_mine import StripMinedLoop, strips_of
 from polyopt.ir.types import I64
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _cell(node: Expr, iterator: Symbol) -> _Cell | None:
 class _Lookups:
     """Buffers and calls of one loop's lookups."""
 
-    def __init__(self, strips: Strips) -> None:
+    def __init__(self, strips: StripMinedLoop) -> None:
         self.strips = strips
         #: (the locals that decide, the place, its type) -> buffer of places
         self.at: dict[tuple[tuple[Local, ...], Expr, ScalarType], Buffer] = {}

@@ -21,9 +21,9 @@ from polyopt.ir.expr import (
     Expr,
     Inside,
     Load,
+    RangeHint,
     Select,
     Unary,
-    Within,
 )
 from polyopt.ir.integers import plain
 from polyopt.ir.types import BOOL, F64, I64, U64, ScalarType
@@ -84,7 +84,7 @@ def py_expression(
                 return load(node)
             case Affine() | Inside():
                 return affine(node)
-            case Within():
+            case RangeHint():
                 return text(node.operand)
             case Const():
                 return _constant(node.type, node.value)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.schedule.isolate import isolate_option
 from polyopt.codegen.schedule.unroll import from_zero, iterations
 from polyopt.codegen.schedule.unswitch import cases
-from polyopt.codegen.schedule.wavefront import Fronts, fronts_of, is_front
+from polyopt.codegen.schedule.wavefront import Wavefront, fronts_of, is_front
 from polyopt.isl import (
     Id,
     MultiUnionPwAff,
@@ -72,7 +72,7 @@ class _Filler:
     planned: ScheduledProgram
     spelled: bool
     #: by the name of their outermost loop
-    fronts: Mapping[str, Fronts]
+    fronts: Mapping[str, Wavefront]
 
     def domain(self, node: PlanLoop | str) -> UnionSet:
         """What isl runs of a node: its copies, or its blocks."""
@@ -117,7 +117,7 @@ class _Filler:
         node = self.fill(node.child(0), loop.body).parent()
         return node.insert_mark(Id(loop.name, context=context()))
 
-    def _front(self, node: ScheduleNode, fronts: Fronts) -> ScheduleNode:
+    def _front(self, node: ScheduleNode, fronts: Wavefront) -> ScheduleNode:
         """Loops over blocks, and below them an extension with what a block runs."""
         inner = ScheduleNode.from_extension(fronts.inside)
         inner = self.fill(inner.child(0), fronts.loops[-1].body).root()

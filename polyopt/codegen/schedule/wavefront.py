@@ -28,7 +28,7 @@ _FEW_PARTS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Fronts:
+class Wavefront:
     """The block loops of a wavefront, a set around their values, and what a block runs."""
 
     loops: tuple[PlanLoop, ...]
@@ -46,7 +46,7 @@ def is_front(node: PlanLoop) -> bool:
     )
 
 
-def fronts_of(program: ScheduledProgram, root: PlanLoop) -> Fronts:
+def fronts_of(program: ScheduledProgram, root: PlanLoop) -> Wavefront:
     """The wavefront that starts with a loop."""
     loops = [root]
     pieces = (piece for value in root.values.values() for piece in value.get_pieces())
@@ -72,7 +72,7 @@ def fronts_of(program: ScheduledProgram, root: PlanLoop) -> Fronts:
         hull = Set.from_basic_set(around.bounded_simple_hull().remove_divs())
     around = hull if hull.is_bounded() else around
     inside = union_all(prefix.reverse() for prefix in prefixes)
-    return Fronts(tuple(loops), around.set_tuple_name(f"{FRONT}{root.name}"), inside)
+    return Wavefront(tuple(loops), around.set_tuple_name(f"{FRONT}{root.name}"), inside)
 
 
 def _is_block(loop: PlanLoop) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError
 from polyopt.ir.block import Block, If, Store
-from polyopt.ir.expr import Affine, Cast, Load, Within, index_of, rewrite
+from polyopt.ir.expr import Affine, Cast, Load, RangeHint, index_of, rewrite
 from polyopt.ir.indices import index_arrays
 from polyopt.ir.scop import index_bounds, spread_over
 from polyopt.isl import affine_constant
@@ -99,10 +99,10 @@ def with_index_checks(scop: Scop) -> Scop:
     return replace(scop, statements=statements)
 
 
-def _within(array: Array, axis: int, part: Expr) -> Within:
+def _within(array: Array, axis: int, part: Expr) -> RangeHint:
     extent = array.extents[axis]
     zero, one = (affine_constant(extent.get_domain_space(), number) for number in (0, 1))
-    return Within(part.type, part, zero, extent.sub(one))
+    return RangeHint(part.type, part, zero, extent.sub(one))
 
 
 def _check(statement: Statement, always: set[tuple[str, str, int]]) -> None:

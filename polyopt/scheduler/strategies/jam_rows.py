@@ -49,7 +49,7 @@ WORTHWHILE = 0.75
 
 
 @dataclass(frozen=True)
-class Blocks:
+class UnrollAndJam:
     """Rows per block, and the producers that are inlined then."""
 
     height: int
@@ -73,7 +73,7 @@ class Blocks:
 
 def choose_blocks(
     program: ScheduledProgram, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
-) -> Blocks | None:
+) -> UnrollAndJam | None:
     """The cheapest blocks for a row pipeline that runs row by row at the loop ``step``.
 
     ``None`` where none is clearly cheaper than single rows.
@@ -82,13 +82,13 @@ def choose_blocks(
     if group is None:
         return None
     before = group.cost(1, frozenset())
-    best: Blocks | None = None
+    best: UnrollAndJam | None = None
     for height in HEIGHTS:
         inlined, cost = group.cheapest(height, fused)
         if cost < (best.cost if best is not None else WORTHWHILE * before):
             kept = tuple(p for p in fused if p in inlined)
             apart = group.apart(height, inlined)
-            best = Blocks(height, kept, round(cost, 1), round(before, 1), apart)
+            best = UnrollAndJam(height, kept, round(cost, 1), round(before, 1), apart)
     return best
 
 
@@ -405,7 +405,7 @@ def _stage(
 
 
 def block(
-    plan: Plan, blocks: Blocks, cut: Callable[[Plan], Plan], rows: str, fused: Sequence[str]
+    plan: Plan, blocks: UnrollAndJam, cut: Callable[[Plan], Plan], rows: str, fused: Sequence[str]
 ) -> Plan:
     """The pipeline made again in blocks: ``cut`` gives the strips with their loop ``rows``.
 

@@ -41,7 +41,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class ParametricBox:
     """The box as sets over all parameters."""
 
     params: tuple[str, ...]
@@ -52,7 +52,7 @@ class Box:
     typical: dict[str, int]
 
     @classmethod
-    def of(cls, scop: Scop, outputs: Sequence[str], axes: Sequence[Axis]) -> Box:
+    def of(cls, scop: Scop, outputs: Sequence[str], axes: Sequence[Axis]) -> ParametricBox:
         """The box of ``outputs``, cut along ``axes``, and values typical of it."""
         params = (*scop.params, *(name for a in axes for name in (a.first, a.count)))
         space = params_space(params)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Array, Scop, Statement
     from polyopt.isl import PwAff, Set
-    from polyopt.transform.subdomain.box import Box
+    from polyopt.transform.subdomain.box import ParametricBox
 
 
 @dataclass(frozen=True, eq=False)
-class Slab:
+class Footprint:
     """Where a section's array lies in the whole one.
 
     Element ``x`` of the section is element ``x + shift`` of the whole. Some of its elements may
@@ -47,9 +47,9 @@ def slabs_of(
     scop: Scop,
     kept: Sequence[Statement],
     parts: Mapping[str, Set],
-    box: Box,
+    box: ParametricBox,
     offsets: Mapping[str, list[PwAff]],
-) -> dict[str, Slab]:
+) -> dict[str, Footprint]:
     """What of each array the instances touch."""
     touched: dict[str, Set] = {tuple_name(p): p for p in sets_of(box.elements)}
     opaque: set[str] = set()
@@ -64,7 +64,7 @@ def slabs_of(
             opaque.add(statement.array)
     taken = {*box.params, *(a.name for a in scop.arrays)}
     inexact = _inexact(kept)
-    result: dict[str, Slab] = {}
+    result: dict[str, Footprint] = {}
     for array in scop.arrays:
         if array.name not in touched:
             continue
@@ -96,8 +96,14 @@ def _inexact(kept: Sequence[Statement]) -> dict[str, set[int]]:
 
 
 def _slab(
-    array: Array, touched: Set, fixed: set[int], box: Box, taken: set[str], *, shared: bool
-) -> Slab:
+    array: Array,
+    touched: Set,
+    fixed: set[int],
+    box: ParametricBox,
+    taken: set[str],
+    *,
+    shared: bool,
+) -> Footprint:
     space = box.context.get_space()
     zero = affine_constant(space, 0)
     shift: list[PwAff] = []
@@ -123,10 +129,12 @@ def _slab(
         has_span = k > 0 and array.role != "temp" and shared
         spans.append(fresh(f"{array.name}_span{k}", taken) if has_span else "")
         whole.append(False)
-    return Slab(tuple(shift), tuple(offset), tuple(extents), tuple(spans), tuple(whole), shared)
+    return Footprint(
+        tuple(shift), tuple(offset), tuple(extents), tuple(spans), tuple(whole), shared
+    )
 
 
-def _private(array: Array, slab: Slab, offsets: Sequence[PwAff]) -> Slab:
+def _private(array: Array, slab: Footprint, offsets: Sequence[PwAff]) -> Footprint:
     """A variable of each iteration begins where the loops around it do."""
     shift, extents = list(slab.shift), list(slab.extents)
     for k in range(array.private):

@@ -25,10 +25,10 @@ from polyopt.isl import (
 
 if TYPE_CHECKING:
     from polyopt.analysis.dependences import Dependences
-    from polyopt.transform.subdomain.subdomain import Section
+    from polyopt.transform.subdomain.subdomain import Subdomain
 
 
-def prove_section(section: Section, whole: Dependences) -> None:
+def prove_section(section: Subdomain, whole: Dependences) -> None:
     """Show that the section computes its box as the whole program does.
 
     Raises ``NotCutError`` with an instance that shows the difference, ``NotDecidedError`` on a
@@ -82,7 +82,7 @@ def _tagged(tag: Map, to_whole: UnionMap) -> UnionMap:
     return to_whole.intersect_domain(one.domain()).product(refs)
 
 
-def _same(section: Section, what: str, found: UnionMap, expected: UnionMap) -> None:
+def _same(section: Subdomain, what: str, found: UnionMap, expected: UnionMap) -> None:
     if found.is_equal(expected):
         return
     wrong = found.subtract(expected).union(expected.subtract(found))

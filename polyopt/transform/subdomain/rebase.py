@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.ir.expr import Affine, Inside, Load, Within, inside, rewrite
+from polyopt.ir.expr import Affine, Inside, Load, RangeHint, inside, rewrite
 from polyopt.isl import (
     Map,
     Set,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr
     from polyopt.ir.scop import Array, Statement
     from polyopt.isl import PwAff, PwMultiAff
-    from polyopt.transform.subdomain.footprints import Slab
+    from polyopt.transform.subdomain.footprints import Footprint
 
 
 def shift_map(statement: Statement, offsets: Sequence[PwAff], context: Set) -> Map:
@@ -40,7 +40,7 @@ def shift_map(statement: Statement, offsets: Sequence[PwAff], context: Set) -> M
 
 
 def rebased_statement(
-    statement: Statement, shift: Map, instances: Set, slabs: Mapping[str, Slab], context: Set
+    statement: Statement, shift: Map, instances: Set, slabs: Mapping[str, Footprint], context: Set
 ) -> Statement:
     """The statement over its shifted instances, with subscripts from the slabs' first elements."""
     to_whole = shift.as_pw_multi_aff()
@@ -63,7 +63,7 @@ def rebased_statement(
                 return inside(where.gist(known).coalesce())
             case Load():
                 return replace(node, index=based(node.array, node.index))
-            case Within():
+            case RangeHint():
                 return node
             case _:
                 return node
@@ -89,7 +89,7 @@ def _subscript(part: Expr, shift: PwAff, known: Set) -> Expr:
     return replace(part, form=form.gist(known).coalesce())
 
 
-def rebased_array(array: Array, slab: Slab, context: Set) -> Array:
+def rebased_array(array: Array, slab: Footprint, context: Set) -> Array:
     """The array as long as its slab, or as the memory that it lies in."""
     space = context.get_space()
     extents = tuple(
@@ -124,7 +124,7 @@ def _value_uses(expr: Expr, name: str) -> bool:
             used = involves(expr.form, name)
         case Inside():
             used = _set_involves(expr.where, name)
-        case Within():
+        case RangeHint():
             used = involves(expr.low, name) or involves(expr.high, name)
         case _:
             used = False
@@ -146,7 +146,7 @@ def tidy(statement: Statement) -> Statement:
                 return replace(node, form=node.form.drop_unused_params())
             case Inside():
                 return replace(node, where=node.where.drop_unused_params())
-            case Within():
+            case RangeHint():
                 low, high = node.low.drop_unused_params(), node.high.drop_unused_params()
                 return replace(node, low=low, high=high)
             case _:

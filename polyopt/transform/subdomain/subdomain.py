@@ -44,8 +44,8 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.schedule.nest import statements_in
-from polyopt.transform.subdomain.box import Axis, Box, fresh
-from polyopt.transform.subdomain.footprints import Slab, slabs_of
+from polyopt.transform.subdomain.box import Axis, ParametricBox, fresh
+from polyopt.transform.subdomain.footprints import Footprint, slabs_of
 from polyopt.transform.subdomain.rebase import (
     involves,
     is_used,
@@ -66,7 +66,7 @@ _FEW = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Section:
+class Subdomain:
     """A program for a box of the results of another."""
 
     whole: Scop
@@ -75,7 +75,7 @@ class Section:
     outputs: tuple[str, ...]
     axes: tuple[Axis, ...]
     #: the arguments that are arrays, and the temporaries
-    slabs: Mapping[str, Slab]
+    slabs: Mapping[str, Footprint]
     #: the parameters of the whole program and those of the box
     params: tuple[str, ...]
     #: [N] -> { : what sizes and box satisfy }
@@ -92,7 +92,7 @@ class Section:
 
 def section(
     deps: Dependences, outputs: Sequence[str], *, dims: Sequence[int] | None = None
-) -> Section:
+) -> Subdomain:
     """The program for a box of ``outputs``, arrays of one shape that the program returns.
 
     ``dims`` are the dimensions to cut; by default all but short ones of constant extent.
@@ -101,7 +101,7 @@ def section(
     scop = deps.scop
     unit = alignment(deps, outputs)
     axes = tuple(replace(axis, unit=unit) for axis in _axes(scop, outputs, dims))
-    box = Box.of(scop, outputs, axes)
+    box = ParametricBox.of(scop, outputs, axes)
     instances = needed(deps, box.elements, box.typical)
     return _rebased(scop, outputs, axes, box, instances)
 
@@ -150,8 +150,12 @@ def _dimension_names(scop: Scop, output: str) -> list[str]:
 
 
 def _rebased(
-    scop: Scop, outputs: Sequence[str], axes: tuple[Axis, ...], box: Box, instances: UnionSet
-) -> Section:
+    scop: Scop,
+    outputs: Sequence[str],
+    axes: tuple[Axis, ...],
+    box: ParametricBox,
+    instances: UnionSet,
+) -> Subdomain:
     parts = {tuple_name(part): part for part in sets_of(instances)}
     kept = [s for s in scop.statements if s.name in parts]
     nest = tuple(_pruned(scop.nest, parts))
@@ -180,7 +184,7 @@ def _pruned(body: tuple[Loop | str, ...], kept: Mapping[str, Set]) -> Iterator[L
 
 
 def _loop_offsets(
-    nest: tuple[Loop | str, ...], parts: Mapping[str, Set], axes: Sequence[Axis], box: Box
+    nest: tuple[Loop | str, ...], parts: Mapping[str, Set], axes: Sequence[Axis], box: ParametricBox
 ) -> dict[str, list[PwAff]]:
     """Per statement, what its loops begin at: one offset for all statements in one loop."""
     result: dict[str, list[PwAff]] = {name: [] for name in parts}
@@ -201,7 +205,7 @@ def _loop_offsets(
     return result
 
 
-def _offset(parts: Sequence[Set], depth: int, corners: set[str], box: Box) -> PwAff:
+def _offset(parts: Sequence[Set], depth: int, corners: set[str], box: ParametricBox) -> PwAff:
     """The first value of a loop where that moves with the box, else 0."""
     zero = affine_constant(box.context.get_space(), 0)
     values: Set | None = None
@@ -215,7 +219,7 @@ def _offset(parts: Sequence[Set], depth: int, corners: set[str], box: Box) -> Pw
     return found.low
 
 
-def _with_spans(box: Box, slabs: Mapping[str, Slab], names: set[str]) -> Set:
+def _with_spans(box: ParametricBox, slabs: Mapping[str, Footprint], names: set[str]) -> Set:
     """The box's context with: neighbours are no nearer than the slab is long."""
     space = params_space((*box.params, *sorted(names)))
     context = box.context.align_params(space)
@@ -231,16 +235,16 @@ class _Parts:
     whole: Scop
     outputs: tuple[str, ...]
     axes: tuple[Axis, ...]
-    box: Box
+    box: ParametricBox
     nest: tuple[Loop | str, ...]
-    slabs: dict[str, Slab]
+    slabs: dict[str, Footprint]
     context: Set
     instances: UnionSet
 
 
 def _assembled(
     parts: _Parts, arrays: list[Array], statements: list[Statement], shifts: Mapping[str, Map]
-) -> Section:
+) -> Subdomain:
     """The section with the parameters that it uses, and every array in its role."""
     whole = parts.whole
     every = (*whole.params, *_new_params(parts))
@@ -275,7 +279,7 @@ def _assembled(
     to_elements = union_all(_to_element(whole, n, s, parts) for n, s in parts.slabs.items())
     to_whole = union_all(shifts.values()) if shifts else empty_map()
     instances = parts.instances.intersect_params(parts.context)
-    return Section(
+    return Subdomain(
         whole,
         scop,
         parts.outputs,
@@ -304,7 +308,7 @@ def _role(scop: Scop, array: Array, outputs: tuple[str, ...]) -> str:
     return role_of(scop, array.name)
 
 
-def _to_element(scop: Scop, name: str, slab: Slab, parts: _Parts) -> Map:
+def _to_element(scop: Scop, name: str, slab: Footprint, parts: _Parts) -> Map:
     """``{ A[x'] -> A[x' + shift] }``."""
     space = scop.elements[name].get_space()
     space = space.align_params(parts.context.get_space())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyopt.codegen.ast.expr import Var
-from polyopt.codegen.ast.nodes import Block, For, Form, assigns_in
+from polyopt.codegen.ast.nodes import AffineExpr, Block, For, assigns_in
 from polyopt.codegen.ast.visit import substitute
 from polyopt.codegen.passes.licm import licm
 from polyopt.codegen.printers.c_expr import c_text, hints
@@ -81,7 +81,7 @@ def _all(tree):
 def _hoisted(value, *forms):
     read = Reader()
     assign = read.assign("a[y][x]", value)
-    found = tuple(Form("inside", read(form)) for form in forms)
+    found = tuple(AffineExpr("inside", read(form)) for form in forms)
     from dataclasses import replace
 
     loop = For(

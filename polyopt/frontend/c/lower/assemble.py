@@ -11,7 +11,7 @@ from polyopt.frontend.c.lower.declarations import plain
 from polyopt.frontend.c.lower.opaque import keeps_something
 from polyopt.frontend.c.lower.statements import LoopRecord
 from polyopt.ir.block import Block, Store, actions_in
-from polyopt.ir.expr import Affine, Expr, Inside, Load, Within, index_of, loads, rewrite
+from polyopt.ir.expr import Affine, Expr, Inside, Load, RangeHint, index_of, loads, rewrite
 from polyopt.ir.scop import (
     Array,
     Loop,
@@ -179,7 +179,7 @@ def _within(node: Expr, arrays: Mapping[str, Array]) -> Expr:
                 if array.lower
                 else affine_constant(array.extents[k].get_domain_space(), 0)
             )
-            index[k] = Within(part.type, part, first, first.add(array.extents[k]).sub(one))
+            index[k] = RangeHint(part.type, part, first, first.add(array.extents[k]).sub(one))
     return replace(node, index=tuple(index))
 
 
