@@ -190,7 +190,7 @@ class Local(Expr):
 
 @dataclass(frozen=True, eq=False)
 class RangeHint(Expr):
-    """``operand``, a subscript of which it is known that it lies between two bounds."""
+    """A subscript whose range is known: ``operand`` lies between two bounds."""
 
     operand: Expr
     #: [N] -> { [bound] }

@@ -28,7 +28,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class SearchContext:
-    """What the choices are weighed with."""
+    """The context of a search: target and sizes that its choices are weighed with."""
 
     target: Target
     sizes: Mapping[str, int]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AffineExpr:
-    """An affine subscript or test, and what a variable with its value is called after."""
+    """An affine subexpression, and what a variable with its value is called after."""
 
     hint: str
     value: Expr

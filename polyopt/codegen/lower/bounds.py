@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LoopBounds:
-    """The first value, the last one, and what else holds for those between them."""
+    """Loop bounds: the first value, the last one, and what else holds for those between them."""
 
     start: AstExpr
     #: ``iterator <= end`` or ``iterator < end``

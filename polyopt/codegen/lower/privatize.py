@@ -48,7 +48,7 @@ _JOINED = {"+": ("add", 0), "*": ("mul", 1)}
 
 @dataclass(frozen=True, eq=False)
 class PrivatizedReductions:
-    """A program whose parallel loops keep sums of their own in buffers."""
+    """Privatised reductions: a program whose parallel loops keep sums of their own in buffers."""
 
     program: ScheduledProgram
     #: what the copies compute that add partial sums to an array

@@ -72,7 +72,7 @@ MOST_FETCHED = 16
 
 @dataclass(frozen=True, eq=False)
 class NontemporalStores:
-    """What is stored past the caches, and what is fetched: arguments by their symbols."""
+    """Non-temporal stores, past the caches, and what is fetched: arguments by their symbols."""
 
     #: result -> bytes of caches
     past: Mapping[Symbol, int]

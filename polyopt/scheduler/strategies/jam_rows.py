@@ -50,7 +50,7 @@ WORTHWHILE = 0.75
 
 @dataclass(frozen=True)
 class UnrollAndJam:
-    """Rows per block, and the producers that are inlined then."""
+    """An unroll-and-jam of rows: how many in a block, and the producers that are inlined then."""
 
     height: int
     inlined: tuple[str, ...]

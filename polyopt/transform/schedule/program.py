@@ -56,7 +56,7 @@ def _alike(reads: Iterable[ScheduledAccess]) -> Iterable[list[ScheduledAccess]]:
 
 @dataclass(frozen=True, eq=False)
 class ScheduledProgram:
-    """Copies in a tree, with storage; the input of proof and code generation."""
+    """Scheduled statements in a tree, with storage; the input of proof and code generation."""
 
     scop: Scop
     copies: Mapping[str, ScheduledStatement]

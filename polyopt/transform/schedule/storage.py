@@ -35,7 +35,7 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True)
 class StorageDirective:
-    """The wish: keep ``array`` in a buffer private to each iteration of loop ``at``.
+    """Directive: keep ``array`` in a buffer private to each iteration of loop ``at``.
 
     Extents and offsets follow from what the copies inside touch; ``folds`` (a modulus per
     dimension, 0 for none) and ``extents`` (a number per dimension, 0 for the derived one) say

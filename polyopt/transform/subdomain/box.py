@@ -42,7 +42,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class ParametricBox:
-    """The box as sets over all parameters."""
+    """A box with corner and size as parameters: sets over all parameters."""
 
     params: tuple[str, ...]
     #: [N] -> { : ... }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Footprint:
-    """Where a section's array lies in the whole one.
+    """The footprint of a subdomain in one array: where its own array lies in the whole one.
 
     Element ``x`` of the section is element ``x + shift`` of the whole. Some of its elements may
     lie outside the whole array: no instance touches those.

@@ -67,7 +67,7 @@ _FEW = 16
 
 @dataclass(frozen=True, eq=False)
 class Subdomain:
-    """A program for a box of the results of another."""
+    """The program of a subdomain: of a box of the results of another program."""
 
     whole: Scop
     scop: Scop
