@@ -1,4 +1,4 @@
-"""A kernel for boxes of a kernel's results: the section, planned alike, proven and compiled."""
+"""A kernel for boxes of a kernel's results: the subdomain, planned alike, proven and compiled."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from polyopt.runtime.kernel import Kernel
 from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.registry import registered
-from polyopt.transform.subdomain.proof import prove_section
-from polyopt.transform.subdomain.subdomain import Subdomain, cuttable, section
+from polyopt.transform.subdomain.proof import prove_subdomain
+from polyopt.transform.subdomain.subdomain import Subdomain, cuttable, subdomain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +65,7 @@ class Cut:
     ``print`` shows what a box reads of each input: the halo, as it was derived.
     """
 
-    section: Subdomain
+    subdomain: Subdomain
     plan: Plan
     kernel: Kernel
     remarks: tuple[str, ...] = ()
@@ -73,12 +73,12 @@ class Cut:
     @property
     def unit(self) -> int:
         """What corners of boxes are multiples of."""
-        return max((axis.unit for axis in self.section.axes), default=1)
+        return max((axis.unit for axis in self.subdomain.axes), default=1)
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """The results of which it computes a box."""
-        return self.section.outputs
+        return self.subdomain.outputs
 
     def sizes(
         self, whole: Mapping[str, int], first: Sequence[int], count: Sequence[int]
@@ -88,7 +88,7 @@ class Cut:
         Corners are multiples of ``unit``.
         """
         result = dict(whole)
-        for axis in self.section.axes:
+        for axis in self.subdomain.axes:
             result[axis.first] = first[axis.dim] // axis.unit
             result[axis.count] = count[axis.dim]
         return result
@@ -99,7 +99,7 @@ class Cut:
 
     @cached_property
     def _extent(self) -> list[Number]:
-        return [number_of(f) for f in self.section.whole.array(self.outputs[0]).extents]
+        return [number_of(f) for f in self.subdomain.whole.array(self.outputs[0]).extents]
 
     def places(self, sizes: Mapping[str, int]) -> dict[str, Place]:
         """Where the slab of each argument lies."""
@@ -112,8 +112,8 @@ class Cut:
     def _places(self) -> dict[str, tuple[list[Number], list[Number]]]:
         return {
             name: ([number_of(f) for f in slab.offset], [number_of(f) for f in slab.extents])
-            for name, slab in self.section.slabs.items()
-            if self.section.scop.array(name).role != "temp"
+            for name, slab in self.subdomain.slabs.items()
+            if self.subdomain.scop.array(name).role != "temp"
         }
 
     def slab_bytes(self, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -141,11 +141,11 @@ class Cut:
 
     def __str__(self) -> str:
         """What a box reads."""
-        section_ = self.section
-        axes = ", ".join(f"{a.first} .. {a.first} + {a.count} - 1" for a in section_.axes)
+        subdomain = self.subdomain
+        axes = ", ".join(f"{a.first} .. {a.first} + {a.count} - 1" for a in subdomain.axes)
         lines = [f"a box of {', '.join(self.outputs)}: {axes or 'all of it'}"]
         for argument in self.kernel.arrays:
-            slab = section_.slabs[argument.name]
+            slab = subdomain.slabs[argument.name]
             parts = [
                 "all" if whole else f"{_text(begin)} .. {_text(begin)} + {_text(extent)} - 1"
                 for whole, begin, extent in zip(slab.whole, slab.offset, slab.extents, strict=True)
@@ -259,10 +259,10 @@ def cut(
     *,
     dims: Sequence[int] | None = None,
 ) -> Cut:
-    """The section for a box of ``outputs``, proven, planned as the kernel is, and compiled."""
+    """The subdomain for a box of ``outputs``, proven, planned as the kernel is, and compiled."""
     with budget(_BUDGET, f"what a box of {', '.join(outputs)} needs"):
-        found = section(deps, outputs, dims=dims)
-    prove_section(found, deps)
+        found = subdomain(deps, outputs, dims=dims)
+    prove_subdomain(found, deps)
     assert kernel.plan is not None
     plan, remarks = _planned(found, kernel.plan, kernel)
     built = kernel.built
@@ -277,7 +277,7 @@ def cut(
 
 
 def _planned(found: Subdomain, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[str, ...]]:
-    """The moves of the whole program's plan on the section, else an automatic plan."""
+    """The moves of the whole program's plan on the subdomain, else an automatic plan."""
     what = f"a plan for boxes of {', '.join(found.outputs)}"
     result = replace(Plan(found.scop), checked=False)
     in_time = next((m.name for m in plan.moves if m.name in _IN_TIME), None)
@@ -289,7 +289,7 @@ def _planned(found: Subdomain, plan: Plan, kernel: Kernel) -> tuple[Plan, tuple[
         with budget(_PLAN_BUDGET, what):
             for move in plan.moves:
                 if registered(move.name).kind == "source":
-                    continue  # the section is one of the program that these have changed
+                    continue  # the subdomain is one of the program that these have changed
                 result = result.replay(move.name, move.args, dict(move.options))
             result = replace(result, checked=True)
             result.prove()

@@ -77,7 +77,7 @@ def box_shape(
     Raises ``MemoryLimitError`` where no box is small enough.
     """
     extent = output_shape(cut, whole)
-    dims = [axis.dim for axis in cut.section.axes]
+    dims = [axis.dim for axis in cut.subdomain.axes]
     count = list(extent)
     each = limit // workers
     while box_bytes(cut, whole, count, threads) > each:
@@ -108,7 +108,7 @@ def _alike(count: int, extent: int, workers: int) -> int:
 
 def _in_units(cut: Cut, count: Sequence[int], extent: Sequence[int]) -> list[int]:
     """Counts rounded up to what corners are multiples of."""
-    units = {axis.dim: axis.unit for axis in cut.section.axes}
+    units = {axis.dim: axis.unit for axis in cut.subdomain.axes}
     return [
         min(n, -(-c // units.get(k, 1)) * units.get(k, 1))
         for k, (c, n) in enumerate(zip(count, extent, strict=True))
@@ -168,14 +168,14 @@ def _too_large(
         ),
     ]
     return MemoryLimitError(
-        f"{cut.section.whole.name} needs more than {bytes_text(limit)} for {workers} at once",
+        f"{cut.subdomain.whole.name} needs more than {bytes_text(limit)} for {workers} at once",
         notes=notes,
         hint="allow more memory, or fewer workers",
     )
 
 
 def _all_of(cut: Cut, name: str) -> str:
-    slab = cut.section.slabs[name]
+    slab = cut.subdomain.slabs[name]
     return ", all of it: every result reads it" if all(slab.whole) and slab.whole else ""
 
 

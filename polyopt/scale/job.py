@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Slot:
-    """An argument of a section's kernel: how it may be given."""
+    """An argument of a subdomain's kernel: how it may be given."""
 
     name: str
     dtype: str
@@ -61,7 +61,7 @@ class Shipment:
 
 def slots_of(cut: Cut) -> tuple[Slot, ...]:
     """The arguments that are arrays, in the signature's order."""
-    slabs = cut.section.slabs
+    slabs = cut.subdomain.slabs
     return tuple(
         Slot(
             a.name,
@@ -72,7 +72,7 @@ def slots_of(cut: Cut) -> tuple[Slot, ...]:
             slabs[a.name].whole,
             slabs[a.name].shared,
             a.name in cut.outputs,
-            cut.section.whole.array(a.name).is_live_in,
+            cut.subdomain.whole.array(a.name).is_live_in,
         )
         for a in cut.kernel.arrays
     )

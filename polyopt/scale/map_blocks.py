@@ -123,7 +123,7 @@ def _shape(
     if blocks is None:
         return box_shape(cut, whole, limit=limit, workers=workers, chunks=chunks, threads=threads)
     extent = output_shape(cut, whole)
-    cuttable = {axis.dim for axis in cut.section.axes}
+    cuttable = {axis.dim for axis in cut.subdomain.axes}
     if len(blocks) != len(extent) or any(b < 1 for b in blocks):
         raise InvalidOptionError(
             f"blocks={tuple(blocks)} is no shape of boxes of {cut.outputs[0]}",

@@ -86,7 +86,7 @@ def update(
 
 def _rounded(cut: Cut, box: Ranges, shape: Sequence[int]) -> Ranges:
     """A box that begins where boxes can, and is whole along what is not cut."""
-    units = {axis.dim: axis.unit for axis in cut.section.axes}
+    units = {axis.dim: axis.unit for axis in cut.subdomain.axes}
     return tuple(
         (low // units[k] * units[k], high) if k in units else (0, shape[k])
         for k, (low, high) in enumerate(box)

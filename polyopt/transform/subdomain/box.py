@@ -1,4 +1,4 @@
-"""The box of results that a section computes, as sets over its parameters."""
+"""The box of results that a subdomain computes, as sets over its parameters."""
 
 from __future__ import annotations
 

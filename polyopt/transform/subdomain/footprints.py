@@ -1,4 +1,4 @@
-"""Footprints: what of each array a section touches, and how that lies in the whole array."""
+"""Footprints: what of each array a subdomain touches, and how that lies in the whole array."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Footprint:
     """The footprint of a subdomain in one array: where its own array lies in the whole one.
 
-    Element ``x`` of the section is element ``x + shift`` of the whole. Some of its elements may
+    Element ``x`` of the subdomain is element ``x + shift`` of the whole. Some of its elements may
     lie outside the whole array: no instance touches those.
     """
 
@@ -125,7 +125,7 @@ def _slab(
         shift.append(low)
         offset.append(low.sub(begin).coalesce())
         extents.append(_positive(found, box.context).align_params(space))
-        # a temporary is the section's own; the outermost dimension needs no distance
+        # a temporary is the subdomain's own; the outermost dimension needs no distance
         has_span = k > 0 and array.role != "temp" and shared
         spans.append(fresh(f"{array.name}_span{k}", taken) if has_span else "")
         whole.append(False)

@@ -1,4 +1,4 @@
-"""A section: the program for a box of its results, on arrays that begin where the box needs them.
+"""A subdomain: the program for a box of its results, on arrays that begin where the box needs them.
 
 Before, with ``first`` and ``count`` saying which rows are wanted::
 
@@ -9,7 +9,7 @@ After::
     for y in 0 .. count:                 out[y] = in[y] + in[y + 1] + in[y + 2]
 
 where ``out`` is what was ``out[first ..]`` and ``in`` what was ``in[first .. first + count + 2]``.
-Corner and size of the box are parameters, so one section serves every box of every image.
+Corner and size of the box are parameters, so one subdomain serves every box of every image.
 
 Requires: results in arrays whose elements are written by affine subscripts along the cut
 dimensions. Fails when: the results have no shape in common (an internal error). Does not handle:
@@ -90,7 +90,7 @@ class Subdomain:
     to_elements: UnionMap
 
 
-def section(
+def subdomain(
     deps: Dependences, outputs: Sequence[str], *, dims: Sequence[int] | None = None
 ) -> Subdomain:
     """The program for a box of ``outputs``, arrays of one shape that the program returns.
@@ -245,7 +245,7 @@ class _Parts:
 def _assembled(
     parts: _Parts, arrays: list[Array], statements: list[Statement], shifts: Mapping[str, Map]
 ) -> Subdomain:
-    """The section with the parameters that it uses, and every array in its role."""
+    """The subdomain with the parameters that it uses, and every array in its role."""
     whole = parts.whole
     every = (*whole.params, *_new_params(parts))
     used = {name for name in every if is_used(name, arrays, statements)}

@@ -1,4 +1,4 @@
-"""A section computes its box as the whole program does, and the proof sees where it would not."""
+"""A subdomain computes its box as the whole program does, and the proof sees where it would not."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from polyopt.errors import NotCutError
 from polyopt.ir.expr import Load, rewrite
 from polyopt.ir.verify import verify
 from polyopt.isl import parse_map, parse_union_map
-from polyopt.transform.subdomain.proof import prove_section
-from polyopt.transform.subdomain.subdomain import cuttable, section
+from polyopt.transform.subdomain.proof import prove_subdomain
+from polyopt.transform.subdomain.subdomain import cuttable, subdomain
 from tests.unit.scale.conftest import BLUR, resampled
 
 SUM = """
@@ -60,9 +60,9 @@ void scan(int N, int M, const double A[restrict N][M], double s[restrict N][M]) 
 def cut(text, output, dims=None):
     scop = po.parse_c(text) if isinstance(text, str) else text
     deps = scop.dependences()
-    found = section(deps, [output], dims=dims)
+    found = subdomain(deps, [output], dims=dims)
     verify(found.scop)
-    prove_section(found, deps)
+    prove_subdomain(found, deps)
     return found, deps
 
 
@@ -117,7 +117,7 @@ def scop_values(scop, at):
 
 
 def section_values(found, scop, at):
-    """The section, interpreted on slabs that were cut out by hand; what is outside is NaN."""
+    """The subdomain, interpreted on slabs that were cut out by hand; what is outside is NaN."""
     rng = np.random.default_rng(3)
     given = {a.name: rng.random(tuple(parameter_value(e, at) for e in a.extents)) for a in scop.arrays if a.is_live_in}  # fmt: skip
     sizes = dict(at)
@@ -157,7 +157,7 @@ def test_a_slab_that_lies_elsewhere_is_disproved():
 
     broken = found.scop.with_statements(replace(rows, value=rewrite(rows.value, moved)))
     with pytest.raises(NotCutError, match="reads another element of the caller's"):
-        prove_section(replace(found, scop=broken), deps)
+        prove_subdomain(replace(found, scop=broken), deps)
 
 
 def test_a_missing_instance_is_disproved():
@@ -168,7 +168,7 @@ def test_a_missing_instance_is_disproved():
     broken = found.scop.with_statements(replace(rows, domain=short))
     assert not last.is_empty()
     with pytest.raises(NotCutError, match="reads a value that another instance wrote"):
-        prove_section(replace(found, scop=broken), deps)
+        prove_subdomain(replace(found, scop=broken), deps)
 
 
 def test_a_lost_result_is_disproved():
@@ -178,12 +178,12 @@ def test_a_lost_result_is_disproved():
         replace(out, domain=out.domain.subtract(out.domain.lexmin()))
     )
     with pytest.raises(NotCutError):
-        prove_section(replace(found, scop=broken), deps)
+        prove_subdomain(replace(found, scop=broken), deps)
 
 
 def test_what_is_needed_is_closed():
     deps = resampled().dependences()
-    found = section(deps, ["up"])
+    found = subdomain(deps, ["up"])
     before = deps.flow.intersect_range(found.instances).domain()
     assert before.is_subset(found.instances)
     typical = {"H": 1 << 20, "W": 1 << 20}
