@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def coefficient(expr: Expr, iterator: Symbol) -> int | None:
-    """How far a sum moves with an iterator; ``None`` where it is no sum of its multiples.
+    """The coefficient of an iterator in a sum; ``None`` where it is no sum of its multiples.
 
     2 for ``2 * x + y - 1`` along ``x``, 0 along ``z``.
     """
@@ -36,7 +36,7 @@ def coefficient(expr: Expr, iterator: Symbol) -> int | None:
 
 
 def moves_by(expr: Expr, iterator: Symbol) -> int | None:
-    """How far a subscript moves forward with an iterator; ``None`` where it does not do so."""
+    """The positive stride of a subscript in an iterator; ``None`` where it has none."""
     found = coefficient(expr, iterator)
     return found if found is not None and found > 0 else None
 

@@ -1,4 +1,4 @@
-"""C that stores a piece of a row past the caches, and that fetches one before it is read.
+"""Non-temporal stores and prefetches in C: a piece of a row, past the caches or ahead of a read.
 
 ``streamed_f32(to, strip, count, first, last, past)`` is ``to[k] = strip[16 + k]`` for
 ``0 <= k < count``, for the pieces of a row one after the other, from the ``first`` to the ``last``.

@@ -63,12 +63,12 @@ class Operand:
 
     @property
     def is_vector(self) -> bool:
-        """Whether it moves with the block's last loop, and so is read as a vector."""
+        """Whether it varies with the block's last loop, and so is read as a vector."""
         return any(step[-1] for step in self.steps)
 
     @property
     def moves(self) -> bool:
-        """Whether it moves with any loop of the block."""
+        """Whether it varies with any loop of the block."""
         return any(map(any, self.steps))
 
 
@@ -381,7 +381,7 @@ def _operand(load: Load, onto: PwMultiAff, first: PwMultiAff, box: Sequence[Set]
 
 
 def _step(form: PwAff, position: int, where: Set) -> int | None:
-    """How far a form moves when a dimension moves by one, if that is the same everywhere."""
+    """The coefficient of a dimension in a form, if that is the same everywhere."""
     if not form.involves_dims(dim_type.in_, position, 1):
         return 0
     space = form.get_space().domain()

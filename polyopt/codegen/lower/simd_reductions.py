@@ -58,7 +58,7 @@ def in_lanes(
 def _operations(
     program: ScheduledProgram, loop: PlanLoop, symbols: Mapping[str, Symbol]
 ) -> dict[Symbol, str]:
-    """How lanes are joined, by what holds a sum along a vector loop."""
+    """The reduction operators of lanes, by what holds a sum along a vector loop."""
     result: dict[Symbol, str] = {}
     for copy, operation in sums_in(program, loop).items():
         array = program.copies[copy].statement.array

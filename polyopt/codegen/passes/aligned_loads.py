@@ -241,7 +241,7 @@ def _vector(element: Expr, away: int, vector: Vector) -> Expr:
 
 @dataclass(frozen=True)
 class _Vectorizer:
-    """Puts vectors in place of what moves along a loop."""
+    """Vectorises the loads along a loop: whole vectors in place of their elements."""
 
     vector: Vector
     #: what stands for each load

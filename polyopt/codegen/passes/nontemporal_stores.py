@@ -90,7 +90,7 @@ class NontemporalStores:
 
 
 def nontemporal_stores(block: Block, streams: NontemporalStores) -> Block:
-    """The block of a function with such results stored past the caches."""
+    """The block of a function with non-temporal stores of such results."""
     if not streams.past:
         return block
     return _settled(_block(block, (), streams))
@@ -124,7 +124,7 @@ def _node(node: Node, around: tuple[For, ...], streams: NontemporalStores) -> No
 
 
 def _in_strips(loop: For, around: Sequence[For], streams: NontemporalStores) -> Block | None:
-    """A vector loop whose results go past the caches; ``None`` where none do."""
+    """A vector loop with non-temporal stores; ``None`` where it has none."""
     assigns = plain(loop.body) or ()
     stored = [a for a in assigns if a.buffer in streams.past]
     if not stored or not all(_is_row(assign.target, loop.iterator) for assign in stored):
@@ -260,8 +260,8 @@ def _rows_read(node: Node, iterator: Symbol | None) -> Iterator[tuple[Symbol, tu
 
 
 def _settled(block: Block) -> Block:
-    """The block with a call behind streamed stores: in each iteration that threads share, as each
-    thread has to wait for its own, and at the end."""
+    """The block with a fence behind non-temporal stores: in each iteration that threads share, as
+    each thread has to wait for its own, and at the end."""
     stored = _streamed(block)
     if not stored:
         return block
@@ -277,7 +277,7 @@ def _settled(block: Block) -> Block:
 
 
 def _streamed(node: Node) -> list[str]:
-    """The functions that a node calls to store past the caches."""
+    """The functions of non-temporal stores that a node calls."""
     calls = [inner.call for inner in walk(node) if isinstance(inner, Do)]
     names = [call.function for call in calls if isinstance(call, Call)]
     return [name for name in names if name.startswith("streamed_")]

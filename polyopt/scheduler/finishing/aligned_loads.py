@@ -64,7 +64,7 @@ def _is_innermost(loop: PlanLoop) -> bool:
 
 
 def _is_nontemporal(plan: Plan, loop: PlanLoop) -> bool:
-    """Whether what a loop writes goes past the caches, in strips."""
+    """Whether what a loop writes has non-temporal stores, in strips."""
     program = plan.program
     return any(program.copies[name].statement.array in program.nontemporal for name in loop.copies)
 

@@ -33,7 +33,7 @@ STORED = 0.5
 
 
 def store_past_caches(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with results stored past the caches, where the arrays are more than they hold."""
+    """The plan with non-temporal stores of results, where the arrays are more than caches hold."""
     scop, last = plan.scop, model.target.last_bytes
     whole = argument_bytes(scop, model.sizes)
     numbers = {"bytes": whole, "cache bytes": last}

@@ -32,7 +32,7 @@ SHORTEST = 16
 def sums_in_lanes(
     plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with vector loops along rows that are added up, if the model lets it.
+    """SIMD reductions: the plan with vector loops along reduced rows, if the model lets it.
 
     ``legal`` says whether a plan is proven.
     """

@@ -1,4 +1,4 @@
-"""How many bytes a program moves through a cache of a given size: an estimate from its loops.
+"""Cache model: bytes that a program moves through a cache of a given size, from its loops.
 
 Per nest and array: its bytes once, times the iterations of every loop that does not move along
 the array and inside which more is touched than the cache holds. So a matrix that every row of

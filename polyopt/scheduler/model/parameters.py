@@ -1,4 +1,4 @@
-"""Numbers for parameters, where the caller gives none: the model has to weigh something."""
+"""Default parameters: numbers for sizes that the caller does not give, for the cost model."""
 
 from __future__ import annotations
 

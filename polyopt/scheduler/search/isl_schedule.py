@@ -59,7 +59,7 @@ IN_REGISTERS = 4.0
 
 @dataclass(frozen=True)
 class Score:
-    """Serial work of a plan, bytes of intermediate arrays that it moves from and to memory, and the
+    """A plan's score: serial work, bytes of intermediate arrays that go from and to memory, and the
     shares of its operations without lanes or without threads, and without threads."""
 
     serial: float
@@ -202,7 +202,7 @@ def _loop_of(plan: Plan, name: str, loop: PlanLoop) -> PlanLoop:
 
 
 def weigh(plan: Plan, model: SearchContext) -> Score:
-    """What a plan does one by one, and moves, at the model's sizes."""
+    """The score of a plan: what it does one by one, and moves, at the context's sizes."""
     program, target = plan.program, model.target
     total = serial = alone = unshared = 0.0
     arrays = program.scop.arrays

@@ -137,7 +137,7 @@ def _followed(
 
 
 def _tilings(follow: list[PlanLoop]) -> list[dict[str, int]]:
-    """Tile sizes to weigh, by loop name; an absent loop is not tiled (full rows)."""
+    """Candidate tile sizes, by loop name; an absent loop is not tiled (full rows)."""
     tiled = follow[-2:]
     if len(tiled) == 1:
         return [{tiled[0].name: size} for size in (8, 16, 32, 64, 128, 256)]
@@ -161,7 +161,7 @@ class _Grown:
 
 @dataclass(frozen=True, eq=False)
 class _Probe:
-    """A root whose tilings are weighed. Buffers grow linearly with the tile, so a few tilings
+    """A root whose tilings are compared. Buffers grow linearly with the tile, so a few tilings
     tell the extents of all."""
 
     plan: Plan

@@ -1,4 +1,4 @@
-"""Separable filters: which windows are added up in two passes, rows and columns apart.
+"""Separable filters: which windows become a column and a row pass.
 
 Five by five terms are ten then, and elements of the first pass, a row of them, stay in the
 first-level cache. That pays only where the row does not go through memory: a plan that stores

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @transformation("annotation", keeps=True)
 def store_nontemporal(program: ScheduledProgram, *arrays: str, past: int) -> ScheduledProgram:
-    """The program with results stored past caches of ``past`` bytes."""
+    """The program with non-temporal stores of results, past caches of ``past`` bytes."""
     for array in arrays:
         check_name("array", array)
     check_nontemporal(program.scop, arrays)

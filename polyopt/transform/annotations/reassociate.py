@@ -53,7 +53,7 @@ def reassociate(program: ScheduledProgram, *names: str) -> ScheduledProgram:
 
 
 def accumulation(statement: Statement) -> tuple[str, str] | None:
-    """How lanes are joined, and the reference that reads the element which a statement updates.
+    """The reduction operator of a statement, and the reference that reads what it updates.
 
     ``None`` for what is no sum or product whose order could be free.
     """

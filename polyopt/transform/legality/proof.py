@@ -380,7 +380,7 @@ def _moves_on(
     into: Sequence[ScheduledAccess],
     out_of: Sequence[ScheduledAccess],
 ) -> bool:
-    """Whether a window moves on in order with the loop along which it slides: quick to show.
+    """Whether a window advances monotonically with the loop along which it slides: quick to show.
 
     Of rows ``r`` read and ``w`` written, ``w < r + fold`` for every write up to the iteration
     that reads, and ``w > r - fold`` for every write from the iteration that writes ``r`` on. So no

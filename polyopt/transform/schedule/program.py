@@ -199,7 +199,7 @@ class ScheduledProgram:
     def store(
         self, copy: str, array: str, *, reading: bool = True, ref: str = ""
     ) -> StorageDirective | None:
-        """The wish that a copy's accesses to an array fall under."""
+        """The storage directive that a statement's accesses to an array fall under."""
         fills = self.copies[copy].fills
         if fills and not reading:
             return next(s for s in self.stores if s.name == fills)

@@ -208,7 +208,7 @@ def fit(store: StorageDirective, depth: int, parts: list[Map], scop: Scop, array
 
 
 def _chosen(store: StorageDirective, rank: int) -> list[int]:
-    """The extents that the wish itself fixes, 0 where it does not."""
+    """The extents that the directive itself fixes, 0 where it does not."""
     folds = store.folds or (0,) * rank
     extents = store.extents or (0,) * rank
     return [fold or extent for fold, extent in zip(folds, extents, strict=True)]

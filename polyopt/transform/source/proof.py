@@ -1,4 +1,4 @@
-"""That a program is the one that was given, but for what moves change before it is planned.
+"""Validation of source-level rewrites: a program is the one that was given, but for these.
 
 ``separate_filter`` adds an array for the first pass of a sum, ``clone_stage`` one that holds what
 another does, ``scatter_updates`` exchanges the two innermost loops of a statement. Here that is

@@ -60,7 +60,7 @@ class Window:
 
 @transformation("source")
 def separate_filter(scop: Scop, *names: str) -> Scop:
-    """The program with the windows of some statements added up in two passes."""
+    """The program with some statements' separable filters as a column and a row pass."""
     for name in names:
         scop = _in_two(scop, name)
     return scop

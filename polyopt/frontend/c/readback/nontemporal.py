@@ -1,9 +1,10 @@
-"""Calls of generated C that store past the caches, as plain loops; what only fetches says nothing.
+"""Non-temporal stores of generated C as plain loops; prefetches say nothing.
 
 rewrite: ``streamed_f32(&a[i][x], strip[2], count, first, last, bytes > past);`` ->
 ``for (k < count) a[i][x + k] = strip[2][16 + k];``
 
-A line that a piece ends in is stored with the next one: ``rowpieces`` tells where that is right.
+A line that a piece ends in is stored with the next one: ``nontemporal_rows`` tells where that is
+right.
 """
 
 # The parser's trees are copied and changed by the names of their parts, which have no types.

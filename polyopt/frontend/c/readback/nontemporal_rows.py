@@ -1,4 +1,4 @@
-"""Rows that generated C stores past the caches piece by piece: whether each piece follows the last.
+"""Non-temporal stores of rows in generated C: whether each piece follows the last.
 
 A line that a piece ends in is stored with the next piece, from what the strip keeps of it. So
 
@@ -50,7 +50,7 @@ def odd_pieces(body: c_ast.Node, helpers: Mapping[str, c_ast.FuncDef]) -> tuple[
 
 
 def unsettled(node: c_ast.Node, tasks: Mapping[str, c_ast.FuncDef]) -> str:
-    """What stores past the caches in a block of code that does not end with waiting for it."""
+    """Non-temporal stores in a block of code that does not end with waiting for them."""
     stored = [name for name in _calls(node, tasks) if name.startswith("streamed_")]
     last = node
     while isinstance(last, c_ast.Compound) and last.block_items:
