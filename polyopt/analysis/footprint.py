@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.type_bounds import without_type_bounds
+from polyopt.ir.type_bounds import without_type_bounds
 from polyopt.isl import (
     Aff,
     Map,

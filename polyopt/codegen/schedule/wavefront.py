@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.type_bounds import without_type_bounds
+from polyopt.ir.type_bounds import without_type_bounds
 from polyopt.isl import Set, UnionMap, dim_type, union_all
 from polyopt.transform.schedule.tree import PlanLoop, copies_in
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box, box_map
-from polyopt.analysis.type_bounds import without_type_bounds
 from polyopt.errors import InvalidOptionError, LiveOutError, NotFusableError, Witness, given
+from polyopt.ir.type_bounds import without_type_bounds
 from polyopt.isl import (
     Map,
     Set,

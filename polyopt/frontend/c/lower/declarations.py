@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.analysis.type_bounds import bounds_by_type
 from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.c.lower.diagnostics import unsupported
 from polyopt.frontend.c.lower.expressions import Lowering
 from polyopt.frontend.c.lower.scope import Env, Pending, Place, Program, Substituted, Variable
 from polyopt.ir.expr import Affine, Const
+from polyopt.ir.type_bounds import bounds_by_type
 from polyopt.isl import (
     IslError,
     Map,
