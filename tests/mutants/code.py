@@ -422,7 +422,7 @@ def _all_share(function: Function) -> Iterator[Function]:
         if isinstance(node, For):
             node = replace(node, private=())
         if isinstance(node, Block):
-            node = replace(node, buffers=tuple(b for b in node.buffers if not b.heap))
+            node = replace(node, buffers=tuple(b for b in node.buffers if not b.is_allocated))
         return rebuilt(node, without)
 
     if pools:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.signature import CProgram
     from polyopt.ir.scop import Scop
     from polyopt.ir.types import ScalarType
-    from polyopt.isl import Allowance
+    from polyopt.isl import OperationLimit
 
 #: values of the first size to try, even and odd; each further size is one larger, or the same
 _SIZES = (1, 2, 3, 4, 5, 8, 9)
@@ -137,7 +137,7 @@ class Shown:
         return str(self.reason).split("\n")[0]
 
 
-def shown(read: ReadBack, *, values: Allowance, loops: Allowance) -> Shown:
+def shown(read: ReadBack, *, values: OperationLimit, loops: OperationLimit) -> Shown:
     """All that can be shown for all sizes, each part within what it may take.
 
     Raises ``InternalError`` where the C computes something else, or what callers do not know.
