@@ -28,7 +28,16 @@ from polyopt.codegen.validate.races import check_shared, unmarked
 from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDeepError, UserError
 from polyopt.frontend.c.readback.emitted import read_emitted
 from polyopt.ir.block import Block
-from polyopt.isl import Set, budget, dim_type, fix_param_values, params_of, params_space, sample
+from polyopt.isl import (
+    IslError,
+    Set,
+    budget,
+    dim_type,
+    fix_param_values,
+    params_of,
+    params_space,
+    sample,
+)
 from polyopt.transform.legality.parallel import Obligation
 
 if TYPE_CHECKING:
@@ -147,14 +156,22 @@ def shown(read: ReadBack, *, values: OperationLimit, loops: OperationLimit) -> S
     try:
         with values:
             claims = read.claims()
-    except (NotShownError, UserError) as error:
-        reason = error
+    except (NotShownError, UserError, InternalError) as error:
+        reason = _undecided(error)
     try:
         with loops:
             apart = read.loops_apart()
-    except (NotShownError, UserError) as error:
-        reason = reason or error
+    except (NotShownError, UserError, InternalError) as error:
+        reason = reason or _undecided(error)
     return Shown(claims, apart, reason)
+
+
+def _undecided(error: Exception) -> Exception:
+    """The reason why nothing is shown. Raises what is wrong with the C; where isl fails, it says
+    nothing of that."""
+    if isinstance(error, InternalError) and not isinstance(error.__cause__, IslError):
+        raise error
+    return error
 
 
 def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> Obligation:
