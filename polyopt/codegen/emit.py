@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ast.expr import Var
 from polyopt.codegen.ast.nodes import Parallel, loops_in
 from polyopt.codegen.expressions.indices import index_variable
-from polyopt.codegen.flop_count import flops, flops_text, little_work
+from polyopt.codegen.flop_count import flops_text, little_work, shared_work
 from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.pipeline import generate
 from polyopt.codegen.printers.c import print_c
@@ -66,7 +66,7 @@ def _emit(program: ScheduledProgram, name: str, notes: tuple[str, ...]) -> CProg
     tree = lower(program)
     function = generate(tree, program, name)
     sizes = {a.name: index_variable(Var(a.symbol)) for a in tree.arguments if a.kind == "size"}
-    little = little_work(program, flops(scop, sizes), sizes)
+    little = little_work(program, shared_work(scop, sizes), sizes)
     function = replace(function, notes=notes, little_work=little)
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
     if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):

@@ -21,7 +21,7 @@ from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from polyopt.codegen.ast import expr as c
     from polyopt.codegen.expressions.lowered import Lowered
@@ -42,7 +42,7 @@ def little_work(
     real: bool = False,
 ) -> c.Expr | None:
     """The condition that starting threads costs more than they save; none without ``work``, what
-    ``flops`` gives for the same ``sizes``.
+    ``shared_work`` gives for the same ``sizes``.
 
     Threads start at each entry of a parallel loop: one inside of others needs as much work each
     time. With ``real`` it is computed in ``double``.
@@ -112,11 +112,25 @@ def _is_involved(node: c.Expr) -> bool:
     return isinstance(node, (Select, CCall)) or (isinstance(node, CBinary) and node.sign == "%")
 
 
+def has_little_work_test(scop: Scop) -> bool:
+    """Whether each call of a program's C sees for itself if it has work for threads."""
+    return shared_work(scop, sizes_called({name: name for name in scop.params})) is not None
+
+
 def flops_text(scop: Scop) -> str:
     """The source's arithmetic operations over its sizes, such as ``"2 * N * N * N"``, as C and
     Python read alike; empty if not so simple."""
     found = flops(scop, sizes_called({name: name for name in scop.params}))
     return "" if found is None else c_text(found, hints)
+
+
+def shared_work(scop: Scop, sizes: Mapping[str, Lowered], *, real: bool = False) -> c.Expr | None:
+    """What threads share, over the sizes: the operations, or in a program that only moves data
+    the elements that it writes; none if not so simple."""
+    found = flops(scop, sizes, real=real)
+    if found is not None or any(_operations(s.value) for s in scop.statements):
+        return found
+    return _counted(scop, sizes, lambda _: 1, real=real)
 
 
 def flops(scop: Scop, sizes: Mapping[str, Lowered], *, real: bool = False) -> c.Expr | None:
@@ -126,9 +140,15 @@ def flops(scop: Scop, sizes: Mapping[str, Lowered], *, real: bool = False) -> c.
     comparisons and casts are not counted. A domain that is no box over the sizes (triangular,
     strided) has no such expression.
     """
+    return _counted(scop, sizes, _operations, real=real)
+
+
+def _counted(
+    scop: Scop, sizes: Mapping[str, Lowered], of: Callable[[Expr], int], *, real: bool
+) -> c.Expr | None:
     terms: dict[tuple[c.Expr, ...], int] = {}
     for statement in scop.statements:
-        operations = _operations(statement.value)
+        operations = of(statement.value)
         if operations == 0 or statement.domain.intersect_params(scop.context).is_empty():
             continue
         size = _size(scop, statement, sizes)

@@ -14,7 +14,7 @@ from polyopt.codegen.ast.expr import Symbol
 from polyopt.codegen.ast.names import fresh
 from polyopt.codegen.expressions.affine import c_condition, c_extent
 from polyopt.codegen.expressions.indices import index_number
-from polyopt.codegen.flop_count import flops, little_work
+from polyopt.codegen.flop_count import little_work, shared_work
 from polyopt.codegen.helpers.arithmetic import HELPER, macros
 from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.pipeline import generate
@@ -246,7 +246,7 @@ def _threads(program: ScheduledProgram, text: str, place: Place, team: str) -> I
         yield f"{_INDENT}extern int omp_get_thread_num(void);"
     if place.threads != 1:
         sizes = place.names.untested()
-        work = flops(program.scop, sizes, real=True)
+        work = shared_work(program.scop, sizes, real=True)
         little = little_work(program, work, sizes, real=True)
         limit = f"{c_text(little, hints)} ? 1 : {limit}" if little is not None else limit
     yield f"{_INDENT}const int {team} = {limit};"

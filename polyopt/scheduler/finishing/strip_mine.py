@@ -12,6 +12,7 @@ from __future__ import annotations
 from math import ceil, log2
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.flop_count import has_little_work_test
 from polyopt.errors import UserError
 from polyopt.scheduler.finishing.parallelize import (
     LEAST_SHARE,
@@ -78,7 +79,9 @@ def _is_open(plan: Plan, loop: PlanLoop, model: SearchContext) -> bool:
     """
     nests = [node for node in plan.program.tree if isinstance(node, PlanLoop)]
     mine = _growth(plan, loop, model)
-    return mine > 0 and all(mine >= _growth(plan, node, model) for node in nests)
+    if mine <= 0 or not has_little_work_test(plan.scop):
+        return False
+    return all(mine >= _growth(plan, node, model) for node in nests)
 
 
 def _growth(plan: Plan, loop: PlanLoop, model: SearchContext) -> int:

@@ -77,6 +77,24 @@ def test_each_call_decides_where_nobody_gave_the_size(kind):
     assert "threads = 1; /* too little work to share */" in plan.emit().source
 
 
+@pytest.mark.parametrize(
+    ("step", "value", "shared"),
+    [("i++", "a[i]", True), ("i++", "a[i] * 2", True), ("i += 2", "a[i] * 2", False)],
+    ids=["copies", "values", "every second"],
+)
+def test_what_no_call_can_decide_is_not_shared(step, value, shared):
+    """Of a loop in steps the C has no count of its work: threads would start in every call."""
+    text = f"""
+    void f(long n, const float a[restrict n], float b[restrict n])
+    {{
+        for (long i = 0; i < n; {step}) b[i] = {value};
+    }}
+    """
+    plan = po.auto(po.parse_c(text), target=MACHINE)
+    assert ("parallel" in str(plan)) == shared
+    assert ("too little work to share" in plan.emit().source) == shared
+
+
 SHORT = {
     "of few iterations": """
     void few(long n, const double a[restrict n], double c[restrict n],
