@@ -40,7 +40,7 @@ def test_a_repr_is_one_short_line(held: dict[str, object]) -> None:
 def test_a_repr_says_how_much_there_is(held: dict[str, object]) -> None:
     assert repr(held["scop"]) == "<Scop of blur: 2 statements, 3 arrays, sizes H, W>"
     assert repr(held["plan"]) == "<Plan of blur: 2 statements, 3 arrays, 2 moves>"
-    assert repr(held["program"]) == "<Program of blur: 2 statements, 1 nest, 1 buffer>"
+    assert repr(held["program"]) == "<ScheduledProgram of blur: 2 statements, 1 nest, 1 buffer>"
     assert repr(held["statement"]) == "<Statement of bx[y, x]: writes bx, reads img>"
     assert repr(held["array"]) == "<Array of u16 img[][]: in>"
     assert repr(held["cost"]).startswith("<Cost of blur(H=20, W=30): ")
