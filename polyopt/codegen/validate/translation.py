@@ -162,7 +162,8 @@ def shown(read: ReadBack, *, values: OperationLimit, loops: OperationLimit) -> S
         with loops:
             apart = read.loops_apart()
     except (NotShownError, UserError, InternalError) as error:
-        reason = reason or _undecided(error)
+        unknown = _undecided(error)
+        reason = reason or unknown
     return Shown(claims, apart, reason)
 
 
