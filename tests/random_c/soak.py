@@ -1,7 +1,8 @@
 """Random C for hours: ``python -m tests.random_c.soak --programs N --seed S --jobs J``.
 
-Goes on where the last run stopped, writes what fails, made small, to ``tests/random_c/corpus``, and
-its numbers to the page that ``tests.property.soak`` writes its own to. The exit code is 1 after any failure.
+Goes on where the last run stopped, writes what fails, made small unless it is slow, to
+``tests/random_c/corpus``, and its numbers to the page that ``tests.property.soak`` writes its own
+to. The exit code is 1 after any failure.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def kept(seed: int, failure: Failure | Died) -> str:
     """The name of the file that keeps a failure, made small; none where a process died."""
     if not isinstance(failure, Failure):
         return ""
-    small = shrunk(failure, seed)
+    # what is slow is so at each try to make it smaller
+    small = failure if failure.kind == "slow" else shrunk(failure, seed)
     CORPUS.mkdir(exist_ok=True)
     path = CORPUS / f"seed_{seed}_{small.kind}_{small.way.form}.c"
     Example.of(small, seed).save(path, f"{small.kind}: {small.text.splitlines()[0]}")
