@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol
-from polyopt.codegen.ast.names import fresh
+from polyopt.codegen.ast.names import fresh, names_in
 from polyopt.codegen.expressions.affine import c_condition, c_extent
 from polyopt.codegen.expressions.indices import index_number
 from polyopt.codegen.flop_count import little_work, shared_work
@@ -42,7 +42,6 @@ _BASIC = {
     "NAN": '__builtin_nanf("")',
 }  # fmt: skip
 _WORD = re.compile(rf"\b({'|'.join(_BASIC)})\b")
-_IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 #: a macro of the code's own, where it is defined and where it is taken back
 _OWN_MACRO = re.compile(rf"^#(?:define|undef) (apart\b|{HELPER.pattern})", re.MULTILINE)
@@ -91,7 +90,7 @@ def emit_in_place(program: ScheduledProgram, place: Place, notes: Sequence[str] 
     before, after = _guarded(function, place, tests, team)
     text = "\n".join([*before, *after])
     # names that the file has, and those that were chosen for the code
-    taken = place.names.taken.union(_IDENTIFIER.findall(text))
+    taken = place.names.taken.union(names_in(text))
     head, tail = _support(program, place, text, team, taken)
     start, end = "\n".join(["{", *head, *before]), "\n".join([*after, *tail, "}"])
     start, end = (_renamed(part, place.names.taken, taken) for part in (start, end))

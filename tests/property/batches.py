@@ -38,8 +38,11 @@ HANGS_S = 120.0
 _SLOW_S = 90.0
 
 
-class TooSlow(Exception):  # noqa: N818 (it is polyopt that is)
-    """A program and its plan took more processor time than any should."""
+class TooSlow(BaseException):
+    """A program and its plan took more processor time than any should.
+
+    No ``Exception``: what is told as that of a step is not the time that it took.
+    """
 
 
 @dataclass

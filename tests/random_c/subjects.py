@@ -237,8 +237,6 @@ def add_kernel(
         check_refusal(error, calls)
         made.counts[f"refused: C of moves: {error.code}"] += 1
         return
-    except TooSlow:
-        raise
     except Exception as error:
         raise Defect("emit", f"{type(error).__name__}: {error}", calls) from error
     if options.get("proof"):
@@ -252,8 +250,6 @@ def _prove(made: Made, program: Program, plan: Plan, way: Way) -> None:
         made.counts["proof: shown"] += 1
     except (NotDecidedError, TooLargeError):
         made.counts["proof: not decided"] += 1
-    except TooSlow:
-        raise
     except Exception as error:  # noqa: BLE001 (a refutation is as wrong as anything else)
         made.failures.append(Failure("proof", f"{type(error).__name__}: {error}", program, way))
 

@@ -152,27 +152,23 @@ def shown(read: ReadBack, *, values: OperationLimit, loops: OperationLimit) -> S
     Raises ``InternalError`` where the C computes something else, or what callers do not know.
     """
     check_frame(read.scop, read.program)
-    claims = apart = reason = None
-    try:
-        with values:
-            claims = read.claims()
-    except (NotShownError, UserError, InternalError) as error:
-        reason = _undecided(error)
-    try:
-        with loops:
-            apart = read.loops_apart()
-    except (NotShownError, UserError, InternalError) as error:
-        unknown = _undecided(error)
-        reason = reason or unknown
-    return Shown(claims, apart, reason)
+    claims, unequal = _tried(values, read.claims)
+    apart, unshared = _tried(loops, read.loops_apart)
+    return Shown(claims, apart, unequal or unshared)
 
 
-def _undecided(error: Exception) -> Exception:
-    """The reason why nothing is shown. Raises what is wrong with the C; where isl fails, it says
-    nothing of that."""
-    if isinstance(error, InternalError) and not isinstance(error.__cause__, IslError):
-        raise error
-    return error
+def _tried(limit: OperationLimit, ask: Callable[[], int]) -> tuple[int | None, Exception | None]:
+    """What is shown within a limit, or the reason why nothing is. Raises what is wrong with the C;
+    where isl fails, it says nothing of that."""
+    try:
+        with limit:
+            return ask(), None
+    except (NotShownError, UserError) as error:
+        return None, error
+    except InternalError as error:
+        if not isinstance(error.__cause__, IslError):
+            raise
+        return None, error
 
 
 def check_code(scop: Scop, program: CProgram, *, operations: int = DEFAULT_BUDGET) -> Obligation:

@@ -40,11 +40,13 @@ def strip_mined(
     remarks: list[Remark] = []
     if model.target.cores < 2:
         return plan, ()
-    for root in plan.program.tree:
-        if not isinstance(root, PlanLoop) or not _is_line(root):
-            continue
+    lines = [node for node in plan.program.tree if isinstance(node, PlanLoop) and _is_line(node)]
+    if not lines:
+        return plan, ()
+    open_ended = _open_ended(plan, model)
+    for root in lines:
         work = operations(plan.program, root, model.sizes)
-        if work < LEAST_SHARE * model.target.cores and not _is_open(plan, root, model):
+        if work < LEAST_SHARE * model.target.cores and root.name not in open_ended:
             reason = "threads would wait for each other longer than they work"
             said = Remark("refused", "parallelize", root.name, reason, numbers={"operations": work})
             remarks.append(said)
@@ -71,17 +73,18 @@ def _is_line(loop: PlanLoop) -> bool:
     return loop.mark == "vector" and all(node.mark == "unroll" for node in inner)
 
 
-def _is_open(plan: Plan, loop: PlanLoop, model: SearchContext) -> bool:
-    """Whether its work grows with the sizes that nobody gave, and as fast as that of any nest.
+def _open_ended(plan: Plan, model: SearchContext) -> frozenset[str]:
+    """The nests whose work grows with the sizes that nobody gave, and as fast as that of any.
 
-    Then a call that has work for threads has some here, and each call sees for itself. A line
-    beside squares stays short where these are long.
+    A call that has work for threads has some there, and each call sees for itself. A line beside
+    squares stays short where these are long.
     """
+    if not model.open_sizes or not has_little_work_test(plan.scop):
+        return frozenset()
     nests = [node for node in plan.program.tree if isinstance(node, PlanLoop)]
-    mine = _growth(plan, loop, model)
-    if mine <= 0 or not has_little_work_test(plan.scop):
-        return False
-    return all(mine >= _growth(plan, node, model) for node in nests)
+    growth = {nest.name: _growth(plan, nest, model) for nest in nests}
+    fastest = max(1, *growth.values())
+    return frozenset(name for name, power in growth.items() if power == fastest)
 
 
 def _growth(plan: Plan, loop: PlanLoop, model: SearchContext) -> int:

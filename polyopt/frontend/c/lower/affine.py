@@ -49,7 +49,7 @@ def combine(op: str, left: PwAff, right: PwAff, known: Set) -> PwAff | None:
 
 
 def _by_constant(op: str, left: PwAff, number: int, known: Set) -> PwAff | None:
-    if number > I64.range[1] - (op == "and"):
+    if number + (op == "and") > I64.range[1]:  # a mask is a remainder by the next number
         return _by_far(op, left, number, known)
     right = affine_constant(left.get_domain_space(), number)
     match op:
@@ -64,7 +64,7 @@ def _by_constant(op: str, left: PwAff, number: int, known: Set) -> PwAff | None:
         case "shr" if 0 <= number < 63:
             power = affine_constant(left.get_domain_space(), 1 << number)
             return left.div(power).floor()
-        case "and" if number >= 0 and (number & (number + 1)) == 0:
+        case "and" if _is_mask(number):
             return left.mod_val(integer_val(number + 1))
         case _:
             return None
@@ -74,9 +74,14 @@ def _by_far(op: str, left: PwAff, number: int, known: Set) -> PwAff | None:
     """An operation by a number that no form reaches: code computes forms in 64 bits with a sign."""
     if not always_at_least(left, 0, known):
         return None
-    if op in {"mod", "floormod"} or (op == "and" and (number & (number + 1)) == 0):
+    if op in {"mod", "floormod"} or (op == "and" and _is_mask(number)):
         return left
     return affine_constant(left.get_domain_space(), 0) if op in {"div", "floordiv"} else None
+
+
+def _is_mask(number: int) -> bool:
+    """Whether it is of the form ``2^k - 1``."""
+    return number >= 0 and (number & (number + 1)) == 0
 
 
 def _truncating(op: str, left: PwAff, right: PwAff, number: int, known: Set) -> PwAff:

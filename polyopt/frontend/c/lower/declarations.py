@@ -12,7 +12,7 @@ from polyopt.frontend.c.lower.diagnostics import unsupported
 from polyopt.frontend.c.lower.expressions import Lowering
 from polyopt.frontend.c.lower.scope import Env, Pending, Place, Program, Substituted, Variable
 from polyopt.ir.expr import Affine, Const
-from polyopt.ir.type_bounds import bounds_by_type
+from polyopt.ir.type_bounds import without_type_bounds
 from polyopt.isl import (
     IslError,
     Map,
@@ -237,7 +237,7 @@ def _shadow(where: Set, context: Set, level: int) -> Set:
     """
     if where.n_basic_set() == 1 and where.dim(dim_type.set) < _EXACT:
         return where
-    parts = where.remove_divs().gist_params(bounds_by_type(context))
+    parts = without_type_bounds(where, context).remove_divs()
     for rough in (parts.simple_hull().to_set(), parts):
         after = rough.dim(dim_type.set) - level - 1
         line = rough.eliminate(dim_type.set, level + 1, after).eliminate(dim_type.set, 0, level)
