@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.lower.register_tile_body import row_subscripts
 from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
-from polyopt.codegen.schedule.wavefront import FRONT
+from polyopt.codegen.schedule.tree import canonical_names
 from polyopt.errors import TooLargeError
 from polyopt.ir.expr import Affine, Expr, Inside, walk
 from polyopt.isl import (
@@ -24,7 +24,7 @@ from polyopt.isl import (
     ast_node_type,
     ast_options,
     context,
-    tuple_name,
+    dim_type,
 )
 from polyopt.transform.schedule.limits import MOST_NESTED
 
@@ -59,14 +59,24 @@ def isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, Leaf]) -> A
         copy: blocked.assignments.get(copy) or lowered_statement(blocked.planned, copy)
         for copy in program.places
     }
+    copies = {tuple_: program.copies[name] for name, tuple_ in canonical_names(program).items()}
 
     errors: list[BaseException] = []
 
     def each(node: AstNode, build: AstBuild) -> AstNode:
         key = f"leaf{next(number)}"
         try:
-            if not errors and not _is_front(build):
-                leaves[key] = _core(build, cores) or _leaf(build, assignments)
+            to_tuple = Map.from_union_map(build.get_schedule()).reverse().as_pw_multi_aff()
+            copy = copies.get(to_tuple.get_tuple_name(dim_type.out))
+            # a statement that is no copy is no more than the place of a block
+            if not errors and copy is not None:
+                to_copy = to_tuple.set_tuple_id(dim_type.out, copy.domain.get_tuple_id())
+                block, assignment = cores.get(copy.name), assignments[copy.name]
+                leaves[key] = (
+                    _leaf(build, assignment, to_copy)
+                    if block is None
+                    else Leaf(assignment, {}, block, row_subscripts(block, build, to_copy))
+                )
         except BaseException as error:  # noqa: BLE001 (isl frees the node twice where it sees one)
             errors.append(error)
         return node.set_annotation(Id(key, context=context()))
@@ -110,10 +120,8 @@ def _inside(node: AstNode) -> list[tuple[AstNode, int]]:
     return []
 
 
-def _leaf(build: AstBuild, assignments: Mapping[str, LoweredStatement]) -> Leaf:
-    schedule = Map.from_union_map(build.get_schedule())
-    assignment = assignments[tuple_name(schedule.domain())]
-    to_copy = schedule.reverse().as_pw_multi_aff()  # { [c] -> C[d] }
+def _leaf(build: AstBuild, assignment: LoweredStatement, to_copy: PwMultiAff) -> Leaf:
+    """What a statement needs; ``to_copy`` is ``{ [c] -> C[d] }``."""
     affine: dict[int, AstExpr] = {}
     #: by their text, see ``Written``: a block of rows has many of each
     known: dict[str, AstExpr] = {}
@@ -127,21 +135,6 @@ def _leaf(build: AstBuild, assignments: Mapping[str, LoweredStatement]) -> Leaf:
                 known[text] = _in_loops(build, form, to_copy)
             affine[id(node)] = known[text]
     return Leaf(assignment, affine, to_copy=to_copy)
-
-
-def _is_front(build: AstBuild) -> bool:
-    """Whether a statement is no more than the place of a block."""
-    return tuple_name(Map.from_union_map(build.get_schedule()).domain()).startswith(FRONT)
-
-
-def _core(build: AstBuild, cores: Mapping[str, RegisterBlock]) -> Leaf | None:
-    """What the statement of a register block needs: subscripts of each row's operands."""
-    schedule = Map.from_union_map(build.get_schedule())
-    block = cores.get(tuple_name(schedule.domain()))
-    if block is None:
-        return None
-    to_core = schedule.reverse().as_pw_multi_aff()
-    return Leaf(block.assignment, {}, block, row_subscripts(block, build, to_core))
 
 
 def _form(node: Expr) -> PwAff | Set | None:

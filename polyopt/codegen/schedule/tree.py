@@ -2,6 +2,8 @@
 
 Loops become bands of one member under a mark with the loop's name; bodies become sequences.
 Fused producers have instances ``[tile, i]``, so an ordinary tree holds them (docs/adr/0004).
+Copies are numbered in it: where nothing orders statements isl takes them by hashes of their names,
+and the names of a program must not change its code.
 """
 
 from __future__ import annotations
@@ -24,15 +26,24 @@ from polyopt.isl import (
     affine_var,
     ast_loop_type,
     context,
+    dim_type,
     empty_set,
+    identity_part,
     schedule_node_type,
+    union_all,
 )
 from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from polyopt.isl import PwAff, Set
     from polyopt.transform.schedule.program import ScheduledProgram
+
+
+def canonical_names(program: ScheduledProgram) -> Mapping[str, str]:
+    """The tuple of each copy in isl's tree: ``S0, S1, ...`` in the order of the program."""
+    return {name: f"S{number}" for number, name in enumerate(program.places)}
 
 
 def materialize(
@@ -48,20 +59,17 @@ def materialize(
     if spelled:
         program = from_zero(program)
     roots = [node for node in program.tree if isinstance(node, PlanLoop)]
-    fronts = {node.name: fronts_of(program, node) for node in roots if is_front(node)}
-    filler = _Filler(program, planned or program, spelled, fronts)
+    fronts = {
+        node.name: fronts_of(program, node, f"W{number}")
+        for number, node in enumerate(roots)
+        if is_front(node)
+    }
+    filler = _Filler(program, planned or program, spelled, fronts, canonical_names(program))
     whole = empty_set()
     for node in program.tree:
         whole = whole.union(filler.domain(node))
     root = Schedule.from_domain(whole.intersect_params(program.scop.context)).get_root()
     return filler.fill(root.child(0), program.tree).get_schedule()
-
-
-def _domain(program: ScheduledProgram, names: tuple[str, ...]) -> UnionSet:
-    result = empty_set()
-    for name in names:
-        result = result.union(program.copies[name].domain.to_union_set())
-    return result
 
 
 @dataclass(frozen=True)
@@ -73,12 +81,39 @@ class _Filler:
     spelled: bool
     #: by the name of their outermost loop
     fronts: Mapping[str, Wavefront]
+    #: the tuple of each copy
+    names: Mapping[str, str]
 
     def domain(self, node: PlanLoop | str) -> UnionSet:
         """What isl runs of a node: its copies, or its blocks."""
         if isinstance(node, PlanLoop) and node.name in self.fronts:
             return self.fronts[node.name].blocks.to_union_set()
-        return _domain(self.program, copies_in(node))
+        return self._union({name: self.program.copies[name].domain for name in copies_in(node)})
+
+    def _union(self, instances: Mapping[str, Set]) -> UnionSet:
+        """``{ S[d] }`` of some copies' ``{ C[d] }``."""
+        result = empty_set()
+        for name, part in instances.items():
+            result = result.union(part.set_tuple_name(self.names[name]).to_union_set())
+        return result
+
+    def _partial(self, loop: PlanLoop) -> MultiUnionPwAff:
+        """``{ S[d] -> [v] }`` for every copy inside a loop."""
+        first, *others = (
+            UnionPwAff.from_pw_aff(self._numbered(name, loop.values[name]))
+            for name in copies_in(loop)
+        )
+        for part in others:
+            first = first.union_add(part)
+        return MultiUnionPwAff.from_union_pw_aff(first)
+
+    def _numbered(self, name: str, value: PwAff) -> PwAff:
+        """``{ S[d] -> [v] }`` of a copy's ``{ C[d] -> [v] }``, where the copy runs."""
+        domain = self.program.copies[name].domain
+        space = domain.set_tuple_name(self.names[name]).get_space()
+        to_copy = identity_part(space, 0, space.dim(dim_type.set))
+        to_copy = to_copy.set_tuple_id(dim_type.out, domain.get_tuple_id())
+        return value.intersect_domain(domain).pullback_pw_multi_aff(to_copy)
 
     def fill(self, node: ScheduleNode, tree: Tree) -> ScheduleNode:
         """Put ``tree`` where ``node`` (a leaf) stands; returns the node at the same place."""
@@ -104,7 +139,7 @@ class _Filler:
         return self._loop(node, child)
 
     def _loop(self, node: ScheduleNode, loop: PlanLoop) -> ScheduleNode:
-        node = node.insert_partial_schedule(_partial(self.program, loop))
+        node = node.insert_partial_schedule(self._partial(loop))
         if loop.mark == "unroll":
             node = node.band_member_set_ast_loop_type(0, ast_loop_type.unroll)
         elif loop.separate:
@@ -119,7 +154,11 @@ class _Filler:
 
     def _front(self, node: ScheduleNode, fronts: Wavefront) -> ScheduleNode:
         """Loops over blocks, and below them an extension with what a block runs."""
-        inner = ScheduleNode.from_extension(fronts.inside)
+        inside = union_all(
+            part.set_tuple_name(dim_type.out, self.names[name])
+            for name, part in fronts.inside.items()
+        )
+        inner = ScheduleNode.from_extension(inside)
         inner = self.fill(inner.child(0), fronts.loops[-1].body).root()
         for level, loop in enumerate(fronts.loops):
             value = UnionPwAff.from_pw_aff(affine_var(fronts.blocks.get_space(), level))
@@ -132,12 +171,12 @@ class _Filler:
         return node
 
     def _each(
-        self, node: ScheduleNode, loop: PlanLoop, parts: tuple[UnionSet, ...]
+        self, node: ScheduleNode, loop: PlanLoop, parts: tuple[Mapping[str, Set], ...]
     ) -> ScheduleNode:
         """A loop of its own for each part of a loop's instances, after each other."""
         if not parts:
             return self._loop(node, loop)
-        node = _insert_sequence(node, parts)
+        node = _insert_sequence(node, [self._union(part) for part in parts])
         for position in range(len(parts)):
             node = self._loop(node.child(position).child(0), loop).parent().parent()
         return node
@@ -148,14 +187,3 @@ def _insert_sequence(node: ScheduleNode, parts: Sequence[UnionSet]) -> ScheduleN
     for part in parts:
         filters = filters.add(part)
     return node.insert_sequence(filters)
-
-
-def _partial(program: ScheduledProgram, loop: PlanLoop) -> MultiUnionPwAff:
-    """``{ C[d] -> [v] }`` for every copy inside a loop."""
-    first, *others = (
-        UnionPwAff.from_pw_aff(loop.values[name].intersect_domain(program.copies[name].domain))
-        for name in copies_in(loop)
-    )
-    for part in others:
-        first = first.union_add(part)
-    return MultiUnionPwAff.from_union_pw_aff(first)

@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
-from polyopt.isl import affine_constant, dim_type, empty_set
+from polyopt.isl import affine_constant, dim_type
 from polyopt.transform.schedule.tree import copies_in, loops_of, replace_loop
 
 if TYPE_CHECKING:
-    from polyopt.isl import Map, PwAff, UnionSet
+    from collections.abc import Mapping
+
+    from polyopt.isl import Map, PwAff, Set
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
@@ -31,9 +33,9 @@ def from_zero(program: ScheduledProgram) -> ScheduledProgram:
     return program
 
 
-def iterations(program: ScheduledProgram, loop: PlanLoop) -> tuple[UnionSet, ...]:
-    """``{ C[d] }`` of each iteration of a loop of a program from ``from_zero``, in order."""
-    found: dict[int, UnionSet] = {}
+def iterations(program: ScheduledProgram, loop: PlanLoop) -> tuple[Mapping[str, Set], ...]:
+    """``{ C[d] }`` of each iteration of a loop of a program from ``from_zero``, by copy."""
+    found: dict[int, dict[str, Set]] = {}
     for name in copies_in(loop):
         value = loop.values[name].intersect_domain(program.copies[name].domain)
         numbers = value.as_map().range()
@@ -43,7 +45,7 @@ def iterations(program: ScheduledProgram, loop: PlanLoop) -> tuple[UnionSet, ...
         for number in range(low, high + 1):
             part = value.eq_set(affine_constant(value.get_space().domain(), number))
             if not part.is_empty():
-                found[number] = found.get(number, empty_set()).union(part.to_union_set())
+                found.setdefault(number, {})[name] = part
     return tuple(found[number] for number in sorted(found))
 
 

@@ -12,11 +12,12 @@ from polyopt.analysis.sets.count import about
 from polyopt.codegen.schedule.accesses import lowered_statement
 from polyopt.codegen.schedule.boundaries import first_values
 from polyopt.ir.expr import Inside, walk
-from polyopt.isl import Set, dim_type, empty_set
+from polyopt.isl import Set, dim_type
 from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
-    from polyopt.isl import UnionSet
+    from collections.abc import Mapping
+
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
@@ -28,12 +29,12 @@ SAMPLE = 1000
 
 def cases(
     program: ScheduledProgram, loop: PlanLoop, planned: ScheduledProgram | None = None
-) -> tuple[UnionSet, ...]:
+) -> tuple[Mapping[str, Set], ...]:
     """``{ C[d] }`` of a loop's instances by the outcome of tests that the loop does not change.
 
-    First where all have their usual outcome, by remainders; then the borders, tests and all.
-    Empty where there is no such test. ``planned`` says what copies compute, where blocks took the
-    place of some.
+    First where all have their usual outcome, by remainders; then the borders, tests and all; each
+    by copy. Empty where there is no such test. ``planned`` says what copies compute, where blocks
+    took the place of some.
     """
     names = copies_in(loop)
     path = program.places[names[0]].loops
@@ -104,12 +105,12 @@ def _outer(program: ScheduledProgram, name: str, domain: Set, depth: int) -> Set
     return first_values(values, depth).coalesce()
 
 
-def _at(program: ScheduledProgram, names: tuple[str, ...], times: Set) -> UnionSet:
+def _at(program: ScheduledProgram, names: tuple[str, ...], times: Set) -> Mapping[str, Set]:
     """The instances of copies when the outer loops have given values."""
-    result = empty_set()
+    result: dict[str, Set] = {}
     for name in names:
         prefix = program.prefixes[name]
         inner = prefix.dim(dim_type.out) - times.dim(dim_type.set)
         outer = prefix.project_out(dim_type.out, times.dim(dim_type.set), inner)
-        result = result.union(outer.intersect_range(times).domain().to_union_set())
+        result[name] = outer.intersect_range(times).domain()
     return result

@@ -4,7 +4,7 @@ The blocks that a skewed program has are the integer shadow of its instances. is
 exactly, at a cost that grows with the sizes of blocks beyond all bounds. A convex set around it
 does as well: loops inside a block that is not there do not run.
 
-relation: ``blocks = { front[w, t, ...] }`` and ``inside = { [w, t, ...] -> C[d] }``
+relation: ``blocks = { W[w, t, ...] }`` and ``inside = { [w, t, ...] -> C[d] }``
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.ir.type_bounds import without_type_bounds
-from polyopt.isl import Set, UnionMap, dim_type, union_all
+from polyopt.isl import Set, dim_type
 from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from polyopt.isl import Map
     from polyopt.transform.schedule.program import ScheduledProgram
-
-#: the name of blocks begins with it
-FRONT = "front of "
 
 #: pieces of a wavefront of which bounds are looked for one by one
 _FEW_PARTS = 8
@@ -32,10 +31,10 @@ class Wavefront:
     """The block loops of a wavefront, a set around their values, and what a block runs."""
 
     loops: tuple[PlanLoop, ...]
-    #: { front[t] }
+    #: { W[t] }
     blocks: Set
-    #: { [t] -> C[d] }
-    inside: UnionMap
+    #: { [t] -> C[d] } by copy
+    inside: Mapping[str, Map]
 
 
 def is_front(node: PlanLoop) -> bool:
@@ -46,8 +45,8 @@ def is_front(node: PlanLoop) -> bool:
     )
 
 
-def fronts_of(program: ScheduledProgram, root: PlanLoop) -> Wavefront:
-    """The wavefront that starts with a loop."""
+def fronts_of(program: ScheduledProgram, root: PlanLoop, name: str) -> Wavefront:
+    """The wavefront that starts with a loop, its blocks under a name."""
     loops = [root]
     pieces = (piece for value in root.values.values() for piece in value.get_pieces())
     summed = max((aff.dim(dim_type.div) for _, aff in pieces), default=0)
@@ -59,9 +58,9 @@ def fronts_of(program: ScheduledProgram, root: PlanLoop) -> Wavefront:
         if child.separate and len(loops) >= summed:
             break
         loops.append(child)
-    prefixes = [_prefix(program, name, len(loops)) for name in copies_in(root)]
+    prefixes = {name: _prefix(program, name, len(loops)) for name in copies_in(root)}
     around: Set | None = None
-    for prefix in prefixes:
+    for prefix in prefixes.values():
         part = prefix.range().remove_divs()
         around = part if around is None else around.union(part)
     assert around is not None
@@ -71,8 +70,8 @@ def fronts_of(program: ScheduledProgram, root: PlanLoop) -> Wavefront:
     if not hull.is_bounded() and around.n_basic_set() <= _FEW_PARTS:
         hull = Set.from_basic_set(around.bounded_simple_hull().remove_divs())
     around = hull if hull.is_bounded() else around
-    inside = union_all(prefix.reverse() for prefix in prefixes)
-    return Wavefront(tuple(loops), around.set_tuple_name(f"{FRONT}{root.name}"), inside)
+    inside = {name: prefix.reverse() for name, prefix in prefixes.items()}
+    return Wavefront(tuple(loops), around.set_tuple_name(name), inside)
 
 
 def _is_block(loop: PlanLoop) -> bool:
