@@ -219,7 +219,8 @@ def test_code_in_place_declares_nothing_that_its_surroundings_name(tmp_path):
     assert shown[0] == shown[1] != b""
 
 
-@pytest.mark.parametrize("seed", range(6))
+# in 30 and 42 nothing orders two statements of a loop; they came by hashes of their names
+@pytest.mark.parametrize("seed", [*range(4), 30, 42])
 def test_names_change_neither_plan_nor_tree(seed):
     found = next(iter(differences([seed])), None)
     assert found is None, str(found[1])

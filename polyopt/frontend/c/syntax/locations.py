@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 from pycparser import c_ast
 
 from polyopt.source import Span
@@ -75,6 +76,12 @@ class Locator:
         ]
 
     @cached_property
+    def _depths(self) -> np.ndarray:
+        """How many brackets are open before each token, and after the last."""
+        steps = [(text in _OPEN) - (text in _CLOSE) for _, _, text in self.tokens]
+        return np.cumsum([0, *steps])
+
+    @cached_property
     def _places(self) -> list[Place]:
         return [(line, column) for line, column, _ in self.tokens]
 
@@ -121,22 +128,14 @@ class Locator:
 
     def _balance(self, node: c_ast.Node, first: int, last: int) -> tuple[int, int]:
         """Take in the brackets and prefix operators that belong to the node."""
-        missing, pending = 0, 0
-        for _, _, text in self.tokens[first : last + 1]:
-            if text in _OPEN:
-                pending += 1
-            elif text in _CLOSE and pending:
-                pending -= 1
-            elif text in _CLOSE:
-                missing += 1
-        while pending and last + 1 < len(self.tokens):
-            last += 1
-            text = self.tokens[last][2]
-            pending += (text in _OPEN) - (text in _CLOSE)
-        while missing and first > 0:
-            first -= 1
-            text = self.tokens[first][2]
-            missing += (text in _CLOSE) - (text in _OPEN)
+        # parts of calls that were inlined are far from each other: lines of tokens lie between
+        lowest = self._depths[first : last + 2].min()
+        if self._depths[last + 1] > lowest:
+            closed = np.flatnonzero(self._depths[last + 2 :] <= lowest)
+            last = last + 1 + int(closed[0]) if closed.size else len(self.tokens) - 1
+        if self._depths[first] > lowest:
+            opened = np.flatnonzero(self._depths[:first] <= lowest)
+            first = int(opened[-1]) if opened.size else 0
         if isinstance(node, c_ast.UnaryOp):
             first, last = self._operator(node, first, last)
         return first, last
