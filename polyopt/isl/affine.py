@@ -90,6 +90,14 @@ def identity_part(space: Space, first: int, count: int) -> PwMultiAff:
     return PwMultiAff.from_multi_aff(whole.drop_dims(dim_type.out, 0, first))
 
 
+def on_tuple(value: PwAff, space: Space) -> PwAff:
+    """``{ T[d] -> [v] }`` of ``{ S[d] -> [v] }``, over the space of ``{ T[d] }``."""
+    same = identity_part(space, 0, space.dim(dim_type.set))
+    if value.has_tuple_id(dim_type.in_):
+        same = same.set_tuple_id(dim_type.out, value.get_tuple_id(dim_type.in_))
+    return value.pullback_pw_multi_aff(same)
+
+
 def lift_form(form: PwAff, space: Space) -> PwAff:
     """``{ [i] -> [v] }`` as ``{ [i, j] -> [v] }`` over ``space``."""
     have = form.dim(dim_type.in_)

@@ -1,8 +1,9 @@
 """Programs under other names: the same plan, and the same tree of C.
 
-``python -m tests.property.renaming --programs 5000`` takes programs of both generators; the exit
-code is 1 after any difference. The new names are made to clash: parts of each other, with numbers
-behind them, and those that polyopt gives to things of its own.
+``python -m tests.property.renaming --programs 5000`` takes random programs, with ``--kernels`` all
+of ``kernels/`` that are C; the exit code is 1 after any difference. The new names are made to
+clash: parts of each other, with numbers behind them, and those that polyopt gives to things of its
+own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import polyopt as po
 from polyopt.codegen import emit as emission
 from polyopt.codegen.printers.c import print_c
 from polyopt.errors import UserError
+from polyopt.library import kernels_dir
 from tests.unit.codegen.reparse import check_text
 
 from .programs import random_program
@@ -54,13 +56,17 @@ def clashing(names: Iterable[str], seed: object) -> dict[str, str]:
     """Another name for each, drawn."""
     rng = random.Random(f"names {seed}")  # noqa: S311
     known = sorted(names)
-    return dict(zip(known, rng.sample(CLASHING, len(known)), strict=True))
+    more = [f"x{'_' * (n % 3)}{n}" for n in range(20, 20 + len(known))]
+    return dict(zip(known, rng.sample([*CLASHING, *more], len(known)), strict=True))
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """The text under other names."""
     word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
-    return word.sub(lambda found: names[found[1]], text)
+    return "\n".join(
+        line if line.startswith("#include") else word.sub(lambda found: names[found[1]], line)
+        for line in text.split("\n")
+    )
 
 
 def names_of(scop: Scop) -> set[str]:
@@ -77,7 +83,7 @@ def difference(text: str, seed: object, target: str = "avx512") -> Difference | 
         return None
     # a name that the text has otherwise, such as a function's, keeps its meaning
     known = {name for name in names_of(scop) if re.search(rf"\b{re.escape(name)}\b", text)}
-    if len(known) > len(CLASHING) or known & {scop.name}:
+    if known & {scop.name}:
         return None
     names = clashing(known, seed)
     other = renamed(text, names)
@@ -107,11 +113,19 @@ def _emitted(plan: po.Plan) -> tuple[Function, str]:
 
 
 def differences(seeds: Iterable[int]) -> Iterator[tuple[int, Difference]]:
-    """The programs of these seeds that names change."""
+    """The random programs of these seeds that names change."""
     for seed in seeds:
         found = difference(random_program(seed).text, seed)
         if found is not None:
             yield seed, found
+
+
+def kernels_that_differ() -> Iterator[tuple[str, Difference]]:
+    """The kernels of the library that names change."""
+    for path in sorted(kernels_dir().rglob("*.c")):
+        found = difference(path.read_text(), path.stem)
+        if found is not None:
+            yield path.stem, found
 
 
 def main() -> int:
@@ -119,12 +133,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kernels", action="store_true")
     given = parser.parse_args()
-    failed = 0
-    for seed, found in differences(range(given.seed, given.seed + given.programs)):
+    failed, what = 0, f"{given.programs} programs from seed {given.seed} on"
+    if given.kernels:
+        found, what = kernels_that_differ(), "kernels in C"
+    else:
+        found = differences(range(given.seed, given.seed + given.programs))
+    for name, one in found:
         failed += 1
-        sys.stdout.write(f"seed {seed}: {found}\n")
-    sys.stdout.write(f"{given.programs} programs from seed {given.seed} on: {failed} differ\n")
+        sys.stdout.write(f"{name}: {one}\n")
+    sys.stdout.write(f"{what}: {failed} differ\n")
     return bool(failed)
 
 

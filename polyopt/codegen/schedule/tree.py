@@ -28,7 +28,7 @@ from polyopt.isl import (
     context,
     dim_type,
     empty_set,
-    identity_part,
+    on_tuple,
     schedule_node_type,
     union_all,
 )
@@ -111,9 +111,7 @@ class _Filler:
         """``{ S[d] -> [v] }`` of a copy's ``{ C[d] -> [v] }``, where the copy runs."""
         domain = self.program.copies[name].domain
         space = domain.set_tuple_name(self.names[name]).get_space()
-        to_copy = identity_part(space, 0, space.dim(dim_type.set))
-        to_copy = to_copy.set_tuple_id(dim_type.out, domain.get_tuple_id())
-        return value.intersect_domain(domain).pullback_pw_multi_aff(to_copy)
+        return on_tuple(value.intersect_domain(domain), space)
 
     def fill(self, node: ScheduleNode, tree: Tree) -> ScheduleNode:
         """Put ``tree`` where ``node`` (a leaf) stands; returns the node at the same place."""

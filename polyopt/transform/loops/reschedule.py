@@ -36,10 +36,14 @@ from polyopt.isl import (
     budget,
     context,
     dim_type,
+    empty_set,
     largest_params,
+    maps_of,
+    on_tuple,
     schedule_node_type,
     sets_of,
     tuple_name,
+    union_all,
 )
 from polyopt.transform.schedule.identity import source_program
 from polyopt.transform.schedule.registry import registered, transformation
@@ -136,10 +140,40 @@ def bands(program: ScheduledProgram, fusion: str) -> Bands:
     # iterations that any size allows, { S[i] -> [i + 2147483647] }: a loop that runs over nothing
     sizes = largest_params(scop.context)
     order, flow = (deps.gist_params(sizes) for deps in (order, flow))
-    constraints = ScheduleConstraints.on_domain(domain).set_validity(order)
-    constraints = constraints.set_coincidence(order).set_proximity(flow)
+    tuples = {name: f"S{number}" for number, name in enumerate(program.copies)}
+    numbered = _numbered(order, tuples)
+    constraints = ScheduleConstraints.on_domain(_numbered_domain(domain, tuples))
+    constraints = constraints.set_validity(numbered).set_coincidence(numbered)
+    constraints = constraints.set_proximity(_numbered(flow, tuples))
     schedule = _scheduled(constraints, scop.name, fusion)
-    return _Reader(program.copies, order).read(schedule, tuple(program.places))
+    copies = {tuple_: name for name, tuple_ in tuples.items()}
+    return _Reader(program.copies, order, copies).read(schedule, tuple(program.places))
+
+
+def _numbered_domain(domain: UnionSet, tuples: Mapping[str, str]) -> UnionSet:
+    """``{ S0[i]; S1[i]; ... }``: isl's choices must not hang on the names of a program, by whose
+    hashes it goes through unions."""
+    parts = {tuple_name(part): part for part in sets_of(domain)}
+    result = empty_set()
+    for name, tuple_ in tuples.items():
+        if name in parts:
+            result = result.union(parts[name].set_tuple_name(tuple_).to_union_set())
+    return result
+
+
+def _numbered(order: UnionMap, tuples: Mapping[str, str]) -> UnionMap:
+    """``{ S0[i] -> S1[j] }`` of ``{ C[i] -> D[j] }``."""
+    place = {name: position for position, name in enumerate(tuples)}
+    pairs = {
+        tuple(place[tuple_name(part.get_space(), end)] for end in (dim_type.in_, dim_type.out)): (
+            part
+        )
+        for part in maps_of(order)
+    }
+    return union_all(
+        part.set_tuple_name(dim_type.in_, f"S{one}").set_tuple_name(dim_type.out, f"S{other}")
+        for (one, other), part in sorted(pairs.items())
+    )
 
 
 def _scheduled(constraints: ScheduleConstraints, name: str, fusion: str) -> Schedule:
@@ -203,6 +237,8 @@ class _Reader:
     copies: Mapping[str, ScheduledStatement]
     #: { C[i] -> D[j] }: what has to stay in order
     order: UnionMap
+    #: the copy of each tuple in isl's tree
+    named: Mapping[str, str]
     taken: set[str] = field(default_factory=set[str])
     permutable: list[tuple[str, ...]] = field(default_factory=list["tuple[str, ...]"])
     coincident: set[str] = field(default_factory=set[str])
@@ -222,7 +258,7 @@ class _Reader:
         if kind == schedule_node_type.sequence or kind == schedule_node_type.set:  # noqa: PLR1714
             parts = [node.child(position) for position in range(node.n_children())]
             order = {name: position for position, name in enumerate(names)}
-            found = [set(_names(part.filter_get_filter(), names)) for part in parts]
+            found = [self._in(part.filter_get_filter(), names) for part in parts]
             # no filter holds a copy without instances, and any part may: the loops around have it
             found[-1] |= set(names).difference(*found)
             inside = [tuple(sorted(mine, key=order.__getitem__)) for mine in found]
@@ -273,9 +309,15 @@ class _Reader:
         spaces = [self.copies[name].domain.get_space() for name in (one, other)]
         return self.order.extract_map(spaces[0].map_from_domain_and_range(spaces[1]))
 
-    def _nowhere(self, name: str) -> PwAff:
-        """A value for a copy that isl leaves out, as none of its instances runs."""
-        return affine_constant(self.copies[name].domain.get_space(), 0)
+    def _value(self, name: str, value: PwAff | None) -> PwAff:
+        """``{ C[d] -> [v] }`` of a loop; any for a copy that isl leaves out, as none of its
+        instances runs."""
+        space = self.copies[name].domain.get_space()
+        return affine_constant(space, 0) if value is None else on_tuple(value, space)
+
+    def _in(self, part: UnionSet, names: tuple[str, ...]) -> set[str]:
+        """Those of some copies that a filter holds."""
+        return {self.named[tuple_name(piece)] for piece in sets_of(part)}.intersection(names)
 
     def _band(self, node: ScheduleNode, names: tuple[str, ...], path: _Path) -> Tree:
         partial = node.band_get_partial_schedule()
@@ -284,8 +326,8 @@ class _Reader:
         for member in range(node.band_n_member()):
             parts = partial.get_at(member).get_pw_aff_list()
             each = [parts.get_at(position) for position in range(parts.n_pw_aff())]
-            found = {tuple_name(part.get_space(), dim_type.in_): part for part in each}
-            values = {name: found.get(name) or self._nowhere(name) for name in names}
+            found = {self.named[tuple_name(part.get_space(), dim_type.in_)]: part for part in each}
+            values = {name: self._value(name, found.get(name)) for name in names}
             if all(_is_constant(value) for value in values.values()):
                 continue
             name = self._name(values, used)
@@ -317,11 +359,6 @@ class _Reader:
             name = f"{array}.{iterator}{number}"
         self.taken.add(name)
         return name
-
-
-def _names(part: UnionSet, names: tuple[str, ...]) -> list[str]:
-    inside = {tuple_name(piece) for piece in sets_of(part)}
-    return [name for name in names if name in inside]
 
 
 def _dims(value: PwAff) -> frozenset[int]:

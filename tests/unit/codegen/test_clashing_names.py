@@ -219,8 +219,9 @@ def test_code_in_place_declares_nothing_that_its_surroundings_name(tmp_path):
     assert shown[0] == shown[1] != b""
 
 
-# in 30 and 42 nothing orders two statements of a loop; they came by hashes of their names
-@pytest.mark.parametrize("seed", [*range(4), 30, 42])
+# in 30 and 42 nothing orders two statements of a loop, and isl's scheduler chooses an order of
+# statements in 1213 and 1810: both went by hashes of names
+@pytest.mark.parametrize("seed", [*range(4), 30, 42, 1213, 1810])
 def test_names_change_neither_plan_nor_tree(seed):
     found = next(iter(differences([seed])), None)
     assert found is None, str(found[1])
