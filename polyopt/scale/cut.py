@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, UserError
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget, dim_type, params_of
+from polyopt.memo import memo
 from polyopt.runtime.kernel import Kernel
 from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
@@ -174,9 +174,6 @@ def number_of(form: PwAff) -> Number:
     return lambda sizes: constant + sum(factor * sizes[name] for name, factor in terms)
 
 
-_KNOWN: WeakKeyDictionary[Kernel, dict[object, Any]] = WeakKeyDictionary()
-
-
 @checks_arguments
 def cuts(kernel: Kernel | Plan | Scop) -> tuple[Cut, ...]:
     """Kernels for boxes of a kernel's results, one for all results of one shape.
@@ -185,26 +182,25 @@ def cuts(kernel: Kernel | Plan | Scop) -> tuple[Cut, ...]:
     where they are legal for a box, else those of an automatic one. Raises ``NotCutError`` or
     ``NotDecidedError``.
     """
-    found = as_kernel(kernel)
-    known = _KNOWN.setdefault(found, {})
-    if "cuts" not in known:
-        deps = dependences_of(found)
-        known["cuts"] = tuple(cut(found, deps, group) for group in _groups(deps.scop))
-    return known["cuts"]
+    return _cuts(as_kernel(kernel))
 
 
+@memo
+def _cuts(kernel: Kernel) -> tuple[Cut, ...]:
+    deps = dependences_of(kernel)
+    return tuple(cut(kernel, deps, group) for group in _groups(deps.scop))
+
+
+@memo
 def fine_cuts(kernel: Kernel) -> tuple[Cut, ...]:
     """As ``cuts``, cut along every dimension that can be, however short."""
-    known = _KNOWN.setdefault(kernel, {})
-    if "fine" not in known:
-        deps = dependences_of(kernel)
-        known["fine"] = tuple(
-            cut(kernel, deps, group, dims=cuttable(deps.scop, group[0]))
-            for group in _groups(deps.scop)
-        )
-    return known["fine"]
+    deps = dependences_of(kernel)
+    return tuple(
+        cut(kernel, deps, group, dims=cuttable(deps.scop, group[0])) for group in _groups(deps.scop)
+    )
 
 
+@memo
 def dependences_of(kernel: Kernel) -> Dependences:
     """The dependences of a kernel's program. Raises ``NotCutError`` where it has none."""
     if kernel.plan is None:
@@ -212,10 +208,7 @@ def dependences_of(kernel: Kernel) -> Dependences:
             f"{kernel.name} does not say which program it was compiled from",
             hint="pass the kernel that plan.compile() returned, or the plan",
         )
-    known = _KNOWN.setdefault(kernel, {})
-    if "deps" not in known:
-        known["deps"] = kernel.plan.scop.dependences()
-    return known["deps"]
+    return kernel.plan.scop.dependences()
 
 
 def as_kernel(program: Kernel | Plan | Scop) -> Kernel:

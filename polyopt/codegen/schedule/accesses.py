@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from polyopt.ir.block import Block, If, Store, While
 from polyopt.ir.build import binary, const
 from polyopt.ir.expr import Affine, Expr, Inside, Load, index_of
 from polyopt.ir.types import I64
 from polyopt.isl import constant_value
+from polyopt.memo import memo
 from polyopt.transform.schedule.access import known_prefix
 from polyopt.transform.schedule.storage import quotient
 
@@ -46,19 +46,9 @@ class LoweredStatement:
         return self.value.type
 
 
-#: what the copies in a program's tree run, found so far: the steps of code generation all ask
-_KNOWN: WeakKeyDictionary[ScheduledProgram, dict[str, LoweredStatement]] = WeakKeyDictionary()
-
-
+@memo
 def lowered_statement(program: ScheduledProgram, name: str) -> LoweredStatement:
-    """The assignment that a copy in the tree runs."""
-    known = _KNOWN.setdefault(program, {})
-    if name not in known:
-        known[name] = _lowered_statement(program, name)
-    return known[name]
-
-
-def _lowered_statement(program: ScheduledProgram, name: str) -> LoweredStatement:
+    """The assignment that a copy in the tree runs: all steps of code generation ask."""
     copy, host = program.copies[name], _Host(program, name)
     scratch = program.scratch(name, copy.statement.array, reading=False)
     buffer = scratch.name if scratch else copy.statement.array

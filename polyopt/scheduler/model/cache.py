@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from polyopt.analysis.sets.count import about
 from polyopt.analysis.sets.linear import bounds_of, links, ranges
 from polyopt.analysis.sets.points import parameter_value
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
+from polyopt.memo import memo
 from polyopt.scheduler.model.op_cost import work
 from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.tree import PlanLoop, copies_in
@@ -240,16 +240,16 @@ def _dims_in(form: PwAff) -> frozenset[int]:
     return frozenset(d for d in range(count) if form.involves_dims(dim_type.in_, d, 1))
 
 
-_LINKS: WeakKeyDictionary[ScheduledStatement, tuple[frozenset[int], ...]] = WeakKeyDictionary()
+@memo
+def _links(copy: ScheduledStatement) -> tuple[frozenset[int], ...]:
+    return links(copy.domain)
 
 
 def _linked(copy: ScheduledStatement, dims: frozenset[int]) -> frozenset[int]:
     """The outer dimensions that constraints tie to some dimensions, and the other way round."""
     if not copy.outer:
         return frozenset()
-    if copy not in _LINKS:
-        _LINKS[copy] = links(copy.domain)
-    found = {d for group in _LINKS[copy] if group & dims for d in group}
+    found = {d for group in _links(copy) if group & dims for d in group}
     inner = any(d < copy.outer for d in dims)
     return frozenset(d for d in found if inner or d < copy.outer)
 

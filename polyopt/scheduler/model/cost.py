@@ -10,13 +10,13 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from polyopt.analysis.sets.count import Estimate, Number, counted
 from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.target import target as find_target
 from polyopt.ir.expr import Affine, Cast, Const, Inside, Load
 from polyopt.isl import Map, dim_type
+from polyopt.memo import memo, memory
 from polyopt.oneline import at_sizes, one_line
 from polyopt.scheduler.model.cache import Traffic, array_bytes
 from polyopt.transform.schedule.identity import source_program
@@ -236,8 +236,6 @@ def operations(expr: Expr) -> int:
 
 # -- instances --------------------------------------------------------------------------------
 
-_COUNTS: WeakKeyDictionary[ScheduledStatement, dict[_Sizes, Number]] = WeakKeyDictionary()
-
 
 def instances_of(copy: ScheduledStatement, sizes: Mapping[str, int]) -> int:
     """How often a copy runs, or about how often."""
@@ -246,8 +244,7 @@ def instances_of(copy: ScheduledStatement, sizes: Mapping[str, int]) -> int:
 
 def _number_of(copy: ScheduledStatement, sizes: Mapping[str, int]) -> Number:
     """How often a copy runs; remembered per copy and sizes."""
-    known = _COUNTS.setdefault(copy, {})
-    key = tuple(sizes.items())
+    known, key = memory(copy, "instances"), tuple(sizes.items())
     if key not in known:
         known[key] = counted(copy.domain, sizes)
     return known[key]
@@ -349,15 +346,11 @@ def _operands(
         yield from _operands(program, operand, rank, seen)
 
 
-_PAIRS: WeakKeyDictionary[ScheduledStatement, Set] = WeakKeyDictionary()
-
-
+@memo
 def _pairs(operand: ScheduledStatement, rank: int) -> Set:
     """``{ [d, j] }``: which instances of the operand's statement an instance in the tree needs."""
-    if operand not in _PAIRS:
-        pairs = operand.domain.project_out(dim_type.set, rank, operand.outer - rank)
-        _PAIRS[operand] = pairs.reset_tuple_id()
-    return _PAIRS[operand]
+    pairs = operand.domain.project_out(dim_type.set, rank, operand.outer - rank)
+    return pairs.reset_tuple_id()
 
 
 def evaluations(program: ScheduledProgram, array: str, sizes: Mapping[str, int]) -> Number:
@@ -383,13 +376,9 @@ class _Source:
         self.live: dict[tuple[_Sizes, str], int] = {}
 
 
-_SOURCES: WeakKeyDictionary[Scop, _Source] = WeakKeyDictionary()
-
-
+@memo
 def _source(scop: Scop) -> _Source:
-    if scop not in _SOURCES:
-        _SOURCES[scop] = _Source(scop)
-    return _SOURCES[scop]
+    return _Source(scop)
 
 
 def _source_instances(scop: Scop, sizes: _Sizes) -> dict[str, Number]:

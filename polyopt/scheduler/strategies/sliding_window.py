@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from polyopt.analysis.sets.count import about
 from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import UserError
 from polyopt.isl import dim_type
+from polyopt.memo import memo
 from polyopt.scheduler.context import Budget
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.cost import instances_of, trips
@@ -217,15 +217,10 @@ def moves_with(
     return {array: frozenset().union(*known) for array, known in subscripts.items()}
 
 
-#: per dimension of the element that an access touches: those of its host that it moves with
-_LINKS: WeakKeyDictionary[ScheduledAccess, list[list[int]]] = WeakKeyDictionary()
-
-
+@memo
 def _links(touch: ScheduledAccess) -> list[list[int]]:
     """``_linked`` of ``{ H[d] -> A[x] }``: every root asks it of the same accesses."""
-    if touch not in _LINKS:
-        _LINKS[touch] = _linked(touch.accessed)
-    return _LINKS[touch]
+    return _linked(touch.accessed)
 
 
 def _linked(relation: Map) -> list[list[int]]:

@@ -11,20 +11,17 @@ place in the buffer, after the operations that all its readers would do first.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from polyopt.errors import IllegalScheduleError, Witness
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Expr, Load, loads, payload, same_expr
 from polyopt.isl import affine_var, dim_type, instance_of, tuple_name
+from polyopt.memo import memo
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import ScheduledStatement
-
-#: copies that stand for instances of their program
-_SHOWN: WeakKeyDictionary[ScheduledStatement, Scop] = WeakKeyDictionary()
 
 
 def check_copies(program: ScheduledProgram) -> None:
@@ -38,12 +35,11 @@ def check_copies(program: ScheduledProgram) -> None:
         copy = program.copies[name]
         if copy.fills:
             _check_pack(program, copy)
-        if _SHOWN.get(copy) is not program.scop:
-            _check_instances(program.scop, copy)
-            _SHOWN[copy] = program.scop
+        _check_instances(copy, program.scop)
 
 
-def _check_instances(scop: Scop, copy: ScheduledStatement) -> None:
+@memo
+def _check_instances(copy: ScheduledStatement, scop: Scop) -> None:
     statement = copy.statement
     if not copy.fills and not any(statement is known for known in scop.statements):
         message = f"{copy.name} computes something else than the source's {statement.name}"

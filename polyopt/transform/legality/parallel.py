@@ -21,8 +21,8 @@ from polyopt.isl import (
     instance_of,
     tuple_name,
 )
+from polyopt.memo import memory
 from polyopt.transform.annotations.reassociate import accumulation, is_free, sums_in
-from polyopt.transform.schedule.access import shown_of
 from polyopt.transform.schedule.tree import copies_in, loops_of, places
 
 if TYPE_CHECKING:
@@ -92,15 +92,15 @@ def check_loop(program: ScheduledProgram, loop: PlanLoop) -> None:
     sums = sums_in(program, loop)
     # a sum's read of its own element has to be told from its other reads
     together = reads if sums else program.together(reads)
-    shown = shown_of(program.scop)
-    key = (loop.mark, loop.width, depth, *sums, *map(id, (*writes, *together)))
+    shown = memory(program.scop, "loops without a clash")
+    key = (loop.mark, loop.width, depth, *sums, *writes, *together)
     if key not in shown:
         clashes = _Clashes(program, loop, depth, sums)
         if clashes.first(writes, (*writes, *together)):
             found = clashes.first(writes, (*writes, *reads))
             if found:
                 raise _refusal(program, loop, *found)
-        shown[key] = (*writes, *together)
+        shown[key] = True
 
 
 def carried(program: ScheduledProgram, loop: PlanLoop) -> Map | None:

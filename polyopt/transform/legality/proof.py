@@ -11,10 +11,9 @@ for the program with mapped storage, docs/adr/0004.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, WeakSet
 
 from polyopt.errors import (
     CoverageError,
@@ -39,6 +38,7 @@ from polyopt.isl import (
     union_all,
     union_as_is,
 )
+from polyopt.memo import Same, memory
 from polyopt.transform.annotations.nontemporal import check_nontemporal
 from polyopt.transform.legality.dependence_order import keeps_order
 from polyopt.transform.legality.diagnostics import (
@@ -63,13 +63,10 @@ if TYPE_CHECKING:
     from polyopt.isl.flow import Flow as FoundFlow
     from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
-    from polyopt.transform.schedule.tree import ScheduledStatement
 
 Structure = tuple[object, ...]
 #: finds the last write before each read, as ``last_writes`` does
 Search = Callable[[UnionMap, UnionMap, UnionMap], "FoundFlow"]
-#: accesses on their storage that were shown to stay within it: it is part of them
-_WITH_ROOM: WeakSet[ScheduledAccess] = WeakSet()
 #: isl operations that a proof may take before it answers 'not decided': about ten seconds, where
 #: the proof of a dozen stages takes one in twenty of them
 DEFAULT_BUDGET = 20_000_000
@@ -109,14 +106,6 @@ class Flow:
     together: UnionMap
     #: whether each read is known to have a source or none; isl's search may lose some
     is_whole: bool = True
-    #: structures (see ``structure``) whose flow was shown to be this one, with a program of each
-    shown: dict[Structure, ScheduledProgram] = field(
-        default_factory=dict["Structure", "ScheduledProgram"]
-    )
-    #: inlined operands that were shown to be what the source has there, with their readers
-    operands: WeakKeyDictionary[ScheduledStatement, ScheduledStatement] = field(
-        default_factory=WeakKeyDictionary["ScheduledStatement", "ScheduledStatement"]
-    )
 
     @cached_property
     def seen(self) -> UnionMap:
@@ -131,13 +120,12 @@ class Flow:
 def structure(program: ScheduledProgram) -> Structure:
     """What the dataflow of a program depends on: all but names of loops and their marks.
 
-    Parts are told apart by identity, so two programs may differ and still be equal; the same
-    structure never stands for different flow while a program of it is kept.
+    Parts are told apart by identity, so two programs may differ and still be equal.
     """
     return (
-        tuple((name, id(copy)) for name, copy in program.copies.items()),
+        tuple(program.copies.items()),
         tuple(
-            (p.copy, p.positions, tuple((n.name, id(n.values[p.copy])) for n in p.loops))
+            (p.copy, p.positions, tuple((n.name, Same(n.values[p.copy])) for n in p.loops))
             for p in program.places.values()
         ),
         program.stores,
@@ -162,14 +150,15 @@ def prove(program: ScheduledProgram, original: Flow, *, operations: int = DEFAUL
 def _proof(program: ScheduledProgram, original: Flow, find: Search, operations: int) -> Proof:
     with budget(operations, "the proof"):
         _check_parts(program, original)
-        if structure(program) not in original.shown:
+        shown, key = memory(original, "structures"), structure(program)
+        if key not in shown:
             check_room(program)
             check_buffers(program)
             try:
                 _check_dataflow(program, original, find)
             except _LostReadError:
                 _check_dataflow(program, original, defined_last_writes)
-            original.shown[structure(program)] = program
+            shown[key] = True
         marks = check_marks(program)
         return Proof((*_obligations(program), *marks))
 
@@ -180,7 +169,7 @@ def check(program: ScheduledProgram, original: Flow) -> None:
     For one plan of many: the one that is compiled is proven.
     """
     with budget(DEFAULT_BUDGET, "the proof"):
-        if structure(program) in original.shown or not keeps_order(program):
+        if structure(program) in memory(original, "structures") or not keeps_order(program):
             prove(program, original)
         else:
             _check_parts(program, original)
@@ -442,7 +431,8 @@ def _through(
 def check_operands(program: ScheduledProgram, original: Flow) -> None:
     """What is computed in place of an inlined read is the instance whose value it reads."""
     for copy, access, operand in program.inlined_reads:
-        if original.operands.get(operand) is copy:
+        known, key = memory(original, "operands"), (operand, copy)
+        if key in known:
             continue
         space = access.relation.get_space().domain().from_domain()
         tag = space.add_dims(dim_type.out, access.relation.dim(dim_type.out))
@@ -454,7 +444,7 @@ def check_operands(program: ScheduledProgram, original: Flow) -> None:
         if not actual.to_union_map().is_equal(expected):
             message = f"an inlined read of {access.array} would compute another instance"
             raise OrderViolatedError(message, span=access.span)
-        original.operands[operand] = copy
+        known[key] = True
 
 
 def check_live_in(program: ScheduledProgram, flow: Flow) -> None:
@@ -483,11 +473,12 @@ def check_room(program: ScheduledProgram) -> None:
 
 def _outside(program: ScheduledProgram, touch: ScheduledAccess) -> Set | None:
     """``{ R[d, x] }`` of an access that leave its scratch, if any do."""
-    if touch.scratch is None or touch in _WITH_ROOM:
+    known = memory(touch, "within its scratch")
+    if touch.scratch is None or program.scop in known:
         return None
     events = touch.element.domain().intersect_params(program.scop.context)
     outside = events.subtract(touch.cells.domain())
     if not outside.is_empty():
         return outside
-    _WITH_ROOM.add(touch)
+    known[program.scop] = True
     return None

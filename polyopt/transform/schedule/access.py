@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING
 
 from polyopt.errors import NotFusableError
 from polyopt.isl import Set, coalesced, coalesced_map, dim_type, maps_of, tuple_name, union_as_is
+from polyopt.memo import Same, memo, memory
 from polyopt.transform.schedule.storage import cells
 from polyopt.transform.schedule.tree import ScheduledStatement, prefix_map
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.ir.scop import Access, Scop, Statement
-    from polyopt.isl import Map, PwAff, UnionMap
+    from polyopt.isl import Map, UnionMap
     from polyopt.transform.schedule.storage import Scratch
     from polyopt.transform.schedule.tree import SchedulePosition
 
@@ -69,99 +69,17 @@ class ScheduledAccess:
         return _dims(Set.universe(space.domain()), 0, host)
 
 
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 #: a load from storage: by which copy, how deep inside inlined operands, of what
 Load = tuple[ScheduledStatement, int, "Access"]
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """What was found of a copy before. Keys hold identities: the values keep their objects."""
-
-    #: flow, access -> the copy computed in place of the load
-    operands: dict[tuple[int, str], tuple[UnionMap, ScheduledStatement]] = field(
-        default_factory=dict[tuple[int, str], "tuple[UnionMap, ScheduledStatement]"]
-    )
-    #: operand -> its instances, as text
-    instances: dict[int, tuple[ScheduledStatement, str]] = field(
-        default_factory=dict[int, "tuple[ScheduledStatement, str]"]
-    )
-    #: values of the loops around -> { C[d] -> [t] }
-    prefixes: dict[tuple[int, ...], tuple[tuple[PwAff, ...], Map]] = field(
-        default_factory=dict[tuple[int, ...], "tuple[tuple[PwAff, ...], Map]"]
-    )
-    #: access, prefix of the host, level -> touch
-    touches: dict[tuple[str, int, int], tuple[Map, ScheduledAccess]] = field(
-        default_factory=dict[tuple[str, int, int], "tuple[Map, ScheduledAccess]"]
-    )
-
-
-_KNOWN: WeakKeyDictionary[ScheduledStatement, _Known] = WeakKeyDictionary()
-_SOURCES: WeakKeyDictionary[Scop, tuple[UnionMap, Mapping[str, list[Map]]]] = WeakKeyDictionary()
-
-
-#: what a statement reads of each array
-_MERGED: WeakKeyDictionary[Statement, dict[str, Access]] = WeakKeyDictionary()
-
-
-#: buffers by store, depth and the identities of the accesses that they hold
-Fits = dict[tuple[object, ...], "tuple[tuple[ScheduledAccess, ...], Scratch]"]
-_FITS: WeakKeyDictionary[Scop, Fits] = WeakKeyDictionary()
-#: accesses on their storage, by the identities of access and buffer
-Stored = dict[tuple[int, int], "tuple[ScheduledAccess, Scratch | None, ScheduledAccess]"]
-_STORED: WeakKeyDictionary[Scop, Stored] = WeakKeyDictionary()
-#: accesses of one copy to one array as one, by their identities
-Together = dict[tuple[int, ...], "tuple[tuple[ScheduledAccess, ...], ScheduledAccess, UnionMap]"]
-_TOGETHER: WeakKeyDictionary[Scop, Together] = WeakKeyDictionary()
-#: marked loops without a clash, by mark, depth and the identities of all accesses inside
-Shown = dict[tuple[object, ...], "tuple[ScheduledAccess, ...]"]
-_SHOWN: WeakKeyDictionary[Scop, Shown] = WeakKeyDictionary()
-#: buffers and accesses remembered per program; beyond, all are forgotten
-_MOST_KNOWN = 20_000
-
-
-def fits_of(scop: Scop) -> Fits:
-    """The buffers found for a program so far."""
-    return _bounded(_FITS.setdefault(scop, {}))
-
-
-def stored_of(scop: Scop) -> Stored:
-    """The accesses of a program, placed on buffers so far."""
-    return _bounded(_STORED.setdefault(scop, {}))
-
-
-def together_of(scop: Scop) -> Together:
-    """The accesses of a program that were looked at as one so far."""
-    return _bounded(_TOGETHER.setdefault(scop, {}))
-
-
-def shown_of(scop: Scop) -> Shown:
-    """The loops of a program that were shown to run as marked so far."""
-    return _bounded(_SHOWN.setdefault(scop, {}))
-
-
-def _bounded(known: dict[_Key, _Value]) -> dict[_Key, _Value]:
-    if len(known) > _MOST_KNOWN:
-        known.clear()
-    return known
-
-
-def _known(copy: ScheduledStatement) -> _Known:
-    found = _KNOWN.get(copy)
-    if found is None:
-        found = _KNOWN[copy] = _Known()
-    return found
 
 
 def known_prefix(copy: ScheduledStatement, place: SchedulePosition) -> Map:
     """``{ C[d] -> [t] }``: the values of all loops around a copy."""
     values = tuple(loop.values[copy.name] for loop in place.loops)
-    known = _known(copy).prefixes
-    key = tuple(map(id, values))
+    known, key = memory(copy, "prefixes"), tuple(map(Same, values))
     if key not in known:
-        known[key] = values, prefix_map(copy, place.loops)
-    return known[key][1]
+        known[key] = prefix_map(copy, place.loops)
+    return known[key]
 
 
 def touch_of(
@@ -174,24 +92,21 @@ def touch_of(
 ) -> ScheduledAccess:
     """The accesses of a copy, itself in the tree (``host``) or an operand of what is."""
     prefix = known_prefix(host, place)
-    known = _known(copy).touches
-    key = (access.ref, id(prefix), level)
+    known, key = memory(copy, "touches"), (access.ref, Same(prefix), level)
     if key not in known:
-        known[key] = prefix, _touch(scop, copy, host, prefix, level, access)
-    return known[key][1]
+        known[key] = _touch(scop, copy, host, prefix, level, access)
+    return known[key]
 
 
+@memo
 def reads_as_one(statement: Statement, array: str) -> Access:
     """All that a statement reads of an array, as one access: a stencil's box, in few pieces."""
-    known = _MERGED.setdefault(statement, {})
-    if array not in known:
-        first, *others = (a for a in statement.reads if a.array == array)
-        relation = first.relation
-        for other in others:
-            relation = relation.union(other.relation)
-        ref = f"{array} as one" if others else first.ref
-        known[array] = replace(first, relation=coalesced_map(relation), ref=ref)
-    return known[array]
+    first, *others = (a for a in statement.reads if a.array == array)
+    relation = first.relation
+    for other in others:
+        relation = relation.union(other.relation)
+    ref = f"{array} as one" if others else first.ref
+    return replace(first, relation=coalesced_map(relation), ref=ref)
 
 
 def _touch(
@@ -245,15 +160,12 @@ def together(
     return one, split
 
 
-def instances_of(operand: ScheduledStatement, reader: ScheduledStatement, outer: int) -> str:
+@memo
+def instances_of(operand: ScheduledStatement, outer: int) -> str:
     """``{ H[d] -> P[j] }`` of an operand, as text; ``outer`` is the rank of ``H``."""
-    known = _known(reader).instances
-    if id(operand) not in known:
-        last = operand.domain.dim(dim_type.set) - operand.outer
-        pairs = operand.domain.project_out(dim_type.set, outer, operand.outer - outer)
-        text = f"{last} {pairs.set_tuple_name('').coalesce()}"
-        known[id(operand)] = operand, text
-    return known[id(operand)][1]
+    last = operand.domain.dim(dim_type.set) - operand.outer
+    pairs = operand.domain.project_out(dim_type.set, outer, operand.outer - outer)
+    return f"{last} {pairs.set_tuple_name('').coalesce()}"
 
 
 def operand_of(
@@ -263,21 +175,19 @@ def operand_of(
 
     Raises ``NotFusableError`` where that is not one statement's value, or depends on data.
     """
-    known = _known(copy).operands
-    key = (id(flow), access.ref)
+    known, key = memory(copy, "operands"), (Same(flow), access.ref)
     if key not in known:
-        known[key] = flow, _operand(scop, flow, copy, access)
-    return known[key][1]
+        known[key] = _operand(scop, flow, copy, access)
+    return known[key]
 
 
-def _sources(scop: Scop, flow: UnionMap) -> Mapping[str, list[Map]]:
+@memo
+def _sources(_scop: Scop, flow: UnionMap) -> Mapping[str, list[Map]]:
     """``{ P[j] -> [S[i] -> ref[x]] }`` by the name of the reference."""
-    if scop not in _SOURCES or _SOURCES[scop][0] is not flow:
-        found: dict[str, list[Map]] = {}
-        for part in maps_of(flow):
-            found.setdefault(tuple_name(part.range().unwrap(), dim_type.out), []).append(part)
-        _SOURCES[scop] = flow, found
-    return _SOURCES[scop][1]
+    found: dict[str, list[Map]] = {}
+    for part in maps_of(flow):
+        found.setdefault(tuple_name(part.range().unwrap(), dim_type.out), []).append(part)
+    return found
 
 
 def _operand(

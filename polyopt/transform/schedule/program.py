@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import dim_type, exclusive, union_as_is
+from polyopt.memo import Same, memory
 from polyopt.oneline import one_line, some
 from polyopt.transform.schedule.access import (
     ScheduledAccess,
-    fits_of,
     instances_of,
     known_prefix,
     operand_of,
     reads_as_one,
-    stored_of,
     together,
-    together_of,
     touch_of,
 )
 from polyopt.transform.schedule.storage import (
@@ -47,9 +45,9 @@ if TYPE_CHECKING:
 
 def _alike(reads: Iterable[ScheduledAccess]) -> Iterable[list[ScheduledAccess]]:
     """Reads by copy, array and buffer."""
-    groups: dict[tuple[str, str, int], list[ScheduledAccess]] = {}
+    groups: dict[tuple[str, str, Scratch | None], list[ScheduledAccess]] = {}
     for touch in reads:
-        key = (touch.copy, touch.access.array, id(touch.scratch))
+        key = (touch.copy, touch.access.array, touch.scratch)
         groups.setdefault(key, []).append(touch)
     return groups.values()
 
@@ -233,14 +231,13 @@ class ScheduledProgram:
             *self.reads_of(array, readers, store.refs),
         )
         depth = len(self.paths.get(store.at, ()))
-        key = (store, depth, *map(id, touched))
-        known = fits_of(self.scop)
+        known, key = memory(self.scop, "buffers"), (store, depth, touched)
         if key not in known:
             parts = [
                 project_tail(t.prefix, depth).reverse().apply_range(t.element) for t in touched
             ]
-            known[key] = touched, fit(store, depth, parts, self.scop, self.elements[store.array])
-        return known[key][1]
+            known[key] = fit(store, depth, parts, self.scop, self.elements[store.array])
+        return known[key]
 
     @cached_property
     def paths(self) -> Mapping[str, tuple[PlanLoop, ...]]:
@@ -277,13 +274,12 @@ class ScheduledProgram:
 
     def _together(self, touches: Sequence[ScheduledAccess]) -> tuple[ScheduledAccess, UnionMap]:
         """Reads of one copy and array as one, on the plan's storage, and the map back to each."""
-        known = together_of(self.scop)
-        key = tuple(map(id, touches))
+        known, key = memory(self.scop, "reads as one"), tuple(touches)
         if key not in known:
             host = self.copies[touches[0].host]
             one, split = together(self.scop, host, self.prefixes[host.name], touches)
-            known[key] = tuple(touches), self._on_storage(one, reading=True), split
-        return known[key][1:]
+            known[key] = self._on_storage(one, reading=True), split
+        return known[key]
 
     def flat_cells(self, touch: ScheduledAccess) -> Map:
         """``{ R[d, x] -> cell }`` as if no window of a buffer ever wrapped around."""
@@ -295,14 +291,13 @@ class ScheduledProgram:
     def _on_storage(self, touch: ScheduledAccess, *, reading: bool) -> ScheduledAccess:
         ref = touch.access.ref
         scratch = self.scratch(touch.host, touch.access.array, reading=reading, ref=ref)
-        known = stored_of(self.scop)
-        key = (id(touch), id(scratch))
+        known, key = memory(self.scop, "accesses on storage"), (touch, scratch)
         if key not in known:
             if scratch is not None:
                 check_inside(touch.prefix, scratch.depth)
             elements = self.elements[touch.access.array]
-            known[key] = (touch, scratch, replace(touch, scratch=scratch, elements=elements))
-        return known[key][2]
+            known[key] = replace(touch, scratch=scratch, elements=elements)
+        return known[key]
 
     @cached_property
     def write_events(self) -> tuple[ScheduledAccess, ...]:
@@ -386,22 +381,22 @@ class ScheduledProgram:
 
     def _loads(self, copy: ScheduledStatement) -> tuple[_Load, ...]:
         """The loads of a copy and of its operands; equal operands of one host count once."""
-        key = ("loads", self.inlined, id(self.flow))
-        if key not in copy.memory:
-            copy.memory[key] = self.flow, tuple(self._loads_at(copy, 0, set()))
-        return copy.memory[key][1]
+        known, key = memory(copy, "loads"), (self.inlined, Same(self.flow))
+        if key not in known:
+            known[key] = tuple(self._loads_at(copy, 0, set()))
+        return known[key]
 
     def _loaded(
         self, copy: ScheduledStatement
     ) -> Mapping[str, tuple[tuple[ScheduledStatement, int], ...]]:
         """Per array that a copy loads from storage: itself or the operand, how deep inside."""
-        key = ("arrays", self.inlined, id(self.flow))
-        if key not in copy.memory:
+        known, key = memory(copy, "loaded arrays"), (self.inlined, Same(self.flow))
+        if key not in known:
             found: dict[str, dict[tuple[ScheduledStatement, int], None]] = {}
             for owner, level, access in self._loads(copy):
                 found.setdefault(access.array, {})[owner, level] = None
-            copy.memory[key] = self.flow, {array: tuple(who) for array, who in found.items()}
-        return copy.memory[key][1]
+            known[key] = {array: tuple(who) for array, who in found.items()}
+        return known[key]
 
     def _loads_at(
         self, copy: ScheduledStatement, level: int, seen: set[tuple[str, str]]
@@ -411,7 +406,7 @@ class ScheduledProgram:
             if operand is None:
                 yield copy, level, access
                 continue
-            key = (operand.statement.name, instances_of(operand, copy, self._host_dims(copy)))
+            key = (operand.statement.name, instances_of(operand, self._host_dims(copy)))
             if key not in seen:
                 seen.add(key)
                 yield from self._loads_at(operand, level + 1, seen)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakKeyDictionary
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.errors import IllegalScheduleError, NotFusableError
@@ -23,6 +22,7 @@ from polyopt.isl import (
     instance_space,
     integer_val,
 )
+from polyopt.memo import memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -214,10 +214,6 @@ def _chosen(store: StorageDirective, rank: int) -> list[int]:
     return [fold or extent for fold, extent in zip(folds, extents, strict=True)]
 
 
-#: layouts found so far, flat or not: a buffer is of one array
-_LAYOUTS: WeakKeyDictionary[Scratch, dict[bool, Map]] = WeakKeyDictionary()
-
-
 def cells(
     prefix: Map, accessed: Map, scratch: Scratch | None, array: Set, *, flat: bool = False
 ) -> Map:
@@ -227,7 +223,7 @@ def cells(
     """
     if scratch is None:
         return accessed
-    known = _LAYOUTS.setdefault(scratch, {})
+    known = memory(scratch, "layouts")  # a buffer is of one array
     if flat not in known:
         known[flat] = layout(scratch, array, flat=flat)
     prefix = project_tail(prefix, scratch.depth)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polyopt.isl import (
     Map,
@@ -44,10 +44,6 @@ class ScheduledStatement:
     outer: int = 0
     #: name of the store that this copy fills from the array itself: a pack
     fills: str = ""
-    #: what was found of it before, by whom: keys hold identities, the values keep their objects
-    memory: dict[tuple[object, ...], tuple[Any, Any]] = field(
-        default_factory=dict[tuple[object, ...], "tuple[Any, Any]"], init=False, repr=False
-    )
 
     @cached_property
     def to_instance(self) -> PwMultiAff:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from polyopt.errors import IllegalScheduleError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Expr, Load, loads, payload, rewrite, same_expr
 from polyopt.isl import budget
+from polyopt.memo import Same, memory
 from polyopt.transform.legality.parallel import Obligation
 from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.source.clone_stage import over
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 #: isl operations that the comparison may take
 BUDGET = 20_000_000
-#: programs that were shown to be their sources
-_SHOWN: WeakKeyDictionary[Scop, tuple[Scop, tuple[Obligation, ...]]] = WeakKeyDictionary()
 
 
 def source_shown(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
@@ -41,10 +39,11 @@ def source_shown(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     """
     if scop is source:
         return ()
-    if scop not in _SHOWN or _SHOWN[scop][0] is not source:
+    known, key = memory(scop, "source"), Same(source)
+    if key not in known:
         with budget(BUDGET, "what changed the program"):
-            _SHOWN[scop] = source, check_source(source, scop)
-    return _SHOWN[scop][1]
+            known[key] = check_source(source, scop)
+    return known[key]
 
 
 def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:

@@ -115,10 +115,10 @@ def test_remainders_get_statements_of_their_own():
 def test_a_row_is_one_case_of_a_test_on_rows():
     scop = program("", lambda i, y, x: po.select(y % 2 == 0, i[y, x], 3 * i[y, x]))
     made = vectors(scop, ("vectorize", "out.x"))
-    parts = cases(made.program, find_loop(made.program, "out.x"))
+    parts = [part["out"] for part in cases(made.program, find_loop(made.program, "out.x"))]
     assert len(parts) == 2
     assert parts[0].intersect(parts[1]).is_empty()
-    whole = made.program.copies["out"].domain.to_union_set()
+    whole = made.program.copies["out"].domain
     assert parts[0].union(parts[1]).is_equal(whole.intersect_params(scop.context))
     assert len(bodies(made)) == 2
     assert not any("?" in body for _, body in bodies(made))
