@@ -15,7 +15,7 @@ from polyopt.codegen.ast.names import fresh, names_in
 from polyopt.codegen.expressions.affine import c_condition, c_extent
 from polyopt.codegen.expressions.indices import index_number
 from polyopt.codegen.flop_count import little_work, shared_work
-from polyopt.codegen.helpers.arithmetic import HELPER, macros
+from polyopt.codegen.helpers.arithmetic import HELPERS, macros
 from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.pipeline import generate
 from polyopt.codegen.printers.c import Printer, allocated, vector_types
@@ -44,7 +44,7 @@ _BASIC = {
 _WORD = re.compile(rf"\b({'|'.join(_BASIC)})\b")
 
 #: a macro of the code's own, where it is defined and where it is taken back
-_OWN_MACRO = re.compile(rf"^#(?:define|undef) (apart\b|{HELPER.pattern})", re.MULTILINE)
+_OWN_MACRO = re.compile(rf"^#(?:define|undef) (apart|{'|'.join(HELPERS)})\b", re.MULTILINE)
 
 #: functions that the code calls
 _FUNCTIONS = frozenset({"aligned_alloc", "free", "omp_get_max_threads", "omp_get_thread_num"})
@@ -172,7 +172,7 @@ def _support(
     program: ScheduledProgram, place: Place, text: str, team: str, taken: frozenset[str]
 ) -> tuple[list[str], list[str]]:
     """What the code declares and defines for itself, and what takes it back."""
-    found = macros(text, *(fresh(name, taken) for name in ("a__", "b__")))
+    found = macros(frozenset(names_in(text)), *(fresh(name, taken) for name in ("a__", "b__")))
     head = [*_same_macros(place), *_threads(program, text, place, team)]
     if "aligned_alloc(" in text:
         head.append(f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);")

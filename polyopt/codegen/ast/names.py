@@ -18,7 +18,8 @@ import re
 from itertools import count
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.helpers.arithmetic import HELPER, NEAR
+from polyopt.codegen.helpers.aligned import near
+from polyopt.codegen.helpers.arithmetic import HELPERS
 from polyopt.ir.expr import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -94,8 +95,9 @@ def c_name(name: str) -> str:
 
 def is_reserved(text: str) -> bool:
     """Whether generated code means something else by an identifier."""
-    kinds = (HELPER, NEAR, _VECTOR_TYPE, _OF_OTHERS, _OF_STDINT)
-    return text in _RESERVED or any(kind.fullmatch(text) for kind in kinds)
+    kinds = (_VECTOR_TYPE, _OF_OTHERS, _OF_STDINT)
+    known = text in _RESERVED or text in HELPERS or near(text) is not None
+    return known or any(kind.fullmatch(text) for kind in kinds)
 
 
 def function_name(name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary, Foreign, Run, Symbol, Var, number, plus
-from polyopt.codegen.ast.names import function_name, hidden_macros, local_name
+from polyopt.codegen.ast.names import function_name, hidden_macros, local_name, names_in
 from polyopt.codegen.ast.nodes import (
     Assign,
     Barrier,
@@ -140,7 +140,8 @@ def print_c(function: Function) -> Printed:
 
 def before(body: str) -> str:
     """What a translation unit has before its tasks and its kernel: all that these need."""
-    support = helpers(body) + near_functions(body)
+    called = frozenset(names_in(body))
+    support = helpers(called) + near_functions(called)
     heads = _heads(body, support)
     if " buffer(" in body:
         support = _BUFFER + support
