@@ -18,8 +18,10 @@ from polyopt.codegen.flop_count import little_work, shared_work
 from polyopt.codegen.helpers.arithmetic import HELPERS, macros
 from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.pipeline import generate
-from polyopt.codegen.printers.c import Printer, allocated, vector_types
+from polyopt.codegen.printers.c import Printer, allocated
 from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.printers.headers import vector_types
+from polyopt.codegen.printers.vocabulary import uses_in
 from polyopt.escaping import comment
 from polyopt.isl import affine_constant, constant_value
 
@@ -177,7 +179,7 @@ def _support(
     if "aligned_alloc(" in text:
         head.append(f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);")
         head.append(f"{_INDENT}extern void free(void *);")
-    head += [_INDENT + line for line in vector_types(text).splitlines()]
+    head += [_INDENT + line for line in vector_types(uses_in(text).vectors)]
     head += [line for _, line in found]
     tail = [f"#undef {name}" for name, _ in found]
     if "omp_get_thread_num(" in text:

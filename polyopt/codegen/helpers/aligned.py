@@ -54,6 +54,12 @@ def near(name: str) -> Near | None:
     return Near(kind, int(head[len(kind) :] or 0), Vector(_ELEMENTS[element], int(lanes)))
 
 
+def joins_vectors(name: str) -> bool:
+    """Whether a function is one of these, and gives a vector."""
+    found = near(name)
+    return found is not None and found.kind != "ahead"
+
+
 def near_functions(called: Iterable[str]) -> str:
     """Definitions of those of these functions that are called, in a fixed order; may be empty."""
     used = {name: found for name in called if (found := near(name)) is not None}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _OPERATIONS = ("min", "max", "abs", "floordiv", "floormod", "lookup", "transposed", *PAST_CACHES)
 #: operations whose text is longer than a function's body
 _LARGE = frozenset({"lookup", "transposed", *PAST_CACHES})
+#: operations that call ``fmod``, for floats
+_OF_MATH = ("floordiv", "floormod")
 
 
 def helper_name(operation: str, type_: ScalarType) -> str:
@@ -84,6 +86,16 @@ def helpers(called: Container[str]) -> str:
     short += lookup_functions(type_ for operation, type_ in used if operation == "lookup")
     short += past_functions([one for one in used if one[0] in PAST_CACHES])
     return short + (TRANSPOSED if any(one[0] == "transposed" for one in used) else "")
+
+
+def needs_math(called: Container[str]) -> bool:
+    """Whether the helpers that are called use ``<math.h>``."""
+    return any(type_.is_float and operation in _OF_MATH for operation, type_ in _used(called))
+
+
+def has_intrinsics(called: Container[str]) -> bool:
+    """Whether the helpers that are called use instructions of processors."""
+    return any(operation in _LARGE for operation, _ in _used(called))
 
 
 def _used(called: Container[str]) -> list[tuple[str, ScalarType]]:
