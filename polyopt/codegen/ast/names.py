@@ -51,7 +51,7 @@ _OF_OTHERS = re.compile(r"_[A-Z_]\w*|omp_\w*|polyopt_\w*")
 _OF_STDINT = re.compile(
     r"u?int\w*_t|(?:U?INT|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)\w*_(?:MIN|MAX|WIDTH|C)"
 )
-#: types that ``vectors.py`` declares
+#: types that ``printers/headers.py`` declares
 _VECTOR_TYPE = re.compile(r"(f32|f64)x(\d+)(?:_at)?")
 #: what macros without parameters are called in headers, but for the compiler's own
 _MACRO = re.compile(r"[A-Z](?=[0-9_]*[A-Z])[A-Z0-9_]{2,}")
@@ -160,11 +160,6 @@ def fresh(name: str, taken: Container[str]) -> str:
 def local_name(stem: str, taken: Container[str]) -> str:
     """A name for a local: after its stem, or a number where it has none."""
     return fresh(stem, taken) if stem else next(v for n in count(1) if (v := f"v{n}") not in taken)
-
-
-def renamed(text: str, names: Mapping[str, str]) -> str:
-    """A piece of C with other names for some of its identifiers."""
-    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
 
 
 def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

@@ -16,7 +16,7 @@ from polyopt.codegen.helpers.transpose import TRANSPOSED
 from polyopt.ir.types import TYPES, ScalarType
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Callable, Container
 
 _OPERATIONS = ("min", "max", "abs", "floordiv", "floormod", "lookup", "transposed", *PAST_CACHES)
 #: operations whose text is longer than a function's body
@@ -111,13 +111,26 @@ def _definition(operation: str, type_: ScalarType) -> str:
     return f"static inline {type_.c_name} {helper_name(operation, type_)}{text}\n"
 
 
-def macros(called: Container[str], one: str, other: str) -> list[tuple[str, str]]:
+def macros(
+    called: Container[str], named: Callable[[str], str], one: str, other: str
+) -> list[tuple[str, str]]:
     """``(name, definition)`` of the helpers that are called, for code inside of a function.
 
-    Operands are evaluated once: each macro is a statement expression, as gcc and clang have it, and
-    has them in the locals ``one`` and ``other``, which no operand may name.
+    ``named`` gives what functions and types are called there. Operands are evaluated once: each
+    macro is a statement expression, as gcc and clang have it, and has them in the locals ``one``
+    and ``other``, which no operand may name.
     """
-    return [(helper_name(*used), _macro(*used, {"A": one, "B": other})) for used in _used(called)]
+    made: list[tuple[str, str]] = []
+    for operation, type_ in _used(called):
+        name = named(helper_name(operation, type_))
+        declared = {"A": f"{one} = (a)", "B": f"{other} = (b)"}
+        if operation == "abs":
+            del declared["B"]
+        value = Template(_VALUES[operation]).substitute(A=one, B=other)
+        locals_ = f"{named(type_.c_name)} {', '.join(declared.values())}"
+        head = f"#define {name}({', '.join(declared).lower()})"
+        made.append((name, f"{head} __extension__({{ {locals_}; {value}; }})"))
+    return made
 
 
 _VALUES = {
@@ -127,11 +140,3 @@ _VALUES = {
     "floordiv": "$A / $B - (($A % $B != 0) & (($A < 0) != ($B < 0)))",
     "floormod": "$A % $B + ((($A % $B != 0) & (($A % $B < 0) != ($B < 0))) ? $B : 0)",
 }
-
-
-def _macro(operation: str, type_: ScalarType, locals_: Mapping[str, str]) -> str:
-    names = ["a"] if operation == "abs" else ["a", "b"]
-    values = ", ".join(f"{locals_[n.upper()]} = ({n})" for n in names)
-    head = f"#define {helper_name(operation, type_)}({', '.join(names)})"
-    value = Template(_VALUES[operation]).substitute(locals_)
-    return f"{head} __extension__({{ {type_.c_name} {values}; {value}; }})"

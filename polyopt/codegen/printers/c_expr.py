@@ -8,7 +8,7 @@ more than C needs: operands of shifts, of ``&``, ``^``, ``|``, and of comparison
 from __future__ import annotations
 
 import math
-import re
+from string import Formatter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +52,6 @@ LEVELS = {
     ">": LESS, "<=": LESS, ">=": LESS, "==": EQUAL, "!=": EQUAL, "&": AND, "^": XOR, "|": OR,
     "&&": LOGICAL_AND, "||": LOGICAL_OR,
 }  # fmt: skip
-_SLOT = re.compile(r"\{(\d+)\}|\{\((\d+)\)\}")
 
 
 def c_text(expr: Expr, names: Names, words: Vocabulary | None = None) -> str:
@@ -146,12 +145,13 @@ class _Printer:
         return base + "".join(f"[{self.text(s)}]" for s in subscripts)
 
     def _foreign(self, expr: Foreign) -> str:
-        def filled(slot: re.Match[str]) -> str:
-            if slot.group(1) is not None:
-                return self.text(expr.operands[int(slot.group(1))])
-            return self.at(expr.operands[int(slot.group(2))], UNARY)
-
-        return _SLOT.sub(filled, expr.text)
+        text = ""
+        for own, slot, _, _ in Formatter().parse(expr.text):
+            text += own
+            if slot is not None:
+                operand = expr.operands[int(slot.strip("()"))]
+                text += self.text(operand) if slot.isdecimal() else self.at(operand, UNARY)
+        return text
 
     def _binary(self, expr: Binary) -> str:
         level = LEVELS[expr.sign]
