@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Vector
 from polyopt.ir.types import F32, F64
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from polyopt.ir.types import ScalarType
 
 _KINDS = ("ahead", "before", "behind")
 _ELEMENTS = {element.name: element for element in (F32, F64)}
@@ -41,7 +42,13 @@ class Near:
 
     kind: str
     by: int
-    vector: Vector
+    element: ScalarType
+    lanes: int
+
+    @property
+    def vector(self) -> str:
+        """The type of the vector: ``f32x16``."""
+        return f"{self.element.name}x{self.lanes}"
 
 
 def near(name: str) -> Near | None:
@@ -51,7 +58,7 @@ def near(name: str) -> Near | None:
     kind = head.rstrip("0123456789")
     if kind not in _KINDS or element not in _ELEMENTS or not lanes.isdecimal():
         return None
-    return Near(kind, int(head[len(kind) :] or 0), Vector(_ELEMENTS[element], int(lanes)))
+    return Near(kind, int(head[len(kind) :] or 0), _ELEMENTS[element], int(lanes))
 
 
 def joins_vectors(name: str) -> bool:
@@ -63,18 +70,18 @@ def joins_vectors(name: str) -> bool:
 def near_functions(called: Iterable[str]) -> str:
     """Definitions of those of these functions that are called, in a fixed order; may be empty."""
     used = {name: found for name in called if (found := near(name)) is not None}
-    order = sorted(used, key=lambda n: (used[n].vector.c_name, used[n].kind, used[n].by))
+    order = sorted(used, key=lambda n: (used[n].vector, used[n].kind, used[n].by))
     return "".join(_definition(name, used[name]) + "\n" for name in order)
 
 
 def _definition(name: str, near: Near) -> str:
-    element, lanes = near.vector.element, near.vector.lanes
+    element, lanes = near.element, near.lanes
     if near.kind == "ahead":
         return _AHEAD.substitute(name=name, type=element.c_name, bytes=lanes * element.bytes)
     before = near.kind == "before"
     first = lanes - near.by if before else near.by
     return _MOVED.substitute(
-        vector=near.vector.c_name,
+        vector=near.vector,
         name=name,
         type=element.c_name,
         one=f"(at - {lanes})" if before else "at",
