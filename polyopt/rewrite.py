@@ -16,7 +16,6 @@ from polyopt.codegen.splice import Place, emit_in_place
 from polyopt.errors import InvalidOptionError, PolyoptError, UserError, unexpected
 from polyopt.frontend.c import read_source
 from polyopt.frontend.c.regions.files import Declined, lower_regions
-from polyopt.frontend.c.syntax.declared_names import declared_names
 from polyopt.isl import budget
 from polyopt.scheduler import auto
 
@@ -192,7 +191,6 @@ def _code(
         region.macros,
         1 if not options.parallel else options.threads,
         frozenset(_VARIABLE.findall(text)),
-        frozenset(declared_names(text)),
     )
     code = emit_in_place(plan.program, place, _notes(plan)).rstrip("\n")
     return code.replace("\n", "\r\n") + "\r" if pragma.endswith("\r") else code

@@ -6,48 +6,52 @@ the program takes for granted. Where a test fails, or memory is short, the sourc
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Symbol
-from polyopt.codegen.ast.names import fresh, names_in
+from polyopt.codegen.ast.expr import Binary, Select, Symbol
+from polyopt.codegen.ast.names import fresh
+from polyopt.codegen.ast.nodes import Block, For, Parallel, Sequential, as_block, rebuilt
+from polyopt.codegen.ast.visit import walk
 from polyopt.codegen.expressions.affine import c_condition, c_extent
 from polyopt.codegen.expressions.indices import index_number
 from polyopt.codegen.flop_count import little_work, shared_work
-from polyopt.codegen.helpers.arithmetic import HELPER, macros
+from polyopt.codegen.helpers.arithmetic import HELPERS, macros
 from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.pipeline import generate
-from polyopt.codegen.printers.c import Printer, allocated, vector_types
+from polyopt.codegen.printers.c import Printer, allocated
 from polyopt.codegen.printers.c_expr import c_text, hints
+from polyopt.codegen.printers.headers import vector_types
+from polyopt.codegen.printers.vocabulary import Vocabulary
 from polyopt.escaping import comment
 from polyopt.isl import affine_constant, constant_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from polyopt.codegen.ast.nodes import Function
+    from polyopt.codegen.ast.expr import Expr
+    from polyopt.codegen.ast.nodes import Function, Node
     from polyopt.codegen.expressions.lowered import Lowered
     from polyopt.codegen.lower.host_names import HostNames
     from polyopt.isl import Set
     from polyopt.transform.schedule.program import ScheduledProgram
 
 _INDENT = "    "
-#: C's own names of the types that headers define
+#: what headers and later standards define, in C99 itself
 _BASIC = {
     "int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long",
     "uint8_t": "unsigned char", "uint16_t": "unsigned short", "uint32_t": "unsigned int",
     "uint64_t": "unsigned long", "INT32_MIN": "(-2147483647 - 1)",
     "INT64_MIN": "(-9223372036854775807L - 1)", "INFINITY": "__builtin_inff()",
-    "NAN": '__builtin_nanf("")',
+    "NAN": '__builtin_nanf("")', "_Alignas(64)": "__attribute__((aligned(64)))",
 }  # fmt: skip
-_WORD = re.compile(rf"\b({'|'.join(_BASIC)})\b")
 
-#: a macro of the code's own, where it is defined and where it is taken back
-_OWN_MACRO = re.compile(rf"^#(?:define|undef) (apart\b|{HELPER.pattern})", re.MULTILINE)
+#: macros that the code defines, and takes back
+_MACROS = ("apart", *HELPERS)
 
 #: functions that the code calls
-_FUNCTIONS = frozenset({"aligned_alloc", "free", "omp_get_max_threads", "omp_get_thread_num"})
+_THREAD = "omp_get_thread_num"
+_FUNCTIONS = frozenset({"aligned_alloc", "free", "omp_get_max_threads", _THREAD})
 
 _QUIET = [
     "#pragma GCC diagnostic push",
@@ -74,79 +78,59 @@ class Place:
     threads: int | None = None
     #: names in the file that may be variables
     variables: frozenset[str] = frozenset()
-    #: names that the file declares, and not its headers
-    own: frozenset[str] = frozenset()
 
 
 def emit_in_place(program: ScheduledProgram, place: Place, notes: Sequence[str] = ()) -> str:
     """The C block that stands for a program, with a comment of ``notes`` before it."""
-    own = place.own | place.macros.keys()
-    hidden = {name: fresh(name, place.names.taken) for name in sorted(_BASIC.keys() & own)}
-    if hidden:
-        place = _without(place, hidden)
     function = generate(lower(program, place.names), program, program.scop.name)
-    team = fresh("threads", place.names.taken)
-    tests = list(_tests(program, place))
-    before, after = _guarded(function, place, tests, team)
-    text = "\n".join([*before, *after])
-    # names that the file has, and those that were chosen for the code
-    taken = place.names.taken.union(names_in(text))
-    head, tail = _support(program, place, text, team, taken)
+    if place.threads == 1:
+        function = replace(function, body=as_block(_alone(function.body)))
+    printer = _printer(place)
+    tests = list(_tests(program, place, printer.words))
+    before, after = _guarded(function, place, tests, printer)
+    head, tail = _support(program, place, function, printer)
     start, end = "\n".join(["{", *head, *before]), "\n".join([*after, *tail, "}"])
-    start, end = (_renamed(part, place.names.taken, taken) for part in (start, end))
-    start, end = (_called(part, place, taken) for part in (start, end))
-    start, end = (_shown(_basic(part), hidden) for part in (start, end))
     result = _indented("\n".join([*_comment(notes), start]), place.indent) + "\n"
     if after:
         result += place.original.rstrip("\n") + "\n"
     return result + _indented(end, place.indent) + "\n"
 
 
-def _without(place: Place, hidden: Mapping[str, str]) -> Place:
-    """The place with other names for those of the file that headers have, too."""
-    macros = {hidden.get(name, name): value for name, value in place.macros.items()}
-    return replace(place, names=place.names.renamed(hidden), macros=macros)
+def _printer(place: Place) -> Printer:
+    """A printer for the place: in C99, and with other names for macros of the code's own where the
+    file has theirs, and for functions that variables of the surroundings hide."""
+    taken = place.names.taken
+    others = {name: fresh(name, taken) for name in _MACROS if name in taken}
+    others |= {name: fresh(name, taken) for name in sorted(_FUNCTIONS & place.variables)}
+    return Printer(
+        place.names.used.union(others.values()),
+        avoided=taken,
+        team=fresh("threads", taken),
+        words=Vocabulary({**_BASIC, **others}),
+    )
 
 
-def _shown(text: str, hidden: Mapping[str, str]) -> str:
-    """The text with the file's names that it was made without, in the place of theirs."""
-    for name, other in hidden.items():
-        text = re.sub(rf"\b{other}\b", name, text)
-    return text
-
-
-def _renamed(text: str, hosts: frozenset[str], taken: frozenset[str]) -> str:
-    """The text with other names for its own macros where the file has theirs."""
-    for name in sorted({found.group(1) for found in _OWN_MACRO.finditer(text)} & hosts):
-        other = fresh(name, taken)
-        text = re.sub(rf"\b{name}(?=\(|$)", other, text, flags=re.MULTILINE)
-    return text
-
-
-def _called(text: str, place: Place, taken: frozenset[str]) -> str:
-    """The text with other names, for the linker's of the same functions, where variables of the
-    surroundings hide those."""
-    for name in sorted(_FUNCTIONS & place.variables):
-        other = fresh(name, taken)
-        text = re.sub(rf"\b{name}(?=\(|$)", other, text, flags=re.MULTILINE)
-        declared = re.compile(rf"(extern .*\b{other}\(.*\));$", re.MULTILINE)
-        text = declared.sub(rf'\1 __asm__("{name}");', text)
-    return text
+def _alone(node: Node) -> Node:
+    """The code without what threads share."""
+    node = rebuilt(node, _alone)
+    match node:
+        case For(kind=Parallel()):
+            return replace(node, kind=Sequential())
+        case Block(ordered=True):
+            return replace(node, ordered=False, scoped=True)
+        case _:
+            return node
 
 
 def _guarded(
-    function: Function, place: Place, tests: list[str], team: str
+    function: Function, place: Place, tests: list[str], printer: Printer
 ) -> tuple[list[str], list[str]]:
     """The lines before and after the source's own text; none after where that is not needed."""
-    printer = Printer(place.names.used, avoided=place.names.taken, team=team)
     names = [printer.declare(symbol) for symbol in allocated(function)]
-    free = [f"free({name});" for name in names]
+    free = [f"{printer.released(symbol)};" for symbol in allocated(function)]
     allocation = list(_allocation(function, printer))
     depth = 1 + bool(tests) + bool(names)
     body = printer.lines(function.body, depth)
-    if place.threads == 1:
-        threaded = ("#pragma omp parallel", "#pragma omp ordered")
-        body = [line for line in body if not line.startswith(threaded)]
     if not tests and not names:
         return body, []
     pad, inner = _INDENT, _INDENT * 2
@@ -169,26 +153,40 @@ def _if(tests: Sequence[str], pad: str) -> str:
 
 
 def _support(
-    program: ScheduledProgram, place: Place, text: str, team: str, taken: frozenset[str]
+    program: ScheduledProgram, place: Place, function: Function, printer: Printer
 ) -> tuple[list[str], list[str]]:
     """What the code declares and defines for itself, and what takes it back."""
-    found = macros(text, *(fresh(name, taken) for name in ("a__", "b__")))
-    head = [*_same_macros(place), *_threads(program, text, place, team)]
-    if "aligned_alloc(" in text:
-        head.append(f"{_INDENT}extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);")
-        head.append(f"{_INDENT}extern void free(void *);")
-    head += [_INDENT + line for line in vector_types(text).splitlines()]
+    words = printer.words
+    own_thread = _THREAD in words.called
+    # names that the file has, and those that were chosen for the code
+    taken = place.names.taken | words.names
+    found = macros(words.called, words.word, *(fresh(name, taken) for name in ("a__", "b__")))
+    head = list(_same_macros(place))
+    if "parallel" in words.pragmas or function.private:
+        head += _threads(program, place, printer, own=own_thread)
+    if allocated(function):
+        head.append(_extern("void *", "aligned_alloc", "__SIZE_TYPE__, __SIZE_TYPE__", words))
+        head.append(_extern("void ", "free", "void *", words))
+    head += [_INDENT + line for line in vector_types(words.vectors)]
     head += [line for _, line in found]
     tail = [f"#undef {name}" for name, _ in found]
-    if "omp_get_thread_num(" in text:
-        tail += ["#ifndef _OPENMP", "#undef omp_get_thread_num", "#endif"]
+    if own_thread:
+        tail += ["#ifndef _OPENMP", f"#undef {words.word(_THREAD)}", "#endif"]
     if place.apart:
-        head += _APART
-        tail.append("#undef apart")
-    if "#pragma omp" in text:  # a compiler that is not asked for OpenMP need not say so
+        name = words.word("apart")
+        head += [f"#define {name}(a, last_a, b, last_b) \\", _APART]
+        tail.append(f"#undef {name}")
+    if words.pragmas:  # a compiler that is not asked for OpenMP need not say so
         head += _QUIET
         tail.append("#pragma GCC diagnostic pop")
     return head, tail
+
+
+def _extern(result: str, name: str, parameters: str, words: Vocabulary) -> str:
+    """The declaration of a function of the linker's; under another name where that is hidden."""
+    other = words.word(name)
+    linked = "" if other == name else f' __asm__("{name}")'
+    return f"{_INDENT}extern {result}{other}({parameters}){linked};"
 
 
 def _same_macros(place: Place) -> Iterator[str]:
@@ -215,68 +213,62 @@ def _indented(text: str, indent: str) -> str:
     )
 
 
-def _basic(text: str) -> str:
-    """The text in C99, without what headers or later standards have."""
-    text = text.replace("_Alignas(64)", "__attribute__((aligned(64)))")
-    return _WORD.sub(lambda found: _BASIC[found.group()], text)
-
-
 def _allocation(function: Function, printer: Printer) -> Iterator[str]:
-    for buffer in function.buffers:
-        yield f"{printer.pointer(buffer)} = {_aligned(printer.size_of(buffer))};"
-    for buffer in function.private:
-        yield f"{printer.pool(buffer)} = {_aligned(printer.size_of(buffer, printer.team))};"
+    made = [(printer.pointer(b), printer.size_of(b)) for b in function.buffers]
+    made += [(printer.pool(b), printer.size_of(b, printer.team)) for b in function.private]
+    for pointer, size in made:
+        call = printer.words.function("aligned_alloc")
+        yield f"{pointer} = {call}(64, ({size} + 63) / 64 * 64);"
 
 
-def _aligned(size: str) -> str:
-    return f"aligned_alloc(64, ({size} + 63) / 64 * 64)"
-
-
-def _threads(program: ScheduledProgram, text: str, place: Place, team: str) -> Iterator[str]:
-    """What parallel loops ask of OpenMP, for compilers with and without it."""
-    if not re.search(rf"\b{team}\b", text):
-        return
-    own = "omp_get_thread_num(" in text
-    limit = "omp_get_max_threads()" if place.threads is None else str(place.threads)
+def _threads(
+    program: ScheduledProgram, place: Place, printer: Printer, *, own: bool
+) -> Iterator[str]:
+    """What parallel loops ask of OpenMP, for compilers with and without it; ``own`` says that
+    threads ask for their numbers."""
+    words, team = printer.words, printer.team
     yield "#ifdef _OPENMP"
+    limit = str(place.threads)
     if place.threads is None:
-        yield f"{_INDENT}extern int omp_get_max_threads(void);"
+        yield _extern("int ", "omp_get_max_threads", "void", words)
+        limit = f"{words.word('omp_get_max_threads')}()"
     if own:
-        yield f"{_INDENT}extern int omp_get_thread_num(void);"
+        yield _extern("int ", _THREAD, "void", words)
     if place.threads != 1:
         sizes = place.names.untested()
         work = shared_work(program.scop, sizes, real=True)
         little = little_work(program, work, sizes, real=True)
-        limit = f"{c_text(little, hints)} ? 1 : {limit}" if little is not None else limit
+        limit = f"{c_text(little, hints, words)} ? 1 : {limit}" if little is not None else limit
     yield f"{_INDENT}const int {team} = {limit};"
     yield "#else"
     yield f"{_INDENT}const int {team} = 1;"
     if own:
-        yield "#define omp_get_thread_num() 0"
+        yield f"#define {words.word(_THREAD)}() 0"
     yield "#endif"
     yield f"{_INDENT}(void){team};"
 
 
-def _tests(program: ScheduledProgram, place: Place) -> Iterator[str]:
+def _tests(program: ScheduledProgram, place: Place, words: Vocabulary) -> Iterator[str]:
     """What has to hold, as C conditions joined by ``&&``."""
     needed = place.needed.coalesce()
     if not needed.plain_is_universe():
         condition = c_condition(needed, place.names.untested())
-        text = c_text(condition, hints)
-        yield f"({text})" if "||" in text or "?" in text else text
+        text = c_text(condition, hints, words)
+        yield f"({text})" if any(map(_is_choice, walk(condition))) else text
     for one, two in place.apart:
-        first, second = (_span(name, program, place) for name in (one, two))
-        yield f"apart({', '.join((*first, *second))})"
+        first, second = (_span(name, program, place, words) for name in (one, two))
+        yield f"{words.word('apart')}({', '.join((*first, *second))})"
+
+
+def _is_choice(node: Expr) -> bool:
+    return isinstance(node, Select) or (isinstance(node, Binary) and node.sign == "||")
 
 
 #: whether what lies from ``a`` to ``last_a`` and from ``b`` to ``last_b`` has no byte in common
-_APART = (
-    "#define apart(a, last_a, b, last_b) \\",
-    "    ((char *)(&(last_a) + 1) <= (char *)&(b) || (char *)(&(last_b) + 1) <= (char *)&(a))",
-)
+_APART = "    ((char *)(&(last_a) + 1) <= (char *)&(b) || (char *)(&(last_b) + 1) <= (char *)&(a))"
 
 
-def _span(name: str, program: ScheduledProgram, place: Place) -> tuple[str, str]:
+def _span(name: str, program: ScheduledProgram, place: Place, words: Vocabulary) -> tuple[str, str]:
     """The first and the last element of an array; a size is one element."""
     if name in program.scop.params:
         text = place.names.sizes[name].removeprefix("(long)")
@@ -295,4 +287,4 @@ def _span(name: str, program: ScheduledProgram, place: Place) -> tuple[str, str]
     symbol = Symbol(name, array.type, name)
     start = place.names.element(symbol, [index_number(0)] * array.rank, sizes)
     end = place.names.element(symbol, last, sizes)
-    return c_text(start, hints), c_text(end, hints)
+    return c_text(start, hints, words), c_text(end, hints, words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -105,8 +104,8 @@ def cpu_features() -> frozenset[str]:
     if platform.system() == "Darwin":
         names = ("machdep.cpu.features", "machdep.cpu.leaf7_features")
         return frozenset(" ".join(map(_sysctl, names)).lower().split())
-    found = re.search(r"^(?:flags|Features)\s*:(.*)$", _cpuinfo(), re.MULTILINE)
-    return frozenset(found[1].split() if found else ())
+    info = _cpuinfo()
+    return frozenset((info.get("flags") or info.get("Features", "")).split())
 
 
 @cache
@@ -114,8 +113,8 @@ def cpu_name() -> str:
     """The processor's name as people know it."""
     if platform.system() == "Darwin":
         return _sysctl("machdep.cpu.brand_string") or platform.machine()
-    found = re.search(r"^(?:model name|Processor)\s*:\s*(.*)$", _cpuinfo(), re.MULTILINE)
-    return found[1].strip() if found else platform.machine()
+    info = _cpuinfo()
+    return info.get("model name") or info.get("Processor") or platform.machine()
 
 
 @cache
@@ -123,18 +122,24 @@ def cpu_id() -> str:
     """A text that differs between processors for which ``-march=native`` makes other code."""
     fields = ("vendor_id", "cpu family", "model", "CPU implementer", "CPU part")
     info = _cpuinfo()
-    found = [re.search(rf"^{field}\s*:\s*(.*)$", info, re.MULTILINE) for field in fields]
-    known = [match[1].strip() for match in found if match]
+    known = [info[field] for field in fields if field in info]
     return " ".join([platform.machine(), cpu_name(), *known, *sorted(cpu_features())])
 
 
 @cache
-def _cpuinfo() -> str:
+def _cpuinfo() -> dict[str, str]:
+    """What Linux says of the first core, by field; nothing elsewhere."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""
-    return text.split("\n\n", maxsplit=1)[0]
+        return {}
+    return fields_of(text.split("\n\n", maxsplit=1)[0])
+
+
+def fields_of(text: str) -> dict[str, str]:
+    """Lines such as ``model name : AMD EPYC`` by their fields; of two of one field, the first."""
+    pairs = (line.partition(":") for line in reversed(text.splitlines()))
+    return {field.strip(): value.strip() for field, colon, value in pairs if colon}
 
 
 def _sysctl(name: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.ast.visit import called_in
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
 from polyopt.codegen.expressions.affine import c_condition
 from polyopt.codegen.helpers.arithmetic import helpers
@@ -119,17 +120,18 @@ def harness(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, str]:
         for i, a in enumerate(size_arguments)
     )
     counts = [_count(a) for a in arrays]
-    condition = c_text(c_condition(kernel.context, sizes_called(names)), hints)
+    condition = c_condition(kernel.context, sizes_called(names))
+    computed = [condition, *(length for a in arrays for length in a.lengths)]
     texts = {
         "name": program.c_name,
-        "helpers": helpers(*counts, condition),
+        "helpers": helpers(frozenset[str]().union(*map(called_in, computed))),
         "locals": locals_ or f"    (void){_SIZES};",
         "n_sizes": len(size_arguments),
         "n_arrays": len(arrays),
         "size_names": ", ".join(c_string(a.name) for a in size_arguments) or "0",
         "size_values": ", ".join(str(sizes[a.name]) for a in size_arguments) or "0",
         "counts": "\n".join(f"    {_COUNTS}[{i}] = {count};" for i, count in enumerate(counts)),
-        "condition": condition,
+        "condition": c_text(condition, hints),
         "arrays": _table(arrays),
         "flops": _expression(program.flops, names) or "0",
         "bytes": _expression(program.bytes, names) or _live_bytes(arrays),

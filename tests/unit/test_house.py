@@ -123,6 +123,24 @@ def test_an_internal_error_is_never_a_candidate_that_is_illegal(file):
     assert broad.isdisjoint(caught)
 
 
+#: what makes text of C, and what knows its words
+OF_TEXT = ("polyopt/codegen/printers/", "polyopt/codegen/ast/names.py")
+
+
+@pytest.mark.parametrize(
+    "file", [f for f in FILES if f.startswith("polyopt/codegen/") and not f.startswith(OF_TEXT)]
+)
+def test_c_is_a_tree_until_it_is_printed(file):
+    """Who searches text for what it says could have asked the tree."""
+    imported = {
+        name
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in [getattr(node, "module", ""), *(alias.name for alias in node.names)]
+    }
+    assert imported.isdisjoint({"re", "regex"})
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_isl_takes_integers_of_any_length(file):
     """What takes or gives a C ``long`` raises ``TypeError``, or gives 0, beyond 64 bits."""

@@ -14,7 +14,7 @@ from polyopt.ir.types import I32, I64, U64, ScalarType, promote_c
 
 @dataclass(frozen=True)
 class Vector:
-    """The C type of so many lanes of a scalar type (``helpers/vectors.py`` declares it)."""
+    """The C type of so many lanes of a scalar type (``printers/headers.py`` declares it)."""
 
     element: ScalarType
     lanes: int

@@ -18,8 +18,11 @@ import re
 from itertools import count
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.helpers.arithmetic import HELPER, NEAR
+from polyopt.codegen.ast.expr import Vector
+from polyopt.codegen.helpers.aligned import near
+from polyopt.codegen.helpers.arithmetic import HELPERS
 from polyopt.ir.expr import FUNCTIONS
+from polyopt.ir.types import TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -48,10 +51,15 @@ _OF_OTHERS = re.compile(r"_[A-Z_]\w*|omp_\w*|polyopt_\w*")
 _OF_STDINT = re.compile(
     r"u?int\w*_t|(?:U?INT|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)\w*_(?:MIN|MAX|WIDTH|C)"
 )
-#: types that ``vectors.py`` declares
-_VECTOR_TYPE = re.compile(r"f(32|64)x\d+(_at)?")
+#: types that ``printers/headers.py`` declares
+_VECTOR_TYPE = re.compile(r"(f32|f64)x(\d+)(?:_at)?")
 #: what macros without parameters are called in headers, but for the compiler's own
-_MACRO = re.compile(r"\b[A-Z](?=[0-9_]*[A-Z])[A-Z0-9_]{2,}\b")
+_MACRO = re.compile(r"[A-Z](?=[0-9_]*[A-Z])[A-Z0-9_]{2,}")
+#: a comment, a string, a name, a number, or a sign
+_TOKEN = re.compile(
+    r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|[A-Za-z_]\w*|\.?\d(?:[eEpP][-+]|[\w.])*|\S""",
+    re.DOTALL,
+)
 #: functions that other ones of generated code call
 _INNER = re.compile(r"(?:permute|chosen|lanes)_\d+|bytes_of")
 #: What a function of the program's is not called: it may be linked with the C library's, which
@@ -94,8 +102,9 @@ def c_name(name: str) -> str:
 
 def is_reserved(text: str) -> bool:
     """Whether generated code means something else by an identifier."""
-    kinds = (HELPER, NEAR, _VECTOR_TYPE, _OF_OTHERS, _OF_STDINT)
-    return text in _RESERVED or any(kind.fullmatch(text) for kind in kinds)
+    kinds = (_VECTOR_TYPE, _OF_OTHERS, _OF_STDINT)
+    known = text in _RESERVED or text in HELPERS or near(text) is not None
+    return known or any(kind.fullmatch(text) for kind in kinds)
 
 
 def function_name(name: str) -> str:
@@ -106,11 +115,20 @@ def function_name(name: str) -> str:
     return f"{text}_" if taken else text
 
 
-def hidden_macros(text: str) -> list[str]:
-    """Names in a piece of C that a header may have as macros, in order: none of code generation's
-    own."""
-    found = dict.fromkeys(_MACRO.findall(text))
-    return sorted(name for name in found if not is_reserved(name))
+def hidden_macros(names: Iterable[str]) -> list[str]:
+    """Those of names that a header may have as macros, in order: none of code generation's own."""
+    return sorted({n for n in names if _MACRO.fullmatch(n) and not is_reserved(n)})
+
+
+def vector_type(name: str) -> Vector | None:
+    """The vector type of that name, or of its values wherever they are in memory."""
+    found = _VECTOR_TYPE.fullmatch(name)
+    return None if found is None else Vector(TYPES[found[1]], int(found[2]))
+
+
+def tokens(text: str) -> list[str]:
+    """A piece of C word by word, without its comments."""
+    return [found for found in _TOKEN.findall(text) if not found.startswith(("/*", "//"))]
 
 
 def names_in(text: str) -> list[str]:
@@ -142,11 +160,6 @@ def fresh(name: str, taken: Container[str]) -> str:
 def local_name(stem: str, taken: Container[str]) -> str:
     """A name for a local: after its stem, or a number where it has none."""
     return fresh(stem, taken) if stem else next(v for n in count(1) if (v := f"v{n}") not in taken)
-
-
-def renamed(text: str, names: Mapping[str, str]) -> str:
-    """A piece of C with other names for some of its identifiers."""
-    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
 
 
 def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

@@ -207,7 +207,6 @@ class For:
     kind: LoopKind = field(default_factory=Sequential)
     #: heap buffers that each thread of a parallel loop needs one of
     private: tuple[Buffer, ...] = ()
-    comment: str = ""
 
     def test_at(self, value: Expr) -> Expr:
         """The loop's condition for a value of its iterator; for its start, whether it runs."""

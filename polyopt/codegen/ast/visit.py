@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Deref, Foreign, Index, Var, VectorAt
+from polyopt.codegen.ast.expr import Call, Deref, Foreign, Index, Var, VectorAt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +47,11 @@ def is_element(expr: Expr) -> bool:
 def elements_in(expr: Expr) -> Iterator[Expr]:
     """The elements that an expression loads, those in subscripts too."""
     return (found for found in walk(expr) if is_element(found))
+
+
+def called_in(expr: Expr) -> frozenset[str]:
+    """The functions of the C library and of code generation's own that an expression calls."""
+    return frozenset(found.function for found in walk(expr) if isinstance(found, Call))
 
 
 def substitute(expr: Expr, known: dict[Expr, Expr]) -> Expr:

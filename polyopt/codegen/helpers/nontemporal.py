@@ -11,6 +11,7 @@ piece that nobody waits for.
 
 from __future__ import annotations
 
+from string import Template
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,24 +30,24 @@ INTRINSICS = """#define _MM_MALLOC_H_INCLUDED
 #include <immintrin.h>
 """
 _HEADER = f"#ifdef __SSE2__\n{INTRINSICS}#endif\n"
-_STREAMED = """static inline void streamed_KIND(TYPE *to, TYPE *strip, int64_t count,
+_STREAMED = """static inline void streamed_$kind($type *to, $type *strip, int64_t count,
     int first, int last, int past)
 {
 #ifdef __SSE2__
-    if (past && (uintptr_t)to % sizeof(TYPE) == 0) {
-        const TYPE *from = strip + LINE;
-        const int64_t behind = (int64_t)((uintptr_t)to % 64 / sizeof(TYPE)); /* a line's start */
+    if (past && (uintptr_t)to % sizeof($type) == 0) {
+        const $type *from = strip + $line;
+        const int64_t behind = (int64_t)((uintptr_t)to % 64 / sizeof($type)); /* a line's start */
         int64_t k = -behind;
         if (first && behind) {
-            for (k = 0; k < LINE - behind && k < count; k++) {
+            for (k = 0; k < $line - behind && k < count; k++) {
                 to[k] = from[k];
             }
         }
-        for (; k + LINE <= count; k += LINE) {
+        for (; k + $line <= count; k += $line) {
 #ifdef __AVX512F__
             _mm512_stream_si512((void *)(to + k), _mm512_loadu_si512(from + k));
 #else
-            for (int j = 0; j < LINE; j += 16 / (int)sizeof(TYPE)) {
+            for (int j = 0; j < $line; j += 16 / (int)sizeof($type)) {
                 const __m128i part = _mm_loadu_si128((const void *)(from + k + j));
                 _mm_stream_si128((void *)(to + k + j), part);
             }
@@ -55,8 +56,8 @@ _STREAMED = """static inline void streamed_KIND(TYPE *to, TYPE *strip, int64_t c
         for (; last && k < count; k++) {
             to[k] = from[k];
         }
-        for (int j = 0; !last && j < LINE; j++) {
-            strip[j] = from[count - LINE + j];
+        for (int j = 0; !last && j < $line; j++) {
+            strip[j] = from[count - $line + j];
         }
         return;
     }
@@ -64,21 +65,21 @@ _STREAMED = """static inline void streamed_KIND(TYPE *to, TYPE *strip, int64_t c
     (void)first, (void)last, (void)past;
 #endif
     for (int64_t k = 0; k < count; k++) {
-        to[k] = strip[LINE + k];
+        to[k] = strip[$line + k];
     }
 }
 """
-_SETTLED = """static inline void settled_KIND(void)
+_SETTLED = """static inline void settled_$kind(void)
 {
 #ifdef __SSE2__
     _mm_sfence();
 #endif
 }
 """
-_FETCHED = """static inline void fetched_KIND(const TYPE *from, int past)
+_FETCHED = """static inline void fetched_$kind(const $type *from, int past)
 {
 #ifdef __GNUC__
-    for (int k = 0; past && k < COUNT; k += 64 / (int)sizeof(TYPE)) {
+    for (int k = 0; past && k < $count; k += 64 / (int)sizeof($type)) {
         __builtin_prefetch(from + k);
     }
 #else
@@ -91,12 +92,11 @@ _TEXTS = {"streamed": _STREAMED, "settled": _SETTLED, "fetched": _FETCHED}
 
 def past_functions(used: list[tuple[str, ScalarType]]) -> str:
     """Definitions of such functions, by name and type of the elements; may be empty."""
-    texts = [
-        _TEXTS[name]
-        .replace("KIND", kind.name)
-        .replace("TYPE", kind.c_name)
-        .replace("COUNT", str(STRIP // kind.bytes))
-        .replace("LINE", str(LINE // kind.bytes))
-        for name, kind in used
-    ]
+    texts = [_filled(_TEXTS[name], kind) for name, kind in used]
     return "\n".join([_HEADER, *texts]) if texts else ""
+
+
+def _filled(text: str, kind: ScalarType) -> str:
+    return Template(text).substitute(
+        kind=kind.name, type=kind.c_name, count=STRIP // kind.bytes, line=LINE // kind.bytes
+    )

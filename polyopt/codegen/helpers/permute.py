@@ -9,6 +9,7 @@ choice per part. Without it, this is a plain loop.
 
 from __future__ import annotations
 
+from string import Template
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.helpers.nontemporal import INTRINSICS
@@ -26,37 +27,39 @@ _FEATURE = {8: "__AVX512VBMI__", 16: "__AVX512BW__", 32: "__AVX512VL__"}
 _HEADER = f"#ifdef __AVX512F__\n{INTRINSICS}#endif\n"
 
 #: for elements of so many bits: full vectors without masks, which loads would have to wait for
-_PERMUTE = """#ifdef FEATURE
-static inline __mmaskLANES lanes_LANES(int64_t n) {
-    return n <= 0 ? 0 : n < LANES ? (__mmaskLANES)(((__mmaskLANES)1 << n) - 1) : (__mmaskLANES)-1;
+_PERMUTE = """#ifdef $feature
+static inline __mmask$lanes lanes_$lanes(int64_t n) {
+    return n <= 0 ? 0 : n < $lanes ? (__mmask$lanes)(((__mmask$lanes)1 << n) - 1) \
+: (__mmask$lanes)-1;
 }
 
-CHOSEN
-static inline void permute_BITS(const void *table, int64_t length, const PLACE *at, void *found,
+$chosen
+static inline void permute_$bits(const void *table, int64_t length, const $place *at, void *found,
     int64_t n)
 {
-    const ELEMENT *row = table;
-    ELEMENT *to = found;
+    const $element *row = table;
+    $element *to = found;
     int64_t k = 0;
-SHORT    for (; k + LANES <= n; k += LANES) {
-        _mm512_storeu_si512(to + k, chosen_BITS(row, length, LOADED));
+$short    for (; k + $lanes <= n; k += $lanes) {
+        _mm512_storeu_si512(to + k, chosen_$bits(row, length, $loaded));
     }
     if (k < n) {
-        const __mmaskLANES used = lanes_LANES(n - k);
-        _mm512_mask_storeu_epiBITS(to + k, used, chosen_BITS(row, length, MASKED));
+        const __mmask$lanes used = lanes_$lanes(n - k);
+        _mm512_mask_storeu_epi$bits(to + k, used, chosen_$bits(row, length, $masked));
     }
 }
 #endif
 """
-_CHOSEN = """static inline __m512i chosen_BITS(const ELEMENT *row, int64_t length, __m512i place) {
+_CHOSEN = """\
+static inline __m512i chosen_$bits(const $element *row, int64_t length, __m512i place) {
     __m512i value = place;
-    for (int64_t t = 0; t < length; t += 2 * LANES) {
-        const __mmaskLANES rest = lanes_LANES(length - t - LANES);
-        const __m512i low = _mm512_maskz_loadu_epiBITS(lanes_LANES(length - t), row + t);
-        const __m512i high = _mm512_maskz_loadu_epiBITS(rest, row + t + LANES);
-        const __m512i here = _mm512_permutex2var_epiBITS(low, place, high);
-        const __mmaskLANES beyond = _mm512_cmpge_epiBITS_mask(place, _mm512_set1_epiBITS(t));
-        value = t == 0 ? here : _mm512_mask_mov_epiBITS(value, beyond, here);
+    for (int64_t t = 0; t < length; t += 2 * $lanes) {
+        const __mmask$lanes rest = lanes_$lanes(length - t - $lanes);
+        const __m512i low = _mm512_maskz_loadu_epi$bits(lanes_$lanes(length - t), row + t);
+        const __m512i high = _mm512_maskz_loadu_epi$bits(rest, row + t + $lanes);
+        const __m512i here = _mm512_permutex2var_epi$bits(low, place, high);
+        const __mmask$lanes beyond = _mm512_cmpge_epi${bits}_mask(place, _mm512_set1_epi$bits(t));
+        value = t == 0 ? here : _mm512_mask_mov_epi$bits(value, beyond, here);
     }
     return value;
 }
@@ -67,7 +70,7 @@ _CHOSEN_BYTES = """static inline __m512i bytes_of(__m512i one, __m512i two) {
     return _mm512_inserti64x4(low, _mm512_cvtepi16_epi8(two), 1);
 }
 
-static inline __m512i chosen_8(const ELEMENT *row, int64_t length, __m512i one, __m512i two) {
+static inline __m512i chosen_8(const $element *row, int64_t length, __m512i one, __m512i two) {
     const __m512i place = bytes_of(one, two);
     const __m512i part = bytes_of(_mm512_srli_epi16(one, 7), _mm512_srli_epi16(two, 7));
     __m512i value = place;
@@ -91,17 +94,17 @@ _SHORT_WORDS = """    if (length <= 16 && n == 8) {
     }
 """
 _LOADED = "_mm512_loadu_si512(at + k)"
-_MASKED = "_mm512_maskz_loadu_epiBITS(used, at + k)"
+_MASKED = "_mm512_maskz_loadu_epi$bits(used, at + k)"
 _LOADED_BYTES = "_mm512_loadu_si512(at + k), _mm512_loadu_si512(at + k + 32)"
 _MASKED_BYTES = (
     "_mm512_maskz_loadu_epi16((__mmask32)used, at + k),\n"
     "            _mm512_maskz_loadu_epi16((__mmask32)(used >> 32), at + k + 32)"
 )
-_LOOKUP = """static inline void lookup_KIND(const TYPE *table, int64_t length, const PLACE *at,
-    TYPE *found, int64_t n)
+_LOOKUP = """static inline void lookup_$kind(const $type *table, int64_t length, const $place *at,
+    $type *found, int64_t n)
 {
-#ifdef FEATURE
-    permute_BITS(table, length, at, found, n);
+#ifdef $feature
+    permute_$bits(table, length, at, found, n);
 #else
     (void)length;
     for (int64_t k = 0; k < n; k++) {
@@ -137,28 +140,23 @@ def lookup_functions(elements: Iterable[ScalarType]) -> str:
 def _permute(bits: int, element: ScalarType) -> str:
     byte = bits < I16.bits
     parts = {
-        "CHOSEN": _CHOSEN_BYTES if byte else _CHOSEN,
-        "SHORT": _SHORT_WORDS if bits == I32.bits else "",
-        "LOADED": _LOADED_BYTES if byte else _LOADED,
-        "MASKED": _MASKED_BYTES if byte else _MASKED,
+        "chosen": _CHOSEN_BYTES if byte else _CHOSEN,
+        "short": _SHORT_WORDS if bits == I32.bits else "",
+        "loaded": _LOADED_BYTES if byte else _LOADED,
+        "masked": _MASKED_BYTES if byte else _MASKED,
     }
-    text = _PERMUTE
-    for mark, part in parts.items():
-        text = text.replace(mark, part)
-    return _filled(text, element)
+    return _filled(_PERMUTE, element, **{mark: _filled(t, element) for mark, t in parts.items()})
 
 
-def _filled(text: str, element: ScalarType) -> str:
+def _filled(text: str, element: ScalarType, **parts: str) -> str:
     bits = element.bits
-    marks = {
-        "FEATURE": _FEATURE[bits],
-        "BITS": str(bits),
-        "LANES": str(512 // bits),
-        "ELEMENT": f"int{bits}_t",
-        "PLACE": place_type(element).c_name,
-        "KIND": element.name,
-        "TYPE": element.c_name,
-    }
-    for mark, value in marks.items():
-        text = text.replace(mark, value)
-    return text
+    return Template(text).substitute(
+        parts,
+        feature=_FEATURE[bits],
+        bits=bits,
+        lanes=512 // bits,
+        element=f"int{bits}_t",
+        place=place_type(element).c_name,
+        kind=element.name,
+        type=element.c_name,
+    )

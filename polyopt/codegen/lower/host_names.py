@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Foreign, Symbol, Var, scalar
-from polyopt.codegen.ast.names import names_in, renamed
+from polyopt.codegen.ast.names import names_in
 from polyopt.codegen.expressions.indices import (
     folded_start,
     index_number,
@@ -61,15 +61,6 @@ class HostNames:
         """The identifiers in all texts: what an iterator must not hide."""
         texts = (*self.elements.values(), *self.sizes.values())
         return frozenset(name for text in texts for name in names_in(text))
-
-    def renamed(self, names: Mapping[str, str]) -> HostNames:
-        """The same with other names in all texts, which are then taken."""
-        return replace(
-            self,
-            elements={k: renamed(text, names) for k, text in self.elements.items()},
-            sizes={k: renamed(text, names) for k, text in self.sizes.items()},
-            taken=self.taken | set(names.values()),
-        )
 
     def params(self, scop: Scop, symbols: Mapping[str, Symbol]) -> dict[str, Lowered]:
         """The sizes of a program, where its context holds; those without a text by ``symbols``."""

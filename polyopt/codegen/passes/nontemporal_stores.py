@@ -56,7 +56,7 @@ from polyopt.codegen.ast.nodes import (
 )
 from polyopt.codegen.ast.subscripts import coefficient, moves_by, with_offset
 from polyopt.codegen.ast.visit import base_of, subscripts_of, substitute
-from polyopt.codegen.helpers.arithmetic import helper_name
+from polyopt.codegen.helpers.arithmetic import HELPERS, helper_name
 from polyopt.codegen.helpers.nontemporal import LINE, STRIP
 from polyopt.codegen.passes.strip_mine import StripMinedLoop, strips_of
 from polyopt.ir.types import I64
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.signature import Argument
+    from polyopt.ir.types import ScalarType
 
 #: rows of which a strip is fetched at most: of more, loads wait for each other
 MOST_FETCHED = 16
@@ -265,7 +266,8 @@ def _settled(block: Block) -> Block:
     stored = _streamed(block)
     if not stored:
         return block
-    call = Do(Call(min(stored).replace("streamed", "settled"), (), I64))
+    first = min(stored, key=lambda type_: type_.name)
+    call = Do(Call(helper_name("settled", first), (), I64))
 
     def settled(loop: For) -> For | None:
         if isinstance(loop.kind, Parallel) and _streamed(loop):
@@ -276,8 +278,8 @@ def _settled(block: Block) -> Block:
     return replace(inner, body=(*inner.body, call))
 
 
-def _streamed(node: Node) -> list[str]:
-    """The functions of non-temporal stores that a node calls."""
+def _streamed(node: Node) -> list[ScalarType]:
+    """The types of what a node's non-temporal stores store."""
     calls = [inner.call for inner in walk(node) if isinstance(inner, Do)]
-    names = [call.function for call in calls if isinstance(call, Call)]
-    return [name for name in names if name.startswith("streamed_")]
+    known = [HELPERS.get(call.function) for call in calls if isinstance(call, Call)]
+    return [one[1] for one in known if one is not None and one[0] == "streamed"]

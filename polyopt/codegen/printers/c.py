@@ -6,12 +6,11 @@ nothing in sight has.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary, Foreign, Run, Symbol, Var, number, plus
-from polyopt.codegen.ast.names import function_name, hidden_macros, local_name
+from polyopt.codegen.ast.names import function_name, local_name
 from polyopt.codegen.ast.nodes import (
     Assign,
     Barrier,
@@ -26,20 +25,22 @@ from polyopt.codegen.ast.nodes import (
     Node,
     Opaque,
     Parallel,
+    Parameter,
     Scalar,
     Simd,
     Task,
     While,
+    loops_in,
     symbols_in,
 )
-from polyopt.codegen.helpers.aligned import near_functions
-from polyopt.codegen.helpers.arithmetic import helpers
 from polyopt.codegen.printers.c_expr import PRIMARY, c_text, declared
+from polyopt.codegen.printers.headers import before
 from polyopt.codegen.printers.vector_loops import Head, Opening, VectorLoop, vector_loops
+from polyopt.codegen.printers.vocabulary import Vocabulary
 from polyopt.errors import InternalError
 from polyopt.escaping import comment
 from polyopt.frontend.c.readback.intrinsics import BARRIER
-from polyopt.ir.types import I32
+from polyopt.ir.types import I32, I64
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,74 +52,6 @@ _INDENT = "    "
 _COLUMNS = 100
 #: none at all, as far as the processor sees; loops with instructions of their own are no vectors
 _INSTRUCTION = '__asm__ volatile ("");'
-_THREADS = """#ifdef _OPENMP
-int omp_get_thread_num(void);
-#else
-#define omp_get_thread_num() 0
-#endif"""
-#: a compiler that is not asked for OpenMP passes over its pragmas, and need not say so
-_UNKNOWN = """#ifndef _OPENMP
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#endif"""
-#: clang warns of loops that it could have made vectors of, and did not
-_NOT_VECTORS = """#ifdef __clang__
-#pragma clang diagnostic ignored "-Wpass-failed"
-#endif"""
-#: gcc (12.2) loses what a loop stores down a row once it has rewritten its addresses, takes the
-#: function around it for one that stores nothing, and leaves out the calls
-_STORES = """#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-ipa-pure-const")
-#if __GNUC__ > 10
-#pragma GCC optimize("no-ipa-modref")
-#endif
-#endif"""
-#: where vectors are no registers, functions give them otherwise: only those of other files care
-_BY_VALUE = """#pragma GCC diagnostic ignored "-Wpsabi\""""
-#: What ``<stdlib.h>`` has besides are functions that programs may have, so it is not included.
-#: Large buffers start at a cache line. Fresh memory costs a fault per page, in every call: where
-#: Linux has large pages for those who ask, 512 faults are one. Its header defines many more names,
-#: which programs may have.
-_BUFFER = """void *aligned_alloc(__SIZE_TYPE__ alignment, __SIZE_TYPE__ bytes);
-void free(void *memory);
-#ifdef __linux__
-int madvise(void *start, __SIZE_TYPE__ bytes, int advice);
-#endif
-
-static void *buffer(__SIZE_TYPE__ bytes) {
-    void *found = aligned_alloc(64, (bytes + 63) / 64 * 64);
-#ifdef __linux__
-    if (found && bytes >> 22) { /* MADV_HUGEPAGE, from the start of a page: a wish, no more */
-        madvise((void *)(((uintptr_t)found | 65535) + 1), bytes - 65536, 14);
-    }
-#endif
-    return found;
-}
-
-"""
-_MATH = re.compile(
-    r"\b(sqrt|exp2?|log2?|sin|cos|tanh?|erf|fabs|floor|ceil|trunc|round|pow|fmod|atan2|copysign)"
-    r"f?\("
-)
-
-
-#: a function of the file that stores
-_TASK = re.compile(r"^static void \w+\(", re.MULTILINE)
-#: vector types, and their values wherever they are in memory
-_VECTOR = re.compile(r"\b((f(?:32|64))x(\d+))(?:_at)?\b")
-_ELEMENTS = {"f32": ("float", 4), "f64": ("double", 8)}
-
-
-def vector_types(body: str) -> str:
-    """Definitions of the vector types that a piece of C names."""
-    lines: list[str] = []
-    for name, element, lanes in sorted(set(_VECTOR.findall(body))):
-        type_, size = _ELEMENTS[element]
-        wide = f"vector_size({size * int(lanes)})"
-        lines.append(f"typedef {type_} {name} __attribute__(({wide}));")
-        lines.append(
-            f"typedef {type_} {name}_at __attribute__(({wide}, aligned({size}), may_alias));"
-        )
-    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -131,56 +64,26 @@ class Printed:
 
 def print_c(function: Function) -> Printed:
     """The complete translation unit of a kernel."""
-    lines = _function(function)
-    body = "\n".join(lines)
+    words = Vocabulary()
+    lines = _function(function, words)
     note = "".join(f" * {comment(line)}".rstrip() + "\n" for line in function.notes)
-    head = (f"/*\n{note} */\n" if note else "") + before(body)
-    return Printed(head + body + "\n", tuple(vector_loops(lines, head.count("\n"))))
+    head = (f"/*\n{note} */\n" if note else "") + before(words.uses(tasks=bool(function.tasks)))
+    text = head + "\n".join(lines) + "\n"
+    return Printed(text, tuple(vector_loops(lines, head.count("\n"))))
 
 
-def before(body: str) -> str:
-    """What a translation unit has before its tasks and its kernel: all that these need."""
-    support = helpers(body) + near_functions(body)
-    heads = _heads(body, support)
-    if " buffer(" in body:
-        support = _BUFFER + support
-    parts = ["\n".join(heads), vector_types(body), support.rstrip()]
-    if "#include" in "".join(heads[1:]) + support:
-        # headers may have macros of the names that the program has
-        parts.append("\n".join(f"#undef {name}" for name in hidden_macros(body)))
-    return "".join(f"{part}\n\n" for part in parts if part)
-
-
-def _heads(body: str, support: str) -> list[str]:
-    """Headers, and what compilers are told of the whole file."""
-    heads = ["#include <stdint.h>"]
-    if "omp_get_thread_num(" in body:
-        heads.append(_THREADS)
-    if "#pragma omp" in body:
-        heads.append(_UNKNOWN)
-    if _TASK.search(body):
-        heads.append(_STORES)
-    if "#pragma omp simd" in body:
-        heads.append(_NOT_VECTORS)
-    if "__builtin_shufflevector" in support:
-        heads.append(_BY_VALUE)
-    if _MATH.search(body + support) or "INFINITY" in body or "NAN" in body:
-        heads.append("#include <math.h>")
-    return heads
-
-
-def _function(function: Function) -> list[str]:
-    own = ["threads", function_name(function.name)]
-    printer = Printer(own)
+def _function(function: Function, words: Vocabulary) -> list[str]:
+    own = ["threads", words.word(function_name(function.name))]
+    printer = Printer(own, words=words)
     for symbol in (p.symbol for p in function.arguments):
         printer.give(symbol, symbol.hint)
-    given = [declared(p, printer.name) for p in function.arguments]
+    given = list(map(printer.parameter, function.arguments))
     prototype = f"int {function_name(function.name)}({', '.join([*given, 'int threads'])})"
     for symbol in allocated(function):
         printer.declare(symbol)
     names = {task.name: printer.declare(task.name) for task in function.tasks}
     # no declaration before it: gcc (12.2) does not survive two whose arrays have sizes as extents
-    file = Printer([*own, *names.values()], names)
+    file = Printer([*own, *names.values()], names, words=words)
     tasks = [line for task in function.tasks for line in _task(task, file.inner())]
     opening = Opening.of(prototype, function_name(function.name))
     return [*tasks, opening, "{", *_in_function(function, printer), "}"]
@@ -190,7 +93,7 @@ def _task(task: Task, printer: Printer) -> list[str]:
     """A function of the file, which threads run."""
     for parameter in task.parameters:
         printer.declare(parameter.symbol)
-    given = [declared(p, printer.name) for p in task.parameters]
+    given = list(map(printer.parameter, task.parameters))
     name = printer.name(task.name)
     first, *more = _listed(f"static void {name}(", given, ")", 0)
     return [Opening.of(first, name), *more, "{", *printer.lines(task.body, 1), "}", ""]
@@ -201,12 +104,12 @@ def _in_function(function: Function, printer: Printer) -> list[str]:
     lines = [] if function.private else [f"{_INDENT}(void)threads;"]
     lines += [f"{_INDENT}(void){printer.name(symbol)};" for symbol in _unused(function)]
     body = printer.lines(function.body, 1)
-    shares = any("#pragma omp parallel" in line for line in body)
+    shares = any(isinstance(loop.kind, Parallel) for loop in loops_in(function.body))
     if shares and function.little_work is not None:
         lines.append(f"{_INDENT}if ({printer.text(function.little_work)}) {{")
         lines.append(f"{_INDENT * 2}threads = 1; /* too little work to share */")
         lines.append(f"{_INDENT}}}")
-    release = [f"{_INDENT}free({printer.name(s)});" for s in allocated(function)]
+    release = [f"{_INDENT}{printer.released(s)};" for s in allocated(function)]
     return [*lines, *_allocation(function, printer), *body, *release, f"{_INDENT}return 0;"]
 
 
@@ -227,20 +130,20 @@ def allocated(function: Function) -> list[Symbol]:
 
 
 def _allocation(function: Function, printer: Printer) -> list[str]:
-    lines = [
-        f"{_INDENT}{printer.pointer(b)} = buffer({printer.size_of(b)});" for b in function.buffers
+    made = [(printer.pointer(b), printer.size_of(b)) for b in function.buffers]
+    made += [(printer.pool(b), printer.size_of(b, "threads")) for b in function.private]
+    if not made:
+        return []
+    call = printer.words.function("buffer")
+    missing = " || ".join(f"!{printer.name(symbol)}" for symbol in allocated(function))
+    release = " ".join(f"{printer.released(symbol)};" for symbol in allocated(function))
+    return [
+        *(f"{_INDENT}{pointer} = {call}({size});" for pointer, size in made),
+        f"{_INDENT}if ({missing}) {{",
+        f"{_INDENT * 2}{release}",
+        f"{_INDENT * 2}return 1;",
+        f"{_INDENT}}}",
     ]
-    lines += [
-        f"{_INDENT}{printer.pool(b)} = buffer({printer.size_of(b, 'threads')});"
-        for b in function.private
-    ]
-    names = list(map(printer.name, allocated(function)))
-    if names:
-        missing = " || ".join(f"!{name}" for name in names)
-        release = " ".join(f"free({name});" for name in names)
-        lines += [f"{_INDENT}if ({missing}) {{", f"{_INDENT * 2}{release}",
-                  f"{_INDENT * 2}return 1;", f"{_INDENT}}}"]  # fmt: skip
-    return lines
 
 
 def _listed(head: str, items: Sequence[str], tail: str, depth: int) -> list[str]:
@@ -268,17 +171,21 @@ class Printer:
         *,
         avoided: frozenset[str] = frozenset(),
         team: str = "threads",
+        words: Vocabulary | None = None,
     ) -> None:
         self._taken = set(taken)
         self._names = dict(names or {})
         self._avoided = avoided
         self.team = team
+        self.words = Vocabulary() if words is None else words
 
     # -- names --------------------------------------------------------------------------------
 
     def inner(self) -> Printer:
         """The printer of a scope inside."""
-        return Printer(self._taken, self._names, avoided=self._avoided, team=self.team)
+        return Printer(
+            self._taken, self._names, avoided=self._avoided, team=self.team, words=self.words
+        )
 
     def declare(self, symbol: Symbol) -> str:
         """A name for a symbol from here on."""
@@ -291,6 +198,7 @@ class Printer:
     def give(self, symbol: Symbol, name: str) -> str:
         """That name for a symbol from here on."""
         self._taken.add(name)
+        self.words.names.add(name)
         self._names[symbol] = name
         return name
 
@@ -303,25 +211,36 @@ class Printer:
 
     def text(self, expr: Expr) -> str:
         """An expression."""
-        return c_text(expr, self.name)
+        return c_text(expr, self.name, self.words)
+
+    def parameter(self, parameter: Parameter) -> str:
+        """A parameter of a function."""
+        return declared(parameter, self.name, self.words)
 
     # -- declarations -------------------------------------------------------------------------
 
     def pointer(self, buffer: Buffer) -> str:
         """The declarator of a buffer that is allocated: ``float (*restrict name)[W]``."""
-        type_, name = buffer.symbol.type.c_name, self.name(buffer.symbol)
+        type_, name = self._type(buffer.symbol), self.name(buffer.symbol)
         inner = self._brackets(buffer.extents[1:])
         return f"{type_} (*restrict {name}){inner}" if inner else f"{type_} *restrict {name}"
 
     def pool(self, buffer: Buffer) -> str:
         """The declarator of an allocation that holds a buffer for each thread."""
         name = self._pool(buffer)
-        return f"{buffer.symbol.type.c_name} (*{name}){self._brackets(buffer.extents)}"
+        return f"{self._type(buffer.symbol)} (*{name}){self._brackets(buffer.extents)}"
 
     def size_of(self, buffer: Buffer, count: str = "") -> str:
         """The bytes of a buffer, or of ``count`` such buffers."""
         first = f"[{count}]" if count else ""
-        return f"sizeof({buffer.symbol.type.c_name}{first}{self._brackets(buffer.extents)})"
+        return f"sizeof({self._type(buffer.symbol)}{first}{self._brackets(buffer.extents)})"
+
+    def released(self, symbol: Symbol) -> str:
+        """The release of what was allocated."""
+        return f"{self.words.function('free')}({self.name(symbol)})"
+
+    def _type(self, symbol: Symbol) -> str:
+        return self.words.type(symbol.type)
 
     def _pool(self, buffer: Buffer) -> str:
         assert isinstance(buffer.space, Heap)
@@ -333,10 +252,11 @@ class Printer:
     def _declaration(self, buffer: Buffer) -> str:
         name = self.declare(buffer.symbol)
         if buffer.is_allocated:
-            return f"{self.pointer(buffer)} = {self._pool(buffer)}[omp_get_thread_num()];"
+            thread = self.words.function("omp_get_thread_num")
+            return f"{self.pointer(buffer)} = {self._pool(buffer)}[{thread}()];"
         sizes = self._brackets(buffer.extents)
-        aligned = "_Alignas(64) " if sizes else ""
-        return f"{aligned}{buffer.symbol.type.c_name} {name}{sizes};"
+        aligned = f"{self.words.word('_Alignas(64)')} " if sizes else ""
+        return f"{aligned}{self._type(buffer.symbol)} {name}{sizes};"
 
     # -- statements ---------------------------------------------------------------------------
 
@@ -365,7 +285,8 @@ class Printer:
                 return self._for(node, depth)
             case Do():
                 call = node.call
-                head = self.name(call.task) if isinstance(call, Run) else call.function
+                is_task = isinstance(call, Run)
+                head = self.name(call.task) if is_task else self.words.function(call.function)
                 return _listed(f"{pad}{head}(", list(map(self.text, call.children)), ");", depth)
             case Barrier():
                 return [pad + (BARRIER if node.memory else _INSTRUCTION)]
@@ -381,12 +302,12 @@ class Printer:
         for local in node.locals:
             value = self.text(local.value)
             name = self.declare(local.symbol)
-            lines.append(f"const {local.symbol.type.c_name} {name} = {value}")
+            lines.append(f"const {self._type(local.symbol)} {name} = {value}")
         value = self.text(node.value)
         if not node.declares:
             return [*lines, f"{self.text(node.target)} = {value}"]
         assert isinstance(node.target, Var)
-        kind = f"{'const ' * node.constant}{node.type.c_name}"
+        kind = f"{'const ' * node.constant}{self.words.type(node.type)}"
         return [*lines, f"{kind} {self.declare(node.target.symbol)} = {value}"]
 
     def _block(self, block: Block, depth: int) -> list[str]:
@@ -394,7 +315,7 @@ class Printer:
         if not (block.buffers or block.scoped or block.ordered):
             return [line for child in block.body for line in self._node(child, depth)]
         pad = _INDENT * depth
-        ordered = ["#pragma omp ordered"] if block.ordered else []
+        ordered = [self.words.pragma("ordered")] if block.ordered else []
         return [*ordered, f"{pad}{{", *self.inner().lines(block, depth + 1), f"{pad}}}"]
 
     def _if(self, node: If, depth: int) -> list[str]:
@@ -418,11 +339,11 @@ class Printer:
     def _for(self, node: For, depth: int) -> list[str]:
         pad, inside = _INDENT * depth, self.inner()
         start = self.text(node.start)
-        lines = [f"{pad}/* {comment(node.comment)} */"] if node.comment else []
-        lines += self._pragma(node)
+        lines = self._pragma(node)
         name = inside.iterate(node.iterator)
         step = f"{name}++" if node.step == 1 else f"{name} += {node.step}"
-        head = f"{pad}for (int64_t {name} = {start}; {inside.text(node.condition)}; {step}) {{"
+        counter = f"{self.words.type(I64)} {name}"
+        head = f"{pad}for ({counter} = {start}; {inside.text(node.condition)}; {step}) {{"
         body = [f"{pad}{_INDENT}{inside._declaration(b)}" for b in node.private]  # noqa: SLF001
         body += [*inside.lines(node.body, depth + 1), f"{pad}}}"]
         lines.append(Head.of(head, node, body) if isinstance(node.kind, Simd) else head)
@@ -432,14 +353,15 @@ class Printer:
         match node.kind:
             case Parallel() as kind:
                 team = f"num_threads({self.team})"
-                return [f"#pragma omp parallel for {team} schedule({self._share(kind)}"]
+                clauses = f" for {team} schedule({self._share(kind)}"
+                return [self.words.pragma("parallel", clauses)]
             case Simd() as kind:
                 # a width is a promise that iterations so far apart may clash: safelen says that
                 width = f" safelen({kind.width})" if kind.width else ""
                 sums = "".join(f" reduction({op} : {self.name(s)})" for op, s in kind.sums)
-                return [f"#pragma omp simd{width}{sums}"]
+                return [self.words.pragma("simd", width + sums)]
             case Scalar():
-                return ["#pragma omp simd safelen(1) simdlen(1)"]
+                return [self.words.pragma("simd", " safelen(1) simdlen(1)")]
             case _:
                 return []
 

@@ -8,7 +8,7 @@ more than C needs: operands of shifts, of ``&``, ``^``, ``|``, and of comparison
 from __future__ import annotations
 
 import math
-import re
+from string import Formatter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,7 @@ from polyopt.codegen.ast.expr import (
     VectorAt,
     Zeros,
 )
+from polyopt.codegen.printers.vocabulary import Vocabulary
 from polyopt.errors import InternalError, UnsupportedError
 from polyopt.ir.types import F32, I32, I64, U32, U64, ScalarType
 
@@ -51,12 +52,11 @@ LEVELS = {
     ">": LESS, "<=": LESS, ">=": LESS, "==": EQUAL, "!=": EQUAL, "&": AND, "^": XOR, "|": OR,
     "&&": LOGICAL_AND, "||": LOGICAL_OR,
 }  # fmt: skip
-_SLOT = re.compile(r"\{(\d+)\}|\{\((\d+)\)\}")
 
 
-def c_text(expr: Expr, names: Names) -> str:
-    """The expression as C."""
-    return _Printer(names).text(expr)
+def c_text(expr: Expr, names: Names, words: Vocabulary | None = None) -> str:
+    """The expression as C; ``words`` says what is called otherwise, and takes note."""
+    return _Printer(names, words or Vocabulary()).text(expr)
 
 
 def hints(symbol: Symbol) -> str:
@@ -64,21 +64,22 @@ def hints(symbol: Symbol) -> str:
     return symbol.hint
 
 
-def declared(parameter: Parameter, names: Names) -> str:
+def declared(parameter: Parameter, names: Names, words: Vocabulary | None = None) -> str:
     """A parameter of a C function: ``const float A[restrict N][N]``."""
+    words = words or Vocabulary()
     name = names(parameter.symbol)
-    type_ = f"{'const ' * parameter.constant}{parameter.symbol.type.c_name}"
+    type_ = f"{'const ' * parameter.constant}{words.type(parameter.symbol.type)}"
     if parameter.extents is None:
         return f"{type_} *restrict {name}" if parameter.pointer else f"{type_} {name}"
-    first, *rest = (c_text(extent, names) for extent in parameter.extents)
+    first, *rest = (c_text(extent, names, words) for extent in parameter.extents)
     return f"{type_} {name}[restrict {first}]" + "".join(f"[{extent}]" for extent in rest)
 
 
 class _Printer:
     """Prints expressions over symbols of these names."""
 
-    def __init__(self, names: Names) -> None:
-        self.names = names
+    def __init__(self, names: Names, words: Vocabulary) -> None:
+        self.names, self.words = names, words
 
     def text(self, expr: Expr) -> str:
         """The whole, where any expression may stand."""
@@ -93,7 +94,7 @@ class _Printer:
         """The text, and the precedence of its outermost operator."""
         match expr:
             case Const():
-                return literal(expr)
+                return literal(expr, self.words)
             case Var():
                 return self.names(expr.symbol), PRIMARY
             case Index():
@@ -111,7 +112,7 @@ class _Printer:
             case Select():
                 return self._select(expr), TERNARY
             case Cast():
-                return f"({expr.kind.c_name}){self.at(expr.operand, UNARY)}", UNARY
+                return f"({self.words.type(expr.kind)}){self.at(expr.operand, UNARY)}", UNARY
             case _:
                 return self._memory(expr)
 
@@ -119,18 +120,21 @@ class _Printer:
         match expr:
             case Call():
                 given = ", ".join(map(self.text, expr.arguments))
-                return f"{expr.function}({given})", PRIMARY
+                return f"{self.words.function(expr.function)}({given})", PRIMARY
             case Run():
                 given = ", ".join(map(self.text, expr.arguments))
                 return f"{self.names(expr.task)}({given})", PRIMARY
             case VectorAt():
-                return f"*({expr.vector.c_name}_at *)&{self.at(expr.element, UNARY)}", UNARY
+                return (
+                    f"*({self.words.type(expr.vector)}_at *)&{self.at(expr.element, UNARY)}",
+                    UNARY,
+                )
             case Zeros():
                 return "{0}", PRIMARY
             case AddressOf():
                 return f"&{self.at(expr.element, UNARY)}", UNARY
             case SizeOf(operand=None, of=ScalarType() as of):
-                return f"sizeof({of.c_name})", PRIMARY
+                return f"sizeof({self.words.type(of)})", PRIMARY
             case SizeOf(operand=operand) if operand is not None:
                 return f"sizeof({self.text(operand)})", PRIMARY
             case _:
@@ -141,12 +145,13 @@ class _Printer:
         return base + "".join(f"[{self.text(s)}]" for s in subscripts)
 
     def _foreign(self, expr: Foreign) -> str:
-        def filled(slot: re.Match[str]) -> str:
-            if slot.group(1) is not None:
-                return self.text(expr.operands[int(slot.group(1))])
-            return self.at(expr.operands[int(slot.group(2))], UNARY)
-
-        return _SLOT.sub(filled, expr.text)
+        text = ""
+        for own, slot, _, _ in Formatter().parse(expr.text):
+            text += own
+            if slot is not None:
+                operand = expr.operands[int(slot.strip("()"))]
+                text += self.text(operand) if slot.isdecimal() else self.at(operand, UNARY)
+        return text
 
     def _binary(self, expr: Binary) -> str:
         level = LEVELS[expr.sign]
@@ -191,19 +196,19 @@ def _level(expr: Expr) -> int:
 # -- literals -------------------------------------------------------------------------------------
 
 
-def literal(const: Const) -> tuple[str, int]:
+def literal(const: Const, words: Vocabulary) -> tuple[str, int]:
     """The text that C reads back as exactly this value, of this type; and its precedence.
 
     Raises ``UnsupportedError`` for a number that its type does not hold.
     """
     if const.kind.is_float:
-        return _float(const)
+        return _float(const, words)
     value = int(const.value)
     if const.kind.is_integer and not const.kind.range[0] <= value <= const.kind.range[1]:
         message = f"the code has the number {value}, which {const.kind.bits} bits do not hold"
         raise UnsupportedError(message, hint="compare and count with smaller numbers")
     if (value, const.kind) in _LEAST:
-        return _LEAST[value, const.kind], PRIMARY
+        return words.word(_LEAST[value, const.kind]), PRIMARY
     suffix = "u" if const.kind in {U32, U64} else ""
     return f"{value}{suffix}", UNARY if value < 0 else PRIMARY
 
@@ -212,12 +217,12 @@ def literal(const: Const) -> tuple[str, int]:
 _LEAST = {(I32.range[0], I32): "INT32_MIN", (I64.range[0], I64): "INT64_MIN"}
 
 
-def _float(const: Const) -> tuple[str, int]:
+def _float(const: Const, words: Vocabulary) -> tuple[str, int]:
     value = float(const.value)
     sign = "-" if math.copysign(1.0, value) < 0 and not math.isnan(value) else ""
     level = UNARY if sign else PRIMARY
     if not math.isfinite(value):
-        return sign + ("NAN" if math.isnan(value) else "INFINITY"), level
+        return sign + words.word("NAN" if math.isnan(value) else "INFINITY"), level
     text = str(np.float32(abs(value))) if const.kind == F32 else repr(abs(value))
     if not set(text) & set(".e"):
         text += ".0"

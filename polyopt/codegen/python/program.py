@@ -7,7 +7,6 @@ threads, NumPy's arrays. It stands for itself: other marks of the plan are left 
 from __future__ import annotations
 
 import ast
-import re
 from keyword import kwlist
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,18 @@ from polyopt.codegen.ast.names import buffer_names, fresh
 from polyopt.codegen.lower.bounds import limits
 from polyopt.codegen.lower.isl_ast import Leaf, children, is_loop, isl_tree
 from polyopt.codegen.lower.register_tile_nests import with_blocks
-from polyopt.codegen.python.expressions import py_affine, py_expression
+from polyopt.codegen.python.expressions import (
+    call,
+    element,
+    is_atom,
+    name_of,
+    negated,
+    number,
+    number_of,
+    operation,
+    py_affine,
+    py_expression,
+)
 from polyopt.codegen.schedule.tree import materialize
 from polyopt.isl import (
     AstBuild,
@@ -29,7 +39,7 @@ from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from polyopt.ir.expr import Affine, Expr, Inside, Load
     from polyopt.ir.scop import Array
@@ -38,10 +48,12 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.storage import Scratch
     from polyopt.transform.schedule.tree import PlanLoop
 
+    #: isl's iterators -> their values
+    Names = Mapping[str, ast.expr]
+
 #: what the text takes from its surroundings
 GLOBALS = ("np", "prange")
 _BUILTIN = (*GLOBALS, "range", "min", "max", "abs", "float", *kwlist)
-_INDENT = "    "
 
 
 def python_text(program: ScheduledProgram, name: str) -> str:
@@ -52,15 +64,18 @@ def python_text(program: ScheduledProgram, name: str) -> str:
     """
     leaves: dict[str, Leaf] = {}
     tree = isl_tree(with_blocks(program, {}), materialize(program), leaves)
-    printer = _Printer(program, leaves)
-    body = [*printer.allocations(), *printer.node(tree, {}, "")] or ["pass"]
-    lines = [f"def {name}({', '.join(map(printer.named, program.scop.signature))}):"]
-    lines += [_INDENT + line for line in body]
-    return ast.unparse(ast.parse("\n".join(lines)))  # without the parentheses that nobody needs
+    builder = _Builder(program, leaves)
+    body = _body([*builder.allocations(), *builder.node(tree, {}, "")])
+    given = [ast.arg(builder.names[n]) for n in program.scop.signature]
+    arguments = ast.arguments(
+        posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[]
+    )  # fmt: skip
+    function = ast.FunctionDef(name=name, args=arguments, body=body, decorator_list=[])
+    return ast.unparse(ast.fix_missing_locations(function))
 
 
-class _Printer:
-    """Prints isl's AST of a program."""
+class _Builder:
+    """Makes Python's tree of isl's AST of a program."""
 
     def __init__(self, program: ScheduledProgram, leaves: Mapping[str, Leaf]) -> None:
         self.program, self.leaves = program, leaves
@@ -75,12 +90,9 @@ class _Printer:
             *zip(self.scratches, stems, strict=True),
         ):
             self.names[key] = fresh(stem, {*_BUILTIN, *self.names.values()})
+        self.known = {key: name_of(name) for key, name in self.names.items()}
 
-    def named(self, name: str) -> str:
-        """What a size, an array or a buffer is called."""
-        return self.names[name]
-
-    def allocations(self) -> Iterator[str]:
+    def allocations(self) -> Iterator[ast.stmt]:
         """Local arrays that are used as a whole."""
         own = {
             t.access.array
@@ -90,66 +102,69 @@ class _Printer:
         for name in (n for n in self.arrays if n in own):
             yield from self._allocated(name, self.arrays[name], self.arrays[name].extents)
 
-    def _allocated(self, name: str, array: Array, extents: tuple[PwAff, ...]) -> Iterator[str]:
+    def _allocated(self, name: str, array: Array, extents: tuple[PwAff, ...]) -> Iterator[ast.stmt]:
         if extents:
             build = AstBuild.from_context(self.program.scop.context)
-            sizes = [py_affine(build.expr_from_pw_aff(e), self.names) for e in extents]
+            sizes = [py_affine(build.expr_from_pw_aff(e), self.known) for e in extents]
             kind = f"np.{array.type.numpy_name}" + ("_" if array.type.kind == "bool" else "")
-            yield f"{self.names[name]} = np.empty(({', '.join(sizes)},), {kind})"
+            made = call("np.empty", ast.Tuple(sizes), name_of(kind))
+            yield ast.Assign([name_of(self.names[name])], made)
 
     # -- loops ------------------------------------------------------------------------------
 
-    def node(self, node: AstNode, names: dict[str, str], loop: str) -> list[str]:
-        """The lines of a node; ``loop`` is the mark above it."""
+    def node(self, node: AstNode, names: Names, loop: str) -> list[ast.stmt]:
+        """The statements of a node; ``loop`` is the mark above it."""
         kind = node.get_type()
         if kind == ast_node_type.mark:
             return self._mark(node, names)
         if kind == ast_node_type.block:
-            return [line for n in children(node) for line in self.node(n, names, loop)]
+            return [made for n in children(node) for made in self.node(n, names, loop)]
         if kind == ast_node_type["if_"]:
-            return self._if(node, names, loop)
+            return [self._if(node, names, loop)]
         if kind == ast_node_type["for_"]:
             return self._for(node, names, loop)
         return [self._statement(node, names)]
 
-    def _mark(self, node: AstNode, names: dict[str, str]) -> list[str]:
+    def _mark(self, node: AstNode, names: Names) -> list[ast.stmt]:
         """The loop below a mark. Where isl left it out, because it runs once, its buffers stay."""
         name, below = node.mark_get_id().get_name(), node.mark_get_node()
         parts = children(below) if below.get_type() == ast_node_type.block else [below]
         first = () if all(map(is_loop, parts)) else self._buffers(name)
         return [*first, *self.node(below, names, name)]
 
-    def _if(self, node: AstNode, names: dict[str, str], loop: str) -> list[str]:
-        condition = py_affine(node.if_get_cond(), {**self.names, **names})
-        lines = [f"if {condition}:", *_in(self.node(node.if_get_then_node(), names, loop))]
+    def _if(self, node: AstNode, names: Names, loop: str) -> ast.stmt:
+        condition = py_affine(node.if_get_cond(), {**self.known, **names})
+        then, other = self.node(node.if_get_then_node(), names, loop), []
         if node.if_has_else_node():
-            lines += ["else:", *_in(self.node(node.if_get_else_node(), names, loop))]
-        return lines
+            other = _body(self.node(node.if_get_else_node(), names, loop))
+        return ast.If(condition, _body(then), other)
 
-    def _for(self, node: AstNode, names: dict[str, str], name: str) -> list[str]:
-        around = {**self.names, **names}
+    def _for(self, node: AstNode, names: Names, name: str) -> list[ast.stmt]:
+        around = {**self.known, **names}
         isl_name = node.for_get_iterator().get_id().get_name()
         if node.for_is_degenerate():
-            start = py_affine(node.for_get_init(), around)
-            inner = {**names, isl_name: f"({start})"}
+            inner = {**names, isl_name: py_affine(node.for_get_init(), around)}
             return [*self._buffers(name), *self.node(node.for_get_body(), inner, "")]
-        iterator = fresh(self.loops[name].iterator, {*_BUILTIN, *around.values()})
+        iterator = fresh(self.loops[name].iterator, {*_BUILTIN, *_names_in(around.values())})
         run = limits(node)
         start, end = py_affine(run.start, around), py_affine(run.end, around)
-        step = int(py_affine(node.for_get_inc(), around))
+        step = int(node.for_get_inc().get_val().to_python())
         if run.closed:
-            end = str(int(end) + 1) if end.isdigit() else f"({end} + 1)"
-        value = iterator
+            last = number_of(end)
+            end = operation("+", end, number(1)) if last is None else number(last + 1)
+        value = name_of(iterator)
         if self._descends(self.loops[name]):  # isl counts up to what the source starts from
-            value, start, end, step = f"(-{iterator})", _negated(start), _negated(end), -step
+            value, start, end, step = negated(value), _negated(start), _negated(end), -step
         kind = "prange" if self._is_shared(name) else "range"
-        bounds = [end] if (start, step) == ("0", 1) else [start, end, *([str(step)] * (step != 1))]
+        bounds = [end] if (number_of(start), step) == (0, 1) else [start, end]
+        bounds += [number(step)] * (step != 1)
         inner = {**names, isl_name: value}
-        below = self.node(node.for_get_body(), inner, "")
+        below: list[ast.stmt] = self.node(node.for_get_body(), inner, "")
         for test in run.tests:
-            below = [f"if {py_affine(test, {**self.names, **inner})}:", *_in(below)]
-        head = f"for {iterator} in {kind}({', '.join(bounds)}):"
-        return [head, *_in([*self._buffers(name), *below])]
+            condition = py_affine(test, {**self.known, **inner})
+            below = [ast.If(condition, _body(below), [])]
+        body = _body([*self._buffers(name), *below])
+        return [ast.For(name_of(iterator), call(kind, *bounds), body, [])]
 
     def _descends(self, loop: PlanLoop) -> bool:
         """Whether a loop's values are its iterator's, negated."""
@@ -166,7 +181,7 @@ class _Printer:
         path = path_to(self.program, name)
         return [n.name for n in path if n.mark == "parallel"][:1] == [name]
 
-    def _buffers(self, loop: str) -> Iterator[str]:
+    def _buffers(self, loop: str) -> Iterator[ast.stmt]:
         for scratch in self.scratches.values():
             if scratch.at == loop and not _is_scalar(scratch):
                 extents = scratch.ordered(scratch.extents)
@@ -174,44 +189,52 @@ class _Printer:
 
     # -- statements -------------------------------------------------------------------------
 
-    def _statement(self, node: AstNode, names: dict[str, str]) -> str:
+    def _statement(self, node: AstNode, names: Names) -> ast.stmt:
         leaf = self.leaves[node.get_annotation().get_name()]
-        known = {**self.names, **names}
+        known = {**self.known, **names}
 
-        def affine(expr: Affine | Inside) -> str:
+        def affine(expr: Affine | Inside) -> ast.expr:
             return py_affine(leaf.affine[id(expr)], known)
 
-        def load(expr: Load) -> str:
-            return self._element(expr.array, [printed(e) for e in expr.index])
+        def load(expr: Load) -> ast.expr:
+            return self._element(expr.array, list(map(made, expr.index)))
 
-        def printed(expr: Expr) -> str:
+        def made(expr: Expr) -> ast.expr:
             return py_expression(expr, load, affine)
 
-        made = leaf.assignment
-        return (
-            f"{self._element(made.buffer, list(map(printed, made.index)))} = {printed(made.value)}"
-        )
+        assignment = leaf.assignment
+        target = self._element(assignment.buffer, list(map(made, assignment.index)))
+        return ast.Assign([target], made(assignment.value))
 
-    def _element(self, buffer: str, index: list[str]) -> str:
+    def _element(self, buffer: str, index: list[ast.expr]) -> ast.expr:
         name, scratch = self.names[buffer], self.scratches.get(buffer)
         if scratch is not None:
-            return name if _is_scalar(scratch) else f"{name}[{', '.join(index)}]"
+            return name_of(name) if _is_scalar(scratch) else element(name, index)
         array = self.arrays[buffer]
         if array.rank:
-            return f"{name}[{', '.join(index)}]"
-        return f"{name}[()]" if array.is_live_out else name
+            return element(name, index)
+        return element(name, []) if array.is_live_out else name_of(name)
 
 
 def _is_scalar(scratch: Scratch) -> bool:
     return all(constant_value(e) == 1 for e in scratch.extents)
 
 
-def _negated(text: str) -> str:
-    less = re.fullmatch(r"\(\(-(\w+)\) \+ (\w+)\)", text)
-    if less is not None:
-        return f"({less[1]} - {less[2]})"
-    return str(-int(text)) if text.isdigit() else f"(-{text})"
+def _negated(expr: ast.expr) -> ast.expr:
+    """``a - b`` for ``-a + b``: as written by hand."""
+    match expr:
+        case ast.BinOp(
+            left=ast.UnaryOp(op=ast.USub(), operand=left), op=ast.Add(), right=right
+        ) if is_atom(left) and is_atom(right):
+            return operation("-", left, right)
+        case _:
+            known = number_of(expr)
+            return negated(expr) if known is None else number(-known)
 
 
-def _in(lines: list[str]) -> list[str]:
-    return [_INDENT + line for line in lines or ["pass"]]
+def _names_in(values: Iterable[ast.expr]) -> Iterator[str]:
+    return (n.id for value in values for n in ast.walk(value) if isinstance(n, ast.Name))
+
+
+def _body(statements: list[ast.stmt]) -> list[ast.stmt]:
+    return statements or [ast.Pass()]

@@ -9,22 +9,19 @@ the shared one agree, and it does not: by less than its lanes, where it says how
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.updates import update_of
 from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.errors import InternalError
-from polyopt.frontend.c.readback.parallel_loops import IN_TURN, SHARED
+from polyopt.frontend.c.readback.parallel_loops import IN_TURN, mark_of, unmarked
 from polyopt.isl import Map, affine_constant, affine_var, dim_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from polyopt.ir.scop import Access, Scop, Statement
-
-_SHARED = re.compile(SHARED + r"(threads|turns|lanes|sums)(\d*)__\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +34,6 @@ class _Loop:
     width: int
     depth: int
     statements: tuple[Statement, ...]
-
-
-def unmarked(text: str) -> str:
-    """A message in which iterators are called as in the C."""
-    return _SHARED.sub("", text)
 
 
 def check_shared(scop: Scop) -> int:
@@ -62,13 +54,13 @@ def _loops(scop: Scop) -> Iterator[_Loop]:
     inside: dict[str, list[Statement]] = {}
     for statement in scop.statements:
         for name in statement.iterators:
-            if _SHARED.search(name):
+            if mark_of(name) is not None:
                 inside.setdefault(name, []).append(statement)
     for name, statements in inside.items():
-        found = _SHARED.search(name)
-        assert found is not None
+        mark = mark_of(name)
+        assert mark is not None
         depth = statements[0].iterators.index(name)
-        yield _Loop(name, found[1], int(found[2] or 0), depth, tuple(statements))
+        yield _Loop(unmarked(name), mark.kind, mark.width, depth, tuple(statements))
 
 
 def _check(loop: _Loop, one: Statement, other: Statement, scop: Scop) -> None:
@@ -85,8 +77,7 @@ def _check(loop: _Loop, one: Statement, other: Statement, scop: Scop) -> None:
             if not (write.exact and access.exact):
                 message = f"only data decide on what iterations of {loop.name} share"
                 raise NotShownError(message)
-            plain = loop.name.partition(SHARED)[0]
-            message = f"the C shares iterations of {plain} that clash in {write.array}"
+            message = f"the C shares iterations of {loop.name} that clash in {write.array}"
             raise InternalError(message)
 
 

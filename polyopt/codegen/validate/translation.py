@@ -8,11 +8,10 @@ sizes, forwards and with all shared loops backwards.
 
 from __future__ import annotations
 
-import re
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import tee
+from itertools import pairwise, tee
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,12 +20,15 @@ from polyopt.analysis.bounds import out_of_bounds
 from polyopt.analysis.dependences import DEFAULT_BUDGET
 from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.analysis.sets.points import parameter_value
-from polyopt.codegen.printers.c import before
+from polyopt.codegen.ast.names import tokens
+from polyopt.codegen.printers.headers import after_notes, brings_along, parts_of
+from polyopt.codegen.printers.vocabulary import uses_in
 from polyopt.codegen.signature import c_prototype, signature_of
 from polyopt.codegen.validate.equivalence import NotShownError, check_same
-from polyopt.codegen.validate.races import check_shared, unmarked
+from polyopt.codegen.validate.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDeepError, UserError
 from polyopt.frontend.c.readback.emitted import read_emitted
+from polyopt.frontend.c.readback.parallel_loops import unmarked
 from polyopt.ir.block import Block
 from polyopt.isl import (
     IslError,
@@ -58,12 +60,6 @@ _MOST_CROSSING = 6000
 _NARROW = (3, 4, 5, 8)
 
 
-#: the comment at the head of a file
-_NOTES = re.compile(r"\A/\*(?:[^*]|\*(?!/))*\*/\n")
-#: what a compiler says of a file, which changes nothing that it makes of it
-_DIAGNOSTICS = re.compile(
-    r"^#ifn?def \w+\n#pragma \w+ diagnostic .*\n#endif\n|^#pragma \w+ diagnostic .*\n", re.MULTILINE
-)
 #: how far apart floats may be that were added up in another order, by their bytes
 _ROUNDING = {4: 1e-4, 8: 1e-10}
 
@@ -217,15 +213,14 @@ def check_frame(scop: Scop, program: CProgram) -> None:
     """Raise ``InternalError`` unless a file has its kernel's head, as callers know it, and brings
     along what that needs, word for word: types, and functions with parts that only some compilers
     and processors see."""
-    text = _NOTES.sub("", program.source)
+    text = after_notes(program.source)
     head = c_prototype(program.name, signature_of(scop))
-    once = text.count(f"\n{head}\n{{\n") == 1
-    if not once or len(re.findall(rf"\b{re.escape(program.c_name)}\(", text)) > 1:
+    calls = list(pairwise(tokens(text))).count((program.c_name, "("))
+    if text.count(f"\n{head}\n{{\n") != 1 or calls > 1:
         message = f"the C of {program.name} does not take what its source takes: {head}"
         raise InternalError(message)
-    task = re.search(r"^static void \w", text, re.MULTILINE)
-    first = min(text.index(head), task.start() if task else len(text))
-    if _DIAGNOSTICS.sub("", text[:first]) != _DIAGNOSTICS.sub("", before(text[first:])):
+    brought, functions = parts_of(text, head)
+    if not brings_along(brought, uses_in(functions)):
         message = f"the C of {program.name} brings along other functions than it calls"
         raise InternalError(message)
 
@@ -317,10 +312,11 @@ def crossing_sizes(scop: Scop, text: str) -> list[dict[str, int]]:
 
 def _block_lengths(text: str) -> set[int]:
     """Numbers above 1 in the C's loops and tests, and those that it takes remainders of."""
-    lines = [line for line in text.splitlines() if line.lstrip().startswith(("for ", "if "))]
-    numbers = re.findall(r"(?<![\w.])\d+(?![\w.])", "\n".join(lines))
-    numbers += re.findall(r"% (\d+)", text)
-    return {int(number) for number in numbers if int(number) > 1}
+    found: list[str] = []
+    for line in map(tokens, text.splitlines()):
+        remainders = [number for sign, number in pairwise(line) if sign == "%"]
+        found += line if line[:1] in (["for"], ["if"]) else remainders
+    return {int(number) for number in found if number.isdecimal() and int(number) > 1}
 
 
 def _elements(scop: Scop, sizes: Mapping[str, int]) -> int:

@@ -10,14 +10,14 @@ up to the vector loop agree, and the texts of the subscripts do not
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.expressions.affine import operation_name
 from polyopt.ir.expr import Affine, Binary, Const, loads, walk
-from polyopt.isl import Map, dim_type, tuple_name
+from polyopt.isl import Map, ast_expr_type, dim_type, tuple_name
 from polyopt.transform.schedule.tree import prefix_map
 
 if TYPE_CHECKING:
@@ -25,17 +25,14 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.lower.isl_ast import Leaf
     from polyopt.ir.expr import Expr
-    from polyopt.isl import Set
+    from polyopt.isl import AstExpr, Set
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
-
-_OFFSET = re.compile(r"(.*?)(?: [+-] \d+)?")
-_NUMBER = re.compile(r"-?\d+")
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """An access of a leaf: C of its subscripts as isl writes it, and what they reach."""
+    """An access of a leaf: its subscripts as isl has them, and what they reach."""
 
     leaf: Leaf
     array: str
@@ -46,12 +43,17 @@ class _Place:
     path: tuple[PlanLoop, ...]
 
     @cached_property
-    def texts(self) -> tuple[str, ...]:
-        """One per subscript; one that data decide is told by what is affine in it."""
+    def parts(self) -> tuple[tuple[AstExpr, ...], ...]:
+        """What is affine in each subscript: all of it, unless data decide."""
         return tuple(
-            ", ".join(self.leaf.affine[id(n)].to_C_str() for n in walk(e) if isinstance(n, Affine))
+            tuple(self.leaf.affine[id(n)] for n in walk(e) if isinstance(n, Affine))
             for e in self.index
         )
+
+    @cached_property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """The parts as isl writes them."""
+        return tuple(tuple(part.to_C_str() for part in parts) for parts in self.parts)
 
     @cached_property
     def elements(self) -> Map:
@@ -64,12 +66,13 @@ class _Place:
         return prefix_map(copy, self.path).reverse().apply_range(whole)
 
     @cached_property
-    def stems(self) -> tuple[str, ...]:
+    def stems(self) -> tuple[tuple[str, ...], ...]:
         """The texts but for the numbers that are added, and but for numbers that are all of one."""
         return tuple(
-            "" if isinstance(e, Affine) and _NUMBER.fullmatch(text) else _stem(text)
-            for e, text in zip(self.index, self.texts, strict=True)
-        )
+            () if isinstance(e, Affine) and _is_number(parts[0])
+            else (*texts[:-1], *map(_stem, parts[-1:]))
+            for e, parts, texts in zip(self.index, self.parts, self.texts, strict=True)
+        )  # fmt: skip
 
 
 def looks_apart(
@@ -90,7 +93,7 @@ def looks_apart(
     return False
 
 
-def _by_stems(place: _Place) -> tuple[str, ...]:
+def _by_stems(place: _Place) -> tuple[tuple[str, ...], ...]:
     return place.stems
 
 
@@ -129,7 +132,12 @@ def _elements(places: Iterable[_Place]) -> Map:
     return reduce(lambda one, other: one.union(other), (p.elements for p in places))
 
 
-def _stem(text: str) -> str:
+def _stem(expr: AstExpr) -> str:
     """``c0 + 3`` as ``c0``."""
-    found = _OFFSET.fullmatch(text)
-    return text if found is None else found[1]
+    is_sum = expr.get_type() == ast_expr_type.op and operation_name(expr) in {"add", "sub"}
+    offset = is_sum and _is_number(expr.get_op_arg(1))
+    return (expr.get_op_arg(0) if offset else expr).to_C_str()
+
+
+def _is_number(expr: AstExpr) -> bool:
+    return expr.get_type() == ast_expr_type.int

@@ -101,8 +101,8 @@ def _flat(node):
             yield from node.locals
             yield node
         case n.For():
-            if node.comment or not node.is_sequential:
-                yield from () if node.is_sequential else (node.kind,)
+            if not node.is_sequential:
+                yield node.kind
             yield node
         case _:
             yield node

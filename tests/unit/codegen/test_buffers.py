@@ -9,7 +9,8 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.ast.names import c_name
-from polyopt.codegen.printers.c import before
+from polyopt.codegen.printers.headers import before
+from polyopt.codegen.printers.vocabulary import uses_in
 from polyopt.runtime.toolchain import find_toolchain
 
 #: a program of its own ``madvise``, which takes note of what it is asked
@@ -47,13 +48,13 @@ int main(void) {
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no such call")
 def test_they_ask_for_their_own_pages_and_nearly_all(tmp_path):
     source, program = tmp_path / "asked.c", tmp_path / "asked"
-    source.write_text(before("char *x = buffer(1);") + ASKED)
+    source.write_text(before(uses_in("char *x = buffer(1);")) + ASKED)
     find_toolchain().compile_program(source, program, ["-O1", "-Wall", "-Wextra", "-Werror"])
     assert subprocess.run([program], check=False).returncode == 0
 
 
 def test_no_buffer_asks_for_nothing():
-    assert "madvise" not in before("x[0] = 1;")
+    assert "madvise" not in before(uses_in("x[0] = 1;"))
 
 
 def test_a_program_may_have_the_name_itself():

@@ -22,6 +22,7 @@ from polyopt.codegen.ast.names import (
     function_name,
     hidden_macros,
     is_reserved,
+    names_in,
 )
 from polyopt.codegen.helpers.nontemporal import INTRINSICS
 
@@ -95,7 +96,7 @@ def test_every_name_may_be_a_parameter_an_array_a_local_and_a_function(names, tm
     lines += [f"long {name}(long n_, long m_, long k_, long l_);" for name in functions]
     lines += [f"long {name}(long n_, long m_, long k_, long l_) {{ return n_ - m_ + k_ - l_; }}"
               for name in functions]  # fmt: skip
-    undefined = "".join(f"#undef {name}\n" for name in hidden_macros("\n".join(lines)))
+    undefined = "".join(f"#undef {name}\n" for name in hidden_macros(names_in("\n".join(lines))))
     # compilers say where a function is like none that they know
     known = "-Wno-builtin-declaration-mismatch"
     library = _compiled(

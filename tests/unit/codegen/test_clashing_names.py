@@ -16,7 +16,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.ast.expr import plus
-from polyopt.codegen.ast.names import names_in, renamed
+from polyopt.codegen.ast.names import names_in, tokens
 from polyopt.codegen.ast.subscripts import moves_by, with_offset
 from polyopt.codegen.passes.scalar_replacement import assign_in_local
 from polyopt.codegen.passes.transpose_in_registers import _simple
@@ -152,7 +152,8 @@ def test_an_element_is_no_part_of_another():
 
 def test_parts_of_numbers_and_members_are_no_names():
     assert names_in("0.5f * x2 + 1e-05f - 3u + _y") == ["x2", "_y"]
-    assert renamed("x1 + x + 0x1p3 + xx", {"x": "z"}) == "x1 + z + 0x1p3 + xx"
+    text = 'a /* b % 4 */ + 1e-05f // c\n % .5 "d \\" /* e */" p->x1'
+    assert tokens(text) == ["a", "+", "1e-05f", "%", ".5", '"d \\" /* e */"', "p", "-", ">", "x1"]
 
 
 def test_vectors_of_a_block_are_called_like_no_argument():
@@ -217,6 +218,31 @@ def test_code_in_place_declares_nothing_that_its_surroundings_name(tmp_path):
         subprocess.run(build, check=True)
         shown.append(subprocess.run([str(program)], check=True, capture_output=True).stdout)
     assert shown[0] == shown[1] != b""
+
+
+LIKE_HELPERS = """
+double apart, max_i64;
+void f(int n, int m, double A[n][n], double B[n])
+{
+#pragma scop
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i && j < m; j++)
+            A[i][j] = B[j] * max_i64 + apart;
+#pragma endscop
+}
+"""
+
+
+def test_macros_are_those_that_the_code_calls_and_none_of_the_file(tmp_path):
+    (tmp_path / "plain.c").write_text(LIKE_HELPERS)
+    (region,) = rewrite(tmp_path / "plain.c").regions
+    assert region.error is None
+    defined = re.findall(r"^#define (\w+)\(", region.code, re.MULTILINE)
+    assert sorted(defined) == ["apart2", "min_i64"]
+    assert sorted(re.findall(r"^#undef (\w+)$", region.code, re.MULTILINE)) == sorted(defined)
+    (tmp_path / "made.c").write_text(rewrite(tmp_path / "plain.c").text)
+    build = ["gcc", "-O1", "-Wall", "-Werror", "-c", "made.c", "-o", "made.o"]
+    subprocess.run(build, check=True, cwd=tmp_path)
 
 
 # in 30 and 42 nothing orders two statements of a loop, and isl's scheduler chooses an order of

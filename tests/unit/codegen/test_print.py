@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from polyopt.codegen.ast.expr import Index, Symbol, Var, number
+import pytest
+
+import polyopt as po
+from polyopt.codegen.ast.expr import Index, Symbol, Var, Vector, number
 from polyopt.codegen.ast.nodes import Assign, Block, Buffer, Function, Parameter
 from polyopt.codegen.printers.c import print_c
-from polyopt.ir.types import F64
+from polyopt.codegen.printers.headers import after_notes, before, brings_along, parts_of
+from polyopt.codegen.printers.vocabulary import uses_in
+from polyopt.ir.types import F32, F64
 
 SCALAR = Buffer(Symbol("s", F64), ())
 ARRAY = Symbol("a", F64)
@@ -53,3 +58,35 @@ def test_nothing_is_declared_that_is_defined():
     text = printed(part(0))
     assert text.count("int f(double *restrict a, int threads)") == 1
     assert "int f(double *restrict a, int threads)\n{\n" in text
+
+
+USING = """\
+static void row(int64_t W, float a[restrict W])
+{
+#pragma omp simd safelen(8)
+    for (int64_t x = 0; x < W; x += 8) { /* min_i64(x, NAN) */
+        *(f32x8_at *)&a[x] = before1_f32x8(&a[8 + x]) * sqrtf(SHIFT);
+    }
+}
+"""
+
+
+def test_what_functions_use_is_read_word_by_word():
+    found = uses_in(USING)
+    assert found.called & {"min_i64", "before1_f32x8", "sqrtf", "buffer"} == {
+        "before1_f32x8", "sqrtf",
+    }  # fmt: skip
+    assert (found.vectors, found.pragmas, found.tasks) == ({Vector(F32, 8)}, {"simd"}, True)
+    head = before(found)
+    assert "#include <math.h>" in head
+    assert "#undef SHIFT" in head
+    assert head.count("static inline") == 1
+    assert brings_along(head, found)
+    assert not brings_along(head.replace("at - 8", "at"), found)
+
+
+@pytest.mark.parametrize("name", ["blur", "bilateral_grid", "gemm", "heat_3d"])
+def test_printers_note_what_readers_find(name):
+    made = po.auto(po.load_kernel(name).scop, target="avx2").emit()
+    brought, functions = parts_of(after_notes(made.source), made.prototype)
+    assert brought == before(uses_in(functions))

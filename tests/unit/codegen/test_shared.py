@@ -12,6 +12,7 @@ import pytest
 import polyopt as po
 from polyopt.analysis.interpreter.evaluate import Environment, evaluate
 from polyopt.codegen.ast.expr import Index, Symbol, Var
+from polyopt.codegen.ast.names import names_in
 from polyopt.codegen.ast.nodes import Block, Buffer
 from polyopt.codegen.expressions.indices import index_variable
 from polyopt.codegen.expressions.ir import lowered
@@ -435,7 +436,7 @@ def test_random_expressions_mean_the_same_with_locals(tmp_path, compiler, seed):
     assert sum(made) > 75
     body = "\n".join(texts)
     path, library = tmp_path / "e.c", tmp_path / "e.so"
-    path.write_text(f"#include <math.h>\n#include <stdint.h>\n\n{helpers(body)}\n{body}")
+    path.write_text(f"#include <math.h>\n#include <stdint.h>\n\n{helpers(names_in(body))}\n{body}")
     subprocess.run(
         [compiler, "-O1", "-Wall", "-Wextra", "-Werror", *MIXED_LITERALS, "-fwrapv", "-ffp-contract=off", "-fPIC",
          "-shared", str(path), "-o", str(library), "-lm"],
@@ -468,7 +469,9 @@ def test_locals_overflow_no_sooner(tmp_path):
     body = "\n".join(texts)
     main = "int main(void) {\n" + "".join(calls) + "    return 0;\n}\n"
     path, program = tmp_path / "e.c", tmp_path / "e"
-    path.write_text(f"#include <math.h>\n#include <stdint.h>\n\n{helpers(body)}\n{body}{main}")
+    path.write_text(
+        f"#include <math.h>\n#include <stdint.h>\n\n{helpers(names_in(body))}\n{body}{main}"
+    )
     checks = "-fsanitize=undefined,float-cast-overflow"
     subprocess.run(
         [COMPILERS[0], "-O0", checks, "-fno-sanitize-recover=all", str(path), "-o", str(program), "-lm"],

@@ -10,7 +10,15 @@ from polyopt.codegen.ast.names import c_name, c_names
 from polyopt.codegen.expressions.affine import c_condition, c_extent
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.signature import c_prototype, signature_of, sizes_called
-from polyopt.codegen.target import TARGETS, _sysfs_cache, core_count, isa_of, native_target, target
+from polyopt.codegen.target import (
+    TARGETS,
+    _sysfs_cache,
+    core_count,
+    fields_of,
+    isa_of,
+    native_target,
+    target,
+)
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.scop import Array, Scop
 from polyopt.ir.types import F32, F64, U16
@@ -54,6 +62,14 @@ def test_isa_follows_features() -> None:
     assert isa_of(frozenset({"sse2"}), "x86_64") == "generic"
     assert isa_of(frozenset(), "arm64") == "neon"
     assert "-mprefer-vector-width=512" in target("avx512").flags
+
+
+def test_fields_of_a_core_are_read_by_their_names() -> None:
+    text = "model\t\t: 17\nmodel name\t: AMD EPYC: 7\nflags\t\t: fpu avx2\npower management:\n"
+    found = fields_of(text + "no field\nmodel : 18\n")
+    assert found == {
+        "model": "17", "model name": "AMD EPYC: 7", "flags": "fpu avx2", "power management": "",
+    }  # fmt: skip
 
 
 def test_cache_sizes_from_sysfs(tmp_path) -> None:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
@@ -21,8 +22,28 @@ if TYPE_CHECKING:
     Fresh = Callable[[str], str]
 
 #: in names of iterators: of loops whose iterations run together, and of what threads do in turn
-SHARED, IN_TURN = "__shared_", "__in_turn"
+_SHARED, IN_TURN = "__shared_", "__in_turn"
+_MARK = re.compile(rf"{_SHARED}(threads|turns|lanes|sums)(\d*)__\d+")
 _SAFELEN = re.compile(r"safelen\((\d+)\)")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Who shares the iterations of a loop; ``width`` is how many lanes there are, 0 without one."""
+
+    kind: str
+    width: int
+
+
+def mark_of(name: str) -> Mark | None:
+    """What the name of an iterator says of its loop."""
+    found = _MARK.search(name)
+    return None if found is None else Mark(found[1], int(found[2] or 0))
+
+
+def unmarked(text: str) -> str:
+    """A name, or a message, in which iterators are called as in the C."""
+    return _MARK.sub("", text)
 
 
 def shared(loop: c_ast.For, pragma: str, fresh: Fresh) -> c_ast.For:
@@ -32,7 +53,7 @@ def shared(loop: c_ast.For, pragma: str, fresh: Fresh) -> c_ast.For:
     width = str(int(found[1]) * _step(loop.next)) if found else ""
     kind = "lanes" if pragma.startswith("omp simd") else "threads"
     kind = "sums" if "reduction" in pragma else "turns" if pragma.endswith("ordered") else kind
-    name = fresh(f"{known}{SHARED}{kind}{width}")
+    name = fresh(f"{known}{_SHARED}{kind}{width}")
     loop = renamed(loop, known, name)
     loop.init = c_ast.DeclList([integer(name, loop.init.decls[0].init)])
     return loop
