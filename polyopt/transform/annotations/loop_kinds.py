@@ -28,12 +28,13 @@ _LANES = (2, 4, 8, 16)
 
 @transformation("annotation")
 def parallelize(
-    program: ScheduledProgram, loop: str, schedule: str = "dynamic"
+    program: ScheduledProgram, loop: str, schedule: str | None = None
 ) -> ScheduledProgram:
     """The program with the loop's iterations shared between threads: ``dynamic`` as these get
-    free, ``static`` so that each thread has the same piece in every call."""
+    free, which is what ``None`` means, ``static`` so that each thread has the same piece in every
+    call."""
     check_name("loop", loop)
-    if schedule not in _SCHEDULES:
+    if schedule is not None and schedule not in _SCHEDULES:
         message = f"parallelize({loop!r}): there is no schedule {given(schedule)}"
         raise InvalidOptionError(message, hint='"dynamic" or "static"')
     return _mark(program, loop, "parallel", int(schedule == "static"))
