@@ -51,14 +51,24 @@ def advised(
 ) -> IllegalScheduleError:
     """The refusal of a move, with what would be legal where trying it shows that."""
     if isinstance(error, OrderViolatedError):
-        if registered(move.name).kind == "permutation":
-            return not_permutable(move.name, error, suggestion(program, error.witnesses, original))
-        return with_shift(error, program, original, move) if move.name == "fuse_loops" else error
+        return _reordered(error, program, original, move)
     if not isinstance(error, ParallelCarriedError) or move.name != "parallelize":
         return error
     if "reassociate(" in error.diagnostic.hint:
         return error
     return with_skewing(error, program, original, move.args[0])
+
+
+def _reordered(
+    error: OrderViolatedError, program: ScheduledProgram, original: Flow, move: Move
+) -> IllegalScheduleError:
+    """The refusal of a move that reverses a dependence."""
+    found = registered(move.name)
+    if found.kind == "permutation":
+        return not_permutable(move.name, error, suggestion(program, error.witnesses, original))
+    if move.name == "fuse_loops":
+        return with_shift(error, program, original, move)
+    return error.with_hint(found.hint) if found.hint else error
 
 
 def with_shift(

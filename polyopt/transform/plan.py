@@ -26,6 +26,7 @@ from polyopt.transform.loops.diamond_tile import diamond
 from polyopt.transform.loops.fuse_loops import distribute, fuse_loops
 from polyopt.transform.loops.interchange import interchange, reorder
 from polyopt.transform.loops.reschedule import check_first, reschedule
+from polyopt.transform.loops.reverse import reverse
 from polyopt.transform.loops.skew import shift, skew
 from polyopt.transform.loops.split import split
 from polyopt.transform.loops.split_range import split_range
@@ -128,6 +129,11 @@ class Plan(PlanQueries):
     def skew(self, loop: str, by: str, factor: int = 1) -> Plan:
         """``factor`` times the enclosing loop ``by`` added to the loop's value."""
         return self._apply(skew, loop, by=by, factor=factor)
+
+    def reverse(self, loop: str) -> Plan:
+        """Loop reversal: iterations from the last to the first. Raises ``OrderViolatedError``
+        where the loop carries a dependence."""
+        return self._apply(reverse, loop)
 
     def diamond(self, time: str, space: str, size: int) -> Plan:
         """Tiles of a loop over time and one over space that start at once: ``size`` wide at most.

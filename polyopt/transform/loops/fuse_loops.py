@@ -80,7 +80,7 @@ def _join(one: PlanLoop, other: PlanLoop, depth: int) -> PlanLoop:
     return PlanLoop(other.name, values, body, origin=other.origin, blocks_of=other.blocks_of)
 
 
-@transformation("loops")
+@transformation("loops", hint="statements stay in one loop where each needs the other's values")
 def distribute(program: ScheduledProgram, loop: str, at: str) -> ScheduledProgram:
     """The program with a loop split in two: statements before those of ``at``, then these
     and the ones after them. A copy of that name counts alone, where the loop has it."""
