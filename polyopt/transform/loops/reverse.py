@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.transform.schedule.query import find_loop
 from polyopt.transform.schedule.registry import transformation
-from polyopt.transform.schedule.tree import replace_loop
+from polyopt.transform.schedule.tree import with_loop
 
 if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledProgram
@@ -28,5 +28,4 @@ def reverse(program: ScheduledProgram, loop: str) -> ScheduledProgram:
     """The program with a loop's iterations from the last to the first."""
     node = find_loop(program, loop)
     values = {copy: value.neg() for copy, value in node.values.items()}
-    tree = replace_loop(program.tree, node.name, lambda found: (replace(found, values=values),))
-    return replace(program, tree=tree)
+    return replace(program, tree=with_loop(program.tree, node.name, values=values))

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: what a transformation changes. ``permutation``: the order of iterations in one nest, legal where
-#: its loops are permutable. ``loops``: loops in another way. ``storage``: where values are kept.
-#: ``annotation``: how loops run. ``source``: the program itself, before it is planned: a function
-#: from a Scop to a Scop
+#: its loops are permutable; a refusal looks for a skew that makes them so. ``loops``: loops in
+#: another way. ``storage``: where values are kept. ``annotation``: how loops run. ``source``: the
+#: program itself, before it is planned: a function from a Scop to a Scop
 Kind = Literal["permutation", "loops", "storage", "annotation", "source"]
 
 

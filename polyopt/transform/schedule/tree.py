@@ -188,6 +188,11 @@ def replace_loop(tree: Tree, name: str, change: Callable[[PlanLoop], Tree]) -> T
     return _unless_same(result, tree)
 
 
+def with_loop(tree: Tree, name: str, **changes: Any) -> Tree:  # noqa: ANN401
+    """The tree with other fields of the loop of that name: ``values``, ``body``, ``mark``, ..."""
+    return replace_loop(tree, name, lambda loop: (replace(loop, **changes),))
+
+
 def _with_body(node: PlanLoop, body: Tree) -> PlanLoop:
     return node if body is node.body else replace(node, body=body)
 
