@@ -118,7 +118,7 @@ ruff: $(STAMP)
 
 types: $(STAMP)
 	@echo "== pyright"
-	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/pyright
 
 imports: $(STAMP)
 	@echo "== import layers"

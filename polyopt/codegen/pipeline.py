@@ -30,11 +30,16 @@ if TYPE_CHECKING:
 
 
 def generate(tree: Tree, program: ScheduledProgram, name: str) -> Function:
-    """The function of a lowered program, called ``name``, as it is printed."""
-    body = run_passes(tree, program)
-    arguments = tuple(a.parameter for a in tree.arguments)
-    function = Function(name, arguments, body, tree.heap, tree.private)
+    """The function of a lowered program, called ``name``, as C compilers get it."""
+    function = function_of(tree, program, name)
     return outline(function) if tree.is_whole else function
+
+
+def function_of(tree: Tree, program: ScheduledProgram, name: str) -> Function:
+    """The function after the passes, with what threads run inside of its loops: targets that have
+    kernels take these out in their own way."""
+    arguments = tuple(a.parameter for a in tree.arguments)
+    return Function(name, arguments, run_passes(tree, program), tree.heap, tree.private)
 
 
 def run_passes(tree: Tree, program: ScheduledProgram) -> Block:

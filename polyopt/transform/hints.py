@@ -16,6 +16,7 @@ from polyopt.errors import (
 from polyopt.isl import budget
 from polyopt.transform.annotations.loop_kinds import parallelize
 from polyopt.transform.legality.proof import prove
+from polyopt.transform.loops.fuse_loops import fuse_loops
 from polyopt.transform.loops.interchange import interchange
 from polyopt.transform.loops.skew import skew
 from polyopt.transform.loops.tile import tile
@@ -24,11 +25,12 @@ from polyopt.transform.schedule.registry import registered
 from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from polyopt.errors import IllegalScheduleError, Witness
     from polyopt.isl import OperationLimit
     from polyopt.transform.legality.proof import Flow
+    from polyopt.transform.schedule.move import Move
     from polyopt.transform.schedule.program import ScheduledProgram
 
 #: isl operations for a hint, all that it tries together: a tenth of what one proof may take
@@ -45,17 +47,40 @@ def advised(
     error: IllegalScheduleError,
     program: ScheduledProgram,
     original: Flow,
-    move: str,
-    args: Sequence[str],
+    move: Move,
 ) -> IllegalScheduleError:
     """The refusal of a move, with what would be legal where trying it shows that."""
-    if isinstance(error, OrderViolatedError) and registered(move).kind == "permutation":
-        return not_permutable(move, error, suggestion(program, error.witnesses, original))
-    if not isinstance(error, ParallelCarriedError) or move != "parallelize":
+    if isinstance(error, OrderViolatedError):
+        return _reordered(error, program, original, move)
+    if not isinstance(error, ParallelCarriedError) or move.name != "parallelize":
         return error
     if "reassociate(" in error.diagnostic.hint:
         return error
-    return with_skewing(error, program, original, args[0])
+    return with_skewing(error, program, original, move.args[0])
+
+
+def _reordered(
+    error: OrderViolatedError, program: ScheduledProgram, original: Flow, move: Move
+) -> IllegalScheduleError:
+    """The refusal of a move that reverses a dependence."""
+    found = registered(move.name)
+    if found.kind == "permutation":
+        return not_permutable(move.name, error, suggestion(program, error.witnesses, original))
+    if move.name == "fuse_loops":
+        return with_shift(error, program, original, move)
+    return error.with_hint(found.hint) if found.hint else error
+
+
+def with_shift(
+    error: OrderViolatedError, program: ScheduledProgram, original: Flow, move: Move
+) -> OrderViolatedError:
+    """The refusal of a loop fusion, with the shift that makes it legal where there is one."""
+    options = dict(move.options)
+
+    def later(amount: int) -> ScheduledProgram:
+        return fuse_loops(program, *move.args, **{**options, "shift": amount})
+
+    return error.with_hint(shift_hint(later, options.get("shift", 0), original))
 
 
 def suggestion(program: ScheduledProgram, witnesses: tuple[Witness, ...], original: Flow) -> str:

@@ -13,24 +13,21 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
 from polyopt.arguments import checks_arguments, checks_methods
-from polyopt.errors import (
-    IllegalScheduleError,
-    InvalidOptionError,
-    OrderViolatedError,
-)
+from polyopt.errors import IllegalScheduleError, InvalidOptionError
 from polyopt.ir.scop import Scop
 from polyopt.isl import budget, exclusive, exclusive_property
 from polyopt.transform.annotations import loop_kinds as marks
 from polyopt.transform.annotations.nontemporal import store_nontemporal
 from polyopt.transform.annotations.reassociate import reassociate
-from polyopt.transform.hints import advised, shift_hint
+from polyopt.transform.hints import advised
 from polyopt.transform.legality.proof import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
 from polyopt.transform.loops.delay_updates import delay_updates
 from polyopt.transform.loops.diamond_tile import diamond
 from polyopt.transform.loops.fuse_loops import distribute, fuse_loops
 from polyopt.transform.loops.interchange import interchange, reorder
 from polyopt.transform.loops.reschedule import check_first, reschedule
-from polyopt.transform.loops.skew import shift, shift_loop, skew
+from polyopt.transform.loops.reverse import reverse
+from polyopt.transform.loops.skew import shift, skew
 from polyopt.transform.loops.split import split
 from polyopt.transform.loops.split_range import split_range
 from polyopt.transform.loops.tile import tile
@@ -133,6 +130,11 @@ class Plan(PlanQueries):
         """``factor`` times the enclosing loop ``by`` added to the loop's value."""
         return self._apply(skew, loop, by=by, factor=factor)
 
+    def reverse(self, loop: str) -> Plan:
+        """Loop reversal: iterations from the last to the first. Raises ``OrderViolatedError``
+        where the loop carries a dependence."""
+        return self._apply(reverse, loop)
+
     def diamond(self, time: str, space: str, size: int) -> Plan:
         """Tiles of a loop over time and one over space that start at once: ``size`` wide at most.
 
@@ -147,18 +149,7 @@ class Plan(PlanQueries):
 
     def fuse_loops(self, one: str, other: str, *, depth: int = 1, shift: int = 0) -> Plan:
         """Loop fusion: neighbouring loops made one, the second later by ``shift``."""
-
-        def later(amount: int) -> ScheduledProgram:
-            program = self.program
-            if amount:
-                program = shift_loop(program, other, amount)
-            return fuse_loops(program, one, other, depth)
-
-        options = {"depth": depth, "shift": shift}
-        try:
-            return self._move("fuse_loops", (one, other), options, lambda _: later(shift))
-        except OrderViolatedError as error:
-            raise error.with_hint(shift_hint(later, shift, self.original)) from None
+        return self._apply(fuse_loops, one, other, depth=depth, shift=shift)
 
     def distribute(self, loop: str, at: str) -> Plan:
         """One loop in two after each other; the second starts with the statements of ``at``."""
@@ -262,21 +253,15 @@ class Plan(PlanQueries):
         what operations with constants and scalars make of the elements: ``alpha * A[i][k]``.
         """
         order = tuple(order) if isinstance(order, list) else order  # as a file has it
-        options = {"at": at, "read": read, "order": order, "scaled": scaled}
-
-        def change(program: ScheduledProgram) -> ScheduledProgram:
-            return pack(program, array, at, read=read or "", order=order or (), scaled=bool(scaled))
-
-        return self._move("pack", (array,), options, change)
+        return self._apply(pack, array, at=at, read=read, order=order, scaled=scaled)
 
     # -- moves: marks -----------------------------------------------------------------------
 
     def parallelize(self, loop: str, *, schedule: str = "dynamic") -> Plan:
         """Share a loop's iterations between threads: ``dynamic``, in pieces as they get free, or
         ``static``, one piece each, the same in every call. Raises ``ParallelCarriedError``."""
-        change = partial(marks.parallelize, loop=loop, schedule=schedule)
-        options = {"schedule": None if schedule == "dynamic" else schedule}
-        return self._move("parallelize", (loop,), options, change)
+        named = None if schedule == "dynamic" else schedule
+        return self._apply(marks.parallelize, loop, schedule=named)
 
     def vectorize(self, loop: str, width: int = 0, *, aligned: bool = False) -> Plan:
         """``width`` iterations of an innermost loop at once (0: as the target has lanes); with
@@ -465,29 +450,18 @@ class Plan(PlanQueries):
         *args: _Given.args,
         **options: _Given.kwargs,
     ) -> Plan:
-        """The plan after a registered transformation, which gets what the move remembers."""
-        name = function.__name__
-        return self._move(name, args, options, lambda p: function(p, *args, **options))
-
-    def _move(
-        self,
-        name: str,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-        change: Callable[[ScheduledProgram], ScheduledProgram],
-    ) -> Plan:
-        """The plan after a change, checked unless the caller proves a whole series at its end."""
+        """The plan after a registered transformation, which gets what the move remembers: checked
+        unless the caller proves a whole series at its end."""
         kept = tuple((k, v) for k, v in options.items() if v is not None)
-        with budget(DEFAULT_BUDGET, f"the move {name}"):
-            program = change(self.program)
+        move = Move(function.__name__, args, kept)
+        with budget(DEFAULT_BUDGET, f"the move {move.name}"):
+            program = function(self.program, *args, **options)
             check_depth(program)
-        plan = replace(
-            self, program=program, moves=(*self.moves, Move(name, tuple(args), kept)), remarks=()
-        )
+        plan = replace(self, program=program, moves=(*self.moves, move), remarks=())
         if not self.checked:
             return plan
         try:
             check(program, self.original)
         except IllegalScheduleError as error:
-            raise advised(error, self.program, self.original, name, args) from None
+            raise advised(error, self.program, self.original, move) from None
         return plan

@@ -16,7 +16,6 @@ from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.query import loops_around
 from polyopt.transform.schedule.registry import TRANSFORMATIONS
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
-from polyopt.transform.storage import pack
 
 if TYPE_CHECKING:
     import random
@@ -228,6 +227,10 @@ def _skew(plan: Plan, rng: random.Random) -> Call | None:
     return Call("skew", (chain[inner],), options)
 
 
+def _reverse(plan: Plan, rng: random.Random) -> Call:
+    return Call("reverse", (_loop(plan, rng),))
+
+
 def _diamond(plan: Plan, rng: random.Random) -> Call | None:
     chain = _chain(plan, rng)
     if len(chain) < 2:
@@ -352,14 +355,13 @@ def _separate_full_tiles(plan: Plan, rng: random.Random) -> Call:
     return Call("separate_full_tiles", (_loop(plan, rng),))
 
 
-#: Every move, with how often it is drawn.
+#: Moves that make sense of most programs, with how often each is drawn.
 _MAKERS: list[tuple[Callable[[Plan, random.Random], Call | None], int]] = [
     (_tile, 8), (_split, 3), (_interchange, 3), (_reorder, 2), (_skew, 3), (_shift, 2), (_diamond, 3),
     (_fuse_loops, 5), (_distribute, 3), (_fuse, 12), (_inline, 3), (_store, 6), (_parallelize, 5),
-    (_vectorize, 5), (_unroll, 3), (_unroll_and_jam, 3), (_separate_full_tiles, 2),
+    (_vectorize, 5), (_unroll, 3), (_unroll_and_jam, 3), (_separate_full_tiles, 2), (_pack, 3),
+    (_reverse, 2),
 ]  # fmt: skip
-if hasattr(pack, "pack"):
-    _MAKERS.append((_pack, 3))
 
 #: Moves that a run should have seen accepted.
 DRAWN = frozenset(maker.__name__[1:] for maker, _ in _MAKERS)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
-from polyopt.codegen.ast.expr import Var
+from polyopt.codegen.ast.expr import Call, Expr, Run, Var
 from polyopt.codegen.ast.visit import base_of, elements_in, substitute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from polyopt.codegen.ast.expr import Call, CType, Expr, Run, Symbol
+    from polyopt.codegen.ast.expr import CType, Symbol
 
 
 @dataclass(frozen=True)
@@ -353,6 +353,35 @@ def expressions(node: Node) -> Iterator[Expr]:
             yield from (e for inner in walk(node.body) for e in expressions(inner))
         case Barrier() | Jump():
             return
+
+
+@overload
+def with_expressions(node: Assign, change: Callable[[Expr], Expr]) -> Assign: ...
+@overload
+def with_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node: ...
+def with_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:
+    """The node with what ``change`` makes of each of its own expressions, as ``rebuilt`` is with
+    other nodes below it. Buffers, what it declares, and opaque regions stay."""
+    match node:
+        case Assign():
+            target = node.target if node.declares else change(node.target)
+            locals_ = tuple(replace(v, value=change(v.value)) for v in node.locals)
+            return replace(node, target=target, value=change(node.value), locals=locals_)
+        case Do():
+            call = node.call.with_children(tuple(map(change, node.call.children)))
+            assert isinstance(call, (Call, Run))
+            return Do(call)
+        case For():
+            kind = node.kind
+            kind = replace(kind, trips=change(kind.trips)) if isinstance(kind, Parallel) else kind
+            start, condition = change(node.start), change(node.condition)
+            return replace(node, start=start, condition=condition, kind=kind)
+        case If():
+            return replace(node, condition=change(node.condition))
+        case While(condition=Expr() as condition):
+            return replace(node, condition=change(condition))
+        case _:
+            return node
 
 
 def symbols_in(node: Node) -> frozenset[Symbol]:

@@ -22,6 +22,7 @@ from polyopt.transform.schedule.tree import (
     copies_in,
     loops_of,
     replace_loop,
+    with_loop,
     with_values,
 )
 
@@ -62,9 +63,7 @@ def with_blocks(program: ScheduledProgram, assignments: Mapping[str, LoweredStat
             nest = nest_of(program, loop)
             found = block_of(program, nest) if nest is not None else None
             if nest is None or found is None:
-                plain = replace_loop(
-                    result.program.tree, loop.name, lambda n: (replace(n, mark=""),)
-                )
+                plain = with_loop(result.program.tree, loop.name, mark="")
                 result = replace(result, program=replace(result.program, tree=plain))
             elif found[0].whole is not None:
                 result = _whole(result, program, nest, *found)

@@ -27,6 +27,7 @@ from polyopt.codegen.ast.nodes import (
     assigns_in,
     loops_in,
     rebuilt,
+    with_expressions,
 )
 from polyopt.codegen.ast.visit import substitute, walk
 from polyopt.codegen.passes.strip_mine import span_of
@@ -70,11 +71,7 @@ def _node(node: Node, known: dict[Expr, Expr]) -> Node:
 def _assign(assign: Assign, known: dict[Expr, Expr]) -> Assign:
     """The assignment with variables for forms that are known."""
     own = {form.value: known[form.value] for form in assign.forms if form.value in known}
-    if not own:
-        return assign
-    locals_ = tuple(replace(v, value=substitute(v.value, own)) for v in assign.locals)
-    target, value = (substitute(part, own) for part in (assign.target, assign.value))
-    return replace(assign, target=target, value=value, locals=locals_)
+    return with_expressions(assign, lambda part: substitute(part, own)) if own else assign
 
 
 def _invariant(node: Node) -> Iterator[AffineExpr]:

@@ -26,6 +26,7 @@ from polyopt.codegen.ast.nodes import (
     rebuilt,
     unscoped,
     walk,
+    with_expressions,
 )
 from polyopt.codegen.ast.visit import base_of, elements_in, substitute
 from polyopt.ir.types import BOOL
@@ -63,7 +64,7 @@ def in_local(node: Block, target: Expr, local: Symbol) -> Block:
 
 def assign_in_local(assign: Assign, target: Expr, local: Symbol) -> Assign:
     """An assignment with a local in the place of an element."""
-    return _assign_in_local(assign, {target: Var(local)})
+    return with_expressions(assign, lambda part: substitute(part, {target: Var(local)}))
 
 
 def _inside(node: Node) -> Node:
@@ -134,12 +135,6 @@ def _always(node: Node) -> bool:
 
 def _in_local(node: Node, known: dict[Expr, Expr]) -> Node:
     if isinstance(node, Assign):
-        return _assign_in_local(node, known)
+        return with_expressions(node, lambda part: substitute(part, known))
     assert not isinstance(node, For)
     return rebuilt(node, lambda inner: _in_local(inner, known))
-
-
-def _assign_in_local(node: Assign, known: dict[Expr, Expr]) -> Assign:
-    locals_ = tuple(replace(v, value=substitute(v.value, known)) for v in node.locals)
-    target = known.get(node.target, node.target)
-    return replace(node, target=target, value=substitute(node.value, known), locals=locals_)

@@ -11,7 +11,7 @@ from polyopt.scheduler.model.cost import trips
 from polyopt.transform.legality.parallel import check_loop, shared_sums
 from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, replace_loop
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, with_loop
 from polyopt.transform.source.scatter_updates import may_scatter
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ class LoopExplainer:
         """Whether a loop may have a mark; the dependence that forbids it where not."""
         move = _MOVES[mark]
         program = self.plan.program
-        marked = replace(
-            program, tree=replace_loop(program.tree, loop.name, lambda n: (replace(n, mark=mark),))
-        )
+        marked = replace(program, tree=with_loop(program.tree, loop.name, mark=mark))
         try:
             with budget(BUDGET, f"the dependences of {loop.name}"):
                 check_loop(marked, next(n for n in loops_of(marked.tree) if n.name == loop.name))

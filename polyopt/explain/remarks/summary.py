@@ -16,6 +16,7 @@ WIDTH = 80
 #: what a remark says beside its subject: kind, move, general reason, hint
 Topic = tuple[str, str, str, str]
 _UPDATES = " updates"
+_AUXILIARIES = frozenset({"can", "cannot", "could", "would"})
 #: how the names of numbers end that say what there is, beside what there could be
 NOW = " now"
 #: in a pair's text these stand apart, once for each stage
@@ -102,9 +103,16 @@ def _parts(remark: Remark) -> tuple[str, str]:
     """The general part of a reason, and what it says of this subject alone."""
     general, _, particular = remark.reason.partition(": ")
     for name, word in ((remark.subject, "it"), (remark.consumer, "its consumer")):
-        if name and general.startswith(f"{name} "):
+        if name and _is_of(name, general):
             general = word + general[len(name) :]
     return general, particular
+
+
+def _is_of(name: str, sentence: str) -> bool:
+    """Whether it begins with that name and a verb: ``a is live-out``, and not ``a nest``."""
+    rest = sentence.removeprefix(f"{name} ")
+    verb = rest.partition(" ")[0]
+    return rest != sentence and (verb.endswith("s") or verb in _AUXILIARIES)
 
 
 def _members(members: Sequence[Remark], shared: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from polyopt.transform.loops.interchange import reorder
 from polyopt.transform.loops.split import check_size, split
 from polyopt.transform.schedule.query import check_name, find_loop, path_to
 from polyopt.transform.schedule.registry import transformation
-from polyopt.transform.schedule.tree import PlanLoop, loops_of, replace_loop
+from polyopt.transform.schedule.tree import PlanLoop, loops_of, with_loop
 
 if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledProgram
@@ -28,12 +28,13 @@ _LANES = (2, 4, 8, 16)
 
 @transformation("annotation")
 def parallelize(
-    program: ScheduledProgram, loop: str, schedule: str = "dynamic"
+    program: ScheduledProgram, loop: str, schedule: str | None = None
 ) -> ScheduledProgram:
     """The program with the loop's iterations shared between threads: ``dynamic`` as these get
-    free, ``static`` so that each thread has the same piece in every call."""
+    free, which is what ``None`` means, ``static`` so that each thread has the same piece in every
+    call."""
     check_name("loop", loop)
-    if schedule not in _SCHEDULES:
+    if schedule is not None and schedule not in _SCHEDULES:
         message = f"parallelize({loop!r}): there is no schedule {given(schedule)}"
         raise InvalidOptionError(message, hint='"dynamic" or "static"')
     return _mark(program, loop, "parallel", int(schedule == "static"))
@@ -62,8 +63,7 @@ def vectorize(
         return _mark(program, loop, "vector", width)
     # a width is a promise on near iterations: here all are to be independent
     marked = _mark(program, loop, "vector", 0)
-    tree = replace_loop(marked.tree, node.name, lambda n: (replace(n, lanes=width),))
-    return replace(marked, tree=tree)
+    return replace(marked, tree=with_loop(marked.tree, node.name, lanes=width))
 
 
 def _is_whole(size: object) -> bool:
@@ -102,8 +102,7 @@ def separate_full_tiles(program: ScheduledProgram, loop: str) -> ScheduledProgra
     if node.mark == "unroll":
         message = f"{loop} is unrolled: nothing of it is left to separate"
         raise InvalidOptionError(message)
-    tree = replace_loop(program.tree, node.name, lambda n: (replace(n, separate=True),))
-    return replace(program, tree=tree)
+    return replace(program, tree=with_loop(program.tree, node.name, separate=True))
 
 
 @transformation("annotation")
@@ -130,6 +129,5 @@ def _mark(program: ScheduledProgram, loop: str, mark: str, width: int) -> Schedu
     if mark == "parallel" and any(n.mark == "parallel" for n in around):
         message = f"{loop} is inside a parallel loop already"
         raise InvalidOptionError(message, hint="one level of parallel loops uses all threads")
-    marked = replace(node, mark=mark, width=width, lanes=0)
-    tree = replace_loop(program.tree, node.name, lambda _: (marked,))
+    tree = with_loop(program.tree, node.name, mark=mark, width=width, lanes=0)
     return replace(program, tree=tree)

@@ -2,6 +2,8 @@
 
 rewrite: ``for (i) S(i); for (i) T(i);`` <-> ``for (i) { S(i); T(i); }``
 
+With a shift the second is so many iterations late: ``T(i - shift)`` is beside ``S(i)``.
+
 *Requires* neighbouring loops (``fuse_loops``). *Fails when* a dependence would be reversed: then
 shift the consumer first, or pull the producer in (``fuse``), which recomputes and does not reorder.
 """
@@ -12,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NotFusableError
+from polyopt.transform.loops.skew import shift_loop
 from polyopt.transform.loops.split import check_size
 from polyopt.transform.schedule.query import copies_of, find_loop, fresh_loop_name
 from polyopt.transform.schedule.registry import transformation
@@ -25,8 +28,12 @@ if TYPE_CHECKING:
 
 
 @transformation("loops")
-def fuse_loops(program: ScheduledProgram, one: str, other: str, depth: int = 1) -> ScheduledProgram:
-    """The program with two neighbouring nests fused to one, ``depth`` loops deep."""
+def fuse_loops(
+    program: ScheduledProgram, one: str, other: str, *, depth: int = 1, shift: int = 0
+) -> ScheduledProgram:
+    """The program with two neighbouring nests fused to one, ``depth`` loops deep, the second later
+    by ``shift`` iterations."""
+    program = shift_loop(program, other, shift) if shift else program
     first, second = find_loop(program, one), find_loop(program, other)
     check_size(depth, "fuse_loops: depth")
     tree = _fused_in(program.tree, first.name, second.name, depth)
@@ -73,7 +80,7 @@ def _join(one: PlanLoop, other: PlanLoop, depth: int) -> PlanLoop:
     return PlanLoop(other.name, values, body, origin=other.origin, blocks_of=other.blocks_of)
 
 
-@transformation("loops")
+@transformation("loops", hint="statements stay in one loop where each needs the other's values")
 def distribute(program: ScheduledProgram, loop: str, at: str) -> ScheduledProgram:
     """The program with a loop split in two: statements before those of ``at``, then these
     and the ones after them. A copy of that name counts alone, where the loop has it."""

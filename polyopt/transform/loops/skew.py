@@ -23,7 +23,7 @@ from polyopt.transform.schedule.query import (
     path_to,
 )
 from polyopt.transform.schedule.registry import transformation
-from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_in, replace_loop
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, replace_loop, with_loop
 
 if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledProgram
@@ -41,12 +41,8 @@ def skew(program: ScheduledProgram, loop: str, by: str, factor: int) -> Schedule
         raise InvalidOptionError(message)
     check_amount(factor, "skew")
     scale = integer_val(factor)
-
-    def change(node: PlanLoop) -> Tree:
-        values = {c: v.add(outer.values[c].scale_val(scale)) for c, v in node.values.items()}
-        return (replace(node, values=values),)
-
-    return replace(program, tree=replace_loop(program.tree, inner.name, change))
+    values = {c: v.add(outer.values[c].scale_val(scale)) for c, v in inner.values.items()}
+    return replace(program, tree=with_loop(program.tree, inner.name, values=values))
 
 
 @transformation("loops")

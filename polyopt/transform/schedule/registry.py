@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: what a transformation changes. ``permutation``: the order of iterations in one nest, legal where
-#: its loops are permutable. ``loops``: loops in another way. ``storage``: where values are kept.
-#: ``annotation``: how loops run. ``source``: the program itself, before it is planned: a function
-#: from a Scop to a Scop
+#: its loops are permutable; a refusal looks for a skew that makes them so. ``loops``: loops in
+#: another way. ``storage``: where values are kept. ``annotation``: how loops run. ``source``: the
+#: program itself, before it is planned: a function from a Scop to a Scop
 Kind = Literal["permutation", "loops", "storage", "annotation", "source"]
 
 
@@ -33,6 +33,8 @@ class Transformation:
     kind: Kind
     #: whether what it does holds for any order of loops, so that ``reschedule`` may follow
     keeps: bool
+    #: what to do instead where the proof refuses the new order; empty for the proof's own advice
+    hint: str = ""
 
     @property
     def name(self) -> str:
@@ -49,14 +51,19 @@ class Transformation:
 TRANSFORMATIONS: dict[str, Transformation] = {}
 
 
-def transformation(kind: Kind, *, keeps: bool = False) -> Callable[[Function], Function]:
+def transformation(
+    kind: Kind, *, keeps: bool = False, hint: str = ""
+) -> Callable[[Function], Function]:
     """Decorator: the function, registered as a transformation.
+
+    ``keeps`` says that it holds for any order of loops, so that ``reschedule`` may follow, and
+    ``hint`` what to do instead where the proof refuses the new order.
 
     Raises ``InvalidOptionError`` where another function has the name.
     """
 
     def register(function: Function) -> Function:
-        made = Transformation(function, kind, keeps or kind == "source")
+        made = Transformation(function, kind, keeps or kind == "source", hint)
         other = TRANSFORMATIONS.get(made.name, made)
         if _origin(other) != _origin(made):
             message = f"there is a transformation called {made.name!r} already"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyopt.isl import (
     Map,
@@ -182,6 +182,11 @@ def replace_loop(tree: Tree, name: str, change: Callable[[PlanLoop], Tree]) -> T
         else:
             result.append(_with_body(node, replace_loop(node.body, name, change)))
     return _unless_same(result, tree)
+
+
+def with_loop(tree: Tree, name: str, **changes: Any) -> Tree:  # noqa: ANN401
+    """The tree with other fields of the loop of that name: ``values``, ``body``, ``mark``, ..."""
+    return replace_loop(tree, name, lambda loop: (replace(loop, **changes),))
 
 
 def _with_body(node: PlanLoop, body: Tree) -> PlanLoop:

@@ -66,15 +66,16 @@ def pack(
     array: str,
     at: str,
     *,
-    read: str = "",
-    order: Sequence[int] = (),
-    scaled: bool = False,
+    read: str | None = None,
+    order: Sequence[int] | None = None,
+    scaled: bool | None = None,
 ) -> ScheduledProgram:
     """The program with the elements of ``array`` read inside loop ``at`` copied to a buffer.
 
     ``read`` names the one reference that the buffer is for, ``order`` the array's dimensions as
     the buffer has them, and ``scaled`` buffers what scalars make of the elements.
     """
+    read, order = read or "", order or ()
     names = [a.name for a in program.scop.arrays]
     check_name("array", array)
     if array not in names:

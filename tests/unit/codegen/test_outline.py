@@ -7,6 +7,9 @@ import re
 import numpy as np
 
 import polyopt as po
+from polyopt.codegen.ast.nodes import Parallel, loops_in
+from polyopt.codegen.lower.lowering import lower
+from polyopt.codegen.pipeline import function_of, generate
 
 
 def two_stages():
@@ -100,3 +103,20 @@ def test_long_lists_are_broken_into_lines():
     source = tiled(two_stages()).compile().source
     head = source[source.index("static void twice") : source.index("int twice(")]
     assert max(map(len, head[: head.index("{")].splitlines())) <= 100
+
+
+def test_before_it_threads_run_what_is_in_their_loop():
+    program = tiled(two_stages()).program
+    inside = function_of(lower(program), program, "twice")
+    outlined = generate(lower(program), program, "twice")
+    assert not inside.tasks
+    (whole,), (called,) = parallel_loops(inside), parallel_loops(outlined)
+    (task,) = outlined.tasks
+    assert len(loops_in(whole.body)) == len(loops_in(task.body)) > 0
+    assert loops_in(called.body) == ()
+    assert [b.is_allocated for b in whole.private] == [True]
+    assert called.private == ()
+
+
+def parallel_loops(function):
+    return [loop for loop in loops_in(function.body) if isinstance(loop.kind, Parallel)]

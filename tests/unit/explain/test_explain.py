@@ -281,6 +281,22 @@ def test_what_holds_for_several_is_said_once() -> None:
     ]
 
 
+def test_a_stage_may_be_called_like_a_word_of_the_explanation() -> None:
+    """``a`` is a common name: ``a nest of its own`` is no sentence about it."""
+    rows = [
+        Remark("applied", "root", "a", "a nest of its own", "out"),
+        Remark("refused", "inline", "a", "a is live-out: it has to be stored", "out"),
+        Remark("refused", "fuse", "all loops", "all loops cannot be skewed"),
+    ]
+    lines = str(Explanation("chain", {}, tuple(rows))).splitlines()
+    said = [line for line in lines if "," in line]
+    assert said == [
+        "  applied, root: a nest of its own",
+        "  refused, inline: it is live-out",
+        "  refused, fuse: it cannot be skewed",
+    ]
+
+
 def test_deep_programs_are_explained_by_what_each_alternative_changes() -> None:
     kernel = load_kernel("pyramid_blend")
     plan = auto(kernel.scop, target="avx2", sizes=kernel.sizes["bench"])

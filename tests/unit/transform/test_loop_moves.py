@@ -1,4 +1,4 @@
-"""tile, split, interchange, reorder, skew, shift, fuse_loops, distribute: the effect and the refusals."""
+"""Loops split, tiled, exchanged, skewed, reversed, shifted, fused, distributed: effect and refusals."""
 
 from __future__ import annotations
 
@@ -181,6 +181,42 @@ def test_skew_by_a_fraction():
         plan(BLUR).skew("out.x", by="out.y", factor=0.5)
 
 
+def test_reverse_runs_the_last_iteration_first():
+    made = right(plan(BLUR).reverse("out.x"))
+    assert same_loops(made, "out", f"{OUT}[y, -x]{HERE}")
+    assert same_loops(right(made.reverse("out.x")), "out", f"{OUT}[y, x]{HERE}")
+
+
+def test_reverse_of_a_loop_around_others_and_of_tiles():
+    tiled = plan(BLUR).reverse("out.y").tile("out", y=4, x=8).fuse("bx", into="out")
+    made = right(tiled.reverse("out.x_tile").parallelize("out.y_tile"))
+    assert made.loops("out") == ("out.y_tile", "out.x_tile", "out.y", "out.x")
+    assert "out[-y][x]" in made.emit().source
+
+
+def test_a_loop_that_carries_a_dependence_is_not_reversed():
+    with pytest.raises(OrderViolatedError) as caught:
+        plan(LAG).reverse("a.i")
+    (witness,) = caught.value.witnesses
+    assert witness.sink[1][0] - witness.source[1][0] == 3
+    assert "hint: a loop that carries a dependence runs one way only" in str(caught.value)
+
+
+def test_a_loop_that_runs_against_another_is_fused_once_it_is_reversed():
+    text = """
+    void against(int N, const float a[N], float s[N], float o[N])
+    {
+        for (int i = N - 1; i >= 0; i--)
+            s[i] = 2 * a[i];
+        for (int i = 0; i < N; i++)
+            o[i] = s[i] + 1;
+    }
+    """
+    made = right(plan(text).reverse("s.i").fuse_loops("s.i", "o.i"))
+    assert same_loops(made, "s", "[N] -> { s[i] -> [i] : 0 <= i < N }")
+    assert same_loops(made, "o", "[N] -> { o[i] -> [i] : 0 <= i < N }")
+
+
 # -- shift, fuse_loops, distribute -------------------------------------------------------------------
 
 
@@ -275,6 +311,7 @@ def test_distribute_against_a_dependence():
     with pytest.raises(OrderViolatedError) as caught:
         plan(text).distribute("b.i", at="b")
     assert caught.value.witnesses
+    assert "hint: statements stay in one loop where each needs" in str(caught.value)
 
 
 def test_distribute_where_nothing_stands_before():

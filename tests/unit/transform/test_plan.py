@@ -44,6 +44,7 @@ EACH = {
     "interchange": (BLUR, lambda p: p.interchange("out.y", "out.x")),
     "reorder": (BLUR, lambda p: p.reorder("out.x", "out.y")),
     "skew": (DIAGONAL, lambda p: p.skew("a.j", by="a.i", factor=2)),
+    "reverse": (BLUR, lambda p: p.reverse("out.x")),
     "diamond": (DIAGONAL, lambda p: p.diamond("a.i", "a.j", 3)),
     "shift": (BLUR, lambda p: p.shift("out", y=2)),
     "fuse_loops": (BLUR, lambda p: p.fuse_loops("bx.y", "out.y", depth=2, shift=2)),

@@ -40,8 +40,8 @@ def _forgets(registry):
     """What these tests register is forgotten."""
 
 
-def reverse(program, loop: str):
-    """Loop reversal."""
+def backwards(program, loop: str):
+    """Loop reversal, once more."""
     node = find_loop(program, loop)
     values = {copy: value.neg() for copy, value in node.values.items()}
     return replace(
@@ -56,8 +56,8 @@ def plan():
 
 
 def test_a_new_transformation_is_replayed_saved_and_loaded(plan, tmp_path):
-    transformation("loops")(reverse)
-    made = plan.replay("reverse", ["a.i"], {}).tile("s", i=4)
+    transformation("loops")(backwards)
+    made = plan.replay("backwards", ["a.i"], {}).tile("s", i=4)
     assert "a[-i]" in made.emit().source
     made.save(tmp_path / "plan.json")
     again = Plan.load(tmp_path / "plan.json", po.parse_c(SUMS))
@@ -66,32 +66,41 @@ def test_a_new_transformation_is_replayed_saved_and_loaded(plan, tmp_path):
 
 
 def test_its_script_is_python_that_makes_it(plan):
-    transformation("loops")(reverse)
-    made = plan.replay("reverse", ["a.i"], {}).tile("s", i=4)
+    transformation("loops")(backwards)
+    made = plan.replay("backwards", ["a.i"], {}).tile("s", i=4)
     again = eval(made.script, {"po": po, "scop": plan.scop})  # noqa: S307
     assert again.moves == made.moves
 
 
 def test_it_is_checked_like_any_other(plan):
-    transformation("loops")(reverse)
+    transformation("loops")(backwards)
     with pytest.raises(OrderViolatedError, match="a read of s would run before the write"):
-        plan.replay("reverse", ["s.i"], {})
+        plan.replay("backwards", ["s.i"], {})
+
+
+@pytest.mark.parametrize("hint", ["", "leave it as it is"])
+def test_a_refusal_advises_what_the_declaration_says(plan, hint):
+    transformation("loops", hint=hint)(backwards)
+    with pytest.raises(OrderViolatedError) as caught:
+        plan.replay("backwards", ["s.i"], {})
+    assert caught.value.witnesses
+    assert caught.value.diagnostic.hint.startswith(hint or "shift() the reader")
 
 
 @pytest.mark.parametrize(
     ("args", "options", "said"),
     [
-        ([], {}, "reverse: missing a required argument: 'loop'"),
-        (["a.i", "s.i"], {}, "reverse: too many positional arguments"),
-        (["a.i"], {"by": 2}, "reverse: got an unexpected keyword argument 'by'"),
+        ([], {}, "backwards: missing a required argument: 'loop'"),
+        (["a.i", "s.i"], {}, "backwards: too many positional arguments"),
+        (["a.i"], {"by": 2}, "backwards: got an unexpected keyword argument 'by'"),
         (["a.k"], {}, "no loop is called"),
         ([7], {}, "a loop is known by its name, not by 7"),
     ],
 )
 def test_what_it_does_not_take_is_refused(plan, args, options, said):
-    transformation("loops")(reverse)
+    transformation("loops")(backwards)
     with pytest.raises((InvalidOptionError, UnknownNameError)) as caught:
-        plan.replay("reverse", args, options)
+        plan.replay("backwards", args, options)
     assert said in str(caught.value)
 
 
@@ -113,14 +122,14 @@ def test_one_that_changes_the_program_comes_before_others(tmp_path):
 
 
 def test_only_what_keeps_under_any_order_comes_before_rescheduling(plan):
-    transformation("loops")(reverse)
-    made = plan.replay("reverse", ["a.i"], {})
+    transformation("loops")(backwards)
+    made = plan.replay("backwards", ["a.i"], {})
     with pytest.raises(NotPermutableError, match="would undo"):
         made.reschedule()
 
 
 @pytest.mark.parametrize(
-    "name", ["prove", "save", "emit", "_move", "__init__", "program", "reverse"]
+    "name", ["prove", "save", "emit", "_move", "__init__", "program", "backwards"]
 )
 def test_a_saved_plan_names_nothing_that_is_not_registered(plan, tmp_path, name):
     plan.tile("s", i=4).save(tmp_path / "plan.json")
@@ -133,7 +142,7 @@ def test_a_saved_plan_names_nothing_that_is_not_registered(plan, tmp_path, name)
 
 def test_a_method_of_the_name_is_not_what_is_replayed(plan):
     def prove(program, loop: str):
-        return reverse(program, loop)
+        return backwards(program, loop)
 
     transformation("loops")(prove)
     assert plan.replay("prove", ["a.i"], {}).moves[0].args == ("a.i",)
@@ -150,9 +159,9 @@ def test_a_name_is_given_once():
 
 
 def test_a_module_that_is_loaded_again_registers_anew():
-    transformation("loops")(reverse)
-    transformation("storage")(reverse)
-    assert registered("reverse").kind == "storage"
+    transformation("loops")(backwards)
+    transformation("storage")(backwards)
+    assert registered("backwards").kind == "storage"
 
 
 @pytest.mark.parametrize("name", sorted(TRANSFORMATIONS))
