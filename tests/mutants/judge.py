@@ -122,7 +122,7 @@ def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:
 
 def _plan(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
     # without what the proof remembers of right plans: a wrong buffer is none that moves can ask for
-    original = replace(subject.plan.original, shown={})
+    original = replace(subject.plan.original)
     try:
         prove(mutant, original, operations=OPERATIONS)
     except PolyoptError as error:

@@ -91,7 +91,7 @@ def test_the_order_of_dependences_tells_what_the_proof_does():
 
 def _is_proven(program: ScheduledProgram, original: Flow) -> bool:
     try:
-        prove(program, replace(original, shown={}))
+        prove(program, replace(original))
     except PolyoptError:
         return False
     return True
