@@ -1,8 +1,7 @@
 """Memoization: what is found of a value is kept in that value, and goes with it.
 
-The one mechanism of the package: no cache outlives what it is about, and none is shared. Values
-that are equal but not the same remember nothing of each other, so what one search has asked does
-not change what another may take.
+No such answer outlives what it is about, and none is shared: values that are equal but not the same
+remember nothing of each other, so what one search has asked does not change what another may take.
 """
 
 from __future__ import annotations

@@ -214,9 +214,7 @@ def _indented(text: str, indent: str) -> str:
 
 
 def _allocation(function: Function, printer: Printer) -> Iterator[str]:
-    made = [(printer.pointer(b), printer.size_of(b)) for b in function.buffers]
-    made += [(printer.pool(b), printer.size_of(b, printer.team)) for b in function.private]
-    for pointer, size in made:
+    for pointer, size in printer.allocations(function):
         call = printer.words.function("aligned_alloc")
         yield f"{pointer} = {call}(64, ({size} + 63) / 64 * 64);"
 

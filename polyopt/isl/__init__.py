@@ -78,6 +78,7 @@ from polyopt.isl.api import (
     schedule_node_type,
 )
 from polyopt.isl.budgets import OperationLimit, budget, exclusive, exclusive_property, stretches
+from polyopt.isl.canonical import canonical_tuples, on_tuples
 from polyopt.isl.flow import (
     defined_last_writes,
     each_last_writes,
@@ -126,6 +127,7 @@ __all__ = [
     "ast_options",
     "budget",
     "canonical_text",
+    "canonical_tuples",
     "coalesced",
     "coalesced_map",
     "compose",
@@ -149,6 +151,7 @@ __all__ = [
     "lift_form",
     "maps_of",
     "on_tuple",
+    "on_tuples",
     "param_bounds",
     "params_of",
     "params_space",

@@ -405,8 +405,8 @@ def guards_dropped(right):
 def instance_dropped(right):
     """Generated code misses the last instance of every copy."""
 
-    def wrong(filler, instances):
-        result = right(filler, instances)
+    def wrong(instances, tuples):
+        result = right(instances, tuples)
         return result.subtract(result.lexmax())
 
     return wrong
@@ -600,7 +600,7 @@ WRONG_CODE = (
     ),
     Fault(
         "an instance in the tree",
-        ((building._Filler, "_union", instance_dropped),),
+        ((building, "on_tuples", instance_dropped),),
         POINTWISE,
         lambda p: p.tile("b", i=3),
     ),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.lower.register_tile_body import row_subscripts
 from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
-from polyopt.codegen.schedule.tree import canonical_names
 from polyopt.errors import TooLargeError
 from polyopt.ir.expr import Affine, Expr, Inside, walk
 from polyopt.isl import (
@@ -23,8 +22,10 @@ from polyopt.isl import (
     affine_constant,
     ast_node_type,
     ast_options,
+    canonical_tuples,
     context,
     dim_type,
+    tuple_name,
 )
 from polyopt.transform.schedule.limits import MOST_NESTED
 
@@ -59,24 +60,22 @@ def isl_tree(blocked: Blocked, schedule: Schedule, leaves: dict[str, Leaf]) -> A
         copy: blocked.assignments.get(copy) or lowered_statement(blocked.planned, copy)
         for copy in program.places
     }
-    copies = {tuple_: program.copies[name] for name, tuple_ in canonical_names(program).items()}
+    names = canonical_tuples(program.places)
+    copies = {tuple_: program.copies[name] for name, tuple_ in names.items()}
 
     errors: list[BaseException] = []
 
     def each(node: AstNode, build: AstBuild) -> AstNode:
         key = f"leaf{next(number)}"
         try:
-            to_tuple = Map.from_union_map(build.get_schedule()).reverse().as_pw_multi_aff()
-            copy = copies.get(to_tuple.get_tuple_name(dim_type.out))
+            schedule = Map.from_union_map(build.get_schedule())
+            copy = copies.get(tuple_name(schedule.domain()))
             # a statement that is no copy is no more than the place of a block
             if not errors and copy is not None:
-                to_copy = to_tuple.set_tuple_id(dim_type.out, copy.domain.get_tuple_id())
+                to_copy = schedule.reverse().as_pw_multi_aff()
+                to_copy = to_copy.set_tuple_id(dim_type.out, copy.domain.get_tuple_id())
                 block, assignment = cores.get(copy.name), assignments[copy.name]
-                leaves[key] = (
-                    _leaf(build, assignment, to_copy)
-                    if block is None
-                    else Leaf(assignment, {}, block, row_subscripts(block, build, to_copy))
-                )
+                leaves[key] = _leaf(build, assignment, to_copy, block)
         except BaseException as error:  # noqa: BLE001 (isl frees the node twice where it sees one)
             errors.append(error)
         return node.set_annotation(Id(key, context=context()))
@@ -120,8 +119,13 @@ def _inside(node: AstNode) -> list[tuple[AstNode, int]]:
     return []
 
 
-def _leaf(build: AstBuild, assignment: LoweredStatement, to_copy: PwMultiAff) -> Leaf:
-    """What a statement needs; ``to_copy`` is ``{ [c] -> C[d] }``."""
+def _leaf(
+    build: AstBuild, assignment: LoweredStatement, to_copy: PwMultiAff, block: RegisterBlock | None
+) -> Leaf:
+    """What a statement needs, of a register block the subscripts of each row's operands;
+    ``to_copy`` is ``{ [c] -> C[d] }``."""
+    if block is not None:
+        return Leaf(assignment, {}, block, row_subscripts(block, build, to_copy))
     affine: dict[int, AstExpr] = {}
     #: by their text, see ``Written``: a block of rows has many of each
     known: dict[str, AstExpr] = {}

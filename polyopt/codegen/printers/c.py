@@ -130,8 +130,7 @@ def allocated(function: Function) -> list[Symbol]:
 
 
 def _allocation(function: Function, printer: Printer) -> list[str]:
-    made = [(printer.pointer(b), printer.size_of(b)) for b in function.buffers]
-    made += [(printer.pool(b), printer.size_of(b, "threads")) for b in function.private]
+    made = printer.allocations(function)
     if not made:
         return []
     call = printer.words.function("buffer")
@@ -234,6 +233,11 @@ class Printer:
         """The bytes of a buffer, or of ``count`` such buffers."""
         first = f"[{count}]" if count else ""
         return f"sizeof({self._type(buffer.symbol)}{first}{self._brackets(buffer.extents)})"
+
+    def allocations(self, function: Function) -> list[tuple[str, str]]:
+        """The declarator and the bytes of each allocation of a function."""
+        made = [(self.pointer(b), self.size_of(b)) for b in function.buffers]
+        return made + [(self.pool(b), self.size_of(b, self.team)) for b in function.private]
 
     def released(self, symbol: Symbol) -> str:
         """The release of what was allocated."""

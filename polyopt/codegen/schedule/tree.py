@@ -2,8 +2,7 @@
 
 Loops become bands of one member under a mark with the loop's name; bodies become sequences.
 Fused producers have instances ``[tile, i]``, so an ordinary tree holds them (docs/adr/0004).
-Copies are numbered in it: where nothing orders statements isl takes them by hashes of their names,
-and the names of a program must not change its code.
+Copies are numbered in it (``canonical_tuples`` of the program's places).
 """
 
 from __future__ import annotations
@@ -25,10 +24,12 @@ from polyopt.isl import (
     UnionSetList,
     affine_var,
     ast_loop_type,
+    canonical_tuples,
     context,
     dim_type,
     empty_set,
     on_tuple,
+    on_tuples,
     schedule_node_type,
     union_all,
 )
@@ -39,11 +40,6 @@ if TYPE_CHECKING:
 
     from polyopt.isl import PwAff, Set
     from polyopt.transform.schedule.program import ScheduledProgram
-
-
-def canonical_names(program: ScheduledProgram) -> Mapping[str, str]:
-    """The tuple of each copy in isl's tree: ``S0, S1, ...`` in the order of the program."""
-    return {name: f"S{number}" for number, name in enumerate(program.places)}
 
 
 def materialize(
@@ -64,7 +60,7 @@ def materialize(
         for number, node in enumerate(roots)
         if is_front(node)
     }
-    filler = _Filler(program, planned or program, spelled, fronts, canonical_names(program))
+    filler = _Filler(program, planned or program, spelled, fronts, canonical_tuples(program.places))
     whole = empty_set()
     for node in program.tree:
         whole = whole.union(filler.domain(node))
@@ -88,14 +84,8 @@ class _Filler:
         """What isl runs of a node: its copies, or its blocks."""
         if isinstance(node, PlanLoop) and node.name in self.fronts:
             return self.fronts[node.name].blocks.to_union_set()
-        return self._union({name: self.program.copies[name].domain for name in copies_in(node)})
-
-    def _union(self, instances: Mapping[str, Set]) -> UnionSet:
-        """``{ S[d] }`` of some copies' ``{ C[d] }``."""
-        result = empty_set()
-        for name, part in instances.items():
-            result = result.union(part.set_tuple_name(self.names[name]).to_union_set())
-        return result
+        domains = {name: self.program.copies[name].domain for name in copies_in(node)}
+        return on_tuples(domains, self.names)
 
     def _partial(self, loop: PlanLoop) -> MultiUnionPwAff:
         """``{ S[d] -> [v] }`` for every copy inside a loop."""
@@ -174,7 +164,7 @@ class _Filler:
         """A loop of its own for each part of a loop's instances, after each other."""
         if not parts:
             return self._loop(node, loop)
-        node = _insert_sequence(node, [self._union(part) for part in parts])
+        node = _insert_sequence(node, [on_tuples(part, self.names) for part in parts])
         for position in range(len(parts)):
             node = self._loop(node.child(position).child(0), loop).parent().parent()
         return node

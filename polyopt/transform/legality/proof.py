@@ -107,6 +107,11 @@ class Flow:
     #: whether each read is known to have a source or none; isl's search may lose some
     is_whole: bool = True
 
+    @property
+    def shown(self) -> dict[Structure, bool]:
+        """Structures (see ``structure``) whose flow was shown to be this one."""
+        return memory(self, "structures")
+
     @cached_property
     def seen(self) -> UnionMap:
         """``{ P[j] -> [S[i] -> ref[x]] }``: the flow between instances of the source program."""
@@ -150,15 +155,15 @@ def prove(program: ScheduledProgram, original: Flow, *, operations: int = DEFAUL
 def _proof(program: ScheduledProgram, original: Flow, find: Search, operations: int) -> Proof:
     with budget(operations, "the proof"):
         _check_parts(program, original)
-        shown, key = memory(original, "structures"), structure(program)
-        if key not in shown:
+        key = structure(program)
+        if key not in original.shown:
             check_room(program)
             check_buffers(program)
             try:
                 _check_dataflow(program, original, find)
             except _LostReadError:
                 _check_dataflow(program, original, defined_last_writes)
-            shown[key] = True
+            original.shown[key] = True
         marks = check_marks(program)
         return Proof((*_obligations(program), *marks))
 
@@ -169,7 +174,7 @@ def check(program: ScheduledProgram, original: Flow) -> None:
     For one plan of many: the one that is compiled is proven.
     """
     with budget(DEFAULT_BUDGET, "the proof"):
-        if structure(program) in memory(original, "structures") or not keeps_order(program):
+        if structure(program) in original.shown or not keeps_order(program):
             prove(program, original)
         else:
             _check_parts(program, original)
@@ -473,12 +478,12 @@ def check_room(program: ScheduledProgram) -> None:
 
 def _outside(program: ScheduledProgram, touch: ScheduledAccess) -> Set | None:
     """``{ R[d, x] }`` of an access that leave its scratch, if any do."""
-    known = memory(touch, "within its scratch")
-    if touch.scratch is None or program.scop in known:
+    known = memory(program.scop, "accesses within their buffers")
+    if touch.scratch is None or touch in known:
         return None
     events = touch.element.domain().intersect_params(program.scop.context)
     outside = events.subtract(touch.cells.domain())
     if not outside.is_empty():
         return outside
-    known[program.scop] = True
+    known[touch] = True
     return None

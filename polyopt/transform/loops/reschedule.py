@@ -34,12 +34,13 @@ from polyopt.isl import (
     UnionSet,
     affine_constant,
     budget,
+    canonical_tuples,
     context,
     dim_type,
-    empty_set,
     largest_params,
     maps_of,
     on_tuple,
+    on_tuples,
     schedule_node_type,
     sets_of,
     tuple_name,
@@ -140,9 +141,11 @@ def bands(program: ScheduledProgram, fusion: str) -> Bands:
     # iterations that any size allows, { S[i] -> [i + 2147483647] }: a loop that runs over nothing
     sizes = largest_params(scop.context)
     order, flow = (deps.gist_params(sizes) for deps in (order, flow))
-    tuples = {name: f"S{number}" for number, name in enumerate(program.copies)}
+    tuples = canonical_tuples(program.copies)
     numbered = _numbered(order, tuples)
-    constraints = ScheduleConstraints.on_domain(_numbered_domain(domain, tuples))
+    parts = {tuple_name(part): part for part in sets_of(domain)}
+    whole = on_tuples({name: parts[name] for name in tuples if name in parts}, tuples)
+    constraints = ScheduleConstraints.on_domain(whole)
     constraints = constraints.set_validity(numbered).set_coincidence(numbered)
     constraints = constraints.set_proximity(_numbered(flow, tuples))
     schedule = _scheduled(constraints, scop.name, fusion)
@@ -150,30 +153,21 @@ def bands(program: ScheduledProgram, fusion: str) -> Bands:
     return _Reader(program.copies, order, copies).read(schedule, tuple(program.places))
 
 
-def _numbered_domain(domain: UnionSet, tuples: Mapping[str, str]) -> UnionSet:
-    """``{ S0[i]; S1[i]; ... }``: isl's choices must not hang on the names of a program, by whose
-    hashes it goes through unions."""
-    parts = {tuple_name(part): part for part in sets_of(domain)}
-    result = empty_set()
-    for name, tuple_ in tuples.items():
-        if name in parts:
-            result = result.union(parts[name].set_tuple_name(tuple_).to_union_set())
-    return result
-
-
 def _numbered(order: UnionMap, tuples: Mapping[str, str]) -> UnionMap:
     """``{ S0[i] -> S1[j] }`` of ``{ C[i] -> D[j] }``."""
     place = {name: position for position, name in enumerate(tuples)}
-    pairs = {
-        tuple(place[tuple_name(part.get_space(), end)] for end in (dim_type.in_, dim_type.out)): (
-            part
-        )
-        for part in maps_of(order)
-    }
-    return union_all(
-        part.set_tuple_name(dim_type.in_, f"S{one}").set_tuple_name(dim_type.out, f"S{other}")
-        for (one, other), part in sorted(pairs.items())
-    )
+
+    def ends(part: Map) -> tuple[str, str]:
+        space = part.get_space()
+        return tuple_name(space, dim_type.in_), tuple_name(space, dim_type.out)
+
+    def renamed(part: Map) -> Map:
+        one, other = ends(part)
+        part = part.set_tuple_name(dim_type.in_, tuples[one])
+        return part.set_tuple_name(dim_type.out, tuples[other])
+
+    parts = sorted(maps_of(order), key=lambda part: [place[end] for end in ends(part)])
+    return union_all(map(renamed, parts))
 
 
 def _scheduled(constraints: ScheduleConstraints, name: str, fusion: str) -> Schedule:

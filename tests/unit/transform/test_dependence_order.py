@@ -7,7 +7,6 @@ import pytest
 import polyopt as po
 from polyopt.errors import PolyoptError
 from polyopt.frontend.c import parse_c
-from polyopt.memo import memory
 from polyopt.transform.legality.dependence_order import keeps_order
 from polyopt.transform.legality.proof import accepts, check, prove
 from polyopt.transform.plan import Plan
@@ -206,13 +205,12 @@ def test_a_mark_is_looked_at_where_the_order_is_kept():
 
 def test_what_is_accepted_is_not_taken_for_proven():
     plan = po.Plan(parse_c(DIAGONAL)).tile("a", j=4)
-    shown = memory(plan.original, "structures")
-    before = len(shown)
+    before = len(plan.original.shown)
 
     assert accepts(plan.program, plan.original)
-    assert len(shown) == before
+    assert len(plan.original.shown) == before
     plan.prove()
-    assert len(shown) == before + 1
+    assert len(plan.original.shown) == before + 1
 
 
 def test_plans_made_from_one_share_its_dependences_and_no_others_do():
