@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 #: rows and columns that are tried; 0 leaves rows whole
-ROWS = (16, 32, 64, 128, 256, 512)
-COLUMNS = (0, 256, 512, 1024)
+ROWS = (8, 32, 128, 512)
+COLUMNS = (0, 64, 128, 256, 512, 1024)
 #: so many of the fastest are measured once more, in turn with the model's choice: the least of
 #: many medians is low by luck
 FINALISTS = 3

@@ -64,6 +64,10 @@ def bytes_an_operation(scop: Scop, sizes: Mapping[str, int], vector_bytes: int) 
     return argument_bytes(scop, sizes) / max(1.0, sum(each))
 
 
+#: bytes that caches move at once
+LINE = 64
+
+
 @dataclass(frozen=True, eq=False)
 class Use:
     """One access of a copy in the tree, itself or through an inlined operand."""
@@ -73,6 +77,8 @@ class Use:
     writes: bool
     #: names of the loops around the host that move along the array
     along: frozenset[str]
+    #: of these, the loops that move along its rows: its last subscript
+    rows: frozenset[str]
     #: whether the array itself is accessed, and not a scratch
     in_full: bool
 
@@ -92,16 +98,14 @@ class Traffic:
     def _uses_of(self, place: SchedulePosition) -> Iterator[Use]:
         host = self.program.copies[place.copy]
         target = host.statement
-        dims = _dims_of(target.index, host.outer)
-        yield self._use(place, host, target.array, dims, writes=True)
+        yield self._use(place, host, target.array, target.index, writes=True)
         yield from self._loads_of(place, host)
 
     def _loads_of(self, place: SchedulePosition, copy: ScheduledStatement) -> Iterator[Use]:
         for access, load in zip(copy.statement.reads, loads(copy.statement.value), strict=True):
             operand = self.program.operand(copy, access)
             if operand is None:
-                dims = _dims_of(load.index, copy.outer)
-                yield self._use(place, copy, access.array, dims, writes=False)
+                yield self._use(place, copy, access.array, load.index, writes=False)
             else:
                 yield from self._loads_of(place, operand)
 
@@ -110,17 +114,23 @@ class Traffic:
         place: SchedulePosition,
         copy: ScheduledStatement,
         array: str,
-        dims: frozenset[int],
+        index: tuple[Expr, ...],
         *,
         writes: bool,
     ) -> Use:
-        moving = dims | _linked(copy, dims)
-        host = self.program.copies[place.copy]
-        along = frozenset(
-            loop.name for loop in place.loops if _dims_in(loop.values[host.name]) & moving
-        )
         in_full = self.program.scratch(place.copy, array) is None
-        return Use(array, place.copy, writes, along, in_full)
+        along = self._along(place, copy, _dims_of(index, copy.outer))
+        rows = self._along(place, copy, _dims_of(index[-1:], copy.outer))
+        return Use(array, place.copy, writes, along, rows, in_full)
+
+    def _along(
+        self, place: SchedulePosition, copy: ScheduledStatement, dims: frozenset[int]
+    ) -> frozenset[str]:
+        """The loops around a host that dimensions of a copy in it move with."""
+        moving = dims | _linked(copy, dims)
+        return frozenset(
+            loop.name for loop in place.loops if _dims_in(loop.values[place.copy]) & moving
+        )
 
     @cached_property
     def trips(self) -> Mapping[tuple[str, str], float]:
@@ -160,6 +170,61 @@ class Traffic:
             result[array] = result.get(array, 0) + moved
         return result
 
+    def by_nest(self, cache: int) -> list[dict[bool, float]]:
+        """Per nest: bytes from and to beyond a cache of so many bytes, by whether threads share
+        the loops that move them. Lines that are written are read first.
+
+        Calls follow each other: what all arrays leave room for stays in the cache.
+        """
+        held = sum(self.bytes_of[a] for a in {u.array for u in self.uses if u.in_full})
+        warm = held <= cache
+        seen: set[str] = set()
+        return [self._of_nest(node, cache, seen, warm=warm) for node in self.program.tree]
+
+    def _of_nest(
+        self, node: PlanLoop | str, cache: int, seen: set[str], *, warm: bool
+    ) -> dict[bool, float]:
+        inside = set(copies_in(node))
+        uses = [u for u in self.uses if u.host in inside]
+        result = {True: 0.0, False: 0.0}
+        full = [u for u in uses if u.in_full]
+        for array in dict.fromkeys(u.array for u in full):
+            size = self.bytes_of[array]
+            mine = [u for u in full if u.array == array]
+            times = {w: max((self._again(u, uses, cache) for u in mine if u.writes is w), default=0.0)
+                     for w in (True, False)}  # fmt: skip
+            if size <= cache // 2:
+                passes = 0.0 if warm or array in seen else 1.0
+                times = {w: min(t, passes) for w, t in times.items()}
+            seen.add(array)
+            nontemporal = array in self.program.nontemporal
+            allocated = 0.0 if nontemporal else times[True]
+            shared = all(self._is_shared(u.host) for u in mine)
+            result[shared] += size * (max(times[False], allocated) + times[True])
+        for scratch in self.program.scratches:
+            hosts = [h for h in inside if self.program.copies[h].statement.array == scratch.array]
+            extents = prod(max(0, parameter_value(e, self.sizes)) for e in scratch.extents)
+            width = self.program.scop.array(scratch.array).type.bytes
+            if not hosts or self._buffers(scratch.at) <= cache:
+                continue
+            times = 1.0
+            for loop in path_to(self.program, scratch.at):
+                times *= self.trips[hosts[-1], loop.name]
+            result[self._is_shared(hosts[-1])] += 2 * extents * width * times
+        return result
+
+    def _buffers(self, at: str) -> float:
+        """Bytes of all buffers of a loop, which are in use together."""
+        return sum(
+            prod(max(0, parameter_value(e, self.sizes)) for e in s.extents)
+            * self.program.scop.array(s.array).type.bytes
+            for s in self.program.scratches
+            if s.at == at
+        )
+
+    def _is_shared(self, host: str) -> bool:
+        return any(loop.mark == "parallel" for loop in self.program.places[host].loops)
+
     def _overflowing(self, cache: int) -> Iterator[tuple[str, int]]:
         """Arrays whose scratch a cache does not hold: written and read back each time."""
         for scratch in self.program.scratches:
@@ -192,7 +257,15 @@ class Traffic:
         for loop in self.program.places[use.host].loops:
             if loop.name not in use.along and self._inside(loop, uses) > cache:
                 factor *= self.trips[use.host, loop.name]
-        return factor
+        return factor * self._lines(use, uses, cache)
+
+    def _lines(self, use: Use, uses: list[Use], cache: int) -> float:
+        """How often a line comes again for its next element: its row is left for too long."""
+        along = [n for n in self.program.places[use.host].loops if n.name in use.rows]
+        if not along or self._inside(along[-1], uses) <= cache:
+            return 1.0
+        each = max(1.0, LINE / self.program.scop.array(use.array).type.bytes)
+        return min(each, self.trips[use.host, along[-1].name])
 
     def _inside(self, loop: PlanLoop, uses: list[Use]) -> float:
         """Bytes that one iteration of a loop touches."""
@@ -215,11 +288,13 @@ class Traffic:
     def _part(self, use: Use, until: str) -> float:
         """Bytes of a use's array that one iteration of loop ``until`` reaches."""
         size = float(self.bytes_of[use.array])
-        for loop in self.program.places[use.host].loops:
+        loops = self.program.places[use.host].loops
+        level = next(k for k, loop in enumerate(loops) if loop.name == until)
+        for loop in loops[: level + 1]:
             if loop.name in use.along:
                 size /= self.trips[use.host, loop.name]
-            if loop.name == until:
-                break
+        if use.rows and not any(loop.name in use.rows for loop in loops[level + 1 :]):
+            return size * LINE / self.program.scop.array(use.array).type.bytes
         return size
 
 

@@ -1,0 +1,174 @@
+"""Access functions: which element each instance of a copy reads or writes, as linear subscripts.
+
+What the time model asks of an access is where it goes as one loop moves on: nowhere, to the next
+element, or to another row. Accesses of inlined operands are those of the copy that they are
+computed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyopt.isl import PwMultiAff, dim_type
+from polyopt.memo import memo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polyopt.isl import Aff, PwAff
+    from polyopt.transform.schedule.access import ScheduledAccess
+    from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import PlanLoop, SchedulePosition
+
+
+@dataclass(frozen=True)
+class Subscript:
+    """``constant`` plus coefficients by the position of the host's dimensions; sizes are left out,
+    since they are the same for all accesses of an array."""
+
+    terms: tuple[tuple[int, int], ...]
+    constant: int
+
+    def step(self, moved: Mapping[int, int]) -> int:
+        """How far it goes where dimensions move by so much."""
+        return sum(factor * moved.get(dim, 0) for dim, factor in self.terms)
+
+
+@dataclass(frozen=True)
+class AccessFunction:
+    """One access of a copy in the tree, per instance of it."""
+
+    array: str
+    #: the buffer that it goes to, "" for the array itself
+    buffer: str
+    writes: bool
+    #: ``None`` where data or conditions decide
+    subscripts: tuple[Subscript, ...] | None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What it accesses elements of."""
+        return self.array, self.buffer
+
+    def steps(self, moved: Mapping[int, int]) -> tuple[int, ...] | None:
+        """How far each subscript goes where dimensions move by so much; ``None``: not known."""
+        if self.subscripts is None:
+            return None
+        return tuple(s.step(moved) for s in self.subscripts)
+
+    @property
+    def directions(self) -> object:
+        """What it shares with accesses that go the same way, a constant apart."""
+        if self.subscripts is None:
+            return None
+        return self.place, tuple(s.terms for s in self.subscripts)
+
+    @property
+    def constants(self) -> tuple[int, ...]:
+        """Where it is among those."""
+        return tuple(s.constant for s in self.subscripts or ())
+
+
+def accesses_of(program: ScheduledProgram, host: str) -> tuple[AccessFunction, ...]:
+    """All accesses of a copy in the tree to storage, writes first."""
+    writes, reads = program.touches_in({host})
+    return tuple(
+        AccessFunction(
+            touch.access.array,
+            touch.scratch.name if touch.scratch is not None else "",
+            number < len(writes),
+            _subscripts(touch),
+        )
+        for number, touch in enumerate((*writes, *reads))
+    )
+
+
+def _subscripts(touch: ScheduledAccess) -> tuple[Subscript, ...] | None:
+    if not touch.access.exact:
+        return None
+    return _linear(touch)
+
+
+@memo
+def _linear(touch: ScheduledAccess) -> tuple[Subscript, ...] | None:
+    """The subscripts of ``{ H[d] -> A[x] }``."""
+    relation = touch.accessed
+    if not relation.is_single_valued():
+        return None
+    element = PwMultiAff.from_map(relation.gist_domain(relation.domain()))
+    found: list[Subscript] = []
+    for position in range(relation.dim(dim_type.out)):
+        one = _subscript(element.get_at(position))
+        if one is None:
+            return None
+        found.append(one)
+    return tuple(found)
+
+
+def _subscript(form: PwAff) -> Subscript | None:
+    pieces = form.get_pieces()
+    if len(pieces) != 1:
+        return None
+    return _of_aff(pieces[0][1])
+
+
+def _of_aff(aff: Aff) -> Subscript | None:
+    if not aff.get_denominator_val().is_one():
+        return None
+    rank = aff.dim(dim_type.in_)
+    values = [aff.get_coefficient_val(dim_type.in_, d).to_python() for d in range(rank)]
+    terms = tuple((d, int(v)) for d, v in enumerate(values) if v)
+    return Subscript(terms, int(aff.get_constant_val().to_python()))
+
+
+def moves_of(copy: str, loops: Sequence[PlanLoop]) -> list[dict[int, int]]:
+    """Per loop around a copy: the dimensions that move with it while outer loops stand still, and
+    by how much as the loop's value goes on by one.
+
+    A loop whose value is a quotient moves its dimension by the divisor, in blocks; a later loop
+    moves it one by one.
+    """
+    known: set[int] = set()
+    result: list[dict[int, int]] = []
+    for loop in loops:
+        moved, exact = _moved(loop.values[copy])
+        free = {d: by for d, by in moved.items() if d not in known}
+        result.append(free)
+        if exact and len(free) == 1:
+            known |= free.keys()
+    return result
+
+
+def _moved(value: PwAff) -> tuple[dict[int, int], bool]:
+    """Dimensions in a loop's value, with how far they go per step; whether it is no quotient."""
+    pieces = value.get_pieces()
+    found: dict[int, int] = {}
+    exact = True
+    for _, aff in pieces:
+        for d in range(aff.dim(dim_type.in_)):
+            factor = aff.get_coefficient_val(dim_type.in_, d)
+            if not factor.is_zero():
+                found[d] = -1 if factor.is_neg() else 1
+        for k in range(aff.dim(dim_type.div)):
+            if aff.get_coefficient_val(dim_type.div, k).is_zero():
+                continue
+            exact = False
+            inner = aff.get_div(k)
+            size = inner.get_denominator_val().to_python()
+            for d in range(inner.dim(dim_type.in_)):
+                if not inner.get_coefficient_val(dim_type.in_, d).is_zero():
+                    found.setdefault(d, int(size))
+    return found, exact
+
+
+def body_start(place: SchedulePosition) -> int:
+    """How many of the loops around a copy are outside of its innermost body: what is inside is
+    written out, or in the registers of a tile."""
+    for level, loop in enumerate(place.loops):
+        if loop.mark == "register_tile":
+            return level + 1
+    count = len(place.loops)
+    while count and place.loops[count - 1].mark == "unroll" and not place.loops[count - 1].width:
+        count -= 1
+    return count

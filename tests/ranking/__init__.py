@@ -1,0 +1,1 @@
+"""How well the time model ranks plans: ``python -m tests.ranking.record`` and ``.page``."""
