@@ -14,6 +14,8 @@ from polyopt.errors import InvalidOptionError
 _KIB = 1024
 #: the last cache of a typical machine
 LAST_BYTES = 32 * _KIB * _KIB
+#: and its cores: plans for a named target are the same on every machine
+_CORES = 4
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def target(name: str | Target = "native") -> Target:
     if name not in _VECTORS:
         msg = f"no target is called {name!r}"
         raise InvalidOptionError(msg, hint="there are: " + ", ".join(TARGETS))
-    return Target(name, name, *_VECTORS[name], 32 * _KIB, 512 * _KIB, core_count(), _FLAGS[name])
+    return Target(name, name, *_VECTORS[name], 32 * _KIB, 512 * _KIB, _CORES, _FLAGS[name])
 
 
 @cache

@@ -9,7 +9,8 @@ from polyopt.explain.choices.alternatives import HEAD
 from polyopt.explain.choices.tradeoff import HEAD as FRONT
 from polyopt.explain.remarks.explanation import number_text
 from polyopt.explain.remarks.summary import beside
-from polyopt.scheduler.model.table import human_bytes
+from polyopt.oneline import some
+from polyopt.scheduler.model.table import human_bytes, human_time, slowest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +123,13 @@ def cost_html(cost: Cost) -> str:
         ["operations per byte", f"{cost.source_operations / max(1, cost.source_bytes_moved):.3g}",
          f"{cost.intensity:.3g}"],
         ["iterations for threads", "", f"{cost.parallel_tiles:,}"],
+        [f"predicted, {some(cost.time.threads, 'thread')}", human_time(cost.source_time.ns),
+         human_time(cost.time.ns)],
     ]  # fmt: skip
+    rows += [
+        [f"&nbsp; {escape(name.strip())}: {escape(bound)}", "", taken]
+        for name, bound, taken, _ in slowest(cost.time)
+    ]
     rows += [
         [f"&nbsp; {escape(array)} computed", "", f"{factor:.3f} times"]
         for array, factor in cost.repeated.items()

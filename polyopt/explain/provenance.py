@@ -25,7 +25,7 @@ from polyopt.isl import (
     tuple_name,
 )
 from polyopt.oneline import at_sizes, one_line, some
-from polyopt.scheduler.model.cost import evaluated
+from polyopt.scheduler.model.instances import evaluated
 from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.transform.schedule.printer import describe
 from polyopt.transform.schedule.query import unknown

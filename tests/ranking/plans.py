@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
 
 #: programs whose tile sizes are swept
-SWEPT = ("harris", "unsharp", "blur_f32", "camera_pipe", "bilateral_grid", "conv2d")
+SWEPT = (
+    "harris",
+    "unsharp",
+    "bilateral_grid",
+    "conv2d",
+    "depthwise_separable",
+    "conv_bn_relu_maxpool",
+)
 _RETILED, _PLACES = 4, 4
 
 

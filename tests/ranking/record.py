@@ -65,9 +65,7 @@ def of_kernel(kernel: LibraryKernel) -> list[Timing]:
             except UserError:
                 continue
             plans[name] = plan
-        times = {
-            n: _measured(kernel, compiled, sizes, n) for n in sorted({1, core_count()})
-        }
+        times = {n: _measured(kernel, compiled, sizes, n) for n in sorted({1, core_count()})}
     kept = [name for name in plans if all(name in samples for samples in times.values())]
     return [
         Timing(

@@ -21,7 +21,7 @@ from polyopt.codegen.target import native_target
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import dim_type
 from polyopt.scheduler import auto
-from polyopt.scheduler.model.time import estimate
+from polyopt.scheduler.model.time import predict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -230,7 +230,7 @@ def sweep(
         samples = _measured(what, plans, inputs, count, seconds, rounds, chosen)
         found = [
             Point(
-                *place, round(estimate(plan.program, what.sizes, machine, count)),
+                *place, predict(plan.program, what.sizes, machine, count).ns / 1e6,
                 samples[place].median_ms, samples[place].iqr_ms, samples[place].noisy,
                 chosen=place == chosen,
             )

@@ -282,5 +282,7 @@ def numbers(cost: Cost) -> dict[str, float]:
         "work_repeated": cost.work_repeated, "bytes_moved": cost.bytes_moved,
         "source_bytes_moved": cost.source_bytes_moved, "bytes_saved": cost.bytes_saved,
         "compulsory_bytes": cost.compulsory_bytes, "scratch_bytes": cost.scratch_bytes,
-        "parallel_tiles": cost.parallel_tiles, "exact": cost.is_exact and not cost.source_estimated,
+        "parallel_tiles": cost.parallel_tiles, "threads": cost.time.threads,
+        "predicted_ms": cost.time.ns / 1e6, "source_predicted_ms": cost.source_time.ns / 1e6,
+        "exact": cost.is_exact and not cost.source_estimated,
     }  # fmt: skip

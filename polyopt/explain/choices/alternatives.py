@@ -13,7 +13,8 @@ from polyopt.explain.choices.placements import PLACES, lay_out, layout_of, place
 from polyopt.explain.remarks.pairs import pairs_of
 from polyopt.isl import budget
 from polyopt.oneline import at_sizes, one_line
-from polyopt.scheduler.model.cost import Cost, cost, evaluated, rolled
+from polyopt.scheduler.model.cost import Cost, cost
+from polyopt.scheduler.model.instances import evaluated, rolled
 from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.scheduler.model.table import human_bytes
 from polyopt.transform.schedule.query import unknown

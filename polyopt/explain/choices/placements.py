@@ -15,7 +15,7 @@ from polyopt.isl import dim_type
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.finishing.innermost import arrange
 from polyopt.scheduler.finishing.parallelize import parallelize_outer
-from polyopt.scheduler.model.cost import rolled
+from polyopt.scheduler.model.instances import rolled
 from polyopt.scheduler.model.symbolic import block_size
 from polyopt.scheduler.queries import is_ready, next_root, producers_of
 from polyopt.scheduler.strategies.fuse_reductions import join_spaces

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.explain.reasons import explain, only_about
 from polyopt.explain.remarks.explanation import Explanation
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import copies_in, loops_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.transform.legality.parallel import check_loop, shared_sums
 from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.remark import Remark

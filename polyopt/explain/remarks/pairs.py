@@ -15,7 +15,8 @@ from polyopt.errors import (
     PolyoptError,
     UserError,
 )
-from polyopt.scheduler.model.cost import Cost, cost, evaluations
+from polyopt.scheduler.model.cost import Cost, cost
+from polyopt.scheduler.model.instances import evaluations
 from polyopt.scheduler.model.symbolic import block_size
 from polyopt.transform.legality.proof import prove
 from polyopt.transform.schedule.identity import initial_program

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.codegen.schedule.accesses import lowered_statement
 from polyopt.ir.expr import Affine, Binary, Const, Load, Unary
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import loops_of
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import checked
 from polyopt.transform.annotations.reassociate import accumulation
 from polyopt.transform.legality.parallel import shared_sums

@@ -15,7 +15,7 @@ from polyopt.ir.expr import loads
 from polyopt.isl import dim_type
 from polyopt.scheduler.finishing.parallel_reductions import sums_in_blocks
 from polyopt.scheduler.finishing.static_schedule import has_one_each
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.op_cost import LOAD, work
 from polyopt.scheduler.queries import checked, constant_trips
 from polyopt.scheduler.subscripts import step

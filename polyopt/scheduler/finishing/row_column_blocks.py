@@ -31,7 +31,7 @@ from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
 from polyopt.scheduler.finishing.interleave_recurrences import ROWS
 from polyopt.scheduler.model.cache import array_bytes
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import checked
 from polyopt.transform.schedule.query import iterators_of, moves_target
 from polyopt.transform.schedule.remark import Remark, refusal

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import checked
 from polyopt.transform.annotations.reassociate import accumulation, sums_in
 from polyopt.transform.schedule.query import find_loop, iterators_of

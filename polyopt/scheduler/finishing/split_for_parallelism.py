@@ -25,7 +25,7 @@ from polyopt.isl import (
     budget,
     value_text,
 )
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import is_free
 from polyopt.transform.legality.parallel import carried
 from polyopt.transform.schedule.remark import Remark

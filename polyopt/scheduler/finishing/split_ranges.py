@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import checked, contiguous_loop
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.remark import Remark

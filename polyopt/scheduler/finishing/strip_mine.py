@@ -21,7 +21,7 @@ from polyopt.scheduler.finishing.parallelize import (
     independent,
     operations,
 )
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.schedule.tree import PlanLoop, loops_of

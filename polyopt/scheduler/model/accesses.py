@@ -16,7 +16,7 @@ from polyopt.memo import memo
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.isl import Aff, PwAff
+    from polyopt.isl import Aff, PwAff, Val
     from polyopt.transform.schedule.access import ScheduledAccess
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop, SchedulePosition
@@ -27,10 +27,10 @@ class Subscript:
     """``constant`` plus coefficients by the position of the host's dimensions; sizes are left out,
     since they are the same for all accesses of an array."""
 
-    terms: tuple[tuple[int, int], ...]
-    constant: int
+    terms: tuple[tuple[int, float], ...]
+    constant: float
 
-    def step(self, moved: Mapping[int, int]) -> int:
+    def step(self, moved: Mapping[int, int]) -> float:
         """How far it goes where dimensions move by so much."""
         return sum(factor * moved.get(dim, 0) for dim, factor in self.terms)
 
@@ -51,7 +51,7 @@ class AccessFunction:
         """What it accesses elements of."""
         return self.array, self.buffer
 
-    def steps(self, moved: Mapping[int, int]) -> tuple[int, ...] | None:
+    def steps(self, moved: Mapping[int, int]) -> tuple[float, ...] | None:
         """How far each subscript goes where dimensions move by so much; ``None``: not known."""
         if self.subscripts is None:
             return None
@@ -65,7 +65,7 @@ class AccessFunction:
         return self.place, tuple(s.terms for s in self.subscripts)
 
     @property
-    def constants(self) -> tuple[int, ...]:
+    def constants(self) -> tuple[float, ...]:
         """Where it is among those."""
         return tuple(s.constant for s in self.subscripts or ())
 
@@ -96,30 +96,31 @@ def _linear(touch: ScheduledAccess) -> tuple[Subscript, ...] | None:
     relation = touch.accessed
     if not relation.is_single_valued():
         return None
-    element = PwMultiAff.from_map(relation.gist_domain(relation.domain()))
-    found: list[Subscript] = []
-    for position in range(relation.dim(dim_type.out)):
-        one = _subscript(element.get_at(position))
-        if one is None:
-            return None
-        found.append(one)
-    return tuple(found)
+    element = PwMultiAff.from_map(relation).gist(relation.domain())
+    return tuple(_subscript(element.get_at(k)) for k in range(relation.dim(dim_type.out)))
 
 
-def _subscript(form: PwAff) -> Subscript | None:
-    pieces = form.get_pieces()
-    if len(pieces) != 1:
-        return None
-    return _of_aff(pieces[0][1])
+def _subscript(form: PwAff) -> Subscript:
+    """A subscript where it moves most: at a border it may stand still."""
+    pieces = [_of_aff(aff) for _, aff in form.get_pieces()]
+    return max(pieces, key=lambda piece: len(piece.terms), default=Subscript((), 0))
 
 
-def _of_aff(aff: Aff) -> Subscript | None:
-    if not aff.get_denominator_val().is_one():
-        return None
-    rank = aff.dim(dim_type.in_)
-    values = [aff.get_coefficient_val(dim_type.in_, d).to_python() for d in range(rank)]
-    terms = tuple((d, int(v)) for d, v in enumerate(values) if v)
-    return Subscript(terms, int(aff.get_constant_val().to_python()))
+def _of_aff(aff: Aff) -> Subscript:
+    """An affine expression; a quotient moves on by a fraction."""
+    terms: dict[int, float] = {}
+    for d in range(aff.dim(dim_type.in_)):
+        terms[d] = _number(aff.get_coefficient_val(dim_type.in_, d))
+    for k in range(aff.dim(dim_type.div)):
+        factor, inner = _number(aff.get_coefficient_val(dim_type.div, k)), aff.get_div(k)
+        for d in range(inner.dim(dim_type.in_)):
+            terms[d] += factor * _number(inner.get_coefficient_val(dim_type.in_, d))
+    found = tuple((d, by) for d, by in terms.items() if by)
+    return Subscript(found, _number(aff.get_constant_val()))
+
+
+def _number(value: Val) -> float:
+    return value.get_num_si() / value.get_den_val().get_num_si()
 
 
 def moves_of(copy: str, loops: Sequence[PlanLoop]) -> list[dict[int, int]]:

@@ -12,7 +12,20 @@ from itertools import product
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from polyopt.ir.expr import Affine, Binary, Call, Cast, Const, Expr, Inside, Load, Select, walk
+from polyopt.ir.expr import (
+    Affine,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Inside,
+    Load,
+    Select,
+    payload,
+    walk,
+)
+from polyopt.memo import memo
 from polyopt.scheduler.model.accesses import AccessFunction, accesses_of, body_start, moves_of
 
 if TYPE_CHECKING:
@@ -26,6 +39,12 @@ if TYPE_CHECKING:
     #: a loop, and how far the dimensions of a copy go with it
     _Moving = tuple[PlanLoop, Mapping[int, int]]
 
+#: iterations of innermost loops that compilers write out (GCC's max-completely-peel-times)
+_WRITTEN_OUT = 16
+#: instructions that count an iteration and go back
+_OVERHEAD = 2.0
+#: rows of so many elements a lane are loaded whole, and what lanes need taken out of them
+_MOST_STRIDE = 4
 #: elements of one access in a body that are looked at one by one; more are like these
 _MOST_POINTS = 64
 #: math functions that are vector instructions
@@ -71,17 +90,43 @@ class Body:
     #: operations that the next iteration waits for
     chain: float
 
-    def cycles(self, costs: Costs) -> float:
-        """Of one iteration: what the ports, or a chain, take longest for."""
+    def parts(self, costs: Costs) -> dict[str, float]:
+        """Cycles of one iteration by what they are spent on; the largest bounds it."""
         done = self.operations
         slow = done.divided * costs.divide + done.calls * costs.call
         slow += done.integer_divisions * costs.integer_divide
+        chain = {"a chain of operations": self.chain * costs.latency}
         if self.lanes == 1:
-            number = 2.0 + self.loads + self.stores + self.gathers + done.simple
-            return max(number * costs.scalar + slow, self.chain * costs.latency)
-        moved = self.loads * costs.load + self.splits * costs.split + self.gathers * costs.gather
-        ports = max(moved, self.stores * costs.store, done.simple * costs.arithmetic)
-        return max(ports + slow, self.chain * costs.latency)
+            number = _OVERHEAD + self.loads + self.stores + self.gathers + done.simple
+            return {"instructions": number * costs.scalar + slow} | chain
+        moved = self.loads * costs.load + self.splits * costs.split
+        return chain | {
+            "loads": moved + self.gathers * costs.gather,
+            "stores": self.stores * costs.store,
+            "arithmetic": done.simple * costs.arithmetic + slow,
+        }
+
+    def single(self, costs: Costs) -> float:
+        """Cycles of one element that is left over from vectors: it is done by itself."""
+        done = self.operations
+        number = _OVERHEAD + self.loads + self.stores + done.simple + self.gathers / self.lanes
+        slow = done.divided * costs.divide + done.calls * costs.call
+        slow += done.integer_divisions * costs.integer_divide
+        return number * costs.scalar + slow / self.lanes
+
+
+@dataclass(frozen=True)
+class _Need:
+    """Vectors (or numbers, where there are no lanes) that an access is, or elements one by one."""
+
+    access: AccessFunction
+    vectors: float
+    single: float
+
+    def stays(self, moved: Mapping[int, int]) -> bool:
+        """Whether the next iteration of the loop needs the same ones."""
+        steps = self.access.steps(moved)
+        return bool(moved) and steps is not None and not any(steps)
 
 
 class BodyModel:
@@ -98,7 +143,7 @@ class BodyModel:
     def of(self, copy: str, evaluated: Mapping[str, float]) -> Body:
         """The body of a copy; ``evaluated`` are the runs of statements per instance of it."""
         place = self.program.places[copy]
-        start = body_start(place)
+        start = self.start(copy)
         moves = moves_of(copy, place.loops)
         inside: list[_Moving] = list(zip(place.loops[start:], moves[start:], strict=True))
         loop = place.loops[start - 1] if start else None
@@ -112,8 +157,9 @@ class BodyModel:
         own = lanes if within is None else 1
         count = prod(self.trips[copy, n.name] for n, _ in inside)
         vectors = count / (1 if within is None else lanes)
-        counts = self._counts(copy, accesses, inside, moved, rows, lanes, own)
-        done = Operations()
+        counted = self._counts(copy, accesses, inside, moved, rows, lanes, own)
+        *counts, permuted = counted
+        done = Operations(permuted)
         for name, runs in evaluated.items():
             value = self.program.scop.statement(name).value
             done = done.plus(operations(value, self.machine, lanes), runs * vectors)
@@ -128,39 +174,75 @@ class BodyModel:
         rows: Mapping[int, int],
         lanes: int,
         own: int,
-    ) -> tuple[float, float, float, float]:
-        """Loads, those of them across lines, elements one by one, and stores."""
-        loads = splits = gathers = stores = 0.0
-        free = float(self.machine.registers)
-        for access, points in self._distinct(copy, accesses, inside).items():
-            steps = access.steps(rows)
-            width = self.program.scop.array(access.array).type.bytes
-            number, single = points, 0.0
-            if lanes > 1:
-                if steps is None or any(steps[:-1]) or (steps and abs(steps[-1]) > 1):
-                    number, single = 0.0, points * own
-                elif any(steps):
-                    number = points * own * width / self.machine.vector_bytes
-                    number = max(number, points / lanes * own)
-            stays = access.steps(moved)
-            if stays is not None and not any(stays):
-                kept = min(free, number)
-                free -= kept
-                again = max(1.0, self.trips[copy, self._loop(copy).name]) / own
-                number = number - kept + kept / max(1.0, again)
-                single /= max(1.0, again)
-            gathers += single
-            if access.writes:
-                stores += number
-            else:
-                loads += number
-                if lanes > 1 and any(steps or ()) and self._crosses(access):
-                    splits += number
-        return loads, splits, gathers, stores
+    ) -> tuple[float, float, float, float, float]:
+        """Loads, those of them across lines, elements one by one, stores, and vectors that are
+        made of aligned ones beside each other."""
+        loads = splits = gathers = stores = permuted = 0.0
+        loops = self.program.places[copy].loops
+        aligned, seen = any(loop.lanes for loop in loops), set[object]()
+        needs = [
+            self._needed(access, points, rows, lanes, own)
+            for access, points in self._distinct(copy, accesses, inside).items()
+        ]
+        kept: dict[object, float] = {}
+        for need in needs:
+            if need.stays(moved):
+                key = need.access.directions, need.access.constants
+                kept[key] = max(need.vectors, kept.get(key, 0.0))
+        fit = sum(kept.values()) <= self.machine.registers
+        for need in needs:
+            often = 1.0
+            if need.stays(moved) and (fit or not need.access.writes):
+                often = min(1.0, own / self.trips[copy, self._loop(copy).name])
+            gathers += need.single * often
+            if need.access.writes:
+                stores += need.vectors * often
+                continue
+            along = lanes > 1 and any(need.access.steps(rows) or ())
+            if along and aligned:
+                row = need.access.directions, need.access.constants[:-1]
+                permuted += need.vectors * often if row in seen else 0.0
+                loads += 0.0 if row in seen else need.vectors * often
+                seen.add(row)
+                continue
+            loads += need.vectors * often
+            splits += need.vectors * often if along and self._crosses(need.access) else 0.0
+        return loads, splits, gathers, stores, permuted
+
+    def _needed(
+        self,
+        access: AccessFunction,
+        points: float,
+        rows: Mapping[int, int],
+        lanes: int,
+        own: int,
+    ) -> _Need:
+        """What some elements of an access in a body are loaded or stored as."""
+        if lanes == 1:
+            return _Need(access, points, 0.0)
+        stride = _stride(access.steps(rows))
+        if stride is None:
+            return _Need(access, 0.0, points * own)
+        if not stride:
+            return _Need(access, points, 0.0)
+        width = self.program.scop.array(access.array).type.bytes
+        vectors = max(points * own * width / self.machine.vector_bytes, points * own / lanes)
+        return _Need(access, vectors * max(1.0, stride), 0.0)
+
+    def start(self, copy: str) -> int:
+        """How many of the loops around a copy are outside of its body: short innermost ones are
+        written out by C compilers as well."""
+        place = self.program.places[copy]
+        count, written = body_start(place), 1.0
+        while count > 1 and not place.loops[count - 1].mark:
+            written *= self.trips[copy, place.loops[count - 1].name]
+            if written > _WRITTEN_OUT:
+                break
+            count -= 1
+        return count
 
     def _loop(self, copy: str) -> PlanLoop:
-        place = self.program.places[copy]
-        return place.loops[body_start(place) - 1]
+        return self.program.places[copy].loops[self.start(copy) - 1]
 
     def _crosses(self, access: AccessFunction) -> bool:
         """Whether vectors of it lie across lines: they are as long as these, and it is shifted."""
@@ -173,7 +255,7 @@ class BodyModel:
 
         Accesses that go the same way a constant apart may meet where loops are written out.
         """
-        ways: dict[object, dict[tuple[int, ...], AccessFunction]] = {}
+        ways: dict[object, dict[tuple[float, ...], AccessFunction]] = {}
         scales: dict[object, float] = {}
         others: dict[AccessFunction, float] = {}
         for access in accesses:
@@ -192,7 +274,7 @@ class BodyModel:
 
     def _elements(
         self, copy: str, access: AccessFunction, inside: list[_Moving]
-    ) -> tuple[set[tuple[int, ...]], float]:
+    ) -> tuple[set[tuple[float, ...]], float]:
         """Where an access goes within a body, relative to where its like go; how many times as
         many there are where not all are looked at."""
         elements = {access.constants}
@@ -266,7 +348,16 @@ class BodyModel:
 LINE = 64
 
 
-def _distance(apart: list[int], steps: tuple[int, ...]) -> int | None:
+def _stride(steps: tuple[float, ...] | None) -> float | None:
+    """How far apart in a row lanes' elements lie, 0 for one that all share; ``None`` where they
+    are loaded one by one: in other rows, or where data say."""
+    if steps is None or any(steps[:-1]):
+        return None
+    stride = abs(steps[-1]) if steps else 0.0
+    return stride if stride <= _MOST_STRIDE else None
+
+
+def _distance(apart: list[float], steps: tuple[float, ...]) -> int | None:
     """After how many iterations an element comes again, 0 for one that stays; else ``None``."""
     if not any(steps):
         return 0 if not any(apart) else None
@@ -293,7 +384,7 @@ def _depth(value: Expr, array: str) -> int:
 def operations(expr: Expr, machine: Target, lanes: int) -> Operations:
     """The instructions of one evaluation, in all lanes."""
     simple = divided = calls = divisions = 0.0
-    for node, fused in _nodes(expr):
+    for node, fused in _distinct_nodes(expr).items():
         vectors = max(1.0, lanes * node.type.bytes / machine.vector_bytes) if lanes > 1 else 1.0
         match node:
             case Affine() | Const() | Inside() | Load():
@@ -314,6 +405,26 @@ def operations(expr: Expr, machine: Target, lanes: int) -> Operations:
             case _:
                 simple += 0.0 if fused else vectors
     return Operations(simple, divided, calls, divisions)
+
+
+def _distinct_nodes(expr: Expr) -> dict[Expr, bool]:
+    """One node for each value that is computed, as compilers find equal ones."""
+    found: dict[object, tuple[Expr, bool]] = {}
+    for node, fused in _nodes(expr):
+        key = _key(node)
+        found[key] = node, fused and found.get(key, (node, True))[1]
+    return dict(found.values())
+
+
+@memo
+def _key(expr: Expr) -> object:
+    """What equal expressions share."""
+    if isinstance(expr, Affine):
+        return str(expr.form)
+    if isinstance(expr, Inside):
+        return str(expr.where)
+    below = tuple(map(_key, expr.children))
+    return type(expr).__name__, expr.type.numpy_name, payload(expr), below
 
 
 def _nodes(expr: Expr, parent: Expr | None = None) -> Iterator[tuple[Expr, bool]]:

@@ -7,6 +7,7 @@ another one needs is read again per row, unless it, or the part of it that a til
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -19,11 +20,11 @@ from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
 from polyopt.memo import memo
 from polyopt.scheduler.model.op_cost import work
-from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.query import copies_of, path_to
 from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from polyopt.ir.scop import Array, Scop
     from polyopt.isl import PwAff
@@ -81,6 +82,19 @@ class Use:
     rows: frozenset[str]
     #: whether the array itself is accessed, and not a scratch
     in_full: bool
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Bytes of an array that a nest reads from and writes to beyond a cache."""
+
+    array: str
+    read: float
+    written: float
+    #: whether threads share the loops that move them
+    shared: bool
+    #: whether it is the array itself, and no buffer
+    in_full: bool = True
 
 
 class Traffic:
@@ -156,100 +170,98 @@ class Traffic:
     def through(self, cache: int) -> dict[str, int]:
         """Bytes per array that come from or go to beyond a cache of so many bytes."""
         result: dict[str, int] = {}
-        for node in self.program.tree:
-            inside = set(copies_in(node))
-            uses = [u for u in self.uses if u.host in inside]
-            for array, moved in self._nest(uses, cache).items():
-                result[array] = result.get(array, 0) + moved
-        for array in self.program.scop.arrays:
-            fits = self.bytes_of[array.name] <= cache // 2
-            if array.name in result and fits:
-                once = int(array.is_live_in) + int(array.is_live_out)
-                result[array.name] = once * self.bytes_of[array.name]
-        for array, moved in self._overflowing(cache):
-            result[array] = result.get(array, 0) + moved
+        for moved in itertools.chain.from_iterable(self.moves(cache)):
+            result[moved.array] = result.get(moved.array, 0) + round(moved.read + moved.written)
         return result
 
-    def by_nest(self, cache: int) -> list[dict[bool, float]]:
-        """Per nest: bytes from and to beyond a cache of so many bytes, by whether threads share
-        the loops that move them. Lines that are written are read first.
+    def lines(self, cache: int) -> list[dict[bool, float]]:
+        """Per nest: bytes of lines from and to beyond a cache, by whether threads share the loops
+        that move them. A line that is written is read first, unless its store is non-temporal.
 
-        Calls follow each other: what all arrays leave room for stays in the cache.
+        Calls follow each other: where the cache holds all arrays of a program, they stay there.
         """
-        held = sum(self.bytes_of[a] for a in {u.array for u in self.uses if u.in_full})
-        warm = held <= cache
-        seen: set[str] = set()
-        return [self._of_nest(node, cache, seen, warm=warm) for node in self.program.tree]
-
-    def _of_nest(
-        self, node: PlanLoop | str, cache: int, seen: set[str], *, warm: bool
-    ) -> dict[bool, float]:
-        inside = set(copies_in(node))
-        uses = [u for u in self.uses if u.host in inside]
-        result = {True: 0.0, False: 0.0}
-        full = [u for u in uses if u.in_full]
-        for array in dict.fromkeys(u.array for u in full):
-            size = self.bytes_of[array]
-            mine = [u for u in full if u.array == array]
-            times = {w: max((self._again(u, uses, cache) for u in mine if u.writes is w), default=0.0)
-                     for w in (True, False)}  # fmt: skip
-            if size <= cache // 2:
-                passes = 0.0 if warm or array in seen else 1.0
-                times = {w: min(t, passes) for w, t in times.items()}
-            seen.add(array)
-            nontemporal = array in self.program.nontemporal
-            allocated = 0.0 if nontemporal else times[True]
-            shared = all(self._is_shared(u.host) for u in mine)
-            result[shared] += size * (max(times[False], allocated) + times[True])
-        for scratch in self.program.scratches:
-            hosts = [h for h in inside if self.program.copies[h].statement.array == scratch.array]
-            extents = prod(max(0, parameter_value(e, self.sizes)) for e in scratch.extents)
-            width = self.program.scop.array(scratch.array).type.bytes
-            if not hosts or self._buffers(scratch.at) <= cache:
-                continue
-            times = 1.0
-            for loop in path_to(self.program, scratch.at):
-                times *= self.trips[hosts[-1], loop.name]
-            result[self._is_shared(hosts[-1])] += 2 * extents * width * times
+        arrays = {use.array for use in self.uses if use.in_full}
+        warm = sum(self.bytes_of[a] for a in arrays) <= cache
+        result: list[dict[bool, float]] = []
+        for nest in self.moves(cache):
+            by = {True: 0.0, False: 0.0}
+            for moved in nest:
+                if moved.in_full and warm:
+                    continue
+                passes_by = moved.in_full and moved.array in self.program.nontemporal
+                allocated = 0.0 if passes_by else moved.written
+                by[moved.shared] += max(moved.read, allocated) + moved.written
+            result.append(by)
         return result
 
-    def _buffers(self, at: str) -> float:
-        """Bytes of all buffers of a loop, which are in use together."""
-        return sum(
-            prod(max(0, parameter_value(e, self.sizes)) for e in s.extents)
-            * self.program.scop.array(s.array).type.bytes
-            for s in self.program.scratches
-            if s.at == at
+    def moves(self, cache: int) -> list[list[Moved]]:
+        """What each nest moves past a cache of so many bytes, in textual order."""
+        nests = [set(copies_in(node)) for node in self.program.tree]
+        touched = [{u.array for u in self.uses if u.host in nest and u.in_full} for nest in nests]
+        result: list[list[Moved]] = []
+        for number, nest in enumerate(nests):
+            uses = [u for u in self.uses if u.host in nest]
+            found = [
+                self._fitting(array, uses, touched[:number], touched[number + 1 :])
+                if self.bytes_of[array] <= cache // 2
+                else self._streamed(array, uses, cache)
+                for array in dict.fromkeys(u.array for u in uses if u.in_full)
+            ]
+            result.append([*found, *self._overflowing(nest, cache)])
+        return result
+
+    def _fitting(
+        self, array: str, uses: list[Use], before: list[set[str]], after: list[set[str]]
+    ) -> Moved:
+        """An array that stays in the cache: it comes once and goes once, where it is live."""
+        known, size = self.program.scop.array(array), self.bytes_of[array]
+        comes = known.is_live_in and not any(array in arrays for arrays in before)
+        goes = known.is_live_out and not any(array in arrays for arrays in after)
+        return Moved(array, size * comes, size * goes, self._are_shared(array, uses))
+
+    def _streamed(self, array: str, uses: list[Use], cache: int) -> Moved:
+        """An array that the cache does not hold."""
+        size = self.bytes_of[array]
+        mine = [u for u in uses if u.array == array and u.in_full]
+        reads = [self._again(u, uses, cache) for u in mine if not u.writes]
+        writes = [self._again(u, uses, cache) for u in mine if u.writes]
+        near = bool(writes) and max(reads, default=1.0) <= 1.0
+        if near and not self.program.scop.array(array).is_live_in:
+            reads = []  # what the nest itself writes comes back from the cache
+        read, written = (size * max(times, default=0.0) for times in (reads, writes))
+        return Moved(array, read, written, self._are_shared(array, uses))
+
+    def _are_shared(self, array: str, uses: list[Use]) -> bool:
+        return all(
+            any(loop.mark == "parallel" for loop in self.program.places[use.host].loops)
+            for use in uses
+            if use.array == array
         )
 
-    def _is_shared(self, host: str) -> bool:
-        return any(loop.mark == "parallel" for loop in self.program.places[host].loops)
+    def _overflowing(self, nest: Collection[str], cache: int) -> Iterator[Moved]:
+        """Buffers that a cache does not hold: written and read back each time.
 
-    def _overflowing(self, cache: int) -> Iterator[tuple[str, int]]:
-        """Arrays whose scratch a cache does not hold: written and read back each time."""
+        Those of one loop are in use together.
+        """
+        held: dict[str, float] = {}
         for scratch in self.program.scratches:
-            size = self.program.scop.array(scratch.array).type.bytes
-            for extent in scratch.extents:
-                size *= max(0, parameter_value(extent, self.sizes))
-            if size <= cache:
+            held[scratch.at] = held.get(scratch.at, 0.0) + self._held(scratch)
+        for scratch in self.program.scratches:
+            hosts = [n for n in copies_of(self.program, scratch.array) if n in nest]
+            path = path_to(self.program, scratch.at)
+            inside = path[-1].copies if path else tuple(self.program.places)
+            hosts = [name for name in hosts if name in inside]
+            if held[scratch.at] <= cache or not hosts:
                 continue
-            times = 1.0
-            for loop in path_to(self.program, scratch.at):
-                times *= self.trips[copies_in(loop)[-1], loop.name]
-            yield scratch.array, round(2 * size * times)
+            times = prod(self.trips[hosts[-1], loop.name] for loop in path)
+            size = self._held(scratch) * times
+            shared = any(loop.mark == "parallel" for loop in path)
+            yield Moved(scratch.array, size, size, shared, in_full=False)
 
-    def _nest(self, uses: list[Use], cache: int) -> dict[str, int]:
-        result: dict[str, int] = {}
-        full = [u for u in uses if u.in_full]
-        for array in dict.fromkeys(u.array for u in full):
-            size = self.bytes_of[array]
-            reads = [self._again(u, uses, cache) for u in full if u.array == array and not u.writes]
-            writes = [self._again(u, uses, cache) for u in full if u.array == array and u.writes]
-            near = bool(writes) and max(reads, default=1.0) <= 1.0
-            if near and not self.program.scop.array(array).is_live_in:
-                reads = []  # what the nest itself writes comes back from the cache
-            result[array] = round(size * (max(reads, default=0.0) + max(writes, default=0.0)))
-        return result
+    def _held(self, scratch: Scratch) -> float:
+        """Bytes of a buffer."""
+        extents = (max(0, parameter_value(extent, self.sizes)) for extent in scratch.extents)
+        return self.program.scop.array(scratch.array).type.bytes * prod(extents)
 
     def _again(self, use: Use, uses: list[Use], cache: int) -> float:
         """How often an access passes over its array because the cache has lost it."""
@@ -257,7 +269,17 @@ class Traffic:
         for loop in self.program.places[use.host].loops:
             if loop.name not in use.along and self._inside(loop, uses) > cache:
                 factor *= self.trips[use.host, loop.name]
+        if factor > 1:  # loops that others bound run less often than their longest
+            factor = max(1.0, factor * self._density(use.host))
         return factor * self._lines(use, uses, cache)
+
+    def _density(self, host: str) -> float:
+        """How many of the iterations that loops have at most a copy runs in."""
+        if host not in self._densities:
+            loops = self.program.places[host].loops
+            most = prod(self.trips[host, loop.name] for loop in loops)
+            self._densities[host] = about(self.program.copies[host].domain, self.sizes) / most
+        return min(1.0, self._densities[host])
 
     def _lines(self, use: Use, uses: list[Use], cache: int) -> float:
         """How often a line comes again for its next element: its row is left for too long."""
@@ -283,6 +305,10 @@ class Traffic:
 
     @cached_property
     def _touched(self) -> dict[str, float]:
+        return {}
+
+    @cached_property
+    def _densities(self) -> dict[str, float]:
         return {}
 
     def _part(self, use: Use, until: str) -> float:

@@ -1,13 +1,13 @@
 """What a plan costs before anything runs: work repeated, storage, bytes moved, parallelism.
 
 Numbers of instances are exact, or marked as estimates where an exact one takes too long. Bytes
-moved are the estimate of ``auto.traffic``.
+moved and times are the estimates of ``model/cache.py`` and ``model/time.py``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,22 +15,21 @@ from polyopt.analysis.sets.count import Estimate, Number, counted
 from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.target import target as find_target
 from polyopt.ir.expr import Affine, Cast, Const, Inside, Load
-from polyopt.isl import Map, dim_type
-from polyopt.memo import memo, memory
+from polyopt.memo import memo
 from polyopt.oneline import at_sizes, one_line
 from polyopt.scheduler.model.cache import Traffic, array_bytes
+from polyopt.scheduler.model.instances import evaluated, number_of, trips, with_operands
+from polyopt.scheduler.model.time import Prediction, predict
 from polyopt.transform.schedule.identity import source_program
-from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
+from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.ir.expr import Expr
     from polyopt.ir.scop import Scop
-    from polyopt.isl import Set
     from polyopt.transform.schedule.program import ScheduledProgram
-    from polyopt.transform.schedule.tree import ScheduledStatement, SchedulePosition
 
     _Sizes = tuple[tuple[str, int], ...]
 
@@ -80,10 +79,22 @@ class Cost:
     source_moved: Mapping[str, Mapping[str, int]]
     #: parallel loop -> iterations
     parallel: Mapping[str, int]
+    #: the program itself
+    scheduled: ScheduledProgram = field(repr=False, compare=False)
     #: the statements, copies and parallel loops that have too many instances for an exact number
     estimated: frozenset[str] = frozenset()
     #: the same of the source's statements
     source_estimated: frozenset[str] = frozenset()
+
+    @cached_property
+    def time(self) -> Prediction:
+        """How long a call takes on all cores of the target."""
+        return predict(self.scheduled, self.sizes, self.target, self.target.cores)
+
+    @cached_property
+    def source_time(self) -> Prediction:
+        """How long one takes in the source's own order."""
+        return _source_time(self.scheduled.scop, tuple(self.sizes.items()), self.target)
 
     @property
     def is_exact(self) -> bool:
@@ -213,6 +224,7 @@ def cost(
         moved={name: traffic.through(size) for name, size in levels.items()},
         source_moved=_source_moved(scop, numbers, machine),
         parallel={name: round(runs) for name, runs in shared.items()},
+        scheduled=program,
         estimated=frozenset(_guessed(by_copy, by_statement, shared)),
         source_estimated=frozenset(name for name in source if not source[name].is_exact),
     )
@@ -237,19 +249,6 @@ def operations(expr: Expr) -> int:
 # -- instances --------------------------------------------------------------------------------
 
 
-def instances_of(copy: ScheduledStatement, sizes: Mapping[str, int]) -> int:
-    """How often a copy runs, or about how often."""
-    return _number_of(copy, sizes).value
-
-
-def _number_of(copy: ScheduledStatement, sizes: Mapping[str, int]) -> Number:
-    """How often a copy runs; remembered per copy and sizes."""
-    known, key = memory(copy, "instances"), tuple(sizes.items())
-    if key not in known:
-        known[key] = counted(copy.domain, sizes)
-    return known[key]
-
-
 def _instances(
     program: ScheduledProgram, sizes: _Sizes
 ) -> tuple[dict[str, Number], dict[str, list[Number]]]:
@@ -258,112 +257,11 @@ def _instances(
     by_copy: dict[str, Number] = {}
     by_statement: dict[str, list[Number]] = {s.name: [] for s in program.scop.statements}
     for name in program.places:
-        found = _with_operands(program, program.copies[name])
-        by_copy |= {copy.name: _number_of(copy, given) for copy in found}
+        found = with_operands(program, program.copies[name])
+        by_copy |= {copy.name: number_of(copy, given) for copy in found}
         for statement, runs, _ in evaluated(program, name):
             by_statement[statement].append(counted(runs, given))
     return by_copy, by_statement
-
-
-def evaluated(program: ScheduledProgram, name: str) -> Iterator[tuple[str, Set, int]]:
-    """What a copy in the tree computes: statement, ``{ [t, j] }`` of its instances, rank of t.
-
-    Its own instances first, then those that are inlined into it; a pack computes nothing.
-    """
-    host, place = program.copies[name], program.places[name]
-    if host.fills:
-        return
-    yield host.statement.name, host.domain, host.outer
-    operands = list(_with_operands(program, host))[1:]
-    loops = rolled(place)
-    if len(loops) == len(place.loops):
-        yield from ((o.statement.name, o.domain, o.outer) for o in operands)
-        return
-    for statement, runs in _shared(host, loops, operands).items():
-        yield statement, runs, len(loops)
-
-
-def rolled(place: SchedulePosition) -> tuple[PlanLoop, ...]:
-    """The loops around a copy less the innermost ones that are written out."""
-    loops = place.loops
-    while loops and loops[-1].mark == "unroll" and not loops[-1].width:
-        loops = loops[:-1]
-    return loops
-
-
-def _shared(
-    host: ScheduledStatement, loops: tuple[PlanLoop, ...], operands: Sequence[ScheduledStatement]
-) -> dict[str, Set]:
-    """``{ [t, j] }`` by statement: the operands' instances that one iteration of ``loops`` needs.
-
-    Written-out iterations stand in one body, where C compilers find equal operands as well.
-    """
-    rank = host.domain.dim(dim_type.set)
-    #: { [d] -> [t] }
-    times = prefix_map(host, loops).reset_tuple_id(dim_type.in_)
-    result: dict[str, Set] = {}
-    for operand in operands:
-        needed = _by_reader(_pairs(operand, rank), rank).apply_domain(times)
-        known = result.get(operand.statement.name)
-        pairs = needed.wrap().flatten()
-        result[operand.statement.name] = pairs if known is None else known.union(pairs)
-    return result
-
-
-def _by_reader(pairs: Set, rank: int) -> Map:
-    """``{ [d] -> [j] }`` of ``{ [d, j] }``."""
-    moved = Map.from_range(pairs)
-    return moved.move_dims(dim_type.in_, 0, dim_type.out, 0, rank)
-
-
-def _with_operands(
-    program: ScheduledProgram, copy: ScheduledStatement
-) -> Iterator[ScheduledStatement]:
-    """A copy in the tree and what is inlined into it.
-
-    An instance that is needed twice counts once: C compilers find equal operands of one statement.
-    """
-    yield copy
-    if program.inlined:
-        seen: dict[str, list[Set]] = {}
-        yield from _operands(program, copy, copy.domain.dim(dim_type.set), seen)
-
-
-def _operands(
-    program: ScheduledProgram, copy: ScheduledStatement, rank: int, seen: dict[str, list[Set]]
-) -> Iterator[ScheduledStatement]:
-    """The operands of a copy that are not in ``seen``; ``rank`` is that of the copy in the tree."""
-    for access in copy.statement.reads:
-        operand = program.operand(copy, access)
-        if operand is None:
-            continue
-        pairs = _pairs(operand, rank)
-        others = seen.setdefault(operand.statement.name, [])
-        if any(pairs.is_equal(other) for other in others):
-            continue
-        others.append(pairs)
-        yield operand
-        yield from _operands(program, operand, rank, seen)
-
-
-@memo
-def _pairs(operand: ScheduledStatement, rank: int) -> Set:
-    """``{ [d, j] }``: which instances of the operand's statement an instance in the tree needs."""
-    pairs = operand.domain.project_out(dim_type.set, rank, operand.outer - rank)
-    return pairs.reset_tuple_id()
-
-
-def evaluations(program: ScheduledProgram, array: str, sizes: Mapping[str, int]) -> Number:
-    """How often an inlined array's elements are computed, over all that read it."""
-    given = {name: int(sizes[name]) for name in program.scop.params if name in sizes}
-    found = [
-        _number_of(operand, given)
-        for name in program.places
-        if any(a.array == array for a in program.copies[name].statement.reads)
-        for operand in _with_operands(program, program.copies[name])
-        if operand.statement.array == array
-    ]
-    return Number(sum(n.value for n in found), all(n.is_exact for n in found))
 
 
 class _Source:
@@ -373,6 +271,7 @@ class _Source:
         self.program = source_program(scop)
         self.instances: dict[_Sizes, dict[str, Number]] = {}
         self.moved: dict[tuple[_Sizes, Target], dict[str, dict[str, int]]] = {}
+        self.times: dict[tuple[_Sizes, Target], Prediction] = {}
         self.live: dict[tuple[_Sizes, str], int] = {}
 
 
@@ -400,6 +299,14 @@ def _source_moved(scop: Scop, sizes: _Sizes, machine: Target) -> dict[str, dict[
             "memory": traffic.through(machine.l2_bytes),
         }
     return known.moved[key]
+
+
+def _source_time(scop: Scop, sizes: _Sizes, machine: Target) -> Prediction:
+    known = _source(scop)
+    key = sizes, machine
+    if key not in known.times:
+        known.times[key] = predict(known.program, dict(sizes), machine, machine.cores)
+    return known.times[key]
 
 
 # -- storage ----------------------------------------------------------------------------------
@@ -457,25 +364,3 @@ def _parallel(program: ScheduledProgram, sizes: Mapping[str, int]) -> dict[str, 
         if loop.mark == "parallel":
             result[loop.name] = trips(program, loop, sizes)
     return result
-
-
-def trips(
-    program: ScheduledProgram,
-    loop: PlanLoop,
-    sizes: Mapping[str, int],
-) -> float:
-    """Iterations of a loop per entry, on average over the last copy inside it.
-
-    An ``Estimate`` where they are too many to be counted.
-    """
-    name = copies_in(loop)[-1]
-    path = program.places[name].loops
-    level = next(k for k, around in enumerate(path) if around.name == loop.name)
-    copy = program.copies[name]
-    runs = prefix_map(copy, path[: level + 1])
-    # instances with times of their own are as many, and simpler to count, than the times
-    whole = level + 1 == len(path) and runs.is_injective()
-    inner = counted(copy.domain if whole else runs.range(), sizes)
-    outer = counted(prefix_map(copy, path[:level]).range(), sizes) if level else Number(1, True)
-    found = inner.value / max(1, outer.value)
-    return found if inner.is_exact and outer.is_exact else Estimate(found)

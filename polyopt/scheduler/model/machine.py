@@ -42,6 +42,8 @@ class Costs:
     bandwidth: tuple[float, float, float]
     #: the same for all cores together, where they share it
     shared: tuple[float, float, float]
+    #: how much the parts of a nest overlap: 1 adds them up, a large power is the largest alone
+    overlap: float
     #: nanoseconds to start threads and wait for the last
     region: float
 
@@ -49,7 +51,7 @@ class Costs:
 _AVX512 = Costs(
     clock=3.7, load=1.0, split=1.0, store=2.0, arithmetic=0.7, scalar=0.25, latency=4.0,
     divide=0.2, gather=1.5, call=30.0, integer_divide=8.0, start=6.0, vector_start=16.0,
-    bandwidth=(40.0, 24.0, 12.0), shared=(80.0, 48.0, 12.0), region=3000.0,
+    bandwidth=(40.0, 24.0, 12.0), shared=(80.0, 48.0, 12.0), overlap=2.0, region=3000.0,
 )  # fmt: skip
 
 

@@ -25,7 +25,8 @@ from polyopt.isl import (
     integer_val,
     params_of,
 )
-from polyopt.scheduler.model.cost import evaluated, operations, rolled
+from polyopt.scheduler.model.cost import operations
+from polyopt.scheduler.model.instances import evaluated, rolled
 from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.tree import copies_in, prefix_map

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.oneline import some
+
 if TYPE_CHECKING:
     from polyopt.scheduler.model.cost import Cost
+    from polyopt.scheduler.model.time import Prediction
 
+#: so many nests are shown
+_NESTS = 6
+_TIMES = ("ns", "µs", "ms", "s")
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 _STEP = 1000
 
@@ -46,7 +52,9 @@ def table(cost: Cost, *, stages: bool = True) -> str:
         _row("scratch per thread", "", human_bytes(cost.scratch_bytes), ""),
         _row("operations per byte", f"{_source_intensity(cost):.3g}", f"{cost.intensity:.3g}", ""),
         _row("iterations for threads", "", f"{cost.parallel_tiles:,}", ""),
+        _row(*_times(cost)),
     ]
+    lines += [_row(*nest) for nest in slowest(cost.time)]
     if cost.estimated or cost.source_estimated:
         lines += ["~ estimated: an exact number takes too long"]
     if not stages:
@@ -58,6 +66,26 @@ def table(cost: Cost, *, stages: bool = True) -> str:
         name = f"  {s.array}{extents}"
         lines.append(_row(name[:44], "", human_bytes(s.bytes), s.fits, wide=44))
     return "\n".join(lines)
+
+
+def human_time(ns: float) -> str:
+    """``1.28 ms``: three digits."""
+    value, unit = ns, 0
+    while value >= _STEP and unit < len(_TIMES) - 1:
+        value, unit = value / _STEP, unit + 1
+    return f"{value:.3g} {_TIMES[unit]}"
+
+
+def _times(cost: Cost) -> tuple[str, str, str, str]:
+    one, other = cost.source_time.ns, cost.time.ns
+    threads = f"predicted, {some(cost.time.threads, 'thread')}"
+    return threads, human_time(one), human_time(other), _ratio(one, other)
+
+
+def slowest(time: Prediction) -> list[tuple[str, str, str, str]]:
+    """The nests that take longest, with what bounds each: rows of the table."""
+    nests = sorted(time.nests, key=lambda nest: -nest.ns)[:_NESTS]
+    return [(f"  {nest.name}"[:26], nest.bound, human_time(nest.ns), "") for nest in nests]
 
 
 def _row(name: str, one: str, other: str, last: str, wide: int = 26) -> str:

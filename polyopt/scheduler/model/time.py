@@ -1,108 +1,206 @@
-"""How long a plan takes, estimated: arithmetic, bytes past each cache, starts of loops, balance.
+"""The time model: how long a plan takes, nest by nest, and what bounds each nest.
 
-In operations of one lane, the unit of ``work``: only comparisons between plans of one program mean
-something. What a cache holds is decided by all buffers of a loop together.
+A nest's time is what its innermost bodies ask of the core, what comes from each level of the caches
+and from memory, and what starting loops and threads takes. Caches deliver while the core computes:
+parts overlap, so that together they take less than their sum and more than the largest.
+
+What a plan does (``work_of``) is counted apart from what that costs (``Costs``): the same work has
+another time on another machine, and costs are fitted without counting again.
 """
 
 from __future__ import annotations
 
-from math import ceil, prod
+from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.analysis.sets.points import parameter_value
-from polyopt.scheduler.model.cost import cost, instances_of, rolled, trips
-from polyopt.transform.schedule.tree import PlanLoop, loops_of, prefix_map
+from polyopt.scheduler.model.body import Body, BodyModel
+from polyopt.scheduler.model.cache import Traffic
+from polyopt.scheduler.model.instances import evaluated, instances_of, trips
+from polyopt.scheduler.model.machine import costs_of
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
+    from polyopt.scheduler.model.machine import Costs
     from polyopt.transform.schedule.program import ScheduledProgram
 
-#: to load or store a byte beyond the second-level cache, and beyond the first
-FAR, NEAR = 6.0, 0.75
-#: the same for values in buffers beyond the first-level cache, which run in long rows
-STREAMED = 0.1
-#: to start a loop of vectors: its first and last iterations fill none
-START = 640.0
-#: to start on another row of an array in memory: prefetching has to find it
-RUN = 3400.0
+#: how near to a whole number an average of iterations is where all entries have as many
+_WHOLE = 1e-6
+#: where data comes from, nearest first
+LEVELS = ("L2", "last cache", "memory")
 
 
-def estimate(
-    program: ScheduledProgram, sizes: Mapping[str, int], machine: Target, threads: int
-) -> float:
-    """Operations of a lane that the busiest of some threads does, all else in terms of them."""
-    bill = cost(program, sizes, machine)
-    total = float(bill.operations)
-    total += FAR * bill.bytes_moved + NEAR * sum(bill.moved["L2"].values())
-    total += _passing(program, sizes, machine)
-    total += START * _starts(program, sizes)
-    total += RUN * _runs(program, sizes, bill.moved["memory"])
-    return total * _imbalance(program, sizes, threads) / threads
+@dataclass(frozen=True)
+class Runs:
+    """How often the innermost body of a copy runs."""
+
+    copy: str
+    body: Body
+    iterations: float
+    #: of the innermost loop
+    entries: float
+    #: iterations that threads share; 0 where they share none
+    shared: float
+
+    def left_over(self) -> float:
+        """Elements that fill no vector, over all entries: each entry has as many."""
+        lanes = self.body.lanes
+        if lanes == 1 or not self.entries:
+            return 0.0
+        each = self.iterations * lanes / self.entries
+        whole = abs(each - round(each)) < _WHOLE
+        return self.entries * (round(each) % lanes if whole else min(each, (lanes - 1) / 2))
 
 
-def _passing(program: ScheduledProgram, sizes: Mapping[str, int], machine: Target) -> float:
-    """What the values in buffers cost that leave a cache before they are read.
+@dataclass(frozen=True)
+class NestWork:
+    """What one nest does."""
 
-    Buffers of one loop are in use together. Where they fill a cache, each value that is put into
-    them is stored to the next one and loaded from there.
-    """
-    size: dict[str, float] = {}
-    for scratch in program.scratches:
-        each = program.scop.array(scratch.array).type.bytes
-        extents = (parameter_value(e, sizes) for e in scratch.extents)
-        size[scratch.at] = size.get(scratch.at, 0) + each * prod(extents)
-    total = 0.0
-    for place in program.places.values():
-        copy = program.copies[place.copy]
-        scratch = program.scratch(place.copy, copy.statement.array)
-        if scratch is None:
-            continue
-        moved = instances_of(copy, sizes) * program.scop.array(scratch.array).type.bytes
-        if size[scratch.at] > machine.l2_bytes:
-            total += 2 * FAR * moved
-        elif size[scratch.at] > machine.l1_bytes:
-            total += 2 * STREAMED * moved
-    return total
+    name: str
+    runs: tuple[Runs, ...]
+    #: bytes from and to each of ``LEVELS``, by whether threads share the loops that move them
+    moved: tuple[Mapping[bool, float], ...]
+    #: how often threads are started
+    regions: float
+
+    def time(self, costs: Costs, threads: int) -> NestTime:
+        """What that takes on the busiest of some threads."""
+        compute: dict[str, float] = {}
+        starts = 0.0
+        for runs in self.runs:
+            share = 1.0
+            if runs.shared and threads > 1:
+                share = max(1.0 / threads, ceil(runs.shared / threads) / runs.shared)
+            parts = runs.body.parts(costs)
+            bound = max(parts, key=lambda part: parts[part])
+            left = runs.left_over()
+            full = runs.iterations - left / runs.body.lanes
+            spent = full * parts[bound] + (left * runs.body.single(costs) if left else 0.0)
+            compute[bound] = compute.get(bound, 0.0) + share * spent / costs.clock
+            start = costs.vector_start if runs.body.lanes > 1 else costs.start
+            starts += share * runs.entries * start / costs.clock
+        traffic: dict[str, float] = {}
+        for level, bytes_ in enumerate(self.moved):
+            one = costs.bandwidth[level]
+            all_ = min(threads * one, max(one, costs.shared[level]))
+            traffic[LEVELS[level]] = (bytes_[True] / all_ + bytes_[False] / one) / costs.clock
+        waits = costs.region * self.regions if threads > 1 else 0.0
+        return NestTime(self.name, compute, traffic, starts, waits, costs.overlap)
 
 
-def _starts(program: ScheduledProgram, sizes: Mapping[str, int]) -> int:
-    """How often loops of vectors are entered."""
-    total = 0
-    for place in program.places.values():
-        loops = rolled(place)
-        if loops and loops[-1].mark == "vector":
-            outer = prefix_map(program.copies[place.copy], loops[:-1]).range()
-            total += about(outer, sizes)
-    return total
+@dataclass(frozen=True)
+class NestTime:
+    """Nanoseconds of one nest, on the busiest thread."""
+
+    name: str
+    #: by what innermost bodies spend them on: "loads", "arithmetic", ...
+    compute: Mapping[str, float]
+    #: by where data comes from, ``LEVELS``
+    traffic: Mapping[str, float]
+    #: starting loops
+    starts: float
+    #: starting threads, and waiting for the last of them
+    threads: float
+    #: how much of compute and traffic is at once
+    overlap: float
+
+    @property
+    def ns(self) -> float:
+        """All of it."""
+        parts = (sum(self.compute.values()), *self.traffic.values())
+        together = sum(part**self.overlap for part in parts) ** (1 / self.overlap)
+        return together + self.starts + self.threads
+
+    @property
+    def bound(self) -> str:
+        """What it spends most of its time on."""
+        parts = {**self.compute, **{f"bytes from {k}": ns for k, ns in self.traffic.items()}}
+        parts |= {"starts of loops": self.starts, "starts of threads": self.threads}
+        return max(parts, key=lambda part: parts[part])
 
 
-def _runs(program: ScheduledProgram, sizes: Mapping[str, int], moved: Mapping[str, int]) -> float:
-    """How many rows, or parts of rows, of arrays pass between memory and cache, from the bytes
-    ``moved`` of each: a run is as long as the loop of vectors that goes along it."""
-    longest: dict[str, float] = {}
-    for place in program.places.values():
-        loops = rolled(place)
-        if not loops or loops[-1].mark != "vector":
-            continue
-        copy = program.copies[place.copy]
-        length = trips(program, loops[-1], sizes)
-        for array in (copy.statement.array, *program.arrays_read(place.copy)):
-            if array not in moved:
+@dataclass(frozen=True)
+class Prediction:
+    """The time of a call on some threads, by nests in textual order."""
+
+    threads: int
+    nests: tuple[NestTime, ...]
+
+    @property
+    def ns(self) -> float:
+        """Nanoseconds in all."""
+        return sum(nest.ns for nest in self.nests)
+
+
+def predict(
+    program: ScheduledProgram, sizes: Mapping[str, int], machine: Target, threads: int = 1
+) -> Prediction:
+    """How long a call takes on some threads, for parameter values ``sizes``."""
+    work, costs = work_of(program, sizes, machine), costs_of(machine)
+    return Prediction(threads, tuple(nest.time(costs, threads) for nest in work))
+
+
+def work_of(
+    program: ScheduledProgram, sizes: Mapping[str, int], machine: Target
+) -> tuple[NestWork, ...]:
+    """What each nest does: instructions, bytes through each cache, starts."""
+    return _Counter(program, sizes, machine).all()
+
+
+class _Counter:
+    def __init__(
+        self, program: ScheduledProgram, sizes: Mapping[str, int], machine: Target
+    ) -> None:
+        self.program, self.sizes, self.machine = program, sizes, machine
+        self.traffic = Traffic(program, sizes)
+        self.bodies = BodyModel(program, machine, self.traffic.trips)
+
+    def all(self) -> tuple[NestWork, ...]:
+        caches = self.machine.l1_bytes, self.machine.l2_bytes, self.machine.last_bytes
+        moved = zip(*(self.traffic.lines(size) for size in caches), strict=True)
+        return tuple(
+            NestWork(
+                node if isinstance(node, str) else node.name,
+                tuple(self._runs(name) for name in copies_in(node)),
+                bytes_,
+                self._regions(node),
+            )
+            for node, bytes_ in zip(self.program.tree, moved, strict=True)
+        )
+
+    def _runs(self, name: str) -> Runs:
+        copy, place = self.program.copies[name], self.program.places[name]
+        instances = instances_of(copy, self.sizes)
+        each: dict[str, float] = {}
+        for statement, needed, _ in evaluated(self.program, name):
+            each[statement] = each.get(statement, 0.0) + about(needed, self.sizes)
+        each = {statement: number / max(1, instances) for statement, number in each.items()}
+        body = self.bodies.of(name, each)
+        outer = place.loops[: max(0, self.bodies.start(name) - 1)]
+        entries = about(prefix_map(copy, outer).range(), self.sizes) if outer else 1
+        shared = next((loop for loop in place.loops if loop.mark == "parallel"), None)
+        return Runs(
+            name,
+            body,
+            instances / body.instances,
+            float(entries),
+            float(trips(self.program, shared, self.sizes)) if shared is not None else 0.0,
+        )
+
+    def _regions(self, node: PlanLoop | str) -> float:
+        """How often threads are started in a nest."""
+        total = 0.0
+        for loop in loops_of((node,)) if isinstance(node, PlanLoop) else ():
+            if loop.mark != "parallel":
                 continue
-            run = length * program.scop.array(array).type.bytes
-            longest[array] = min(run, longest.get(array, run))
-    return sum(moved[array] / max(1.0, run) for array, run in longest.items())
-
-
-def _imbalance(program: ScheduledProgram, sizes: Mapping[str, int], threads: int) -> float:
-    """The share of the busiest thread over an even share, in the nest that is shared worst."""
-    worst = 1.0
-    for node in program.tree:
-        if isinstance(node, PlanLoop):
-            shared = [loop for loop in loops_of((node,)) if loop.mark == "parallel"]
-            most = max((trips(program, loop, sizes) for loop in shared), default=1.0)
-            worst = max(worst, ceil(most / threads) * threads / most)
-    return worst
+            name, entries = copies_in(loop)[-1], 1.0
+            for outer in self.program.places[name].loops:
+                if outer.name == loop.name:
+                    break
+                entries *= self.traffic.trips[name, outer.name]
+            total += entries
+        return total

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import is_legal
 from polyopt.scheduler.subscripts import dimension_of, updates
 from polyopt.transform.schedule.query import moves_target, path_to

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import Affine, Expr, Load, loads
 from polyopt.isl import dim_type
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import constant_trips, widen_locals
 from polyopt.scheduler.subscripts import dimension_of, is_target, step, updates
 from polyopt.transform.schedule.remark import Remark

@@ -19,7 +19,7 @@ from polyopt.isl import dim_type
 from polyopt.memo import memo
 from polyopt.scheduler.context import Budget
 from polyopt.scheduler.model.cache import array_bytes
-from polyopt.scheduler.model.cost import instances_of, trips
+from polyopt.scheduler.model.instances import instances_of, trips
 from polyopt.scheduler.model.op_cost import work
 from polyopt.scheduler.queries import in_groups, is_legal, is_ready, next_root, producers_of
 from polyopt.scheduler.strategies.clone_stage import FAR, is_cheap

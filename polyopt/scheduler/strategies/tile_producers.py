@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.codegen.expressions.affine import constant_bytes
 from polyopt.errors import UserError
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import constant_trips, in_blocks, is_legal
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in

@@ -9,7 +9,7 @@ import pytest
 import polyopt as po
 from polyopt.analysis.sets.count import count
 from polyopt.codegen.target import target as find_target
-from polyopt.scheduler.model.cost import trips
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.strategies import sliding_window as rows
 from polyopt.scheduler.strategies.sliding_window import moves_with
 from polyopt.transform.schedule.query import loops_around
