@@ -6,46 +6,32 @@ left out, and so is one that takes more of isl's operations than its budget; a r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
-from polyopt.scheduler.finishing.aligned_loads import from_whole_vectors
-from polyopt.scheduler.finishing.innermost import arrange
-from polyopt.scheduler.finishing.interleave_recurrences import chains_together
 from polyopt.scheduler.model.parameters import assumed_sizes
-from polyopt.scheduler.queries import is_legal, is_proven
-from polyopt.scheduler.search.finish import finishing
+from polyopt.scheduler.queries import is_proven
+from polyopt.scheduler.search.beam import Beam
 from polyopt.scheduler.search.isl_schedule import affine, reordered, scheduled
 from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
+from polyopt.scheduler.search.objective import CLEARLY, predicted
 from polyopt.scheduler.search.scatter import scattered
-from polyopt.scheduler.strategies.blocked_factorization import factors
 from polyopt.scheduler.strategies.clone_stage import cloned
-from polyopt.scheduler.strategies.fuse_reductions import join_spaces
-from polyopt.scheduler.strategies.inline import inline_cheap
-from polyopt.scheduler.strategies.matmul import contractions
-from polyopt.scheduler.strategies.overlapped_tiles import group
-from polyopt.scheduler.strategies.register_tiles import register_tiles, tileable
 from polyopt.scheduler.strategies.separable import in_passes, refused, stored
-from polyopt.scheduler.strategies.sliding_window import pipelines
-from polyopt.scheduler.strategies.tile_producers import pieces
-from polyopt.scheduler.strategies.time_tiles import time_tiles
-from polyopt.scheduler.strategies.transpose_tiles import across, transposes
 from polyopt.transform.plan import Plan
-from polyopt.transform.schedule.remark import Remark, refusal
+from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
     from polyopt.isl import OperationLimit
-    from polyopt.scheduler.context import Step
 
 __all__ = ["affine", "auto"]
 
@@ -124,10 +110,10 @@ def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, til
     """The plan in the source's order, one of isl's, or with updates scattered, whichever is the
     better one, proven."""
     with allowed:
-        plan = _Search(model, tile).run(start)
+        plan = _chosen(Beam(model, tile=tile).run(start), model)
     if not is_proven(plan):
         with allowed:
-            plan = _Search(replace(model, cautious=True), tile).run(start)
+            plan = Beam(replace(model, cautious=True), tile=tile).run(start)[0]
     if tile:
         with allowed:
             plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
@@ -136,6 +122,36 @@ def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, til
             plan, start, model, allowed, lambda p: _searched(p, model, allowed, tile=True)
         )
     return plan
+
+
+def _chosen(plans: Sequence[Plan], model: SearchContext) -> Plan:
+    """The first plan, or one that the time model clearly prefers to it."""
+    first, *others = plans
+    if not others:
+        return first
+    times = [predicted(plan, model) for plan in plans]
+    remarks: list[Remark] = []
+    best, least = first, times[0] * CLEARLY
+    for plan, ns in zip(others, times[1:], strict=True):
+        if ns < least and is_proven(plan):
+            best, least = plan, ns
+    if best is not first:
+        ns = times[plans.index(best)]
+        numbers = {"predicted ns": ns, "instead of": times[0]}
+        for move in _left_out(first, best):
+            reason = "without it a call is predicted to take less"
+            remarks.append(Remark("refused", move.move, move.subject, reason, move.consumer,
+                                  numbers=numbers))  # fmt: skip
+    return replace(best, remarks=(*remarks, *best.remarks))
+
+
+def _left_out(first: Plan, best: Plan) -> Iterator[Remark]:
+    """What one plan says was applied, of which another says nothing."""
+    kept = {(r.move, r.subject, r.consumer) for r in best.remarks}
+    for remark in first.remarks:
+        named = remark.move, remark.subject, remark.consumer
+        if remark.kind == "applied" and named not in kept and remark.move in {"inline", "fuse"}:
+            yield remark
 
 
 def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
@@ -156,79 +172,3 @@ def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
 def _once(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
     """Without what is said again: of a search that is spent, each later step says the same."""
     return tuple({repr(r): r for r in remarks}.values())
-
-
-@dataclass(frozen=True)
-class _Search:
-    """The stages of the search.
-
-    A proof takes longer than any of them. A first search therefore takes every step to be legal,
-    and what it ends with is proven; only where that fails, a cautious one proves each step.
-    """
-
-    model: SearchContext
-    tile: bool
-
-    def run(self, plan: Plan) -> Plan:
-        """The plan that the search ends with, its remarks with it."""
-        numbers = self.model.sizes
-        in_time, remarks = take(self._in_time, plan) if self.tile else (plan, ())
-        if in_time is not plan:
-            return replace(in_time, remarks=remarks)
-        tilings: list[Step] = [
-            lambda p: factors(p, numbers),
-            lambda p: contractions(p, self.model.target, numbers),
-            lambda p: register_tiles(p, self.model.target, numbers),
-            lambda p: transposes(p, self.model.target, operands=True),
-            lambda p: pipelines(p, self.model),
-            lambda p: group(p, self.model),
-            lambda p: transposes(p, self.model.target),
-            lambda p: pieces(p, self.model),
-        ]
-        steps: list[Step] = [
-            self._inline_cheap,
-            lambda p: join_spaces(p, self._is_legal),
-            *(tilings if self.tile else []),
-            *finishing(self.model, self._is_legal),
-        ]
-        for step in steps:
-            plan, said = self._take(step, plan)
-            remarks += said
-        return replace(plan, remarks=remarks)
-
-    def _inline_cheap(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
-        """Producers inlined where that pays."""
-        if not self.tile:
-            return inline_cheap(plan)
-        target, numbers = self.model.target, self.model.sizes
-        return inline_cheap(
-            plan,
-            lambda program: tileable(program, target, numbers),
-            lambda program: across(program, target),
-        )
-
-    def _in_time(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
-        """Tiles over steps in time, where there are some."""
-        numbers = self.model.sizes
-        found, remarks = time_tiles(plan, self.model.target, numbers)
-        if found is plan:
-            return plan, remarks
-        found, said = arrange(found, self.model, self._is_legal)
-        found, more = chains_together(found, numbers, is_legal)
-        found, near = from_whole_vectors(found, self.model)
-        return found, (*remarks, *said, *more, *near)
-
-    def _take(self, step: Step, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
-        """One step of the search; a cautious one keeps it only where the proof accepts it."""
-        changed, said = take(step, plan)
-        if changed is plan or not self.model.cautious:
-            return changed, said
-        try:
-            changed.prove()
-        except (IllegalScheduleError, NotDecidedError) as error:
-            taken_back = refusal(said[0].move if said else "", "all", error)
-            return plan, (*(r for r in said if r.kind != "applied"), taken_back)
-        return changed, said
-
-    def _is_legal(self, plan: Plan) -> bool:
-        return not self.model.cautious or is_legal(plan)

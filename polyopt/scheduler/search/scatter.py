@@ -18,12 +18,8 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.scheduler.search.isl_schedule import (
-    LEAST_GAIN,
-    MOST_STATEMENTS,
-    is_side_by_side,
-    weigh,
-)
+from polyopt.scheduler.search.isl_schedule import MOST_STATEMENTS, is_side_by_side
+from polyopt.scheduler.search.objective import CLEARLY, predicted
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.source.scatter_updates import not_scattered, turned
 
@@ -55,10 +51,10 @@ def scattered(
     if not names:
         return replace(plan, remarks=(*remarks, *plan.remarks))
     made = search(again)
-    own, there = weigh(plan, model), weigh(made, model)
-    numbers = {"serial operations": there.serial, "in the source's order": own.serial}
+    own, there = predicted(plan, model), predicted(made, model)
+    numbers = {"predicted ns": there, "in the source's order": own}
     in_rows = any(_shares(made, name) for name in names)
-    if not in_rows or there.cost >= LEAST_GAIN * own.cost:
+    if not in_rows or there >= CLEARLY * own:
         reason = "its updates would be no faster in rows"
         remarks += [
             Remark("refused", "scatter_updates", name, reason, numbers=numbers) for name in names

@@ -1,0 +1,32 @@
+"""The objective: the time that the model predicts, and when one plan is clearly better."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.scheduler.model.time import predict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.scheduler.context import SearchContext
+    from polyopt.transform.plan import Plan
+
+#: a plan is clearly better where the model predicts this share of the time, or less: what its
+#: predictions of one program's plans are off by (``docs/model.md``)
+CLEARLY = 0.8
+
+
+def predicted(plan: Plan, model: SearchContext, threads: int | None = None) -> float:
+    """Nanoseconds of a call at the context's sizes, on all cores unless threads are given."""
+    cores = model.target.cores if threads is None else threads
+    return predict(plan.program, model.sizes, model.target, cores).ns
+
+
+def clearly_better(plans: Sequence[Plan], model: SearchContext) -> tuple[Plan, ...]:
+    """The first plan, and those that one thread is predicted to run clearly faster."""
+    first, *others = plans
+    if not others:
+        return (first,)
+    most = predicted(first, model, threads=1) * CLEARLY
+    return (first, *(p for p in others if predicted(p, model, threads=1) < most))
