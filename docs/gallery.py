@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import polyopt as po
-from polyopt.bench.arguments import inputs_for
 from polyopt.bench.runner import compute
 from polyopt.cli.commands.running import sizes_of
 from polyopt.cli.program import Program, load_program
@@ -24,13 +23,14 @@ from polyopt.cli.views.photo import colour_photograph
 from polyopt.cli.views.pictures import image_of, inputs_from, picture_of, write_picture
 from polyopt.codegen.target import target
 from polyopt.explain import draw_windows
+from polyopt.runtime.measuring.arguments import inputs_for
 from polyopt.scheduler.model.cost import cost
 from polyopt.scheduler.model.table import human_bytes
 from polyopt.transform.schedule.identity import source_program
 
 if TYPE_CHECKING:
-    from polyopt.bench.arguments import Values
     from polyopt.cli.views.pictures import Picture
+    from polyopt.runtime.measuring.arguments import Values
     from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.plan import Plan
 

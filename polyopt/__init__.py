@@ -66,23 +66,23 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Array, Scop
     from polyopt.library import load_kernel
     from polyopt.scale import cuts, map_blocks
-    from polyopt.scheduler import affine, auto
+    from polyopt.scheduler import affine, auto, candidates
     from polyopt.transform.plan import Plan
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "boolean", "cast", "ceil",
-    "clamp", "clamped", "compile_model", "cos", "cuts", "erf", "errors", "exp", "exp2", "f32",
-    "f64", "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input", "load_kernel", "log",
-    "log2", "map_blocks", "max", "min", "mirrored", "padded",
-    "parse_c", "pipeline", "pow", "product", "same_scop", "scalar", "scop", "select", "sin",
-    "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
+    "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "boolean", "candidates", "cast",
+    "ceil", "clamp", "clamped", "compile_model", "cos", "cuts", "erf", "errors", "exp", "exp2",
+    "f32", "f64", "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input", "load_kernel",
+    "log", "log2", "map_blocks", "max", "min", "mirrored", "padded", "parse_c", "pipeline", "pow",
+    "product", "same_scop", "scalar", "scop", "select", "sin", "size", "sqrt", "stage", "sum",
+    "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
 ]  # fmt: skip
 
 #: where the public names live
 _NAMES_IN: Final = {
-    "polyopt.scheduler": "affine auto",
+    "polyopt.scheduler": "affine auto candidates",
     "polyopt.frontend.c": "parse_c",
     "polyopt.frontend.loops": "boolean f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
     "polyopt.frontend.stages": (

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.bench.arguments import CallArguments
 from polyopt.bench.peers.source import Memory, build, source_text
 from polyopt.bench.variants import compile_fresh
 from polyopt.codegen.target import native_target
+from polyopt.runtime.measuring.arguments import CallArguments
 from polyopt.runtime.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.bench.arguments import Values
     from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
+    from polyopt.runtime.measuring.arguments import Values
     from polyopt.transform.plan import Plan
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyopt.bench.measure import Subject, alternate
 from polyopt.bench.networks import Network, resnet50
 from polyopt.bench.runner import Row, nobody
 from polyopt.bench.suites import NN
@@ -27,6 +26,7 @@ from polyopt.graph.compiling import compile_graph, compile_model
 from polyopt.graph.kernels import Options, seconds_of
 from polyopt.graph.onnx import load_onnx
 from polyopt.graph.passes import default_passes, run_passes
+from polyopt.runtime.measuring.alternate import Subject, alternate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,25 +7,25 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.bench.agreement import share_of_outliers
-from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.exact import compute, is_exact
-from polyopt.bench.measure import Sample, Subject, alternate
 from polyopt.bench.peers import check_peers, offers
 from polyopt.bench.peers.call import Request
 from polyopt.bench.variants import COPY, OURS, UNFUSED, compile_fresh, variants_of
 from polyopt.bench.work import least_work
+from polyopt.runtime.measuring.alternate import Sample, Subject, alternate
+from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from polyopt.bench.arguments import Values
     from polyopt.bench.machine import Machine
     from polyopt.bench.peers.call import PeerCall
     from polyopt.bench.variants import Variant
     from polyopt.ir.scop import Scop
     from polyopt.library import LibraryKernel
     from polyopt.runtime.kernel import Kernel
+    from polyopt.runtime.measuring.arguments import Values
 
 #: Share of outliers that fused multiply-adds before a rounding to 16-bit integers may explain.
 _FEW = 1e-2

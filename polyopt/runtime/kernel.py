@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from polyopt.codegen.validate.on_build import CodeCheck
     from polyopt.isl import Set
     from polyopt.runtime.build import Built
-    from polyopt.runtime.timing import Timing
+    from polyopt.runtime.measuring.repeat import Timing
     from polyopt.scale.update import Update
     from polyopt.transform.plan import Plan
 
@@ -148,7 +148,7 @@ class Kernel(KernelQuestions):
 
         Arrays that are read and written are copied first: the caller's stay as they are.
         """
-        from polyopt.runtime.timing import measure
+        from polyopt.runtime.measuring.repeat import measure
 
         arrays, rest = self._bind(args, named.pop("out", None), named)
         layout = self._layout(arrays, rest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,3 +38,5 @@ class SearchContext:
     cautious: bool = False
     #: floating sums may be added up in any order
     reassociate: bool = False
+    #: plans that were made and not taken, by what they are
+    tried: dict[str, Plan] = field(default_factory=dict[str, "Plan"], compare=False)

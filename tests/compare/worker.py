@@ -111,7 +111,10 @@ class Kernel:
 
     def renew(self) -> None:
         """Other memory for all arrays: where they lie changes times as well."""
-        from polyopt.bench.arguments import CallArguments
+        try:
+            from polyopt.runtime.measuring.arguments import CallArguments
+        except ModuleNotFoundError:  # older versions
+            from polyopt.bench.arguments import CallArguments
 
         # the old ones are there until then, so that these lie elsewhere
         self.arguments = CallArguments.make(self.kernel, aligned(self.given), self.sizes)

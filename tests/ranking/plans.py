@@ -76,8 +76,7 @@ def _makers(
         yield f"tile {k}: {change}", lambda k=k, change=change: retiled(own, {k: change})
     stored = [a.name for a in scop.arrays if a.role == "temp"]
     for array in draw.sample(stored, min(_PLACES, len(stored))):
-        for found in _elsewhere(own, array, sizes):
-            yield found
+        yield from _elsewhere(own, array, sizes)
 
 
 def _elsewhere(

@@ -6,16 +6,17 @@ A kernel that the file has already is left out, so that a run that was cut off g
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyopt.bench.arguments import CallArguments, inputs_for
-from polyopt.bench.measure import Subject, summary, timed
 from polyopt.codegen.target import core_count
 from polyopt.errors import UserError
 from polyopt.library import kernel_names, load_kernel
+from polyopt.runtime.measuring.alternate import Subject, summary, timed
+from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from polyopt.scheduler import auto
 from tests.ranking.plans import is_swept, plans_of
 from tests.ranking.timings import Timing, recorded
@@ -23,9 +24,9 @@ from tests.ranking.timings import Timing, recorded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.bench.measure import Sample
     from polyopt.library import LibraryKernel
     from polyopt.runtime.kernel import Kernel
+    from polyopt.runtime.measuring.alternate import Sample
     from polyopt.transform.plan import Plan
 
 #: rounds in which all plans take turns; calls that take longer (seconds) are made three times
@@ -49,7 +50,7 @@ def main() -> None:
         found = of_kernel(load_kernel(name))
         with asked.file.open("a", encoding="utf-8") as file:
             file.writelines(timing.as_line() + "\n" for timing in found)
-        print(f"{name}: {len(found)} plans", flush=True)
+        sys.stderr.write(f"{name}: {len(found)} plans\n")
 
 
 def of_kernel(kernel: LibraryKernel) -> list[Timing]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from polyopt.bench.measure import Subject, timed
 from polyopt.bench.peers.frameworks import form
 from polyopt.errors import PolyoptError
+from polyopt.runtime.measuring.alternate import Subject, timed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

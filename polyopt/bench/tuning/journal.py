@@ -14,7 +14,7 @@ from polyopt.errors import InvalidOptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.bench.measure import Sample
+    from polyopt.runtime.measuring.alternate import Sample
 
 _FORMAT = 1
 

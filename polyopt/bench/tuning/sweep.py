@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.analysis.sets.points import parameter_value
-from polyopt.bench.arguments import CallArguments, inputs_for
-from polyopt.bench.measure import Subject, alternate
 from polyopt.bench.tuning.retile import retiled
 from polyopt.codegen.target import native_target
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import dim_type
+from polyopt.runtime.measuring.alternate import Subject, alternate
+from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from polyopt.scheduler import auto
 from polyopt.scheduler.model.time import predict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from polyopt.bench.measure import Sample
     from polyopt.bench.runner import Subjects
     from polyopt.ir.scop import Scop
+    from polyopt.runtime.measuring.alternate import Sample
     from polyopt.transform.plan import Plan
 
 #: rows and columns that are tried; 0 leaves rows whole

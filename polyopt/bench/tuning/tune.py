@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyopt.bench.arguments import CallArguments, inputs_for
-from polyopt.bench.measure import Subject, alternate
 from polyopt.bench.tuning.journal import Journal, Times
 from polyopt.bench.tuning.retile import retiled
 from polyopt.codegen.target import native_target
 from polyopt.errors import InternalError
 from polyopt.runtime.build import build_library
+from polyopt.runtime.measuring.alternate import Subject, alternate
+from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from polyopt.scale.execute import pool_of, run_all
 from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan

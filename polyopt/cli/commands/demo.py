@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from polyopt.bench.arguments import Values
-    from polyopt.bench.measure import Sample
     from polyopt.library import LibraryKernel
     from polyopt.runtime.kernel import Kernel
+    from polyopt.runtime.measuring.alternate import Sample
+    from polyopt.runtime.measuring.arguments import Values
     from polyopt.transform.plan import Plan
 
 UNFUSED = "unfused, 1 thread"
@@ -173,9 +173,9 @@ def compare(
     fused: Kernel, unfused: Kernel, inputs: Values, sizes: dict[str, int]
 ) -> dict[str, Sample]:
     """Times on the same inputs, in turns: unfused, fused on one thread, fused on all."""
-    from polyopt.bench.arguments import CallArguments
-    from polyopt.bench.measure import Subject, alternate
     from polyopt.codegen.target import core_count
+    from polyopt.runtime.measuring.alternate import Subject, alternate
+    from polyopt.runtime.measuring.arguments import CallArguments
 
     def subject(kernel: Kernel, threads: int) -> Subject:
         call = CallArguments.make(kernel, inputs, sizes)

@@ -89,6 +89,11 @@ def prove(
 )  # fmt: skip
 @click.option("--alternatives", "table_of", is_flag=True, help="All places of SUBJECT as a table.")
 @click.option(
+    "--candidates", "chosen_from", is_flag=True,
+    help="What the search chose from: predicted times, nest by nest.",
+)  # fmt: skip
+@click.option("--measure", "measured", is_flag=True, help="With --candidates: what each takes.")
+@click.option(
     "--compile", "compiled", is_flag=True,
     help="Compile it, and say of which vector loops the C compiler made no vectors, and why.",
 )  # fmt: skip
@@ -106,6 +111,8 @@ def explain(  # noqa: PLR0913 - an argument for each option
     *,
     reading: Reading,
     table_of: bool,
+    chosen_from: bool,
+    measured: bool,
     compiled: bool,
     as_json: bool,
 ) -> None:
@@ -114,8 +121,8 @@ def explain(  # noqa: PLR0913 - an argument for each option
     PROGRAM may be an ONNX file: then each pair of its nodes has a remark.
     """
     if is_network(program):
-        if place or table_of or compiled:
-            msg = "--if, --alternatives and --compile are for single programs"
+        if place or table_of or compiled or chosen_from:
+            msg = "--if, --alternatives, --candidates and --compile are for single programs"
             raise InvalidOptionError(msg, hint="name a node: its remarks say what else was weighed")
         explain_model(program, subject, choice, sizes, shown_as, as_json=as_json)
         return
@@ -127,6 +134,11 @@ def explain(  # noqa: PLR0913 - an argument for each option
 
     found = load_program(program, reading)
     known = complete_sizes(parse_sizes(sizes, found), found)
+    if measured and not chosen_from:
+        raise InvalidOptionError("--measure has nothing to measure", hint="add --candidates")
+    if chosen_from:
+        _candidates(found, known, measured=measured, as_json=as_json)
+        return
     plan = choice.plan(found, known)
     if table_of:
         _alternatives(plan, subject, known, as_json=as_json)
@@ -145,6 +157,17 @@ def explain(  # noqa: PLR0913 - an argument for each option
         text(f"\nthe bill\n{table(cost, stages=False)}")
         if any(loop.mark == "vector" for loop in loops_of(plan.program.tree)):
             text("\nwhat the C compiler made of the vector loops: with --compile")
+
+
+def _candidates(scop: Scop, sizes: Mapping[str, int], *, measured: bool, as_json: bool) -> None:
+    """What the search chose from."""
+    from polyopt.scheduler import candidates
+
+    found = candidates(scop, sizes=sizes, measure=measured)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        text(found)
 
 
 def _compiled(

@@ -23,11 +23,11 @@ from polyopt.errors import InvalidOptionError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.bench.arguments import Values
-    from polyopt.bench.measure import Sample
     from polyopt.cli.program import PlanChoice, Program
     from polyopt.library import Reading
     from polyopt.runtime.kernel import Kernel
+    from polyopt.runtime.measuring.alternate import Sample
+    from polyopt.runtime.measuring.arguments import Values
     from polyopt.transform.plan import Plan
 
 
@@ -220,9 +220,9 @@ def execute(
     seconds: float = SECONDS,
 ) -> Outcome:
     """Compile, run and time the chosen plan beside the unfused form."""
-    from polyopt.bench.arguments import CallArguments, inputs_for
-    from polyopt.bench.measure import Subject, alternate
     from polyopt.bench.runner import agreement
+    from polyopt.runtime.measuring.alternate import Subject, alternate
+    from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
     from polyopt.transform.plan import Plan
 
     plan = choice.plan(program, sizes)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from polyopt.bench.arguments import Values
     from polyopt.cli.program import Program
     from polyopt.ir.scop import Array
+    from polyopt.runtime.measuring.arguments import Values
 
     #: u8, ``[H][W]`` or ``[H][W][3]``
     Picture = NDArray[np.uint8]

@@ -6,16 +6,18 @@ left out, and so is one that takes more of isl's operations than its budget; a r
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import target as find_target
+from polyopt.errors import InvalidOptionError
 from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.scheduler.queries import is_proven
 from polyopt.scheduler.search.beam import Beam
+from polyopt.scheduler.search.candidates import Candidates, listed, race, winner
 from polyopt.scheduler.search.isl_schedule import affine, reordered, scheduled
 from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
 from polyopt.scheduler.search.objective import CLEARLY, predicted
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
     from polyopt.isl import OperationLimit
 
-__all__ = ["affine", "auto"]
+__all__ = ["affine", "auto", "candidates"]
 
 
 @checks_arguments
@@ -46,11 +48,12 @@ def auto(
     tile: bool = True,
     fusion: str = "output",
     reassociate: bool = False,
+    measure: bool = False,
     operations: int = SEARCH_BUDGET,
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
 
-    Producers are inlined, or fused into tiles of what reads them, where the cost model says that
+    Producers are inlined, or fused into tiles of what reads them, where the time model says that
     it pays; loops without dependences become vector loops and are shared by threads. The same
     program, target and sizes always give the same plan. ``plan.explain()`` says why it is so,
     ``plan.script`` is the same plan as moves::
@@ -74,23 +77,93 @@ def auto(
     a plan that it does not accept gives way to the source's order, as an order of isl's does that
     is not decided.
 
-    Raises ``InvalidOptionError`` for an unknown target, size or heuristic, ``OutOfBoundsError`` or
-    ``UninitializedError`` for a program that leaves its arrays or reads what nothing wrote.
+    With ``measure`` the best few plans of the search and the source's order are compiled and called
+    in turn, on this machine, for a second at the given sizes: the fastest is kept, and the model's
+    choice unless another is clearly faster. ``candidates`` shows all of them.
+
+    Raises ``InvalidOptionError`` for an unknown target, size or heuristic, and for plans to be
+    measured that are for another machine; ``OutOfBoundsError`` or ``UninitializedError`` for a
+    program that leaves its arrays or reads what nothing wrote.
     """
-    machine = find_target(target) if isinstance(target, str) else target
-    start = replace(Plan(scop), checked=False)
-    numbers = assumed_sizes(scop, sizes)
-    open_sizes = frozenset(scop.params) - frozenset(sizes or ())
-    model = SearchContext(machine, numbers, open_sizes, reassociate=reassociate)
-    allowed = budget(operations, "the search")
-    if fusion != "output":
-        plan = scheduled(start, fusion, model, allowed, tile=tile)
-        return replace(plan, checked=True)
-    plan = _best(start, model, allowed, tile=tile)
-    if reassociate:
-        in_order = _best(start, replace(model, reassociate=False), allowed, tile=tile)
-        plan = _kept_in_registers(plan, in_order)
-    return replace(plan, checked=True, remarks=_once(plan.remarks))
+    if measure:
+        _check_measurable(target)
+    asked = _Asked(target, sizes, tile, fusion, reassociate, operations)
+    return winner(race(asked.candidates(scop))) if measure else asked.search(scop, {})
+
+
+@checks_arguments
+@exclusive()
+def candidates(
+    scop: Scop,
+    *,
+    target: str | Target = "native",
+    sizes: Mapping[str, int] | None = None,
+    tile: bool = True,
+    fusion: str = "output",
+    reassociate: bool = False,
+    measure: bool = False,
+    operations: int = SEARCH_BUDGET,
+) -> Candidates:
+    """The plans that ``auto`` chooses from, with predicted times, and measured ones if asked.
+
+    The first is its choice, the last the source's order. Arguments, and what is raised, are those
+    of ``auto``.
+    """
+    if measure:
+        _check_measurable(target)
+    found = _Asked(target, sizes, tile, fusion, reassociate, operations).candidates(scop)
+    return race(found) if measure else found
+
+
+def _check_measurable(target: str | Target) -> None:
+    """Raises ``InvalidOptionError`` for a target that need not be this machine."""
+    if target != "native":
+        message = f"plans for {target!r} cannot be measured: calls run on this machine"
+        raise InvalidOptionError(message, hint='leave target out, or give "native"')
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What ``auto`` was asked for."""
+
+    target: str | Target
+    sizes: Mapping[str, int] | None
+    tile: bool
+    fusion: str
+    reassociate: bool
+    operations: int
+
+    @property
+    def machine(self) -> Target:
+        return find_target(self.target) if isinstance(self.target, str) else self.target
+
+    def candidates(self, scop: Scop) -> Candidates:
+        """The search's choice, what it left, and the source's order."""
+        machine, tried = self.machine, dict[str, Plan]()
+        chosen = self.search(scop, tried)
+        return listed(chosen, tried, Plan(scop), assumed_sizes(scop, self.sizes), machine)
+
+    def search(self, scop: Scop, tried: dict[str, Plan]) -> Plan:
+        """The search's choice; ``tried`` gets the plans that it leaves."""
+        start = replace(Plan(scop), checked=False)
+        numbers = assumed_sizes(scop, self.sizes)
+        model = SearchContext(
+            self.machine,
+            numbers,
+            frozenset(scop.params) - frozenset(self.sizes or ()),
+            reassociate=self.reassociate,
+            tried=tried,
+        )
+        allowed = budget(self.operations, "the search")
+        if self.fusion != "output":
+            plan = scheduled(start, self.fusion, model, allowed, tile=self.tile)
+            return replace(plan, checked=True)
+        plan = _best(start, model, allowed, tile=self.tile)
+        if self.reassociate:
+            ordered = replace(model, reassociate=False)
+            in_order = _best(start, ordered, allowed, tile=self.tile)
+            plan = _kept_in_registers(plan, in_order)
+        return replace(plan, checked=True, remarks=_once(plan.remarks))
 
 
 def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: bool) -> Plan:
@@ -129,6 +202,8 @@ def _chosen(plans: Sequence[Plan], model: SearchContext) -> Plan:
     first, *others = plans
     if not others:
         return first
+    for plan in plans:
+        model.tried.setdefault(_inlining(plan), plan)
     times = [predicted(plan, model) for plan in plans]
     remarks: list[Remark] = []
     best, least = first, times[0] * CLEARLY
@@ -143,6 +218,13 @@ def _chosen(plans: Sequence[Plan], model: SearchContext) -> Plan:
             remarks.append(Remark("refused", move.move, move.subject, reason, move.consumer,
                                   numbers=numbers))  # fmt: skip
     return replace(best, remarks=(*remarks, *best.remarks))
+
+
+def _inlining(plan: Plan) -> str:
+    """What tells a plan of the beam from others."""
+    inlined = ", ".join(sorted(plan.program.inlined)) or "nothing"
+    kept = ", ".join(s.array for s in plan.program.stores) or "nothing"
+    return f"{inlined} inlined, {kept} in buffers"
 
 
 def _left_out(first: Plan, best: Plan) -> Iterator[Remark]:

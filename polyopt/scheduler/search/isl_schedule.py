@@ -96,6 +96,7 @@ def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
         except UserError as error:
             remarks.append(refusal("reschedule", fusion, error))
             continue
+        model.tried.setdefault(f"isl's order, {fusion}", made)
         taken = predicted(made, model) if known is None else known[2]
         orders.append((tree, made, taken))
         numbers = {"predicted ns": taken, "in the source's order": own}

@@ -51,6 +51,8 @@ def scattered(
     if not names:
         return replace(plan, remarks=(*remarks, *plan.remarks))
     made = search(again)
+    model.tried.setdefault("updates scattered", made)
+    model.tried.setdefault("updates not scattered", plan)
     own, there = predicted(plan, model), predicted(made, model)
     numbers = {"predicted ns": there, "in the source's order": own}
     in_rows = any(_shares(made, name) for name in names)

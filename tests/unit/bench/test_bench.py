@@ -10,13 +10,13 @@ from click.testing import CliRunner
 
 import polyopt as po
 from polyopt.bench import Results, load_results, measure_kernels, runner
-from polyopt.bench.arguments import CallArguments, inputs_for
 from polyopt.bench.machine import Machine
 from polyopt.bench.pages.report import COLUMNS, summary, table
 from polyopt.bench.runner import Row, Subjects, agrees, bench
 from polyopt.bench.tuning.tune import Effort, candidates, save_plan, tune
 from polyopt.cli import cli
 from polyopt.errors import InternalError, InvalidOptionError
+from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from tests.unit.explain.test_jupyter import shown
 
 MACHINE = Machine("a cpu", 2, "a cc", {1: 10.0, 2: 20.0}, {1: 100.0, 2: 200.0})

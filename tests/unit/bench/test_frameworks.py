@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from polyopt.bench.measure import alternate
 from polyopt.bench.nn import SUBJECTS, matching
 from polyopt.bench.pages.compose import page
 from polyopt.bench.pages.markdown import Making
@@ -19,6 +18,7 @@ from polyopt.bench.peers.apart import Apart, serve
 from polyopt.bench.peers.frameworks import Made
 from polyopt.cli import cli
 from polyopt.errors import PolyoptError, UnknownNameError
+from polyopt.runtime.measuring.alternate import alternate
 from tests.unit.bench.test_affine import tables
 from tests.unit.bench.test_pages import row as image_row
 from tests.unit.bench.test_pages import times as document

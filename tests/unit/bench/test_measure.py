@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from polyopt.bench import measure
-from polyopt.bench.measure import Sample, Subject, alternate, summary
+from polyopt.runtime.measuring.alternate import Sample, Subject, alternate, summary
 
 
 @pytest.fixture

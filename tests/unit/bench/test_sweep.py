@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 import polyopt as po
-from polyopt.bench.measure import Sample
 from polyopt.bench.pages.compose import page
 from polyopt.bench.pages.markdown import Making
 from polyopt.bench.pages.reading import Sweeps, read
@@ -19,6 +18,7 @@ from polyopt.bench.tuning.sweep import Point, Sweep, grid, resized, spearman, ti
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.choices.placements import blocks_of
+from polyopt.runtime.measuring.alternate import Sample
 
 UNSHARP = po.load_kernel("unsharp")
 SIZES = {"H": 40, "W": 300}

@@ -10,13 +10,13 @@ from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
 import polyopt as po
-from polyopt.bench.measure import Sample
 from polyopt.bench.tuning import tune as tuning
 from polyopt.bench.tuning.journal import Journal, Times
 from polyopt.bench.tuning.tune import Effort
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
 from polyopt.runtime.cache import KernelCache
+from polyopt.runtime.measuring.alternate import Sample
 
 SIZES = po.load_kernel("unsharp").sizes["test"]
 

@@ -16,7 +16,7 @@ from polyopt.errors import CompilerFailedError
 from polyopt.ir.types import F32, I64
 from polyopt.runtime.callsignature import call_signature
 from polyopt.runtime.kernel import Kernel, compile_kernel
-from polyopt.runtime.timing import measure
+from polyopt.runtime.measuring.repeat import measure
 from tests.unit.runtime.programs import (
     AXPY,
     AXPY_BODY,

@@ -1,0 +1,183 @@
+"""Candidates: the plans that a search made, with the time that the model predicts of each.
+
+The first is the model's choice; the others are what the search left, in the order of their
+predictions, and the source's own order is always among them. They can be raced: each is called in
+turn with the others, on inputs made for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError, UserError
+from polyopt.oneline import at_sizes, one_line, some
+from polyopt.runtime.measuring.alternate import Subject, alternate
+from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
+from polyopt.scheduler.model.table import human_time
+from polyopt.scheduler.model.time import predict
+from polyopt.transform.schedule.remark import Remark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from polyopt.codegen.target import Target
+    from polyopt.runtime.kernel import Kernel
+    from polyopt.runtime.measuring.alternate import Sample
+    from polyopt.scheduler.model.time import Prediction
+    from polyopt.transform.plan import Plan
+
+#: seconds that a race takes besides compiling
+SECONDS = 1.0
+#: plans that race: the model's best few, and the source's order
+MOST = 5
+#: by how much a plan has to be faster than the model's choice: less is noise
+FASTER = 0.02
+CHOSEN, SOURCE = "the model's choice", "the source's order"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A plan, what it is, its predicted time, and its measured one where it raced."""
+
+    name: str
+    plan: Plan
+    prediction: Prediction
+    measured: Sample | None = None
+
+    def __repr__(self) -> str:
+        """Its name and its times."""
+        return one_line(self, self.name, f"predicted {human_time(self.prediction.ns)}",
+                        f"took {human_time(self.measured.median_ms * 1e6)}" if self.measured
+                        else "")  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What a search chose from. ``str`` is a table: predicted and measured times, nest by nest."""
+
+    program: str
+    sizes: Mapping[str, int]
+    threads: int
+    rows: tuple[Candidate, ...]
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """The candidates: the model's choice, then the others by predicted time."""
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        """The program, and how many there are."""
+        return one_line(self, at_sizes(self.program, self.sizes), some(len(self), "candidate"))
+
+    @property
+    def fastest(self) -> Candidate:
+        """The one that took least, or the model's choice where none is clearly faster than it or
+        none raced."""
+        chosen = self.rows[0]
+        if chosen.measured is None:
+            return chosen
+        raced = {c: c.measured.median_ms for c in self.rows if c.measured is not None}
+        best = min(raced, key=lambda c: raced[c])
+        return best if raced[best] < (1 - FASTER) * raced[chosen] else chosen
+
+    def __str__(self) -> str:
+        """A table of at most 80 columns: each plan, and below it the nests that take longest."""
+        lines = [f"{self.program}, {some(self.threads, 'thread')}"]
+        lines += [f"{'':<46}{'predicted':>11}{'measured':>11}"]
+        for row in self.rows:
+            took = human_time(row.measured.median_ms * 1e6) if row.measured else ""
+            mark = " *" if row is self.fastest else ""
+            taken = human_time(row.prediction.ns)
+            lines.append(f"{row.name[:44] + mark:<46}{taken:>11}{took:>11}".rstrip())
+            nests = sorted(row.prediction.nests, key=lambda nest: -nest.ns)
+            lines += [
+                f"  {nest.name[:22]:<24}{nest.bound[:19]:<20}{human_time(nest.ns):>11}"
+                for nest in nests[:3]
+            ]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON; times in milliseconds."""
+        return {
+            "program": self.program, "sizes": dict(self.sizes), "threads": self.threads,
+            "candidates": [
+                {
+                    "name": row.name, "predicted_ms": row.prediction.ns / 1e6,
+                    "measured_ms": row.measured.median_ms if row.measured else None,
+                    "fastest": row is self.fastest, "moves": row.plan.script,
+                    "nests": [
+                        {"nest": n.name, "ms": n.ns / 1e6, "bound": n.bound}
+                        for n in row.prediction.nests
+                    ],
+                }
+                for row in self.rows
+            ],
+        }  # fmt: skip
+
+
+def listed(
+    chosen: Plan,
+    tried: Mapping[str, Plan],
+    source: Plan,
+    sizes: Mapping[str, int],
+    machine: Target,
+) -> Candidates:
+    """The candidates of a search: its choice, what else it made, and the source's order."""
+
+    def candidate(name: str, plan: Plan) -> Candidate:
+        return Candidate(name, plan, predict(plan.program, sizes, machine, machine.cores))
+
+    known = {chosen.script, source.script}
+    others: list[Candidate] = []
+    for name, plan in tried.items():
+        if plan.script not in known:
+            known.add(plan.script)
+            others.append(candidate(name, plan))
+    others.sort(key=lambda c: c.prediction.ns)
+    last = [candidate(SOURCE, source)] if chosen.script != source.script else []
+    rows = (candidate(CHOSEN, chosen), *others[: MOST - 2], *last)
+    return Candidates(chosen.scop.name, dict(sizes), machine.cores, rows)
+
+
+def race(found: Candidates, *, seconds: float = SECONDS, threads: int | None = None) -> Candidates:
+    """The candidates with what a call of each took, in turn, on this machine.
+
+    Those that the proof or the compiler refuses do not race. Raises what compiling the model's
+    choice raises, and ``InvalidOptionError`` for ``seconds`` that are none.
+    """
+    if not seconds > 0:
+        raise InvalidOptionError(f"seconds={seconds} is no time", hint="more than 0")
+    kernels: dict[str, Kernel] = {}
+    for row in found:
+        try:
+            row.plan.prove()
+            kernels[row.name] = row.plan.compile(check=False)
+        except UserError:
+            if row.name == CHOSEN:
+                raise
+    inputs = inputs_for(kernels[CHOSEN], found.sizes)
+    subjects: dict[str, Subject] = {}
+    for name, kernel in kernels.items():
+        call = CallArguments.make(kernel, dict(inputs), found.sizes)
+        bound = call.bind(kernel, threads)
+        subjects[name] = Subject(bound, call.restore if call.changes_inputs else None)
+    samples = alternate(subjects, seconds=seconds / len(subjects))
+    rows = tuple(replace(row, measured=samples.get(row.name)) for row in found)
+    return replace(found, rows=rows, threads=threads or found.threads)
+
+
+def winner(found: Candidates) -> Plan:
+    """The plan that took least, with a remark that says so."""
+    best, chosen = found.fastest, found.rows[0]
+    numbers = {
+        f"{row.name}, ms": row.measured.median_ms for row in found if row.measured is not None
+    }
+    reason = "the model's choice took least, or no other took clearly less"
+    if best is not chosen:
+        reason = f"{best.name} took least of {some(len(numbers), 'plan')} that were measured"
+    said = Remark("applied", "measure", "all", reason, numbers=numbers)
+    return replace(best.plan, checked=True, remarks=(said, *best.plan.remarks))
