@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from polyopt.cli.commands.networks import FusionChoice
     from polyopt.cli.program import PlanChoice
+    from polyopt.ir.scop import Scop
     from polyopt.library import Reading
     from polyopt.scheduler.model.cost import Cost
     from polyopt.transform.plan import Plan
@@ -137,7 +138,7 @@ def explain(  # noqa: PLR0913 - an argument for each option
     if measured and not chosen_from:
         raise InvalidOptionError("--measure has nothing to measure", hint="add --candidates")
     if chosen_from:
-        _candidates(found, known, measured=measured, as_json=as_json)
+        _candidates(found.scop, known, measured=measured, as_json=as_json)
         return
     plan = choice.plan(found, known)
     if table_of:

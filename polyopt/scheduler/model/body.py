@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.tree import PlanLoop
 
     #: a loop, and how far the dimensions of a copy go with it
-    _Moving = tuple[PlanLoop, Mapping[int, int]]
+    _Step = tuple[PlanLoop, Mapping[int, int]]
 
 #: iterations of innermost loops that compilers write out (GCC's max-completely-peel-times)
 _WRITTEN_OUT = 16
@@ -116,6 +116,18 @@ class Body:
 
 
 @dataclass(frozen=True)
+class _Moving:
+    """Loads, those of them across lines, elements one by one, stores, and vectors that are made of
+    aligned ones beside each other."""
+
+    loads: float
+    splits: float
+    gathers: float
+    stores: float
+    permuted: float
+
+
+@dataclass(frozen=True)
 class _Need:
     """Vectors (or numbers, where there are no lanes) that an access is, or elements one by one."""
 
@@ -145,7 +157,7 @@ class BodyModel:
         place = self.program.places[copy]
         start = self.start(copy)
         moves = moves_of(copy, place.loops)
-        inside: list[_Moving] = list(zip(place.loops[start:], moves[start:], strict=True))
+        inside: list[_Step] = list(zip(place.loops[start:], moves[start:], strict=True))
         loop = place.loops[start - 1] if start else None
         moved = moves[start - 1] if start else {}
         accesses = accesses_of(self.program, copy)
@@ -157,26 +169,27 @@ class BodyModel:
         own = lanes if within is None else 1
         count = prod(self.trips[copy, n.name] for n, _ in inside)
         vectors = count / (1 if within is None else lanes)
-        counted = self._counts(copy, accesses, inside, moved, rows, lanes, own)
-        *counts, permuted = counted
-        done = Operations(permuted)
+        moving = self._moving(copy, accesses, inside, moved, rows, lanes, own)
+        done = Operations(moving.permuted)
         for name, runs in evaluated.items():
             value = self.program.scop.statement(name).value
             done = done.plus(operations(value, self.machine, lanes), runs * vectors)
-        return Body(count * own, lanes, *counts, done, chain if own == 1 else 0.0)
+        return Body(
+            count * own, lanes, moving.loads, moving.splits, moving.gathers, moving.stores, done,
+            chain if own == 1 else 0.0,
+        )  # fmt: skip
 
-    def _counts(
+    def _moving(
         self,
         copy: str,
         accesses: tuple[AccessFunction, ...],
-        inside: list[_Moving],
+        inside: list[_Step],
         moved: Mapping[int, int],
         rows: Mapping[int, int],
         lanes: int,
         own: int,
-    ) -> tuple[float, float, float, float, float]:
-        """Loads, those of them across lines, elements one by one, stores, and vectors that are
-        made of aligned ones beside each other."""
+    ) -> _Moving:
+        """What a body loads and stores, and keeps in registers."""
         loads = splits = gathers = stores = permuted = 0.0
         loops = self.program.places[copy].loops
         aligned, seen = any(loop.lanes for loop in loops), set[object]()
@@ -207,7 +220,7 @@ class BodyModel:
                 continue
             loads += need.vectors * often
             splits += need.vectors * often if along and self._crosses(need.access) else 0.0
-        return loads, splits, gathers, stores, permuted
+        return _Moving(loads, splits, gathers, stores, permuted)
 
     def _needed(
         self,
@@ -249,7 +262,7 @@ class BodyModel:
         return self.machine.vector_bytes >= LINE and bool(access.constants[-1:] != (0,))
 
     def _distinct(
-        self, copy: str, accesses: tuple[AccessFunction, ...], inside: list[_Moving]
+        self, copy: str, accesses: tuple[AccessFunction, ...], inside: list[_Step]
     ) -> dict[AccessFunction, float]:
         """One access for each element, with how many elements there are like it in a body.
 
@@ -273,7 +286,7 @@ class BodyModel:
         return found | others
 
     def _elements(
-        self, copy: str, access: AccessFunction, inside: list[_Moving]
+        self, copy: str, access: AccessFunction, inside: list[_Step]
     ) -> tuple[set[tuple[float, ...]], float]:
         """Where an access goes within a body, relative to where its like go; how many times as
         many there are where not all are looked at."""
@@ -296,7 +309,7 @@ class BodyModel:
         self,
         copy: str,
         loop: PlanLoop | None,
-        within: _Moving | None,
+        within: _Step | None,
         accesses: tuple[AccessFunction, ...],
         moved: Mapping[int, int],
         chain: float,

@@ -60,11 +60,12 @@ class Beam:
             return (replace(in_time, remarks=remarks),)
         beam = (replace(plan, remarks=remarks),)
         width = WIDTH if len(plan.scop.statements) <= MOST_STATEMENTS else 1
-        for step in (
+        steps: tuple[Step, ...] = (
             self._inline_cheap,
             lambda p: join_spaces(p, self._is_legal),
             *(self._tilings() if self.tile else ()),
-        ):
+        )
+        for step in steps:
             beam = self._stepped(step, beam)[:width]
         return tuple(self._finished(plan) for plan in clearly_better(beam, self.model))
 
