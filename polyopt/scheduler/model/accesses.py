@@ -85,9 +85,11 @@ def accesses_of(program: ScheduledProgram, host: str) -> tuple[AccessFunction, .
 
 
 def _subscripts(touch: ScheduledAccess) -> tuple[Subscript, ...] | None:
+    """The subscripts in the order in which memory has them; ``None`` where data decide."""
     if not touch.access.exact:
         return None
-    return _linear(touch)
+    found = _linear(touch)
+    return touch.scratch.ordered(found) if found and touch.scratch is not None else found
 
 
 @memo

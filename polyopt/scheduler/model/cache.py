@@ -21,7 +21,7 @@ from polyopt.isl import dim_type
 from polyopt.memo import memo
 from polyopt.scheduler.model.op_cost import work
 from polyopt.transform.schedule.query import copies_of, path_to
-from polyopt.transform.schedule.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -65,6 +65,8 @@ def bytes_an_operation(scop: Scop, sizes: Mapping[str, int], vector_bytes: int) 
     return argument_bytes(scop, sizes) / max(1.0, sum(each))
 
 
+#: loops that run in nearly all of their longest iterations are counted by these
+_DENSE = 0.9
 #: bytes that caches move at once
 LINE = 64
 
@@ -80,6 +82,8 @@ class Use:
     along: frozenset[str]
     #: of these, the loops that move along its rows: its last subscript
     rows: frozenset[str]
+    #: dimensions of the host that the element hangs on
+    dims: frozenset[int]
     #: whether the array itself is accessed, and not a scratch
     in_full: bool
 
@@ -95,6 +99,8 @@ class Moved:
     shared: bool
     #: whether it is the array itself, and no buffer
     in_full: bool = True
+    #: whether lines come one by one, from row to row: nothing fetches them ahead
+    scattered: bool = False
 
 
 class Traffic:
@@ -135,7 +141,10 @@ class Traffic:
         in_full = self.program.scratch(place.copy, array) is None
         along = self._along(place, copy, _dims_of(index, copy.outer))
         rows = self._along(place, copy, _dims_of(index[-1:], copy.outer))
-        return Use(array, place.copy, writes, along, rows, in_full)
+        own = _dims_of(index, copy.outer)
+        rank = self.program.copies[place.copy].domain.dim(dim_type.set)
+        own = frozenset(d for d in own | _linked(copy, own) if d < rank)
+        return Use(array, place.copy, writes, along, rows, own, in_full)
 
     def _along(
         self, place: SchedulePosition, copy: ScheduledStatement, dims: frozenset[int]
@@ -157,15 +166,28 @@ class Traffic:
                 result |= {(copy.name, loop.name): 1.0 for loop in place.loops}
                 continue
             seen: list[tuple[frozenset[int], float]] = []
-            for loop in place.loops:
+            for level, loop in enumerate(place.loops):
                 value = loop.values[copy.name]
                 whole = _span(value, limits, self.sizes)
                 dims = _dims_in(value)
+                skewed = len(dims) > 1 and any(others & dims for others, _ in seen)
                 dims |= _linked(copy, dims)
                 around = [total for others, total in seen if others & dims]
-                result[copy.name, loop.name] = max(1.0, whole / max(around, default=1.0))
+                times = whole / max(around, default=1.0)
+                if skewed:  # what is left to it hangs on the loops around it
+                    times = self._counted(place, level)
+                result[copy.name, loop.name] = max(1.0, times)
                 seen.append((dims, whole))
         return result
+
+    def _counted(self, place: SchedulePosition, level: int) -> float:
+        """Iterations of a loop per entry, on average."""
+        copy = self.program.copies[place.copy]
+        inner, outer = (
+            about(prefix_map(copy, place.loops[:depth]).range(), self.sizes) if depth else 1
+            for depth in (level + 1, level)
+        )
+        return inner / max(1, outer)
 
     def through(self, cache: int) -> dict[str, int]:
         """Bytes per array that come from or go to beyond a cache of so many bytes."""
@@ -173,6 +195,9 @@ class Traffic:
         for moved in itertools.chain.from_iterable(self.moves(cache)):
             result[moved.array] = result.get(moved.array, 0) + round(moved.read + moved.written)
         return result
+
+    #: how much longer lines take that nothing fetches ahead
+    scattering = 6.0
 
     def lines(self, cache: int) -> list[dict[bool, float]]:
         """Per nest: bytes of lines from and to beyond a cache, by whether threads share the loops
@@ -190,7 +215,8 @@ class Traffic:
                     continue
                 passes_by = moved.in_full and moved.array in self.program.nontemporal
                 allocated = 0.0 if passes_by else moved.written
-                by[moved.shared] += max(moved.read, allocated) + moved.written
+                bytes_ = max(moved.read, allocated) + moved.written
+                by[moved.shared] += bytes_ * (self.scattering if moved.scattered else 1.0)
             result.append(by)
         return result
 
@@ -229,7 +255,15 @@ class Traffic:
         if near and not self.program.scop.array(array).is_live_in:
             reads = []  # what the nest itself writes comes back from the cache
         read, written = (size * max(times, default=0.0) for times in (reads, writes))
-        return Moved(array, read, written, self._are_shared(array, uses))
+        scattered = any(self._jumps(u) for u in mine)
+        return Moved(array, read, written, self._are_shared(array, uses), scattered=scattered)
+
+    def _jumps(self, use: Use) -> bool:
+        """Whether the innermost loop that moves along an array goes from row to row."""
+        loops = self.program.places[use.host].loops
+        long = [n for n in loops if self.trips[use.host, n.name] > LINE // 4]
+        along = [n for n in long if n.name in use.along]
+        return bool(along) and along[-1].name not in use.rows
 
     def _are_shared(self, array: str, uses: list[Use]) -> bool:
         return all(
@@ -269,9 +303,27 @@ class Traffic:
         for loop in self.program.places[use.host].loops:
             if loop.name not in use.along and self._inside(loop, uses) > cache:
                 factor *= self.trips[use.host, loop.name]
-        if factor > 1:  # loops that others bound run less often than their longest
-            factor = max(1.0, factor * self._density(use.host))
+        if factor > 1 and self._density(use.host) < _DENSE:
+            factor = max(1.0, self._pairs(use, uses, cache) / self._elements(use))
         return factor * self._lines(use, uses, cache)
+
+    def _pairs(self, use: Use, uses: list[Use], cache: int) -> float:
+        """How many elements are touched, anew in each iteration of loops that are too large."""
+        place = self.program.places[use.host]
+        copy = self.program.copies[use.host]
+        large = [self._inside(loop, uses) > cache for loop in place.loops]
+        depth = large.index(False) if False in large else len(large)
+        #: { C[d] -> [e] }, the dimensions that the element hangs on
+        element = copy.domain.identity()
+        for position in reversed(range(copy.domain.dim(dim_type.set))):
+            if position not in use.dims:
+                element = element.project_out(dim_type.out, position, 1)
+        times = prefix_map(copy, place.loops[:depth])
+        pairs = times.range_product(element.reset_tuple_id(dim_type.out)).range().flatten()
+        return float(about(pairs, self.sizes))
+
+    def _elements(self, use: Use) -> float:
+        return max(1.0, self.bytes_of[use.array] / self.program.scop.array(use.array).type.bytes)
 
     def _density(self, host: str) -> float:
         """How many of the iterations that loops have at most a copy runs in."""
