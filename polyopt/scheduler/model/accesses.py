@@ -8,7 +8,10 @@ computed in.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.memo import memo
@@ -30,7 +33,7 @@ class Subscript:
     terms: tuple[tuple[int, float], ...]
     constant: float
 
-    def step(self, moved: Mapping[int, int]) -> float:
+    def step(self, moved: Mapping[int, float]) -> float:
         """How far it goes where dimensions move by so much."""
         return sum(factor * moved.get(dim, 0) for dim, factor in self.terms)
 
@@ -51,7 +54,7 @@ class AccessFunction:
         """What it accesses elements of."""
         return self.array, self.buffer
 
-    def steps(self, moved: Mapping[int, int]) -> tuple[float, ...] | None:
+    def steps(self, moved: Mapping[int, float]) -> tuple[float, ...] | None:
         """How far each subscript goes where dimensions move by so much; ``None``: not known."""
         if self.subscripts is None:
             return None
@@ -125,44 +128,52 @@ def _number(value: Val) -> float:
     return value.get_num_si() / value.get_den_val().get_num_si()
 
 
-def moves_of(copy: str, loops: Sequence[PlanLoop]) -> list[dict[int, int]]:
-    """Per loop around a copy: the dimensions that move with it while outer loops stand still, and
-    by how much as the loop's value goes on by one.
+def moves_of(copy: str, loops: Sequence[PlanLoop]) -> list[dict[int, float]]:
+    """Per loop around a copy: how far its dimensions move as the loop goes on by one while all
+    others stand still.
 
-    A loop whose value is a quotient moves its dimension by the divisor, in blocks; a later loop
-    moves it one by one.
+    The values of loops are coordinates, ``t = M d``; what moves is a column of the inverse of M. A
+    loop over blocks, whose value is a quotient, moves its dimensions by the block.
     """
-    known: set[int] = set()
-    result: list[dict[int, int]] = []
-    for loop in loops:
-        moved, exact = _moved(loop.values[copy])
-        free = {d: by for d, by in moved.items() if d not in known}
-        result.append(free)
-        if exact and len(free) == 1:
-            known |= free.keys()
+    rows = [_moved(loop.values[copy]) for loop in loops]
+    exact = [k for k, (_, blocks) in enumerate(rows) if not blocks]
+    dims = sorted({d for terms, _ in rows for d in terms})
+    inverse = _inverse(tuple(tuple(rows[k][0].get(d, 0.0) for d in dims) for k in exact))
+    result: list[dict[int, float]] = []
+    for k, (terms, blocks) in enumerate(rows):
+        moved = terms if blocks else dict(zip(dims, inverse[exact.index(k)], strict=True))
+        result.append({d: by for d, by in moved.items() if by})
     return result
 
 
-def _moved(value: PwAff) -> tuple[dict[int, int], bool]:
-    """Dimensions in a loop's value, with how far they go per step; whether it is no quotient."""
-    pieces = value.get_pieces()
-    found: dict[int, int] = {}
-    exact = True
-    for _, aff in pieces:
+@lru_cache(maxsize=4096)
+def _inverse(matrix: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    """The columns of the (pseudo)inverse of a matrix."""
+    if not matrix or not matrix[0]:
+        return tuple(() for _ in matrix)
+    columns = np.linalg.pinv(np.array(matrix)).T
+    return tuple(tuple(round(float(by), 6) for by in column) for column in columns)
+
+
+def _moved(value: PwAff) -> tuple[dict[int, float], bool]:
+    """Dimensions in a loop's value with their coefficients; those of a quotient with the size of
+    its blocks, and ``True``."""
+    found: dict[int, float] = {}
+    blocks: dict[int, float] = {}
+    for _, aff in value.get_pieces():
         for d in range(aff.dim(dim_type.in_)):
-            factor = aff.get_coefficient_val(dim_type.in_, d)
-            if not factor.is_zero():
-                found[d] = -1 if factor.is_neg() else 1
+            factor = _number(aff.get_coefficient_val(dim_type.in_, d))
+            if factor:
+                found[d] = factor
         for k in range(aff.dim(dim_type.div)):
             if aff.get_coefficient_val(dim_type.div, k).is_zero():
                 continue
-            exact = False
             inner = aff.get_div(k)
-            size = inner.get_denominator_val().to_python()
+            size = float(inner.get_denominator_val().get_num_si())
             for d in range(inner.dim(dim_type.in_)):
                 if not inner.get_coefficient_val(dim_type.in_, d).is_zero():
-                    found.setdefault(d, int(size))
-    return found, exact
+                    blocks.setdefault(d, size)
+    return (blocks, True) if blocks else (found, False)
 
 
 def body_start(place: SchedulePosition) -> int:

@@ -32,15 +32,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.codegen.target import Target
+    from polyopt.scheduler.model.cache import Traffic
     from polyopt.scheduler.model.machine import Costs
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
     #: a loop, and how far the dimensions of a copy go with it
-    _Step = tuple[PlanLoop, Mapping[int, int]]
+    _Step = tuple[PlanLoop, Mapping[int, float]]
 
 #: iterations of innermost loops that compilers write out (GCC's max-completely-peel-times)
 _WRITTEN_OUT = 16
+#: iterations of copies in one loop that are nearly as many: the rest are borders
+_ALIKE = 0.75
 #: instructions that count an iteration and go back
 _OVERHEAD = 2.0
 #: rows of so many elements a lane are loaded whole, and what lanes need taken out of them
@@ -135,22 +138,18 @@ class _Need:
     vectors: float
     single: float
 
-    def stays(self, moved: Mapping[int, int]) -> bool:
+    def stays(self, moved: Mapping[int, float]) -> bool:
         """Whether the next iteration of the loop needs the same ones."""
         steps = self.access.steps(moved)
         return bool(moved) and steps is not None and not any(steps)
 
 
 class BodyModel:
-    """Bodies of a program's copies for a machine; ``trips`` as ``Traffic.trips``."""
+    """Bodies of a program's copies for a machine."""
 
-    def __init__(
-        self,
-        program: ScheduledProgram,
-        machine: Target,
-        trips: Mapping[tuple[str, str], float],
-    ) -> None:
-        self.program, self.machine, self.trips = program, machine, trips
+    def __init__(self, program: ScheduledProgram, machine: Target, traffic: Traffic) -> None:
+        self.program, self.machine, self.traffic = program, machine, traffic
+        self.trips = traffic.trips
 
     def of(self, copy: str, evaluated: Mapping[str, float]) -> Body:
         """The body of a copy; ``evaluated`` are the runs of statements per instance of it."""
@@ -184,8 +183,8 @@ class BodyModel:
         copy: str,
         accesses: tuple[AccessFunction, ...],
         inside: list[_Step],
-        moved: Mapping[int, int],
-        rows: Mapping[int, int],
+        moved: Mapping[int, float],
+        rows: Mapping[int, float],
         lanes: int,
         own: int,
     ) -> _Moving:
@@ -226,7 +225,7 @@ class BodyModel:
         self,
         access: AccessFunction,
         points: float,
-        rows: Mapping[int, int],
+        rows: Mapping[int, float],
         lanes: int,
         own: int,
     ) -> _Need:
@@ -311,20 +310,30 @@ class BodyModel:
         loop: PlanLoop | None,
         within: _Step | None,
         accesses: tuple[AccessFunction, ...],
-        moved: Mapping[int, int],
+        moved: Mapping[int, float],
         chain: float,
     ) -> int:
         types = [self.program.scop.array(a.array).type.bytes for a in accesses]
         most = self.machine.lanes(min(types, default=4))
         marked = within[0] if within is not None else loop
+        if loop is not None and self._has_guards(loop):
+            return 1
         if marked is not None and marked.mark == "vector":
             return min(most, marked.width or most)
         if loop is None or chain:
             return 1
         return most if self._is_vectorized(copy, accesses, moved) else 1
 
+    def _has_guards(self, loop: PlanLoop) -> bool:
+        """Whether some copies in an innermost loop run in fewer of its iterations than others: they
+        stand under conditions, which keep compilers from making vectors."""
+        if len(loop.copies) == 1:
+            return False
+        times = [self.traffic.iterations(copy, loop.name) for copy in loop.copies]
+        return min(times) < _ALIKE * max(times)
+
     def _is_vectorized(
-        self, copy: str, accesses: tuple[AccessFunction, ...], moved: Mapping[int, int]
+        self, copy: str, accesses: tuple[AccessFunction, ...], moved: Mapping[int, float]
     ) -> bool:
         """Whether C compilers make vectors of a loop that is not marked."""
         for access in accesses:
@@ -339,7 +348,7 @@ class BodyModel:
         )
 
     def _chain(
-        self, copy: str, accesses: tuple[AccessFunction, ...], moved: Mapping[int, int]
+        self, copy: str, accesses: tuple[AccessFunction, ...], moved: Mapping[int, float]
     ) -> float:
         """Operations per iteration that wait for those of an earlier one."""
         statement = self.program.copies[copy].statement

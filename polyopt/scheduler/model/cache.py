@@ -165,20 +165,27 @@ class Traffic:
             if limits is None:  # it runs at larger sizes only
                 result |= {(copy.name, loop.name): 1.0 for loop in place.loops}
                 continue
-            seen: list[tuple[frozenset[int], float]] = []
+            seen: list[tuple[frozenset[int], float, bool]] = []
             for level, loop in enumerate(place.loops):
                 value = loop.values[copy.name]
                 whole = _span(value, limits, self.sizes)
                 dims = _dims_in(value)
-                skewed = len(dims) > 1 and any(others & dims for others, _ in seen)
+                several = len(dims) > 1
+                skewed = any(others & dims and (several or many) for others, _, many in seen)
                 dims |= _linked(copy, dims)
-                around = [total for others, total in seen if others & dims]
+                around = [total for others, total, _ in seen if others & dims]
                 times = whole / max(around, default=1.0)
                 if skewed:  # what is left to it hangs on the loops around it
                     times = self._counted(place, level)
                 result[copy.name, loop.name] = max(1.0, times)
-                seen.append((dims, whole))
+                seen.append((dims, whole, several))
         return result
+
+    def iterations(self, copy: str, loop: str) -> float:
+        """Iterations of a loop per entry in which a copy runs, on average."""
+        place = self.program.places[copy]
+        level = next(k for k, node in enumerate(place.loops) if node.name == loop)
+        return self._counted(place, level)
 
     def _counted(self, place: SchedulePosition, level: int) -> float:
         """Iterations of a loop per entry, on average."""
@@ -206,7 +213,7 @@ class Traffic:
         Calls follow each other: where the cache holds all arrays of a program, they stay there.
         """
         arrays = {use.array for use in self.uses if use.in_full}
-        warm = sum(self.bytes_of[a] for a in arrays) <= cache
+        warm = sum(self.bytes_of[a] for a in arrays) <= cache // 2
         result: list[dict[bool, float]] = []
         for nest in self.moves(cache):
             by = {True: 0.0, False: 0.0}
@@ -227,13 +234,25 @@ class Traffic:
         result: list[list[Moved]] = []
         for number, nest in enumerate(nests):
             uses = [u for u in self.uses if u.host in nest]
+            fitting = self._staying(touched[number], cache)
             found = [
                 self._fitting(array, uses, touched[:number], touched[number + 1 :])
-                if self.bytes_of[array] <= cache // 2
+                if array in fitting
                 else self._streamed(array, uses, cache)
                 for array in dict.fromkeys(u.array for u in uses if u.in_full)
             ]
             result.append([*found, *self._overflowing(nest, cache)])
+        return result
+
+    def _staying(self, arrays: Collection[str], cache: int) -> set[str]:
+        """The arrays that stay in half of a cache while others pass through: the smallest ones."""
+        result: set[str] = set()
+        room = cache // 2
+        for array in sorted(arrays, key=lambda a: (self.bytes_of[a], a)):
+            room -= self.bytes_of[array]
+            if room < 0:
+                break
+            result.add(array)
         return result
 
     def _fitting(

@@ -168,7 +168,7 @@ class _Counter:
     ) -> None:
         self.program, self.sizes, self.machine = program, sizes, machine
         self.traffic = Traffic(program, sizes)
-        self.bodies = BodyModel(program, machine, self.traffic.trips)
+        self.bodies = BodyModel(program, machine, self.traffic)
 
     def all(self) -> tuple[NestWork, ...]:
         caches = self.machine.l1_bytes, self.machine.l2_bytes, self.machine.last_bytes
