@@ -73,8 +73,8 @@ class Costs:
 #: Costs of typical machines by instruction set, ``shared`` as one core has it. Instructions are
 #: from LLVM's scheduling models: Skylake for ``generic`` and ``avx2``, Neoverse N1 for ``neon``.
 #: ``avx512`` is Zen 4, as ``bench/costs.c`` and kernels have it. Divisions of integers differ most:
-#: 40 cycles on Skylake, 7 on Zen 4. Bandwidths, calls and starts, of which no such model tells, are
-#: guesses by those that were measured.
+#: tens of cycles on Skylake, 7 on Zen 4. Bandwidths, calls and starts, of which such models do not
+#: tell, are guesses by those that were measured.
 _TYPICAL = {
     # no fused multiply-adds: half of the operations take two instructions
     "generic": Costs(
@@ -218,8 +218,7 @@ def _value_of(name: str, given: object, known: Value) -> Value:
 
 
 def _number(name: str, given: object) -> float:
-    known = isinstance(given, int | float) and not isinstance(given, bool)
-    if known and 0 < given < _MOST:
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 < given < _MOST:
         return float(given)
     msg = f"{name} is {json.dumps(given)[:40]}, and not a positive number"
     raise _WrongError(msg)
