@@ -19,11 +19,13 @@ from polyopt.cli.output import bytes_text, console, print_json, print_table, wra
 from polyopt.cli.waiting import progress
 from polyopt.errors import PolyoptError
 from polyopt.extras import install_command
+from polyopt.oneline import some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from polyopt.runtime.toolchain import Toolchain
+    from polyopt.scheduler.model.machine import Value
 
 
 @dataclass(frozen=True)
@@ -45,19 +47,39 @@ _EXTRAS = {
 }  # fmt: skip
 
 
+#: what the time model's costs are counted in, where it is not cycles
+_UNITS = {
+    "clock": "10^9 Hz", "divide": "cycles/byte", "bandwidth": "bytes/cycle",
+    "shared": "bytes/cycle", "region": "ns",
+}  # fmt: skip
+_LEGEND = """
+Instructions are of vectors; gather, call and integer divide are per number.
+bandwidth: one core reads from the second-level cache, the last one, memory;
+shared: all cores together. region: to start threads and wait for the last.
+"""
+
+
 @click.command(short_help="Check compiler, threads, vectors, caches, speed and libraries.")
+@click.option(
+    "--measure", is_flag=True,
+    help="Measure what instructions, caches and threads cost here, and keep it: the time model "
+    "goes by it from then on. A few seconds; best while nothing else runs.",
+)  # fmt: skip
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, *, as_json: bool) -> None:
+def doctor(ctx: click.Context, *, measure: bool, as_json: bool) -> None:
     """Check compiler, OpenMP, cache and libraries, measure memory and arithmetic.
 
     Exits with 2 if something needed is broken; says what to install.
     """
     with progress("measuring"):
+        if measure:
+            _measure()
         findings = list(_findings())
     healthy = all(f.state != "broken" for f in findings)
     if as_json:
-        print_json({"healthy": healthy, "findings": [asdict(f) for f in findings]})
+        costs = {"costs": _costs_in_use()} if measure else {}
+        print_json({"healthy": healthy, "findings": [asdict(f) for f in findings], **costs})
     else:
         styles = {"ok": "green", "missing": "yellow", "broken": "bold red"}
         out = console()
@@ -67,6 +89,9 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
             out.print(shown[8:], markup=False, soft_wrap=True)
             if f.hint:
                 out.print(f"{'':<{_DETAIL}}hint: {f.hint}", markup=False, soft_wrap=True)
+        if measure:
+            click.echo()
+            _print_costs()
     if not healthy:
         ctx.exit(MISTAKE)
 
@@ -79,6 +104,7 @@ def _findings() -> Iterator[Finding]:
         yield _library(name)
     yield from _guarded("compiler", _compiler)
     yield from _guarded("target", _target)
+    yield _costs()
     yield from _guarded("cache", _cache)
     yield from _guarded("kernels", _kernels)
     for name, extra in _EXTRAS.items():
@@ -153,6 +179,57 @@ def _limits() -> Iterator[Finding]:
     one, *more = (f"{found.peak_gflops[n]:.3g} Gflop/s" for n in counts)
     many = f"; {more[0]} on {counts[-1]}" if more else ""
     yield Finding("peak", "ok", f"{one} on one thread{many}, multiply-adds on f32")
+
+
+def _measure() -> None:
+    from polyopt.bench.costs import measured
+    from polyopt.codegen.target import core_count
+    from polyopt.scheduler.model.machine import keep_measured
+
+    keep_measured(measured(), core_count())
+
+
+def _costs() -> Finding:
+    """Which costs the time model goes by."""
+    from polyopt.codegen.target import core_count, native_target
+    from polyopt.scheduler.model.machine import measured_costs
+
+    found, name, command = measured_costs(), "costs", "polyopt doctor --measure"
+    if found.fault:
+        detail = f"{found.path} is ignored: {found.fault}"
+        return Finding(name, "missing", detail, f"{command} writes it anew")
+    if not found.values:
+        detail = f"those of a typical machine with {native_target().isa}"
+        return Finding(name, "ok", detail, f"{command} finds out those of this one")
+    detail = f"measured on {some(found.cores, 'core')}, {found.path}"
+    hint = f"{command} measures on all {core_count()}" if found.cores != core_count() else ""
+    return Finding(name, "ok", detail, hint)
+
+
+def _costs_in_use() -> dict[str, object]:
+    from polyopt.codegen.target import native_target
+    from polyopt.scheduler.model.machine import costs_of
+
+    return asdict(costs_of(native_target()))
+
+
+def _print_costs() -> None:
+    """What was measured beside what is typical."""
+    from polyopt.codegen.target import native_target
+    from polyopt.scheduler.model.machine import measured_costs, typical_costs
+
+    typical = asdict(typical_costs(native_target()))
+    rows = [
+        (name.replace("_", " "), _digits(value), _digits(typical[name]), _UNITS.get(name, "cycles"))
+        for name, value in measured_costs().values.items()
+    ]
+    titles = ("cost", "here", native_target().isa, "in")
+    print_table(list(zip(titles, ("left", "right", "right", "left"), strict=True)), rows)
+    click.echo(_LEGEND.rstrip())
+
+
+def _digits(cost: Value) -> str:
+    return ", ".join(f"{number:g}" for number in (cost if isinstance(cost, tuple) else (cost,)))
 
 
 def _cache() -> Iterator[Finding]:

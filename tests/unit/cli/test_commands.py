@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ import polyopt as po
 from polyopt.analysis.dependences import dependences
 from polyopt.cli import cli
 from polyopt.cli.output import print_table
+from polyopt.codegen.target import core_count, native_target
+from polyopt.scheduler.model import machine
 
 
 @pytest.fixture
@@ -211,6 +214,69 @@ def test_doctor_leaves_no_entry_in_the_cache(polyopt_, tmp_path, monkeypatch):
     monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path / "cache"))
     polyopt_("doctor")
     assert document(polyopt_("cache", "list", "--json"))["entries"] == []
+
+
+@pytest.fixture
+def fake_costs(tmp_path, monkeypatch):
+    """A cache without measured costs, and a measurement that takes no time."""
+    made = replace(machine.typical_costs(native_target()), load=1.234, shared=(66.66, 5.0, 4.0))
+    monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("polyopt.bench.costs.measured", lambda: made)
+    machine._read.cache_clear()
+    yield made
+    machine._read.cache_clear()
+
+
+def costs_line(shown):
+    """What doctor says of the costs, in one line."""
+    return " ".join(re.search(r"^\w+ +costs\b.*\n( {21}.*\n)*", shown, re.MULTILINE)[0].split())
+
+
+@pytest.mark.usefixtures("fake_costs")
+def test_doctor_measures_what_the_time_model_goes_by(polyopt_):
+    isa = native_target().isa
+    assert costs_line(polyopt_("doctor")).startswith(
+        f"ok costs those of a typical machine with {isa}"
+    )
+    shown = polyopt_("doctor", "--measure")
+    kept = machine.measured_costs()
+    line = f"ok costs measured on {core_count()} core{'s' * (core_count() > 1)}, {kept.path}"
+    assert costs_line(shown) == line
+    table = [line.split() for line in shown.splitlines()]
+    assert ["cost", "here", isa, "in"] in table
+    assert ["load", "1.2", f"{machine.typical_costs(native_target()).load:g}", "cycles"] in table
+    assert re.search(r"^shared +67, 5, 4 .* bytes/cycle *$", shown, re.MULTILINE)
+    assert max(map(len, shown.partition("\n\n")[2].splitlines())) <= 80
+    assert costs_line(polyopt_("doctor")) == line
+
+
+@pytest.mark.usefixtures("fake_costs")
+def test_doctor_prints_what_it_measured_as_json(polyopt_):
+    assert "costs" not in document(polyopt_("doctor", "--json"))
+    costs = document(polyopt_("doctor", "--measure", "--json"))["costs"]
+    assert costs["load"] == 1.2
+    assert costs["shared"] == [67.0, 5.0, 4.0]
+    assert machine.costs_of(native_target()).load == 1.2
+
+
+@pytest.mark.usefixtures("fake_costs")
+def test_doctor_says_that_a_broken_file_of_costs_is_ignored(polyopt_):
+    path = machine.measured_costs().path
+    path.parent.mkdir(mode=0o700)
+    path.write_text("{", encoding="ascii")
+    machine._read.cache_clear()
+    said = costs_line(polyopt_("doctor"))
+    assert said == (
+        f"missing costs {path} is ignored: it is no JSON document "
+        "hint: polyopt doctor --measure writes it anew"
+    )
+
+
+def test_doctor_says_of_how_many_cores_costs_are(polyopt_, fake_costs):
+    machine.keep_measured(fake_costs, core_count() + 3)
+    said = costs_line(polyopt_("doctor"))
+    assert f"measured on {core_count() + 3} cores" in said
+    assert said.endswith(f"hint: polyopt doctor --measure measures on all {core_count()}")
 
 
 def test_doctor_says_what_is_broken(monkeypatch):
