@@ -72,36 +72,36 @@ class Costs:
 
 #: Costs of typical machines by instruction set, ``shared`` as one core has it. Instructions are
 #: from LLVM's scheduling models: Skylake for ``generic`` and ``avx2``, Neoverse N1 for ``neon``.
-#: ``avx512`` is Zen 4, as ``bench/costs.c`` and kernels have it. Divisions of integers differ most:
-#: tens of cycles on Skylake, 7 on Zen 4. Bandwidths, calls and starts, of which such models do not
-#: tell, are guesses by those that were measured.
+#: ``avx512`` is Zen 4, as ``bench/costs.c`` measured it. Divisions of integers differ most: tens of
+#: cycles on Skylake, 7 on Zen 4. Bandwidths, calls and starts, of which such models do not tell, are
+#: guesses by those that were measured. ``overlap`` is fitted, for all of them (``docs/model.md``).
 _TYPICAL = {
     # no fused multiply-adds: half of the operations take two instructions
     "generic": Costs(
         clock=3.5, load=0.5, split=0.5, store=1.0, arithmetic=0.7, scalar=0.25, latency=4.0,
         divide=0.22, gather=1.0, call=16.0, integer_divide=20.0, start=6.0, vector_start=8.0,
         bandwidth=(20.0, 12.0, 6.0), shared=(20.0, 12.0, 10.0),
-        overlap=1.5, region=3000.0,
+        overlap=2.0, region=3000.0,
     ),
     "avx2": Costs(
         clock=3.5, load=0.5, split=0.5, store=1.0, arithmetic=0.5, scalar=0.25, latency=4.0,
         divide=0.2, gather=1.2, call=16.0, integer_divide=20.0, start=6.0, vector_start=12.0,
         bandwidth=(28.0, 16.0, 6.0), shared=(28.0, 16.0, 10.0),
-        overlap=1.5, region=3000.0,
+        overlap=2.0, region=3000.0,
     ),
     # loads and stores of two halves each
     "avx512": Costs(
-        clock=3.7, load=1.0, split=1.0, store=2.0, arithmetic=0.7, scalar=0.39, latency=4.0,
-        divide=0.2, gather=1.0, call=30.0, integer_divide=8.0, start=1.5, vector_start=11.0,
-        bandwidth=(64.0, 40.0, 10.0), shared=(64.0, 40.0, 14.0),
-        overlap=1.5, region=3000.0,
+        clock=3.7, load=1.0, split=0.5, store=2.0, arithmetic=0.75, scalar=0.25, latency=3.0,
+        divide=0.12, gather=1.2, call=16.0, integer_divide=7.0, start=0.4, vector_start=7.0,
+        bandwidth=(31.0, 27.0, 5.8), shared=(29.0, 26.0, 10.0),
+        overlap=2.0, region=490.0,
     ),
     # two pipes for loads and two for arithmetic; an addition takes 2 cycles, a multiply-add 4
     "neon": Costs(
         clock=2.8, load=0.5, split=0.5, store=1.0, arithmetic=0.5, scalar=0.25, latency=3.0,
         divide=0.44, gather=1.0, call=20.0, integer_divide=12.0, start=6.0, vector_start=8.0,
         bandwidth=(16.0, 8.0, 6.0), shared=(16.0, 8.0, 16.0),
-        overlap=1.5, region=3000.0,
+        overlap=2.0, region=3000.0,
     ),
 }  # fmt: skip
 
