@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from polyopt.errors import NotDecidedError
+from polyopt.isl import stretches
 from polyopt.scheduler.model.time import predict
+from polyopt.scheduler.search.limits import STEP_BUDGET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +22,16 @@ CLEARLY = 0.8
 
 
 def predicted(plan: Plan, model: SearchContext, threads: int | None = None) -> float:
-    """Nanoseconds of a call at the context's sizes, on all cores unless threads are given."""
+    """Nanoseconds of a call at the context's sizes, on all cores unless threads are given.
+
+    Where isl's budget is spent, nothing is predicted: no plan is better than another.
+    """
     cores = model.target.cores if threads is None else threads
-    return predict(plan.program, model.sizes, model.target, cores).ns
+    try:
+        with stretches(STEP_BUDGET, "a prediction"):
+            return predict(plan.program, model.sizes, model.target, cores).ns
+    except NotDecidedError:
+        return math.inf
 
 
 def clearly_better(plans: Sequence[Plan], model: SearchContext) -> tuple[Plan, ...]:

@@ -49,8 +49,8 @@ def test_the_grid_has_the_plans_own_sizes_once_and_none_that_one_tile_fills(plan
     assert [(rows, columns) for rows, columns, own in found if own] == [(128, 0)]
     assert len(found) == len(set(found)) == 24
     small = list(grid(plan, SIZES))
-    assert {rows for rows, _, own in small if not own} == {16, 32, 128}
-    assert {columns for _, columns, _ in small} == {0, 256}
+    assert {rows for rows, _, own in small if not own} == {8, 32, 128}
+    assert {columns for _, columns, _ in small} == {0, 64, 128, 256}
 
 
 def test_a_plan_in_other_sizes_is_proven_and_computes_the_same(plan):

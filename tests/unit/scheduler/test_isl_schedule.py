@@ -122,7 +122,7 @@ def test_the_order_that_leaves_less_to_do_one_by_one_is_taken() -> None:
     assert said["smart"].kind == "applied"
     assert said["min"].kind == "refused"
     better = said["smart"].numbers
-    assert better["serial operations"] < better["in the source's order"]
+    assert better["predicted ns"] < better["in the source's order"]
     assert str(plan).splitlines()[0] == "for A.k_tile:"
 
 
@@ -154,7 +154,7 @@ def test_rows_that_wait_for_their_elements_run_side_by_side() -> None:
 
 
 def test_one_iteration_in_the_way_is_cut_out() -> None:
-    plan = po.auto(po.load_kernel("floyd_warshall").scop, target="avx2")
+    plan = po.auto(po.load_kernel("floyd_warshall").scop, target=replace(target("avx2"), cores=2))
     assert [r.subject for r in plan.remarks if r.move == "split_range"] == ["path.j", "path.i"]
     assert "for path.i_before:  # parallel" in str(plan)
 
@@ -176,11 +176,8 @@ def test_fused_intermediates_count_against_an_order_that_stores_them() -> None:
     assert "scratch row[8][M]" in str(plan)
     orders = [r for r in plan.remarks if r.move == "reschedule"]
     assert {said.kind for said in orders} == {"refused"}
-    storing = [said.numbers for said in orders if "stored bytes" in said.numbers]
-    assert storing
-    for numbers in storing:
-        assert numbers["stored bytes"] == 64e6
-        assert numbers["stored in the source's order"] == 0
+    for said in orders:
+        assert said.numbers["predicted ns"] >= said.numbers["in the source's order"]
 
 
 def test_an_order_that_is_asked_for_is_taken_and_said() -> None:

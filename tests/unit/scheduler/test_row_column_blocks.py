@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.scheduler.search import isl_schedule
 from polyopt.codegen.emit import emit
 from polyopt.codegen.target import target
 from polyopt.codegen.validate.translation import check_code
@@ -90,7 +91,8 @@ def test_one_thread_needs_no_diagonals():
     ("sizes", "reason"),
     [({"M": 64, "N": 64}, "keeps A"), ({"M": 100}, "too few"), ({"N": 63}, "too few")],
 )
-def test_what_the_cache_keeps_or_threads_cannot_share_is_taken_apart(sizes, reason):
+def test_what_the_cache_keeps_or_threads_cannot_share_is_taken_apart(sizes, reason, monkeypatch):
+    monkeypatch.setattr(isl_schedule, "TRIED", ())
     plan = plan_of(**sizes)
     (said,) = remarks_of(plan)
     assert said.kind == "refused"
@@ -109,7 +111,8 @@ def test_sums_that_are_no_chains_of_rows_of_one_array_are_left_alone():
     assert not [r for r in remarks_of(plan_of(shared)) if r.kind == "applied"]
 
 
-def test_threads_that_would_have_no_block_of_their_own_are_not_asked_for():
+def test_threads_that_would_have_no_block_of_their_own_are_not_asked_for(monkeypatch):
+    monkeypatch.setattr(isl_schedule, "TRIED", ())
     assert "skew" not in {m.name for m in plan_of(cores=8, M=32768).moves}
     assert [r.kind for r in remarks_of(plan_of(cores=8, M=32768, N=4096))] == ["applied"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.scheduler.search import automatic
+from polyopt.scheduler.search import beam
 
 SIZES = {"H": 1000, "W": 1500}
 
@@ -74,7 +74,7 @@ def test_small_windows_stay_as_they_are_with_the_numbers():
 
 def test_a_first_pass_that_would_be_stored_whole_is_not_taken(monkeypatch):
     for step in ("pipelines", "group"):
-        monkeypatch.setattr(automatic, step, lambda plan, _model: (plan, ()))
+        monkeypatch.setattr(beam, step, lambda plan, _model: (plan, ()))
     plan = po.auto(chain(1, 2), sizes=SIZES)
     assert plan.scop is plan.source
     (said,) = (r for r in plan.remarks if r.move == "separate_filter")

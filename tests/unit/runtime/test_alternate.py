@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from polyopt.bench import measure
+from polyopt.runtime.measuring import alternate as measuring
 from polyopt.runtime.measuring.alternate import Sample, Subject, alternate, summary
 
 
@@ -23,7 +23,7 @@ def clock(monkeypatch):
             self.now += seconds
 
     found = Clock()
-    monkeypatch.setattr(measure, "time", found)
+    monkeypatch.setattr(measuring, "time", found)
     return found
 
 
