@@ -119,8 +119,9 @@ def costs_from(ns: Mapping[str, float], target: Target) -> Costs:
         gather=cycles["gather"],
         call=sum(cycles[f"call_{name}"] for name in _CALLS) / len(_CALLS),
         integer_divide=cycles["integer_divide"],
-        start=max(_LEAST, cycles["scalar_start"]),
-        vector_start=max(_LEAST, cycles["vector_start"]),
+        # small differences of long times: no digits after the point
+        start=max(1.0, round(cycles["scalar_start"])),
+        vector_start=max(1.0, round(cycles["vector_start"])),
         bandwidth=(one[0], one[1], one[2]),
         shared=(every[0], every[1], every[2]),
         region=ns.get("region", typical.region),
