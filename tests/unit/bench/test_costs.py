@@ -1,7 +1,7 @@
 """Costs of this machine, measured: plausible, and out of the right measurements."""
 
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
 
 import pytest
@@ -32,14 +32,29 @@ def test_costs_are_cycles_of_what_was_measured():
     assert costs.divide == 12.0 / 32
     assert (costs.gather, costs.call, costs.integer_divide) == (1.0, 15.0, 8.0)
     assert (costs.start, costs.vector_start) == (3, 6)
-    assert costs.bandwidth == pytest.approx((20.0, 10.0, 5.0))
     assert costs.region == 700.0
     assert costs.overlap == typical_costs(target("avx2")).overlap
 
 
+def test_what_loads_take_themselves_is_taken_off_what_is_read():
+    """A byte of 20 a cycle takes 0.05 cycles to read, of which its load is a 64th."""
+    box = target("avx2")
+    overlap = typical_costs(box).overlap
+    costs = costs_from({**NS, **MANY}, box)
+    for rate, read in zip(costs.bandwidth, (0.05, 0.1, 0.2), strict=True):
+        assert rate > 1 / read
+        moved = 1 / rate
+        assert (moved**overlap + (1 / 64) ** overlap) ** (1 / overlap) == pytest.approx(read)
+
+
+def test_reads_that_are_as_fast_as_loads_say_little_of_moves():
+    costs = costs_from({**NS, "read_l2": 0.5 / 64, "read_last": 0.4 / 64}, target("avx2"))
+    assert costs.bandwidth[:2] == (2 * 64.0, 2 * 80.0)
+
+
 def test_all_cores_get_no_less_than_one():
-    shared = costs_from({**NS, **MANY}, target("avx2")).shared
-    assert shared == pytest.approx((40.0, 20.0, 5.0))
+    costs = costs_from({**NS, **MANY}, replace(target("avx2"), cores=2))
+    assert costs.shared == (2 * costs.bandwidth[0], 2 * costs.bandwidth[1], costs.bandwidth[2])
 
 
 def test_one_thread_shares_with_nobody():
