@@ -20,8 +20,8 @@
 #define PIECE 32768
 #define READ_IN_A_ROUND (8 << 20)
 /* rows of arrays, and elements of a row */
-#define HEIGHT 8
-#define WIDTH 256
+#define HEIGHT 2
+#define WIDTH 160
 
 typedef float vec __attribute__((vector_size(VECTOR_BYTES)));
 typedef double wide_vec __attribute__((vector_size(VECTOR_BYTES)));
@@ -41,13 +41,14 @@ typedef float loose_vec __attribute__((vector_size(VECTOR_BYTES), aligned(4), ma
 #define MEMORY_IS_READ() __asm__ volatile("" : : : "memory")
 
 static unsigned char block[8192] __attribute__((aligned(4096)));
-static float numbers[(HEIGHT + 2) * WIDTH] __attribute__((aligned(4096)));
-/* half a row further: a load waits for a store that is a whole number of pages away */
-static float results_and_more[(HEIGHT + 3) * WIDTH] __attribute__((aligned(4096)));
-static float *const results = results_and_more + WIDTH / 2;
+static float numbers[LONGEST] __attribute__((aligned(4096)));
+/* half a page further, and rows take less than that: a load waits for a store that is a whole
+ * number of pages away */
+static float results_and_more[LONGEST / 2 + LONGEST] __attribute__((aligned(4096)));
+static float *const results = results_and_more + LONGEST / 2;
 static double wide_numbers[LONGEST] __attribute__((aligned(4096)));
-static double wide_results_and_more[LONGEST + WIDTH] __attribute__((aligned(4096)));
-static double *const wide_results = wide_results_and_more + WIDTH / 2;
+static double wide_results_and_more[LONGEST / 4 + LONGEST] __attribute__((aligned(4096)));
+static double *const wide_results = wide_results_and_more + LONGEST / 4;
 static int32_t places[LONGEST];
 static int64_t dividends[LONGEST], divisors[LONGEST];
 
@@ -224,9 +225,6 @@ ROWS(vector_rows, _Pragma("omp simd"), UNSEEN)
 static void fill(void) {
     uint32_t state = 1;
     memset(block, 0, sizeof block);
-    for (int i = 0; i < (HEIGHT + 2) * WIDTH; i++) {
-        numbers[i] = (float)(i % 97) / 97.0f;
-    }
     for (int i = 0; i < LONGEST; i++) {
         state = state * 1664525u + 1013904223u;
         places[i] = (int32_t)(state >> 8) % LONGEST;
@@ -290,7 +288,7 @@ static double row_of(void (*run)(int64_t, int64_t), int trips, double budget) {
  * average of rows of several lengths, whose ends a core foresees: a row is as long as the last. */
 static void print_rows(const char *name, void (*run)(int64_t, int64_t), const int trips[LENGTHS],
                        double budget) {
-    double each = (row_of(run, 224, 4 * budget) - row_of(run, 96, 4 * budget)) / 128;
+    double each = (row_of(run, 128, 4 * budget) - row_of(run, 32, 4 * budget)) / (128 - 32);
     double start = 0.0;
     for (int k = 0; k < LENGTHS; k++) {
         start += (row_of(run, trips[k], budget) - trips[k] * each) / LENGTHS;
