@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,12 +99,15 @@ def _read_bytes(target: Target, threads: int) -> tuple[int, int, int]:
 
 def costs_from(ns: Mapping[str, float], target: Target) -> Costs:
     """Costs out of nanoseconds by name; those of several threads are typical where none ran."""
+    typical = typical_costs(target)
     cycles = {name: value / ns["cycle"] for name, value in ns.items()}
     divisions = (cycles["divide_f32"] + cycles["divide_f64"]) / 2
-    one = [1 / cycles[f"read_{level}"] for level in _LEVELS]
-    # all cores get what one gets, or something else was running
-    every = [max(r, 1 / cycles.get(f"shared_{n}", inf)) for n, r in zip(_LEVELS, one, strict=True)]
-    typical = typical_costs(target)
+    load = cycles["load"] / target.vector_bytes
+    one = [_rate(cycles[f"read_{level}"], load, typical.overlap) for level in _LEVELS]
+    every = list(one)
+    if "region" in ns:
+        of_each = [cycles[f"shared_{level}"] * target.cores for level in _LEVELS]
+        every = [_rate(each, load, typical.overlap) * target.cores for each in of_each]
     return replace(
         typical,
         clock=1 / ns["cycle"],
@@ -119,9 +121,21 @@ def costs_from(ns: Mapping[str, float], target: Target) -> Costs:
         gather=cycles["gather"],
         call=sum(cycles[f"call_{name}"] for name in _CALLS) / len(_CALLS),
         integer_divide=cycles["integer_divide"],
-        start=max(_LEAST, cycles["scalar_start"]),
-        vector_start=max(_LEAST, cycles["vector_start"]),
+        # small differences of long times: no digits after the point
+        start=max(1.0, round(cycles["scalar_start"])),
+        vector_start=max(1.0, round(cycles["vector_start"])),
         bandwidth=(one[0], one[1], one[2]),
-        shared=(every[0], every[1], every[2]),
+        # all cores get what one gets, or something else was running
+        shared=(max(one[0], every[0]), max(one[1], every[1]), max(one[2], every[2])),
         region=ns.get("region", typical.region),
     )
+
+
+def _rate(read: float, load: float, overlap: float) -> float:
+    """Bytes per cycle that are moved, of cycles that reading and loading a byte take.
+
+    The model adds loads and moves as a power mean: what loads take of their own is taken off here.
+    Where that leaves little, the loads were what took long: no more than twice as many are moved.
+    """
+    moving = max(read / 2, max(0.0, read**overlap - load**overlap) ** (1 / overlap))
+    return 1 / moving

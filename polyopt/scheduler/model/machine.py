@@ -73,8 +73,8 @@ class Costs:
 #: Costs of typical machines by instruction set, ``shared`` as one core has it. Instructions are
 #: from LLVM's scheduling models: Skylake for ``generic`` and ``avx2``, Neoverse N1 for ``neon``.
 #: ``avx512`` is Zen 4, as ``bench/costs.c`` measured it. Divisions of integers differ most: tens of
-#: cycles on Skylake, 7 on Zen 4. Bandwidths, calls and starts, of which such models do not tell, are
-#: guesses by those that were measured. ``overlap`` is fitted, for all of them (``docs/model.md``).
+#: cycles on Skylake, 7 on Zen 4. Bandwidths, calls and starts, of which such models do not tell,
+#: are guesses by those that were measured. ``overlap`` is fitted, for all (``docs/model.md``).
 _TYPICAL = {
     # no fused multiply-adds: half of the operations take two instructions
     "generic": Costs(
