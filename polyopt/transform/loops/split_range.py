@@ -100,10 +100,11 @@ def _with_part(
     domains: Mapping[str, Set],
 ) -> ScheduledProgram:
     """The program with one part of a loop: before it, or in its place."""
-    there = {name for name, domain in domains.items() if not domain.is_empty()}
-    kept = only((node,), there) if there else ()
+    # in the order of the loop's copies: isl's scheduler takes statements in that order
+    there = [name for name, domain in domains.items() if not domain.is_empty()]
+    kept = only((node,), set(there)) if there else ()
     if not part:
-        tree = without(program.tree, domains.keys() - there)
+        tree = without(program.tree, domains.keys() - set(there))
         copies = {n: c for n, c in program.copies.items() if n not in domains or n in there}
         copies |= {n: replace(copies[n], domain=domains[n]) for n in there}
         return replace(program, tree=tree, copies=copies)
