@@ -100,8 +100,8 @@ def _with_part(
     domains: Mapping[str, Set],
 ) -> ScheduledProgram:
     """The program with one part of a loop: before it, or in its place."""
-    # in the order of the loop's copies: isl's scheduler takes statements in that order
-    there = [name for name, domain in domains.items() if not domain.is_empty()]
+    # in the order of the program's copies: isl's scheduler takes statements in that order
+    there = [n for n in program.copies if n in domains and not domains[n].is_empty()]
     kept = only((node,), set(there)) if there else ()
     if not part:
         tree = without(program.tree, domains.keys() - set(there))

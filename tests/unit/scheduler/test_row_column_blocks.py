@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.scheduler.search import isl_schedule
 from polyopt.codegen.emit import emit
 from polyopt.codegen.target import target
 from polyopt.codegen.validate.translation import check_code
@@ -17,6 +16,7 @@ from polyopt.errors import InternalError
 from polyopt.frontend.c.readback.intrinsics import BARRIER
 from polyopt.scheduler.finishing.row_column_blocks import read_once
 from polyopt.scheduler.queries import is_proven
+from polyopt.scheduler.search import isl_schedule
 
 BOTH = """
 void both(int M, int N, const double A[restrict M][N], const double p[restrict N],
