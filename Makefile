@@ -37,7 +37,7 @@ AFFINE_PEERS := gcc,clang,graphite,polly,numba,blas
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compare compile-time sweep peers peers-affine peers-nn soak fuzz mutations faults
+.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-nn soak fuzz mutations faults
 .PHONY: wheel clean .venv
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -62,6 +62,7 @@ help:
 	@echo "                KERNELS='blur harris', ROUNDS=20; MINUTES=25 stops, and the next call goes on"
 	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
 	@echo "make sweep      tile sizes of harris and unsharp, estimated and measured: docs/sweep.*"
+	@echo "make model      the time model's predictions beside recorded times: docs/model.md"
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make peers-affine  measure beside compilers, Numba and BLAS, rewrite docs/affine.*"
@@ -244,6 +245,10 @@ compare: $(STAMP)
 
 compile-time: $(STAMP)
 	@$(BIN)/polyopt bench --compile-time
+
+# Predictions beside the timings that are checked in: python -m tests.ranking.record makes them anew.
+model: $(STAMP)
+	@$(BIN)/python -m tests.ranking.page
 
 sweep: $(STAMP)
 	@$(BIN)/polyopt bench $(SWEEP) --sweep --threads $(THREADS) --seconds $(SWEEP_SECONDS) --json \

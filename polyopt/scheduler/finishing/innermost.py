@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 SHORT = 32
 #: iterations of a reduction done per pass over a row: at most, and of a long one
 LONGEST_JAM = 16
+#: the same of a long one
 JAM = 8
 #: remainders of at most so many iterations get statements of their own
 LONGEST_PERIOD = 4

@@ -125,7 +125,8 @@ def _of_aff(aff: Aff) -> Subscript:
 
 
 def _number(value: Val) -> float:
-    return value.get_num_si() / value.get_den_val().get_num_si()
+    below = value.get_den_val()
+    return value.mul(below).to_python() / below.to_python()
 
 
 def moves_of(copy: str, loops: Sequence[PlanLoop]) -> list[dict[int, float]]:
@@ -169,7 +170,7 @@ def _moved(value: PwAff) -> tuple[dict[int, float], bool]:
             if aff.get_coefficient_val(dim_type.div, k).is_zero():
                 continue
             inner = aff.get_div(k)
-            size = float(inner.get_denominator_val().get_num_si())
+            size = float(inner.get_denominator_val().to_python())
             for d in range(inner.dim(dim_type.in_)):
                 if not inner.get_coefficient_val(dim_type.in_, d).is_zero():
                     blocks.setdefault(d, size)

@@ -320,7 +320,7 @@ class BodyModel:
             return 1
         if marked is not None and marked.mark == "vector":
             return min(most, marked.width or most)
-        if loop is None or chain:
+        if loop is None or chain or self._meet(loop):
             return 1
         return most if self._is_vectorized(copy, accesses, moved) else 1
 
@@ -331,6 +331,21 @@ class BodyModel:
             return False
         times = [self.traffic.iterations(copy, loop.name) for copy in loop.copies]
         return min(times) < _ALIKE * max(times)
+
+    def _meet(self, loop: PlanLoop) -> bool:
+        """Whether copies in one innermost loop access elements of each other's, a constant apart:
+        a later iteration may need what an earlier one computed."""
+        written: dict[tuple[str, str], tuple[str, AccessFunction]] = {}
+        accesses = {copy: accesses_of(self.program, copy) for copy in loop.copies}
+        for copy, found in accesses.items():
+            written |= {access.place: (copy, access) for access in found if access.writes}
+        return any(
+            copy != written[access.place][0]
+            and access.constants != written[access.place][1].constants
+            for copy, found in accesses.items()
+            for access in found
+            if access.place in written
+        )
 
     def _is_vectorized(
         self, copy: str, accesses: tuple[AccessFunction, ...], moved: Mapping[int, float]

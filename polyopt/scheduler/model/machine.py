@@ -29,7 +29,7 @@ Value = float | tuple[float, ...]
 #: of the file; one of another format is not read
 _FORMAT = 1
 #: what belongs to the model and not to a machine: no file has it
-_FITTED = frozenset({"overlap"})
+_FITTED = frozenset({"overlap", "exposed"})
 #: larger than any cost
 _MOST = 1e12
 
@@ -66,6 +66,8 @@ class Costs:
     shared: tuple[float, float, float]
     #: how much the parts of a nest overlap: 1 adds them up, a large power is the largest alone
     overlap: float
+    #: the share of moving bytes that cores wait for: the rest was fetched ahead
+    exposed: float
     #: nanoseconds to start threads and wait for the last
     region: float
 
@@ -81,27 +83,27 @@ _TYPICAL = {
         clock=3.5, load=0.5, split=0.5, store=1.0, arithmetic=0.7, scalar=0.25, latency=4.0,
         divide=0.22, gather=1.0, call=16.0, integer_divide=20.0, start=6.0, vector_start=8.0,
         bandwidth=(20.0, 12.0, 6.0), shared=(20.0, 12.0, 10.0),
-        overlap=2.0, region=3000.0,
+        overlap=1.5, exposed=0.4, region=3000.0,
     ),
     "avx2": Costs(
         clock=3.5, load=0.5, split=0.5, store=1.0, arithmetic=0.5, scalar=0.25, latency=4.0,
         divide=0.2, gather=1.2, call=16.0, integer_divide=20.0, start=6.0, vector_start=12.0,
         bandwidth=(28.0, 16.0, 6.0), shared=(28.0, 16.0, 10.0),
-        overlap=2.0, region=3000.0,
+        overlap=1.5, exposed=0.4, region=3000.0,
     ),
     # loads and stores of two halves each
     "avx512": Costs(
         clock=3.7, load=1.0, split=0.5, store=2.0, arithmetic=0.75, scalar=0.25, latency=3.0,
         divide=0.12, gather=1.2, call=16.0, integer_divide=7.0, start=0.4, vector_start=7.0,
         bandwidth=(31.0, 27.0, 5.8), shared=(29.0, 26.0, 10.0),
-        overlap=2.0, region=490.0,
+        overlap=1.5, exposed=0.4, region=490.0,
     ),
     # two pipes for loads and two for arithmetic; an addition takes 2 cycles, a multiply-add 4
     "neon": Costs(
         clock=2.8, load=0.5, split=0.5, store=1.0, arithmetic=0.5, scalar=0.25, latency=3.0,
         divide=0.44, gather=1.0, call=20.0, integer_divide=12.0, start=6.0, vector_start=8.0,
         bandwidth=(16.0, 8.0, 6.0), shared=(16.0, 8.0, 16.0),
-        overlap=2.0, region=3000.0,
+        overlap=1.5, exposed=0.4, region=3000.0,
     ),
 }  # fmt: skip
 

@@ -7,12 +7,15 @@ from polyopt.ir.expr import Affine, Binary, Call, Cast, Const, Expr, Inside, Loa
 #: relative cost of one lane of a vector operation; a division by a constant is a multiply-high
 #: and shifts. Measured order of magnitude, not cycles.
 _DIVIDE = 8.0
+#: by a constant: a multiplication and shifts
 _DIVIDE_CONSTANT = 3.0
+#: a math function
 _CALL = 12.0
 #: a boundary test per element: comparisons and a masked load
 _BOUNDARY = 4.0
 #: a load takes part of a cache line, or of two; one that data decide is done lane by lane
 LOAD = 1.5
+#: an element that data decide
 _GATHER = 20.0
 _CHEAP_CALLS = {"fabs", "abs", "sqrt", "floor", "ceil", "trunc"}
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 #: the size that a parameter is taken to have unless the program or the caller says otherwise:
 #: as large as this, as long as no array gets more elements than that
 USUAL = 1024
+#: elements of the largest array then
 ELEMENTS = 1 << 24
 
 

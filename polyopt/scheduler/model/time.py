@@ -87,7 +87,8 @@ class NestWork:
         for level, bytes_ in enumerate(self.moved):
             one = costs.bandwidth[level]
             all_ = min(threads * one, max(one, costs.shared[level]))
-            traffic[LEVELS[level]] = (bytes_[True] / all_ + bytes_[False] / one) / costs.clock
+            cycles = bytes_[True] / all_ + bytes_[False] / one
+            traffic[LEVELS[level]] = costs.exposed * cycles / costs.clock
         waits = costs.region * self.regions if threads > 1 else 0.0
         return NestTime(self.name, compute, traffic, starts, waits, costs.overlap)
 

@@ -48,7 +48,7 @@ class Candidate:
     def __repr__(self) -> str:
         """Its name and its times."""
         return one_line(self, self.name, f"predicted {human_time(self.prediction.ns)}",
-                        f"took {human_time(self.measured.median_ms * 1e6)}" if self.measured
+                        f"took {human_time(self.measured.min_ms * 1e6)}" if self.measured
                         else "")  # fmt: skip
 
 
@@ -76,11 +76,11 @@ class Candidates:
     @property
     def fastest(self) -> Candidate:
         """The one that took least, or the model's choice where none is clearly faster than it or
-        none raced."""
+        none raced. The least time of each counts: others on the machine only make it longer."""
         chosen = self.rows[0]
         if chosen.measured is None:
             return chosen
-        raced = {c: c.measured.median_ms for c in self.rows if c.measured is not None}
+        raced = {c: c.measured.min_ms for c in self.rows if c.measured is not None}
         best = min(raced, key=lambda c: raced[c])
         return best if raced[best] < (1 - FASTER) * raced[chosen] else chosen
 
@@ -89,7 +89,7 @@ class Candidates:
         lines = [f"{self.program}, {some(self.threads, 'thread')}"]
         lines += [f"{'':<46}{'predicted':>11}{'measured':>11}"]
         for row in self.rows:
-            took = human_time(row.measured.median_ms * 1e6) if row.measured else ""
+            took = human_time(row.measured.min_ms * 1e6) if row.measured else ""
             mark = " *" if row is self.fastest else ""
             taken = human_time(row.prediction.ns)
             lines.append(f"{row.name[:44] + mark:<46}{taken:>11}{took:>11}".rstrip())
@@ -107,7 +107,7 @@ class Candidates:
             "candidates": [
                 {
                     "name": row.name, "predicted_ms": row.prediction.ns / 1e6,
-                    "measured_ms": row.measured.median_ms if row.measured else None,
+                    "measured_ms": row.measured.min_ms if row.measured else None,
                     "fastest": row is self.fastest, "moves": row.plan.script,
                     "nests": [
                         {"nest": n.name, "ms": n.ns / 1e6, "bound": n.bound}
@@ -173,9 +173,7 @@ def race(found: Candidates, *, seconds: float = SECONDS, threads: int | None = N
 def winner(found: Candidates) -> Plan:
     """The plan that took least, with a remark that says so."""
     best, chosen = found.fastest, found.rows[0]
-    numbers = {
-        f"{row.name}, ms": row.measured.median_ms for row in found if row.measured is not None
-    }
+    numbers = {f"{row.name}, ms": row.measured.min_ms for row in found if row.measured is not None}
     reason = "the model's choice took least, or no other took clearly less"
     if best is not chosen:
         reason = f"{best.name} took least of {some(len(numbers), 'plan')} that were measured"

@@ -39,6 +39,7 @@ STORE = 3.0
 #: size of every parameter where evaluations are counted, or as often doubled as a program needs
 #: to have room for its results
 SAMPLE = 24
+#: how often it is doubled at most
 DOUBLED = 8
 #: elements that a vector loop computes at once, against one in a serial sum
 LANES = 8

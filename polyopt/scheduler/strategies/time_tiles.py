@@ -66,8 +66,9 @@ WIDTHS = (64, 48, 32, 24, 20, 16)
 EACH, ROWS = 2, (16, 8)
 #: steps of a block to try, most first, and the fewest that pay
 STEPS, FEWEST = (16, 8), (4,)
-#: columns of a block, 0 for whole rows, and the least numbers of rows
+#: columns of a block, 0 for whole rows
 COLUMNS = (0, 512, 128)
+#: the least numbers of rows of a block
 LEAST_ROWS = (16, 8)
 #: steps and cells of a block of a line
 LINE = (32, 2048)
