@@ -10,6 +10,7 @@ import polyopt as po
 from polyopt.analysis.sets.count import count
 from polyopt.codegen.target import target as find_target
 from polyopt.scheduler.model.instances import trips
+from polyopt.scheduler.search import beam
 from polyopt.scheduler.strategies import sliding_window as rows
 from polyopt.scheduler.strategies.sliding_window import moves_with
 from polyopt.transform.schedule.query import loops_around
@@ -105,18 +106,32 @@ def test_what_each_row_needs_whole_stays():
     assert runs(plan, "table") == 1
 
 
-def test_a_cheap_array_is_computed_in_each_group_that_reads_it():
+def planes_read_twice():
+    """A result for which a cheap array is read in two groups: one needs the whole of the other."""
     colours = image(3)
 
     def cheap(c, y, x):
         return colours[0, y, x] * po.cast("f32", c) + colours[1, y, x]
 
     planes = po.stage("planes", (8, "H", "W"), cheap)
-    # every result needs the whole of it: a group of its own
     sums = po.stage("sums", ("H", "W"), lambda y, x: costly(po.sum(lambda k: planes[k, y, x], k=8)))
     total = po.stage("total", "W", lambda x: po.sum(lambda k: sums[k, x], k="H"))
-    out = po.stage("out", (8, "H", "W"), lambda c, y, x: planes[c, y, x] - total[x])
-    plan = plan_of(out)
+    return po.stage("out", (8, "H", "W"), lambda c, y, x: planes[c, y, x] - total[x])
+
+
+def test_the_beam_leaves_a_group_that_is_predicted_to_take_longer():
+    """Sums of columns in strips of eight, one for each thread, with all rows kept: memory is faster."""
+    plan = plan_of(planes_read_twice())
+    left = [r for r in plan.remarks if r.kind == "refused" and "predicted" in r.reason]
+    assert {r.move for r in left} <= {"inline", "fuse"}
+    assert left
+    assert left[0].numbers["predicted ns"] < 0.8 * left[0].numbers["instead of"]
+    assert "for out.x_tile:" not in str(plan)
+
+
+def test_a_cheap_array_is_computed_in_each_group_that_reads_it(monkeypatch):
+    monkeypatch.setattr(beam, "WIDTH", 1)
+    plan = plan_of(planes_read_twice())
     assert plan.program.scop.array("planes").name not in {
         w.access.array for w in plan.program.writes if w.scratch is None
     }
