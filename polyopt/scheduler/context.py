@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     #: one stage of the search: a plan in, a plan and what was decided out
     Step = Callable[[Plan], tuple[Plan, tuple[Remark, ...]]]
 
+#: isl operations of a step between the moves and proofs in it, which have budgets of their own
+STEP_BUDGET = 100_000_000
 #: fusions that a search may try, whatever the program: about ten milliseconds each
 MOST_TRIALS = 1200
 

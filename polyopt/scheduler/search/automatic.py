@@ -14,13 +14,13 @@ from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
+from polyopt.scheduler.model.objective import CLEARLY, predicted
 from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.scheduler.queries import is_proven
 from polyopt.scheduler.search.beam import Beam
 from polyopt.scheduler.search.candidates import Candidates, listed, race, winner
 from polyopt.scheduler.search.isl_schedule import affine, reordered, scheduled
 from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
-from polyopt.scheduler.search.objective import CLEARLY, predicted
 from polyopt.scheduler.search.scatter import scattered
 from polyopt.scheduler.strategies.clone_stage import cloned
 from polyopt.scheduler.strategies.separable import in_passes, refused, stored

@@ -15,10 +15,10 @@ from polyopt.errors import IllegalScheduleError, NotDecidedError
 from polyopt.scheduler.finishing.aligned_loads import from_whole_vectors
 from polyopt.scheduler.finishing.innermost import arrange
 from polyopt.scheduler.finishing.interleave_recurrences import chains_together
+from polyopt.scheduler.model.objective import clearly_better, predicted
 from polyopt.scheduler.queries import is_legal
 from polyopt.scheduler.search.finish import finishing
 from polyopt.scheduler.search.limits import take
-from polyopt.scheduler.search.objective import clearly_better, predicted
 from polyopt.scheduler.strategies.blocked_factorization import factors
 from polyopt.scheduler.strategies.fuse_reductions import join_spaces
 from polyopt.scheduler.strategies.inline import inline_cheap

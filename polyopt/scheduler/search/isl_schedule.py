@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
 from polyopt.errors import NotDecidedError, UserError
+from polyopt.scheduler.model.objective import CLEARLY, predicted
 from polyopt.scheduler.model.time import serial_share
 from polyopt.scheduler.queries import is_free, is_legal, is_proven
 from polyopt.scheduler.search.finish import finishing
 from polyopt.scheduler.search.limits import take
-from polyopt.scheduler.search.objective import CLEARLY, predicted
 from polyopt.scheduler.strategies.blocked_factorization import factors
 from polyopt.scheduler.strategies.matmul import contractions
 from polyopt.transform.plan import Plan

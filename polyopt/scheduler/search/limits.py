@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotDecidedError
 from polyopt.isl import stretches
+from polyopt.scheduler.context import STEP_BUDGET
 from polyopt.transform.schedule.remark import refusal
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.remark import Remark
 
-#: isl operations of a step between the moves and proofs in it, which have budgets of their own
-STEP_BUDGET = 100_000_000
 #: isl operations of a whole search, moves and proofs included: two minutes, six times what the
 #: largest kernel of the library takes
 SEARCH_BUDGET = 150_000_000

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
+from polyopt.scheduler.model.objective import CLEARLY, predicted
 from polyopt.scheduler.search.isl_schedule import MOST_STATEMENTS, is_side_by_side
-from polyopt.scheduler.search.objective import CLEARLY, predicted
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.source.scatter_updates import not_scattered, turned
 

@@ -1,39 +1,36 @@
 """Overlapped tiling: tile each result, and pull what it needs into its tiles.
 
-For each live-out space (then each space that stayed): loops that no producer's footprint
-follows go inside; the last two of the others are tiled; producers join in reverse topological
-order while the tile's buffers fit the cache and repeated work stays small.
+For each live-out space (then each space that stayed): loops that no producer's footprint follows go
+inside; the last two of the others are tiled; producers join in reverse topological order while the
+time model predicts that this pays. Sizes are doubled and halved while it likes that better.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.sets.count import about
+from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import UserError
-from polyopt.isl import PwAff, constant_value, dim_type, integer_val
-from polyopt.scheduler.context import Budget, SearchContext
-from polyopt.scheduler.model.op_cost import work
+from polyopt.isl import dim_type
+from polyopt.scheduler.context import Budget
+from polyopt.scheduler.model.instances import trips
+from polyopt.scheduler.model.objective import predicted
 from polyopt.scheduler.queries import in_groups, is_ready, next_root, producers_of
 from polyopt.transform.loops.interchange import perfect_chain
-from polyopt.transform.schedule.query import copies_of, loops_around
+from polyopt.transform.schedule.query import copies_of, find_loop, loops_around
 from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.schedule.tree import copies_in
 from polyopt.transform.storage.fuse import extension
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
-#: work that overlap between tiles may repeat, per producer (MLIR's affine fusion allows 1.3)
-MOST_REPEATED = 1.35
-#: rows shorter than this many bytes waste the hardware's prefetching
-SHORTEST_RUN = 1024
+#: rows and columns that the search for sizes starts with, and the factors that it tries
+ROWS, COLUMNS, FACTORS = 32, 512, (4, 2)
 
 
 def group(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
@@ -68,41 +65,21 @@ def _group_root(
     follow = _followed(program, candidates, around)
     if not follow:
         return plan, []
-    probe = _Probe(plan, model, root, around, tuple(follow), budget)
-    while True:
-        found = _best(probe)
-        if found is not None:
-            return found[0].plan, _numbered(found[0], found[1], probe)
-        again = {a: factor for a, factor in probe.least.items() if factor > MOST_REPEATED}
-        if not again.keys() - probe.excluded.keys():
-            reason = "no tile keeps repeated work and buffers within bounds"
-            return plan, [Remark("refused", "fuse", p, reason, root) for p in candidates]
-        probe.excluded.update(again)
-        probe.built.clear()
-        probe.measured.clear()
-
-
-def _best(probe: _Probe) -> tuple[_Grown, dict[str, dict[str, float]]] | None:
-    """The cheapest tiling."""
-    best: tuple[float, dict[str, int], dict[str, dict[str, float]]] | None = None
-    _ = probe.grown(_base({loop.name: 0 for loop in probe.follow[-2:]}))  # says who has room
-    for sizes in _tilings(list(probe.follow)):
-        weighed = _weigh(probe, sizes)
-        if weighed is not None and (best is None or weighed[0] < best[0]):
-            best = (weighed[0], sizes, weighed[1])
-    grown = _grow(probe, best[1]) if best is not None else None
-    return (grown, best[2]) if grown is not None and best is not None else None
-
-
-def _numbered(
-    grown: _Grown, numbers: Mapping[str, Mapping[str, float]], probe: _Probe
-) -> list[Remark]:
-    reason = "too much of it would be computed again"
-    left_out = [
-        Remark("refused", "fuse", a, reason, probe.root, numbers={"recompute": round(factor, 3)})
-        for a, factor in probe.excluded.items()
+    tiling = _Tiling(plan, model, root, around, tuple(follow), budget)
+    best = tiling.best()
+    before = predicted(plan, model, threads=1)
+    if best is None or best.time >= before:
+        reason = "no tile is predicted to take less time"
+        numbers = {"predicted ns": best.time, "instead of": before} if best else {}
+        return plan, [
+            Remark("refused", "fuse", p, reason, root, numbers=numbers) for p in candidates
+        ]
+    numbers = {"predicted ns": best.time, "instead of": before}
+    fused = [
+        Remark("applied", "fuse", p, "computed in its tiles", root, numbers=numbers)
+        for p in best.fused
     ]
-    return [*(replace(r, numbers=numbers.get(r.subject, {})) for r in grown.remarks), *left_out]
+    return best.plan, [*fused, *best.remarks]
 
 
 def _apart(program: ScheduledProgram, producer: str, around: tuple[PlanLoop, ...]) -> bool:
@@ -136,33 +113,20 @@ def _followed(
     return [loop for loop in around if loop in result]
 
 
-def _tilings(follow: list[PlanLoop]) -> list[dict[str, int]]:
-    """Candidate tile sizes, by loop name; an absent loop is not tiled (full rows)."""
-    tiled = follow[-2:]
-    if len(tiled) == 1:
-        return [{tiled[0].name: size} for size in (8, 16, 32, 64, 128, 256)]
-    rows, columns = tiled
-    heights, widths = (4, 8, 16, 32, 64, 128), (0, 256, 512, 1024, 2048)
-    return [
-        {rows.name: height, **({columns.name: width} if width else {})}
-        for height in heights
-        for width in widths
-    ]
-
-
 @dataclass(frozen=True, eq=False)
-class _Grown:
-    """A tiling with every producer fused that could be."""
+class _Tiled:
+    """A root in tiles with the producers that joined, and its time: nanoseconds of one thread,
+    longer where there are not enough tiles for all."""
 
     plan: Plan
-    at: str
+    fused: tuple[str, ...]
     remarks: tuple[Remark, ...]
+    time: float
 
 
 @dataclass(frozen=True, eq=False)
-class _Probe:
-    """A root whose tilings are compared. Buffers grow linearly with the tile, so a few tilings
-    tell the extents of all."""
+class _Tiling:
+    """A root whose tile sizes are searched."""
 
     plan: Plan
     model: SearchContext
@@ -170,213 +134,114 @@ class _Probe:
     around: tuple[PlanLoop, ...]
     follow: tuple[PlanLoop, ...]
     budget: Budget
-    #: producers that had no room in the first tiling
-    beyond: set[str] = field(default_factory=set[str])
-    built: dict[tuple[tuple[str, int], ...], _Grown | None] = field(
-        default_factory=dict[tuple[tuple[str, int], ...], "_Grown | None"]
+    #: what was tried, by sizes
+    known: dict[tuple[int, ...], _Tiled | None] = field(
+        default_factory=dict[tuple[int, ...], "_Tiled | None"]
     )
 
-    #: buffer extents per array of the tilings that were built
-    measured: dict[tuple[tuple[str, int], ...], dict[str, list[float]] | None] = field(
-        default_factory=dict[tuple[tuple[str, int], ...], "dict[str, list[float]] | None"]
-    )
-    #: producers left out because every tiling computes them too often, and how often at least
-    excluded: dict[str, float] = field(default_factory=dict[str, float])
-    least: dict[str, float] = field(default_factory=dict[str, float])
+    def best(self) -> _Tiled | None:
+        """The tiling that is predicted to take least, of those that steps lead to."""
+        tiled = self.follow[-2:]
+        sizes = (COLUMNS,) if len(tiled) == 1 else (ROWS, COLUMNS)
+        best = self._tried(sizes)
+        for factor in FACTORS:
+            improved = True
+            while improved:
+                improved = False
+                for other in self._near(sizes, factor):
+                    found = self._tried(other)
+                    if found is not None and (best is None or found.time < best.time):
+                        best, sizes, improved = found, other, True
+        return best
 
-    def grown(self, sizes: Mapping[str, int]) -> _Grown | None:
-        """The tiling of these sizes, built once."""
-        key = tuple(sorted(sizes.items()))
-        if key not in self.built:
-            self.built[key] = _grow(self, dict(sizes))
-        return self.built[key]
+    def _near(self, sizes: tuple[int, ...], factor: int) -> list[tuple[int, ...]]:
+        """Each size times and by a factor; columns may be left whole, which is 0."""
+        found: list[tuple[int, ...]] = []
+        for k, size in enumerate(sizes):
+            smaller, larger = size // factor, min(size * factor, self._most(k))
+            others = {smaller, larger} - {0, size}
+            if k:
+                others |= {0, COLUMNS} - {size}
+            found += [(*sizes[:k], other, *sizes[k + 1 :]) for other in sorted(others)]
+        return found
 
-    def extents(self, sizes: Mapping[str, int]) -> dict[str, list[float]] | None:
-        """Buffer extents per array under a tiling, extrapolated from tiles of 32 and 64 (rows),
-        512 and 1024 (columns)."""
-        base = _base(sizes)
-        start = self._measured(base)
-        if start is None:
-            return None
-        result = {array: list(extents) for array, extents in start.items()}
-        for name, size in sizes.items():
-            wider = self._measured({**base, name: 2 * base[name]})
-            if wider is None or wider.keys() != start.keys():
-                return None
-            for array, extents in start.items():
-                for d, extent in enumerate(extents):
-                    slope = (wider[array][d] - extent) / base[name]
-                    result[array][d] += slope * (size - base[name])
-        return result
+    def _most(self, k: int) -> int:
+        """Iterations of a loop that is tiled: no tile is longer."""
+        loop = self.follow[-2:][k]
+        return max(1, round(trips(self.plan.program, loop, self.model.sizes)))
 
-    def _measured(self, sizes: Mapping[str, int]) -> dict[str, list[float]] | None:
-        key = tuple(sorted(sizes.items()))
-        if key not in self.measured:
-            grown = self.grown(sizes)
-            self.measured[key] = grown and _buffers(grown.plan.program, grown.at, self.model)
-        return self.measured[key]
+    def _tried(self, sizes: tuple[int, ...]) -> _Tiled | None:
+        if sizes not in self.known:
+            self.known[sizes] = self._grown(sizes)
+        return self.known[sizes]
 
-
-def _base(sizes: Mapping[str, int]) -> dict[str, int]:
-    """The tiling of the same loops that extents are extrapolated from."""
-    last = list(sizes)[-1]
-    return {name: 512 if len(sizes) > 1 and name == last else 32 for name in sizes}
-
-
-def _buffers(program: ScheduledProgram, at: str, model: SearchContext) -> dict[str, list[float]]:
-    """Extents of the buffers at a loop, by array."""
-    return {
-        s.array: [_number(e, model.sizes) for e in program.scratch_of(s).extents]
-        for s in program.stores
-        if s.at == at
-    }
-
-
-def _is_full(probe: _Probe, program: ScheduledProgram, at: str) -> bool:
-    """Whether the buffers at a loop take what a group may take of the cache."""
-    scop, model = probe.plan.scop, probe.model
-    buffers = _buffers(program, at, model)
-    return sum(prod(b) * scop.array(a).type.bytes for a, b in buffers.items()) > _room(model)
-
-
-def _room(model: SearchContext) -> float:
-    """Bytes of the second-level cache that the buffers of a group may take."""
-    return model.target.l2_bytes / 2
-
-
-def _grow(probe: _Probe, sizes: dict[str, int]) -> _Grown | None:
-    """The tiling with all producers that can join; ``None`` if none can."""
-    root = probe.root
-    try:
-        tiled, at = _tiled(probe, sizes)
-    except UserError:
-        return None
-    remarks: list[Remark] = []
-    fused: list[str] = []
-    is_first = not probe.built  # later tilings take the members of the first
-    left_out = {*probe.excluded, *probe.beyond}
-    while probe.budget.left > 0:
-        inside = {root, *fused}
-        left_out |= {r.subject for r in remarks}
-        waiting = [
-            p
-            for p in producers_of(tiled.program, inside)
-            if p not in left_out and is_ready(tiled.program, p, inside)
-        ]
-        if not waiting:
-            break
-        producer = waiting[0]
-        probe.budget.left -= 1
+    def _grown(self, sizes: tuple[int, ...]) -> _Tiled | None:
+        """The tiling with every producer that can join, and pays; ``None`` without any."""
         try:
-            larger = tiled.fuse(producer, into=root, at=at)
+            plan, at = self._cut(sizes)
+        except UserError:
+            return None
+        fused: list[str] = []
+        refused: list[Remark] = []
+        time = self._time(plan, at)
+        while self.budget.left > 0:
+            inside = {self.root, *fused}
+            waiting = [
+                p
+                for p in producers_of(plan.program, inside)
+                if p not in {r.subject for r in refused} and is_ready(plan.program, p, inside)
+            ]
+            if not waiting:
+                break
+            self.budget.left -= 1
+            joined = self._joined(plan, waiting[0], at, time)
+            if isinstance(joined, Remark):
+                refused.append(joined)
+                continue
+            plan, time = joined
+            fused.append(waiting[0])
+        return _Tiled(plan, tuple(fused), tuple(refused), time) if fused else None
+
+    def _joined(
+        self, plan: Plan, producer: str, at: str, time: float
+    ) -> tuple[Plan, float] | Remark:
+        """The plan with a producer in its tiles, and its time; or why not."""
+        try:
+            larger = plan.fuse(producer, into=self.root, at=at)
         except UserError as error:
-            reason = error.diagnostic.message
-            remarks.append(Remark("refused", "fuse", producer, reason, root, code=error.code))
-            continue
-        if is_first and _is_full(probe, larger.program, at):
-            probe.beyond.add(producer)
-            left_out.add(producer)
-            continue
-        tiled = larger
-        fused.append(producer)
-        remarks.append(Remark("applied", "fuse", producer, "computed in its tiles", root))
-    reason = "the group's buffers would leave the cache"
-    remarks += [Remark("refused", "fuse", p, reason, root) for p in sorted(probe.beyond)]
-    return _Grown(tiled, at, tuple(remarks)) if fused else None
+            reason, code = error.diagnostic.message, error.code
+            return Remark("refused", "fuse", producer, reason, self.root, code=code)
+        taken = self._time(larger, at)
+        if taken < time:
+            return larger, taken
+        scratch = larger.program.scratches[-1]
+        width = plan.scop.array(producer).type.bytes
+        extents = (parameter_value(e, self.model.sizes) for e in scratch.extents)
+        numbers = {
+            "predicted ns": taken, "instead of": time, "scratch bytes": float(width * prod(extents))
+        }  # fmt: skip
+        reason = "in tiles it is predicted to take longer"
+        return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
 
+    def _time(self, plan: Plan, at: str) -> float:
+        loop = find_loop(plan.program, at)
+        path = loops_around(plan.program, self.root)
+        tiles = prod(trips(plan.program, n, self.model.sizes) for n in path[: path.index(loop) + 1])
+        cores = self.model.target.cores
+        alone = ceil(tiles / cores) * cores / max(1.0, tiles)
+        return predicted(plan, self.model, threads=1) * alone
 
-def _tiled(probe: _Probe, sizes: Mapping[str, int]) -> tuple[Plan, str]:
-    """The root tiled, loops that matter outside; and the name of the loop to fuse at."""
-    plan, follow = probe.plan, probe.follow
-    inside = [loop for loop in probe.around if loop not in follow]
-    outer = [loop for loop in follow[:-1] if loop.name not in sizes]
-    rows = follow[-1:] if follow[-1].name not in sizes else ()
-    wanted = (*outer, *(n for n in follow if n.name in sizes), *inside, *rows)
-    order = list(dict.fromkeys(loop.name for loop in wanted))
-    if len(order) > 1 and [n.name for n in perfect_chain(plan.program, order)] != order:
-        plan = plan.reorder(*order)
-    blocks = {n.iterator: sizes[n.name] for n in follow if n.name in sizes}
-    plan = plan.tile(probe.root, **blocks)
-    tiles = [n.name for n in loops_around(plan.program, probe.root) if n.blocks_of]
-    return plan, tiles[-1]
-
-
-def _weigh(
-    probe: _Probe, sizes: Mapping[str, int]
-) -> tuple[float, dict[str, dict[str, float]]] | None:
-    """Relative cost of a tiling, and the numbers behind it per producer."""
-    extents = probe.extents(sizes)
-    return _cost(probe, sizes, extents) if extents else None
-
-
-def _cost(
-    probe: _Probe,
-    sizes: Mapping[str, int],
-    extents: Mapping[str, list[float]],
-) -> tuple[float, dict[str, dict[str, float]]] | None:
-    """Repeated work, short runs, buffers against the caches; ``None`` where out of bounds.
-
-    ``extents`` are those of each producer's buffer.
-    """
-    scop, model = probe.plan.scop, probe.model
-    iterations = _iterations(probe, sizes)
-    total, repeated, weight, fits = 0.0, 0.0, 0.0, True
-    numbers: dict[str, dict[str, float]] = {}
-    for array, sides in extents.items():
-        elements, once = prod(sides), prod(_whole(probe, array)) / iterations
-        factor = max(1.0, elements / once) if once else 1.0
-        probe.least[array] = min(factor, probe.least.get(array, factor))
-        if factor > MOST_REPEATED:
-            fits = False
-        ops = max(sum(work(s.value) for s in scop.statements if s.array == array), 1.0)
-        bytes_ = elements * scop.array(array).type.bytes
-        total, repeated, weight = total + bytes_, repeated + (factor - 1.0) * ops, weight + ops
-        numbers[array] = {"scratch bytes": bytes_, "recompute": round(factor, 3)}
-    if not fits or total > _room(model):
-        return None
-    pressure = 0.15 * (total > model.target.l1_bytes) + 0.25 * total / model.target.l2_bytes
-    short = 0.4 * max(0.0, 1.0 - _run(probe, sizes) / (4 * SHORTEST_RUN))
-    few = 0.3 * (iterations < 4 * model.target.cores)
-    return repeated / weight + pressure + short + few, numbers
-
-
-def _whole(probe: _Probe, array: str) -> list[float]:
-    return [_number(e, probe.model.sizes) for e in probe.plan.scop.array(array).extents]
-
-
-def _run(probe: _Probe, sizes: Mapping[str, int]) -> float:
-    """Bytes of one contiguous row of an output tile."""
-    array = probe.plan.scop.array(probe.root)
-    width = _whole(probe, probe.root)[-1] if array.rank else float("inf")
-    last = probe.follow[-1].name
-    return min(width, sizes.get(last, width)) * array.type.bytes
-
-
-def _iterations(probe: _Probe, sizes: Mapping[str, int]) -> float:
-    """How often the fusion loop's body runs in all."""
-    result = 1.0
-    for loop in probe.follow:
-        if loop.name in sizes or loop is not probe.follow[-1]:
-            result *= ceil(_trips(probe, loop) / sizes.get(loop.name, 1))
-    return result
-
-
-def _trips(probe: _Probe, loop: PlanLoop) -> float:
-    copy = copies_in(loop)[-1]
-    value = loop.values[copy].intersect_domain(probe.plan.program.copies[copy].domain)
-    return float(max(about(value.as_map().range(), probe.model.sizes), 1))
-
-
-def _number(extent: PwAff, sizes: Mapping[str, int]) -> float:
-    """A parametric extent at the model's sizes."""
-    number = constant_value(extent)
-    if number is not None:
-        return float(number)
-    value = extent
-    for position in range(value.dim(dim_type.param)):
-        name = value.get_dim_name(dim_type.param, position) or ""
-        point = integer_val(sizes.get(name, 1))
-        universe = value.domain().params().fix_val(dim_type.param, position, point)
-        value = value.intersect_params(universe)
-    top = value.max_val()
-    return float(top.to_python()) if top.is_int() else 1.0
+    def _cut(self, sizes: tuple[int, ...]) -> tuple[Plan, str]:
+        """The root tiled, loops that matter outside; and the name of the loop to fuse at."""
+        plan, follow = self.plan, self.follow
+        tiled = {n.name: s for n, s in zip(follow[-2:], sizes, strict=True) if s}
+        inside = [loop for loop in self.around if loop not in follow]
+        outer = [loop for loop in follow[:-1] if loop.name not in tiled]
+        rows = follow[-1:] if follow[-1].name not in tiled else ()
+        wanted = (*outer, *(n for n in follow if n.name in tiled), *inside, *rows)
+        order = list(dict.fromkeys(loop.name for loop in wanted))
+        if len(order) > 1 and [n.name for n in perfect_chain(plan.program, order)] != order:
+            plan = plan.reorder(*order)
+        blocks = {n.iterator: tiled[n.name] for n in follow if n.name in tiled}
+        plan = plan.tile(self.root, **blocks)
+        return plan, [n.name for n in loops_around(plan.program, self.root) if n.blocks_of][-1]

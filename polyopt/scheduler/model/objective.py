@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotDecidedError
 from polyopt.isl import stretches
+from polyopt.scheduler.context import STEP_BUDGET
 from polyopt.scheduler.model.time import predict
-from polyopt.scheduler.search.limits import STEP_BUDGET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
