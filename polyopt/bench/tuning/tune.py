@@ -18,6 +18,8 @@ from polyopt.runtime.measuring.alternate import Subject, alternate
 from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from polyopt.scale.execute import pool_of, run_all
 from polyopt.scheduler import auto
+from polyopt.scheduler import candidates as searched
+from polyopt.scheduler.search.candidates import SOURCE
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from polyopt.runtime.kernel import Kernel
 
 #: what the model is told of L2, relative to what the machine has
-_BUDGETS = (1.0, 0.5, 2.0, 0.25)
+_BUDGETS = (0.5, 2.0, 0.25)
 #: how many plans with another tile size are tried
 _RETILED = 6
 #: by how much a plan has to be faster than the model's own choice: less is noise
@@ -70,11 +72,13 @@ class Trial:
 def candidates(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> dict[str, Plan]:
     """Plans that differ, by what they were made for.
 
-    First the model's choices under several cache budgets, its own choice at the head; then that
-    one with a tile size halved or doubled, ``_RETILED`` of these drawn by ``seed``; then none.
+    First the model's own choice, and what else its search made (``candidates``); then its choices
+    under other cache budgets; then the first with a tile size halved or doubled, ``_RETILED`` of
+    these drawn by ``seed``; then none.
     """
     machine = native_target()
-    found: dict[str, Plan] = {}
+    found = {row.name: row.plan for row in searched(scop, sizes=sizes)}
+    found.pop(SOURCE, None)
     for factor in _BUDGETS:
         budget = round(machine.l2_bytes * factor)
         plan = auto(scop, target=replace(machine, l2_bytes=budget), sizes=sizes)
