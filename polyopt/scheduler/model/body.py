@@ -118,6 +118,24 @@ class Body:
         return number * costs.scalar + slow / self.lanes
 
 
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """The loops of a body, as the copy's dimensions move with them."""
+
+    copy: str
+    #: the innermost loop that is not written out
+    loop: PlanLoop | None
+    moved: Mapping[int, float]
+    #: the loops that are
+    inside: list[_Step]
+    #: how dimensions move from lane to lane
+    rows: Mapping[int, float]
+    lanes: int
+    #: iterations of the loop that are lanes: 1 where these lie inside of the body
+    own: int
+    chain: float
+
+
 @dataclass(frozen=True)
 class _Moving:
     """Loads, those of them across lines, elements one by one, stores, and vectors that are made of
@@ -153,92 +171,85 @@ class BodyModel:
 
     def of(self, copy: str, evaluated: Mapping[str, float]) -> Body:
         """The body of a copy; ``evaluated`` are the runs of statements per instance of it."""
+        accesses = accesses_of(self.program, copy)
+        frame = self._frame(copy, accesses)
+        count = prod(self.trips[copy, n.name] for n, _ in frame.inside)
+        moving = self._moving(frame, accesses)
+        done = Operations(moving.permuted)
+        for name, runs in evaluated.items():
+            value = self.program.scop.statement(name).value
+            done = done.plus(
+                operations(value, self.machine, frame.lanes), runs * count * frame.own / frame.lanes
+            )
+        chain = frame.chain if frame.own == 1 else 0.0
+        return Body(
+            count * frame.own, frame.lanes, moving.loads, moving.splits, moving.gathers,
+            moving.stores, done, chain,
+        )  # fmt: skip
+
+    def _frame(self, copy: str, accesses: tuple[AccessFunction, ...]) -> _Frame:
         place = self.program.places[copy]
         start = self.start(copy)
         moves = moves_of(copy, place.loops)
         inside: list[_Step] = list(zip(place.loops[start:], moves[start:], strict=True))
         loop = place.loops[start - 1] if start else None
         moved = moves[start - 1] if start else {}
-        accesses = accesses_of(self.program, copy)
         chain = self._chain(copy, accesses, moved) if loop is not None else 0.0
         within = next(((n, m) for n, m in inside if n.mark == "vector"), None)
         lanes = self._lanes(copy, loop, within, accesses, moved, chain)
-        # the dimensions along which lanes lie, and how many lanes are iterations of the body's own
         rows = within[1] if within is not None else moved
-        own = lanes if within is None else 1
-        count = prod(self.trips[copy, n.name] for n, _ in inside)
-        vectors = count / (1 if within is None else lanes)
-        moving = self._moving(copy, accesses, inside, moved, rows, lanes, own)
-        done = Operations(moving.permuted)
-        for name, runs in evaluated.items():
-            value = self.program.scop.statement(name).value
-            done = done.plus(operations(value, self.machine, lanes), runs * vectors)
-        return Body(
-            count * own, lanes, moving.loads, moving.splits, moving.gathers, moving.stores, done,
-            chain if own == 1 else 0.0,
-        )  # fmt: skip
+        return _Frame(copy, loop, moved, inside, rows, lanes, 1 if within else lanes, chain)
 
-    def _moving(
-        self,
-        copy: str,
-        accesses: tuple[AccessFunction, ...],
-        inside: list[_Step],
-        moved: Mapping[int, float],
-        rows: Mapping[int, float],
-        lanes: int,
-        own: int,
-    ) -> _Moving:
+    def _moving(self, frame: _Frame, accesses: tuple[AccessFunction, ...]) -> _Moving:
         """What a body loads and stores, and keeps in registers."""
         loads = splits = gathers = stores = permuted = 0.0
-        loops = self.program.places[copy].loops
+        loops = self.program.places[frame.copy].loops
         aligned, seen = any(loop.lanes for loop in loops), set[object]()
         needs = [
-            self._needed(access, points, rows, lanes, own)
-            for access, points in self._distinct(copy, accesses, inside).items()
+            self._needed(frame, access, points)
+            for access, points in self._distinct(frame, accesses).items()
         ]
-        kept: dict[object, float] = {}
-        for need in needs:
-            if need.stays(moved):
-                key = need.access.directions, need.access.constants
-                kept[key] = max(need.vectors, kept.get(key, 0.0))
-        fit = sum(kept.values()) <= self.machine.registers
+        fit = self._kept(frame, needs) <= self.machine.registers
         for need in needs:
             often = 1.0
-            if need.stays(moved) and (fit or not need.access.writes):
-                often = min(1.0, own / self.trips[copy, self._loop(copy).name])
+            if need.stays(frame.moved) and frame.loop and (fit or not need.access.writes):
+                often = min(1.0, frame.own / self.trips[frame.copy, frame.loop.name])
+            vectors = need.vectors * often
             gathers += need.single * often
             if need.access.writes:
-                stores += need.vectors * often
+                stores += vectors
                 continue
-            along = lanes > 1 and any(need.access.steps(rows) or ())
+            along = frame.lanes > 1 and any(need.access.steps(frame.rows) or ())
             if along and aligned:
                 row = need.access.directions, need.access.constants[:-1]
-                permuted += need.vectors * often if row in seen else 0.0
-                loads += 0.0 if row in seen else need.vectors * often
+                permuted += vectors if row in seen else 0.0
+                loads += 0.0 if row in seen else vectors
                 seen.add(row)
                 continue
-            loads += need.vectors * often
-            splits += need.vectors * often if along and self._crosses(need.access) else 0.0
+            loads += vectors
+            splits += vectors if along and self._crosses(need.access) else 0.0
         return _Moving(loads, splits, gathers, stores, permuted)
 
-    def _needed(
-        self,
-        access: AccessFunction,
-        points: float,
-        rows: Mapping[int, float],
-        lanes: int,
-        own: int,
-    ) -> _Need:
+    def _kept(self, frame: _Frame, needs: list[_Need]) -> float:
+        """Registers for what stays from one iteration to the next: read and written is one."""
+        kept: dict[object, float] = {}
+        for need in needs:
+            if need.stays(frame.moved):
+                key = need.access.directions, need.access.constants
+                kept[key] = max(need.vectors, kept.get(key, 0.0))
+        return sum(kept.values())
+
+    def _needed(self, frame: _Frame, access: AccessFunction, points: float) -> _Need:
         """What some elements of an access in a body are loaded or stored as."""
-        if lanes == 1:
+        if frame.lanes == 1:
             return _Need(access, points, 0.0)
-        stride = _stride(access.steps(rows))
+        stride, elements = _stride(access.steps(frame.rows)), points * frame.own
         if stride is None:
-            return _Need(access, 0.0, points * own)
+            return _Need(access, 0.0, elements)
         if not stride:
             return _Need(access, points, 0.0)
         width = self.program.scop.array(access.array).type.bytes
-        vectors = max(points * own * width / self.machine.vector_bytes, points * own / lanes)
+        vectors = max(elements * width / self.machine.vector_bytes, elements / frame.lanes)
         return _Need(access, vectors * max(1.0, stride), 0.0)
 
     def start(self, copy: str) -> int:
@@ -253,15 +264,12 @@ class BodyModel:
             count -= 1
         return count
 
-    def _loop(self, copy: str) -> PlanLoop:
-        return self.program.places[copy].loops[self.start(copy) - 1]
-
     def _crosses(self, access: AccessFunction) -> bool:
         """Whether vectors of it lie across lines: they are as long as these, and it is shifted."""
         return self.machine.vector_bytes >= LINE and bool(access.constants[-1:] != (0,))
 
     def _distinct(
-        self, copy: str, accesses: tuple[AccessFunction, ...], inside: list[_Step]
+        self, frame: _Frame, accesses: tuple[AccessFunction, ...]
     ) -> dict[AccessFunction, float]:
         """One access for each element, with how many elements there are like it in a body.
 
@@ -272,9 +280,9 @@ class BodyModel:
         others: dict[AccessFunction, float] = {}
         for access in accesses:
             if access.subscripts is None:
-                others[access] = prod(self.trips[copy, loop.name] for loop, _ in inside)
+                others[access] = prod(self.trips[frame.copy, n.name] for n, _ in frame.inside)
                 continue
-            elements, scale = self._elements(copy, access, inside)
+            elements, scale = self._elements(frame, access)
             key = access.directions, access.writes
             ways.setdefault(key, {}).update(dict.fromkeys(elements, access))
             scales[key] = max(scale, scales.get(key, 1.0))
@@ -285,17 +293,17 @@ class BodyModel:
         return found | others
 
     def _elements(
-        self, copy: str, access: AccessFunction, inside: list[_Step]
+        self, frame: _Frame, access: AccessFunction
     ) -> tuple[set[tuple[float, ...]], float]:
         """Where an access goes within a body, relative to where its like go; how many times as
         many there are where not all are looked at."""
         elements = {access.constants}
         scale = 1.0
-        for loop, moved in inside:
+        for loop, moved in frame.inside:
             steps = access.steps(moved)
             if steps is None or not any(steps):
                 continue
-            trips = ceil(self.trips[copy, loop.name])
+            trips = ceil(self.trips[frame.copy, loop.name])
             looked = min(trips, max(1, _MOST_POINTS // len(elements)))
             scale *= trips / looked
             elements = {
