@@ -65,6 +65,11 @@ def bytes_an_operation(scop: Scop, sizes: Mapping[str, int], vector_bytes: int) 
     return argument_bytes(scop, sizes) / max(1.0, sum(each))
 
 
+def nest_name(node: PlanLoop | str) -> str:
+    """What a nest at the root of a tree is called."""
+    return node if isinstance(node, str) else node.name
+
+
 #: loops that run in nearly all of their longest iterations are counted by these
 _DENSE = 0.9
 #: bytes that caches move at once
@@ -104,16 +109,29 @@ class Moved:
 
 
 class Traffic:
-    """Estimates for one program and sizes; the parts that do not depend on a cache are shared."""
+    """Estimates for one program and sizes; the parts that do not depend on a cache are shared.
 
-    def __init__(self, program: ScheduledProgram, sizes: Mapping[str, int]) -> None:
+    With ``nests`` only these are looked at, by their names, and the others for what they touch.
+    """
+
+    def __init__(
+        self,
+        program: ScheduledProgram,
+        sizes: Mapping[str, int],
+        nests: Collection[str] | None = None,
+    ) -> None:
         self.program, self.sizes = program, sizes
+        self.hosts = [
+            () if nests is not None and nest_name(node) not in nests else copies_in(node)
+            for node in program.tree
+        ]
         self.bytes_of = {a.name: array_bytes(a, sizes) for a in program.scop.arrays}
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
         """All accesses, in textual order."""
-        return tuple(use for place in self.program.places.values() for use in self._uses_of(place))
+        places = (self.program.places[host] for nest in self.hosts for host in nest)
+        return tuple(use for place in places for use in self._uses_of(place))
 
     def _uses_of(self, place: SchedulePosition) -> Iterator[Use]:
         host = self.program.copies[place.copy]
@@ -159,7 +177,7 @@ class Traffic:
     def trips(self) -> Mapping[tuple[str, str], float]:
         """Iterations of each loop per entry, by copy and loop; about, where it varies."""
         result: dict[tuple[str, str], float] = {}
-        for place in self.program.places.values():
+        for place in (self.program.places[host] for nest in self.hosts for host in nest):
             copy = self.program.copies[place.copy]
             limits = ranges(copy.domain, self.sizes)
             if limits is None:  # it runs at larger sizes only
@@ -212,7 +230,7 @@ class Traffic:
 
         Calls follow each other: where the cache holds all arrays of a program, they stay there.
         """
-        arrays = {use.array for use in self.uses if use.in_full}
+        arrays = set[str]().union(*self._touched_in_full)
         warm = sum(self.bytes_of[a] for a in arrays) <= cache // 2
         result: list[dict[bool, float]] = []
         for nest in self.moves(cache):
@@ -229,10 +247,11 @@ class Traffic:
 
     def moves(self, cache: int) -> list[list[Moved]]:
         """What each nest moves past a cache of so many bytes, in textual order."""
-        nests = [set(copies_in(node)) for node in self.program.tree]
-        touched = [{u.array for u in self.uses if u.host in nest and u.in_full} for nest in nests]
+        touched = self._touched_in_full
         result: list[list[Moved]] = []
-        for number, nest in enumerate(nests):
+        for number, nest in enumerate(map(set, self.hosts)):
+            if not nest:
+                continue
             uses = [u for u in self.uses if u.host in nest]
             fitting = self._staying(touched[number], cache)
             found = [
@@ -243,6 +262,20 @@ class Traffic:
             ]
             result.append([*found, *self._overflowing(nest, cache)])
         return result
+
+    @cached_property
+    def _touched_in_full(self) -> list[set[str]]:
+        """The arrays that each nest accesses themselves, and not in a buffer."""
+        program = self.program
+        return [
+            {
+                array
+                for host in copies_in(node)
+                for array in (program.copies[host].statement.array, *program.arrays_read(host))
+                if program.scratch(host, array) is None
+            }
+            for node in program.tree
+        ]
 
     def _staying(self, arrays: Collection[str], cache: int) -> set[str]:
         """The arrays that stay in half of a cache while others pass through: the smallest ones."""

@@ -11,7 +11,7 @@ from polyopt.scheduler.context import STEP_BUDGET
 from polyopt.scheduler.model.time import predict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
@@ -21,15 +21,21 @@ if TYPE_CHECKING:
 CLEARLY = 0.8
 
 
-def predicted(plan: Plan, model: SearchContext, threads: int | None = None) -> float:
-    """Nanoseconds of a call at the context's sizes, on all cores unless threads are given.
+def predicted(
+    plan: Plan,
+    model: SearchContext,
+    threads: int | None = None,
+    nests: Collection[str] | None = None,
+) -> float:
+    """Nanoseconds of a call at the context's sizes, or of some of its nests; on all cores unless
+    threads are given.
 
     Where isl's budget is spent, nothing is predicted: no plan is better than another.
     """
     cores = model.target.cores if threads is None else threads
     try:
         with stretches(STEP_BUDGET, "a prediction"):
-            return predict(plan.program, model.sizes, model.target, cores).ns
+            return predict(plan.program, model.sizes, model.target, cores, nests).ns
     except NotDecidedError:
         return math.inf
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
 from polyopt.scheduler.model.body import Body, BodyModel
-from polyopt.scheduler.model.cache import Traffic
+from polyopt.scheduler.model.cache import Traffic, nest_name
 from polyopt.scheduler.model.instances import evaluated, instances_of, trips
 from polyopt.scheduler.model.machine import costs_of
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.scheduler.model.machine import Costs
@@ -138,10 +138,15 @@ class Prediction:
 
 
 def predict(
-    program: ScheduledProgram, sizes: Mapping[str, int], machine: Target, threads: int = 1
+    program: ScheduledProgram,
+    sizes: Mapping[str, int],
+    machine: Target,
+    threads: int = 1,
+    nests: Collection[str] | None = None,
 ) -> Prediction:
-    """How long a call takes on some threads, for parameter values ``sizes``."""
-    work, costs = work_of(program, sizes, machine), costs_of(machine)
+    """How long a call takes on some threads, for parameter values ``sizes``; with ``nests``, how
+    long these do."""
+    work, costs = work_of(program, sizes, machine, nests), costs_of(machine)
     return Prediction(threads, tuple(nest.time(costs, threads) for nest in work))
 
 
@@ -157,18 +162,26 @@ def serial_share(program: ScheduledProgram, sizes: Mapping[str, int], machine: T
 
 
 def work_of(
-    program: ScheduledProgram, sizes: Mapping[str, int], machine: Target
+    program: ScheduledProgram,
+    sizes: Mapping[str, int],
+    machine: Target,
+    nests: Collection[str] | None = None,
 ) -> tuple[NestWork, ...]:
-    """What each nest does: instructions, bytes through each cache, starts."""
-    return _Counter(program, sizes, machine).all()
+    """What each nest does, or each of some: instructions, bytes through each cache, starts."""
+    return _Counter(program, sizes, machine, nests).all()
 
 
 class _Counter:
     def __init__(
-        self, program: ScheduledProgram, sizes: Mapping[str, int], machine: Target
+        self,
+        program: ScheduledProgram,
+        sizes: Mapping[str, int],
+        machine: Target,
+        nests: Collection[str] | None,
     ) -> None:
         self.program, self.sizes, self.machine = program, sizes, machine
-        self.traffic = Traffic(program, sizes)
+        self.traffic = Traffic(program, sizes, nests)
+        self.tree = [n for n in program.tree if nests is None or nest_name(n) in nests]
         self.bodies = BodyModel(program, machine, self.traffic)
 
     def all(self) -> tuple[NestWork, ...]:
@@ -176,12 +189,12 @@ class _Counter:
         moved = zip(*(self.traffic.lines(size) for size in caches), strict=True)
         return tuple(
             NestWork(
-                node if isinstance(node, str) else node.name,
+                nest_name(node),
                 tuple(self._runs(name) for name in copies_in(node)),
                 bytes_,
                 self._regions(node),
             )
-            for node, bytes_ in zip(self.program.tree, moved, strict=True)
+            for node, bytes_ in zip(self.tree, moved, strict=True)
         )
 
     def _runs(self, name: str) -> Runs:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 #: plans in the beam
-WIDTH = 3
+WIDTH = 2
 #: programs of more statements are long pipelines, whose plans take long: nothing is left out
 MOST_STATEMENTS = 16
 

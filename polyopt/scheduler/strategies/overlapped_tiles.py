@@ -2,7 +2,7 @@
 
 For each live-out space (then each space that stayed): loops that no producer's footprint follows go
 inside; the last two of the others are tiled; producers join in reverse topological order while the
-time model predicts that this pays. Sizes are doubled and halved while it likes that better.
+time model predicts that this pays. Sizes grow and shrink while it likes that better.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import UserError
 from polyopt.isl import dim_type
 from polyopt.scheduler.context import Budget
+from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.objective import predicted
 from polyopt.scheduler.queries import in_groups, is_ready, next_root, producers_of
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
-#: rows and columns that the search for sizes starts with, and the factors that it tries
-ROWS, COLUMNS, FACTORS = 32, 512, (4, 2)
+#: rows and columns that the search for sizes starts with, and the factor of its steps
+ROWS, COLUMNS, FACTOR = 32, 512, 4
 
 
 def group(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
@@ -56,30 +57,45 @@ def _group_root(
 ) -> tuple[Plan, list[Remark]]:
     program = plan.program
     around = loops_around(program, root)
-    candidates = [p for p in producers_of(program, {root}) if _apart(program, p, around)]
+    near, candidates = _candidates(program, root, around, model)
     if not around or not candidates:
-        return plan, []
+        return plan, near
     if any(loop.mark == "unroll" for loop in around):  # a tile of them would be unrolled, too
         reason = "rows of its reader are unrolled in blocks already"
-        return plan, [Remark("refused", "fuse", p, reason, root) for p in candidates]
+        return plan, [*near, *(Remark("refused", "fuse", p, reason, root) for p in candidates)]
     follow = _followed(program, candidates, around)
     if not follow:
-        return plan, []
-    tiling = _Tiling(plan, model, root, around, tuple(follow), budget)
-    best = tiling.best()
-    before = predicted(plan, model, threads=1)
-    if best is None or best.time >= before:
+        return plan, near
+    best = _Tiling(plan, model, root, around, tuple(follow), budget).best()
+    numbers = {"saved ns": best.saved} if best else {}
+    if best is None or best.saved <= 0:
         reason = "no tile is predicted to take less time"
-        numbers = {"predicted ns": best.time, "instead of": before} if best else {}
-        return plan, [
-            Remark("refused", "fuse", p, reason, root, numbers=numbers) for p in candidates
-        ]
-    numbers = {"predicted ns": best.time, "instead of": before}
+        said = [Remark("refused", "fuse", p, reason, root, numbers=numbers) for p in candidates]
+        return plan, [*near, *said]
     fused = [
         Remark("applied", "fuse", p, "computed in its tiles", root, numbers=numbers)
         for p in best.fused
     ]
-    return best.plan, [*fused, *best.remarks]
+    return best.plan, [*near, *fused, *best.remarks]
+
+
+def _candidates(
+    program: ScheduledProgram, root: str, around: tuple[PlanLoop, ...], model: SearchContext
+) -> tuple[list[Remark], list[str]]:
+    """The producers that tiles may keep near, and remarks on those that caches keep anyway."""
+    near: list[Remark] = []
+    found: list[str] = []
+    for producer in producers_of(program, {root}):
+        size = array_bytes(program.scop.array(producer), model.sizes)
+        if not _apart(program, producer, around):
+            continue
+        if size > model.target.l2_bytes:
+            found.append(producer)
+            continue
+        reason = "it stays in the cache anyway"
+        numbers = {"bytes": float(size)}
+        near.append(Remark("refused", "fuse", producer, reason, root, numbers=numbers))
+    return near, found
 
 
 def _apart(program: ScheduledProgram, producer: str, around: tuple[PlanLoop, ...]) -> bool:
@@ -115,13 +131,13 @@ def _followed(
 
 @dataclass(frozen=True, eq=False)
 class _Tiled:
-    """A root in tiles with the producers that joined, and its time: nanoseconds of one thread,
-    longer where there are not enough tiles for all."""
+    """A root in tiles with the producers that joined, and the nanoseconds that this saves one
+    thread; less where there are not enough tiles for all."""
 
     plan: Plan
     fused: tuple[str, ...]
     remarks: tuple[Remark, ...]
-    time: float
+    saved: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,21 +160,20 @@ class _Tiling:
         tiled = self.follow[-2:]
         sizes = (COLUMNS,) if len(tiled) == 1 else (ROWS, COLUMNS)
         best = self._tried(sizes)
-        for factor in FACTORS:
-            improved = True
-            while improved:
-                improved = False
-                for other in self._near(sizes, factor):
-                    found = self._tried(other)
-                    if found is not None and (best is None or found.time < best.time):
-                        best, sizes, improved = found, other, True
+        improved = True
+        while improved:
+            improved = False
+            for other in self._near(sizes):
+                found = self._tried(other)
+                if found is not None and (best is None or found.saved > best.saved):
+                    best, sizes, improved = found, other, True
         return best
 
-    def _near(self, sizes: tuple[int, ...], factor: int) -> list[tuple[int, ...]]:
-        """Each size times and by a factor; columns may be left whole, which is 0."""
+    def _near(self, sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Each size times and by the factor; columns may be left whole, which is 0."""
         found: list[tuple[int, ...]] = []
         for k, size in enumerate(sizes):
-            smaller, larger = size // factor, min(size * factor, self._most(k))
+            smaller, larger = size // FACTOR, min(size * FACTOR, self._most(k))
             others = {smaller, larger} - {0, size}
             if k:
                 others |= {0, COLUMNS} - {size}
@@ -183,7 +198,7 @@ class _Tiling:
             return None
         fused: list[str] = []
         refused: list[Remark] = []
-        time = self._time(plan, at)
+        saved = self._time(self.plan) - self._time(plan, at)
         while self.budget.left > 0:
             inside = {self.root, *fused}
             waiting = [
@@ -194,42 +209,61 @@ class _Tiling:
             if not waiting:
                 break
             self.budget.left -= 1
-            joined = self._joined(plan, waiting[0], at, time)
+            joined = self._joined(plan, waiting[0], at)
             if isinstance(joined, Remark):
                 refused.append(joined)
                 continue
-            plan, time = joined
+            plan, less = joined
+            saved += less
             fused.append(waiting[0])
-        return _Tiled(plan, tuple(fused), tuple(refused), time) if fused else None
+        return _Tiled(plan, tuple(fused), tuple(refused), saved) if fused else None
 
-    def _joined(
-        self, plan: Plan, producer: str, at: str, time: float
-    ) -> tuple[Plan, float] | Remark:
-        """The plan with a producer in its tiles, and its time; or why not."""
+    def _joined(self, plan: Plan, producer: str, at: str) -> tuple[Plan, float] | Remark:
+        """The plan with a producer in its tiles, and the nanoseconds saved; or why not."""
         try:
             larger = plan.fuse(producer, into=self.root, at=at)
+            held = self._held(larger, at)
+            if held > self.model.target.l2_bytes:
+                reason, numbers = "the group's buffers would leave the cache", {"bytes": held}
+                return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
+            before, taken = (self._time(p, at, producer) for p in (plan, larger))
         except UserError as error:
             reason, code = error.diagnostic.message, error.code
             return Remark("refused", "fuse", producer, reason, self.root, code=code)
-        taken = self._time(larger, at)
-        if taken < time:
-            return larger, taken
-        scratch = larger.program.scratches[-1]
-        width = plan.scop.array(producer).type.bytes
-        extents = (parameter_value(e, self.model.sizes) for e in scratch.extents)
-        numbers = {
-            "predicted ns": taken, "instead of": time, "scratch bytes": float(width * prod(extents))
-        }  # fmt: skip
+        if taken < before:
+            return larger, before - taken
+        numbers = {"predicted ns": taken, "instead of": before, "scratch bytes": held}
         reason = "in tiles it is predicted to take longer"
         return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
 
-    def _time(self, plan: Plan, at: str) -> float:
-        loop = find_loop(plan.program, at)
-        path = loops_around(plan.program, self.root)
-        tiles = prod(trips(plan.program, n, self.model.sizes) for n in path[: path.index(loop) + 1])
-        cores = self.model.target.cores
-        alone = ceil(tiles / cores) * cores / max(1.0, tiles)
-        return predicted(plan, self.model, threads=1) * alone
+    def _held(self, plan: Plan, at: str) -> float:
+        """Bytes of all buffers of a tile."""
+        return sum(
+            plan.scop.array(s.array).type.bytes
+            * prod(parameter_value(e, self.model.sizes) for e in plan.program.scratch_of(s).extents)
+            for s in plan.program.stores
+            if s.at == at
+        )
+
+    def _time(self, plan: Plan, at: str = "", producer: str = "") -> float:
+        """Nanoseconds of the root's nest and of a producer's own, if it has one still."""
+        program = plan.program
+        path = loops_around(program, self.root)
+        own = {path[0].name}
+        copies = copies_of(program, producer) if producer else ()
+        apart = {
+            program.places[copy].loops[0].name for copy in copies if program.places[copy].loops
+        }
+        alone = 1.0
+        if at:
+            outer = path[: path.index(find_loop(program, at)) + 1]
+            tiles = max(1.0, prod(trips(program, n, self.model.sizes) for n in outer))
+            cores = self.model.target.cores
+            alone = ceil(tiles / cores) * cores / tiles
+        inside, others = (
+            predicted(plan, self.model, threads=1, nests=nests) for nests in (own, apart - own)
+        )
+        return alone * inside + others
 
     def _cut(self, sizes: tuple[int, ...]) -> tuple[Plan, str]:
         """The root tiled, loops that matter outside; and the name of the loop to fuse at."""
