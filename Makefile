@@ -61,7 +61,7 @@ help:
 	@echo "make compare    is the working tree slower than BASE=<commit>? SUITE=images|affine|networks|all,"
 	@echo "                KERNELS='blur harris', ROUNDS=20; MINUTES=25 stops, and the next call goes on"
 	@echo "make compile-time  measure what compiling takes, beside the paper's figures"
-	@echo "make sweep      tile sizes of harris and unsharp, estimated and measured: docs/sweep.*"
+	@echo "make sweep      tile sizes of harris and unsharp, predicted and measured: docs/sweep.*"
 	@echo "make model      the time model's predictions beside recorded times: docs/model.md"
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"

@@ -29,6 +29,8 @@ COSTS = costs_of(EPYC)
 #: values of the two costs that were fitted, on the kernels that are not left out
 OVERLAPS = (1.0, 1.5, 2.0, 3.0)
 EXPOSED = (0.25, 0.4, 0.55, 0.75, 1.0)
+#: sizes that a sweep has
+FEWEST = 24
 INTRODUCTION = """# The time model beside the clock
 
 How long a plan takes is predicted before anything runs (`plan.cost()`, `polyopt explain
@@ -85,7 +87,7 @@ def correlation(plans: Iterable[Ranked], threads: int) -> float:
 def sweeps(found: ByKernel) -> dict[str, list[Ranked]]:
     """The plans of each sweep of tile sizes."""
     kept = {kernel: [p for p in plans if p.is_swept] for kernel, plans in found.items()}
-    return {kernel: plans for kernel, plans in kept.items() if len(plans) > 2}
+    return {kernel: plans for kernel, plans in kept.items() if len(plans) >= FEWEST}
 
 
 def error(plans: ByKernel, costs: Costs) -> float:

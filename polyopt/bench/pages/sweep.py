@@ -1,4 +1,4 @@
-"""The page of a sweep: the model's estimates beside times, size by size."""
+"""The page of a sweep: the model's predictions beside times, size by size."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _ABOUT = """\
 Each program's automatic plan, made again with other sizes of its strips or tiles: rows across
 which values are kept, and columns, or rows left whole. All sizes take turns within one run, the
-fastest and the model's choice once more. *Estimate* is what the model makes of a size before
-anything runs, in operations of a lane for each thread; only its order means something. *Rank
-correlation* is Spearman's, of estimates and times: 1 would be the same order. *Behind* is how much
+fastest and the model's choice once more. *Predicted* is what the time
+model makes of a size before anything runs ([how well it does](model.md)). *Rank correlation* is
+Spearman's, of predictions and times: 1 would be the same order. *Behind* is how much
 longer the model's choice takes than the best of the grid; *its favourite* is the size with the
-least estimate, and how far that one is behind.
+least prediction, and how far that one is behind.
 """
 _OVERVIEW = (
     ("program", "left"), ("threads", "right"), ("sizes", "right"), ("rank correlation", "right"),
@@ -35,8 +35,8 @@ _OVERVIEW = (
 def sweep_page(run: Sweeps, making: Making) -> Page:
     """The page of a run."""
     parts = [
-        "# Tile sizes: estimated and measured",
-        f"![Times over estimates, program by program]({making.picture})",
+        "# Tile sizes: predicted and measured",
+        f"![Times over predictions, program by program]({making.picture})",
         _ABOUT,
         table(_OVERVIEW, [_overview(found) for found in run.sweeps]),
     ]
@@ -73,8 +73,8 @@ def _chart(sweeps: Sequence[Sweep]) -> str:
     names = dict.fromkeys(found.program for found in sweeps)
     panels = [Panel(name, tuple(_dots(sweeps, name))) for name in names]
     return scatter_chart(
-        "Tile sizes: time over estimate", panels,
-        across="estimate, over the least", up="time, over the best; ringed: the model's choice",
+        "Tile sizes: time over prediction", panels,
+        across="prediction, over the least", up="time, over the best; ringed: the model's choice",
     )  # fmt: skip
 
 

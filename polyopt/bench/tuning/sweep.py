@@ -39,14 +39,14 @@ COLUMNS = (0, 64, 128, 256, 512, 1024)
 FINALISTS = 3
 
 HEADINGS = (
-    ("rows", "right"), ("columns", "right"), ("estimate", "right"), ("median ms", "right"),
+    ("rows", "right"), ("columns", "right"), ("predicted ms", "right"), ("median ms", "right"),
     ("iqr", "right"), ("to best", "right"), ("", "left"),
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Point:
-    """Sizes, the model's estimate (operations of a lane per thread), and milliseconds a call."""
+    """Sizes, the model's estimate and the median, in milliseconds a call."""
 
     rows: int
     #: 0 where rows are whole
@@ -277,7 +277,7 @@ def table(found: Sweep) -> Iterator[tuple[str, ...]]:
     for p in found.points:
         remarks = ["the model's choice"] * p.chosen + ["best"] * (p is found.best)
         yield (
-            str(p.rows), str(p.columns or "whole"), f"{p.estimate:,.0f}",
+            str(p.rows), str(p.columns or "whole"), f"{p.estimate:.3f}",
             f"{p.median_ms:.3f}{'~' if p.noisy else ' '}", f"{p.iqr_ms:.3f}",
             f"{p.median_ms / least:.2f}", ", ".join(remarks),
         )  # fmt: skip
