@@ -158,7 +158,7 @@ def test_the_page_has_a_line_for_each_sweep_and_a_table_of_its_grid():
         "| 8 x whole (0.0%) |"
     ) in made.markdown
     assert "| 16 | whole | 1100.000 | 3.000 | 0.100 | 1.50 | the model's choice |" in made.markdown
-    assert "| 16 | 64 | 1,200 | 4.000 | 0.100 | 2.00 | - |" in made.markdown
+    assert "| 16 | 64 | 1200.000 | 4.000 | 0.100 | 2.00 | - |" in made.markdown
     assert "sizes: harris H = 40, W = 300" in made.markdown
     assert made.svg.count("<title>") == 3
     assert made.svg.count("<circle") == 1
