@@ -150,17 +150,6 @@ def predict(
     return Prediction(threads, tuple(nest.time(costs, threads) for nest in work))
 
 
-def serial_share(program: ScheduledProgram, sizes: Mapping[str, int], machine: Target) -> float:
-    """The share of the innermost bodies' time that is neither in vectors nor shared by threads."""
-    costs = costs_of(machine)
-    total = alone = 0.0
-    for runs in (r for nest in work_of(program, sizes, machine) for r in nest.runs):
-        cycles = runs.iterations * max(runs.body.parts(costs).values())
-        total += cycles
-        alone += cycles if runs.body.lanes == 1 or not runs.shared else 0.0
-    return alone / total if total else 0.0
-
-
 def work_of(
     program: ScheduledProgram,
     sizes: Mapping[str, int],

@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.sets.count import about
 from polyopt.arguments import checks_arguments
 from polyopt.errors import NotDecidedError, UserError
+from polyopt.scheduler.finishing.parallelize import LEAST_SHARE
 from polyopt.scheduler.model.objective import CLEARLY, predicted
-from polyopt.scheduler.model.time import serial_share
+from polyopt.scheduler.model.op_cost import work
 from polyopt.scheduler.queries import is_free, is_legal, is_proven
 from polyopt.scheduler.search.finish import finishing
 from polyopt.scheduler.search.limits import take
@@ -81,7 +83,7 @@ def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
     scop = plan.scop
     if len(scop.statements) > MOST_STATEMENTS:
         return plan
-    if serial_share(plan.program, model.sizes, model.target) < MOST_ALONE:
+    if alone_share(plan, model) < MOST_ALONE:
         return plan
     own = predicted(plan, model)
     best, least, remarks = plan, own * CLEARLY, list[Remark]()
@@ -107,6 +109,21 @@ def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
             kind, reason = "refused", "isl's order would be no faster than the source's"
         remarks.append(Remark(kind, "reschedule", fusion, reason, numbers=numbers))
     return replace(best, remarks=(*remarks, *best.remarks))
+
+
+def alone_share(plan: Plan, model: SearchContext) -> float:
+    """The share of a plan's operations that is neither in lanes nor shared by threads."""
+    program, cores = plan.program, model.target.cores
+    total = alone = 0.0
+    for name, place in program.places.items():
+        copy = program.copies[name]
+        each = about(copy.domain, model.sizes) * max(1.0, work(copy.statement.value))
+        marks = {loop.mark for loop in place.loops}
+        total += each
+        # threads that would wait longer than they work are not missed
+        one = "parallel" not in marks and each >= LEAST_SHARE * cores > LEAST_SHARE
+        alone += each if "vector" not in marks or one else 0.0
+    return alone / max(1.0, total)
 
 
 def _finished(plan: Plan, model: SearchContext, *, tile: bool = True) -> Plan:
