@@ -198,15 +198,17 @@ def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, til
     return plan
 
 
+def _of_a_call(plan: Plan, model: SearchContext) -> float:
+    """The time of a call: one with little work starts no threads, whatever the plan says."""
+    return min(predicted(plan, model), predicted(plan, model, threads=1))
+
+
 def _or_source(plan: Plan, source: Plan, model: SearchContext) -> Plan:
     """The plan, or the source's own order where that is clearly predicted to take less."""
-    numbers = {
-        "predicted ns": predicted(plan, model),
-        "in the source's order": predicted(source, model),
-    }
-    ours, theirs = numbers.values()
+    ours, theirs = _of_a_call(plan, model), predicted(source, model)
     if not theirs < CLEARLY * ours:
         return plan
+    numbers = {"predicted ns": ours, "in the source's order": theirs}
     reason = "the source's own order is predicted to take less"
     said = Remark("refused", "auto", "all", reason, numbers=numbers)
     return replace(source, remarks=(said, *(r for r in plan.remarks if r.kind != "applied")))
@@ -219,7 +221,7 @@ def _chosen(plans: Sequence[Plan], model: SearchContext) -> Plan:
         return first
     for plan in plans:
         model.tried.setdefault(_inlining(plan), plan)
-    times = [predicted(plan, model) for plan in plans]
+    times = [_of_a_call(plan, model) for plan in plans]
     remarks: list[Remark] = []
     best, least = first, times[0] * CLEARLY
     for plan, ns in zip(others, times[1:], strict=True):
