@@ -106,8 +106,10 @@ def _timed_build(program: CProgram, machine: Target, options: Options) -> tuple[
 
 
 def planned_scratch(graph: Graph, group: Group, options: Options) -> int:
-    """Bytes of buffers per thread of the kernel that a group would become."""
-    return planned(graph, group, options).plan.cost().scratch_bytes
+    """Bytes that the kernel which a group would become takes beside its operands: buffers per
+    thread, and what it keeps between its nests."""
+    cost = planned(graph, group, options).plan.cost()
+    return cost.scratch_bytes + cost.intermediate_bytes
 
 
 _PLANNED: WeakValueDictionary[object, Planned] = WeakValueDictionary()

@@ -12,6 +12,7 @@ from itertools import product
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.ir.expr import (
     Affine,
     Binary,
@@ -195,7 +196,8 @@ class BodyModel:
         loop = place.loops[start - 1] if start else None
         moved = moves[start - 1] if start else {}
         chain = self._chain(copy, accesses, moved) if loop is not None else 0.0
-        within = next(((n, m) for n, m in inside if n.mark == "vector"), None)
+        # a loop that is written out for being short has no lanes; one of a tile has its width
+        within = next(((n, m) for n, m in inside if n.mark == "vector" and n.width), None)
         lanes = self._lanes(copy, loop, within, accesses, moved, chain)
         rows = within[1] if within is not None else moved
         return _Frame(copy, loop, moved, inside, rows, lanes, 1 if within else lanes, chain)
@@ -257,12 +259,19 @@ class BodyModel:
         written out by C compilers as well."""
         place = self.program.places[copy]
         count, written = body_start(place), 1.0
-        while count > 1 and not place.loops[count - 1].mark:
+        while count > 1 and self._may_be_written_out(copy, place.loops[count - 1]):
             written *= self.trips[copy, place.loops[count - 1].name]
             if written > _WRITTEN_OUT:
                 break
             count -= 1
         return count
+
+    def _may_be_written_out(self, copy: str, loop: PlanLoop) -> bool:
+        """Whether it is an ordinary loop: unmarked, or marked and too short for one vector."""
+        if loop.mark != "vector" or loop.width:
+            return not loop.mark
+        width = self.program.copies[copy].statement.value.type.bytes
+        return self.trips[copy, loop.name] < self.machine.lanes(width)
 
     def _crosses(self, access: AccessFunction) -> bool:
         """Whether vectors of it lie across lines: they are as long as these, and it is shifted."""
@@ -387,10 +396,6 @@ class BodyModel:
                     depth = _depth(statement.value, statement.array)
                     worst = max(worst, depth / max(1, distance))
         return worst
-
-
-#: bytes that caches move at once
-LINE = 64
 
 
 def _stride(steps: tuple[float, ...] | None) -> float | None:
