@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: isl operations of a step between the moves and proofs in it, which have budgets of their own
 STEP_BUDGET = 100_000_000
+#: programs of more statements are long pipelines: what takes long is not tried for them
+MOST_STATEMENTS = 16
 #: fusions that a search may try, whatever the program: about ten milliseconds each
 MOST_TRIALS = 1200
 

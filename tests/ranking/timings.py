@@ -14,8 +14,6 @@ from polyopt.transform.plan import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from polyopt.codegen.target import Target
-
 #: timings by machine: an AMD EPYC with two cores and AVX-512, GCC 12.2
 FILE = Path(__file__).parent / "timings" / "epyc-avx512.jsonl"
 EPYC = replace(target("avx512"), l1_bytes=32 << 10, l2_bytes=1 << 20, last_bytes=32 << 20, cores=2)
@@ -58,12 +56,6 @@ class Timing:
         found: dict[str, Any] = json.loads(line)
         ms, spread = ({int(n): v for n, v in found[key].items()} for key in ("ms", "spread"))
         return cls(found["kernel"], found["sizes"], found["plan"], found["moves"], ms, spread)
-
-
-def machine_of(timing: Timing) -> Target:
-    """The machine that a timing is of, as the model is told of it."""
-    del timing
-    return EPYC
 
 
 def recorded(path: Path) -> Iterator[Timing]:

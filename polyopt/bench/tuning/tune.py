@@ -19,7 +19,7 @@ from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from polyopt.scale.execute import pool_of, run_all
 from polyopt.scheduler import auto
 from polyopt.scheduler import candidates as searched
-from polyopt.scheduler.search.candidates import SOURCE
+from polyopt.scheduler.search.candidates import FASTER, SOURCE
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 _BUDGETS = (0.5, 2.0, 0.25)
 #: how many plans with another tile size are tried
 _RETILED = 6
-#: by how much a plan has to be faster than the model's own choice: less is noise
-CLEARLY = 0.02
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,7 @@ def _ranked(plans: Mapping[str, Plan], known: Mapping[str, Sequence[Times]]) -> 
         for name, plan in plans.items()
         if plan.script in known
     ]
-    return sorted(trials, key=lambda t: t.ratio + (0.0 if t.name == own else CLEARLY))
+    return sorted(trials, key=lambda t: t.ratio + (0.0 if t.name == own else FASTER))
 
 
 def _compile_all(plans: Sequence[Plan], executor: object, workers: int) -> None:

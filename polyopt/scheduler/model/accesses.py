@@ -15,6 +15,7 @@ import numpy as np
 
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.memo import memo
+from polyopt.scheduler.model.instances import rolled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -183,7 +184,4 @@ def body_start(place: SchedulePosition) -> int:
     for level, loop in enumerate(place.loops):
         if loop.mark == "register_tile":
             return level + 1
-    count = len(place.loops)
-    while count and place.loops[count - 1].mark == "unroll" and not place.loops[count - 1].width:
-        count -= 1
-    return count
+    return len(rolled(place))

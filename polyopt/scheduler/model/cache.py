@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.analysis.sets.linear import bounds_of, links, ranges
 from polyopt.analysis.sets.points import parameter_value
+from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
 from polyopt.memo import memo
@@ -44,13 +45,19 @@ def array_bytes(array: Array, sizes: Mapping[str, int]) -> int:
 
 def large_buffers(program: ScheduledProgram, model: SearchContext) -> tuple[Scratch, ...]:
     """The buffers of a program that the second-level cache does not hold."""
-    sizes = model.sizes
+    most = model.target.l2_bytes
+    return tuple(s for s in program.scratches if buffer_bytes(program, s, model.sizes) > most)
 
-    def held(scratch: Scratch) -> int:
-        each = program.scop.array(scratch.array).type.bytes
-        return each * prod(parameter_value(extent, sizes) for extent in scratch.extents)
 
-    return tuple(s for s in program.scratches if held(s) > model.target.l2_bytes)
+def buffer_bytes(program: ScheduledProgram, scratch: Scratch, sizes: Mapping[str, int]) -> int:
+    """The bytes that a buffer takes."""
+    extents = (max(0, parameter_value(extent, sizes)) for extent in scratch.extents)
+    return program.scop.array(scratch.array).type.bytes * prod(extents)
+
+
+def private_bytes(program: ScheduledProgram, at: str, sizes: Mapping[str, int]) -> int:
+    """Bytes of all buffers private to an iteration of a loop: they are in use together."""
+    return sum(buffer_bytes(program, s, sizes) for s in program.scratches if s.at == at)
 
 
 def argument_bytes(scop: Scop, sizes: Mapping[str, int]) -> int:
@@ -72,8 +79,8 @@ def nest_name(node: PlanLoop | str) -> str:
 
 #: loops that run in nearly all of their longest iterations are counted by these
 _DENSE = 0.9
-#: bytes that caches move at once
-LINE = 64
+#: how much longer lines take that nothing fetches ahead: a guess, from one column walk
+_SCATTERED = 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,9 +228,6 @@ class Traffic:
             result[moved.array] = result.get(moved.array, 0) + round(moved.read + moved.written)
         return result
 
-    #: how much longer lines take that nothing fetches ahead
-    scattering = 6.0
-
     def lines(self, cache: int) -> list[dict[bool, float]]:
         """Per nest: bytes of lines from and to beyond a cache, by whether threads share the loops
         that move them. A line that is written is read first, unless its store is non-temporal.
@@ -241,7 +245,7 @@ class Traffic:
                 passes_by = moved.in_full and moved.array in self.program.nontemporal
                 allocated = 0.0 if passes_by else moved.written
                 bytes_ = max(moved.read, allocated) + moved.written
-                by[moved.shared] += bytes_ * (self.scattering if moved.scattered else 1.0)
+                by[moved.shared] += bytes_ * (_SCATTERED if moved.scattered else 1.0)
             result.append(by)
         return result
 
@@ -329,25 +333,17 @@ class Traffic:
 
         Those of one loop are in use together.
         """
-        held: dict[str, float] = {}
-        for scratch in self.program.scratches:
-            held[scratch.at] = held.get(scratch.at, 0.0) + self._held(scratch)
         for scratch in self.program.scratches:
             hosts = [n for n in copies_of(self.program, scratch.array) if n in nest]
             path = path_to(self.program, scratch.at)
             inside = path[-1].copies if path else tuple(self.program.places)
             hosts = [name for name in hosts if name in inside]
-            if held[scratch.at] <= cache or not hosts:
+            if private_bytes(self.program, scratch.at, self.sizes) <= cache or not hosts:
                 continue
             times = prod(self.trips[hosts[-1], loop.name] for loop in path)
-            size = self._held(scratch) * times
+            size = buffer_bytes(self.program, scratch, self.sizes) * times
             shared = any(loop.mark == "parallel" for loop in path)
             yield Moved(scratch.array, size, size, shared, in_full=False)
-
-    def _held(self, scratch: Scratch) -> float:
-        """Bytes of a buffer."""
-        extents = (max(0, parameter_value(extent, self.sizes)) for extent in scratch.extents)
-        return self.program.scop.array(scratch.array).type.bytes * prod(extents)
 
     def _again(self, use: Use, uses: list[Use], cache: int) -> float:
         """How often an access passes over its array because the cache has lost it."""

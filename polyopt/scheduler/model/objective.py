@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from polyopt.errors import NotDecidedError
 from polyopt.isl import stretches
 from polyopt.scheduler.context import STEP_BUDGET
-from polyopt.scheduler.model.time import predict
+from polyopt.scheduler.model.machine import costs_of
+from polyopt.scheduler.model.time import work_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -33,11 +34,29 @@ def predicted(
     Where isl's budget is spent, nothing is predicted: no plan is better than another.
     """
     cores = model.target.cores if threads is None else threads
+    return min(_times(plan, model, (cores,), nests))
+
+
+def predicted_call(plan: Plan, model: SearchContext) -> float:
+    """Nanoseconds of a call, on all cores or on one, whichever is less: one with little work starts
+    no threads, whatever the plan says."""
+    return min(_times(plan, model, (1, model.target.cores)))
+
+
+def _times(
+    plan: Plan,
+    model: SearchContext,
+    threads: tuple[int, ...],
+    nests: Collection[str] | None = None,
+) -> list[float]:
+    """Nanoseconds by numbers of threads, of what is counted once."""
+    costs = costs_of(model.target)
     try:
         with stretches(STEP_BUDGET, "a prediction"):
-            return predict(plan.program, model.sizes, model.target, cores, nests).ns
+            work = work_of(plan.program, model.sizes, model.target, nests)
     except NotDecidedError:
-        return math.inf
+        return [math.inf]
+    return [sum(nest.time(costs, count).ns for nest in work) for count in threads]
 
 
 def clearly_better(plans: Sequence[Plan], model: SearchContext) -> tuple[Plan, ...]:

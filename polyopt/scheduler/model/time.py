@@ -138,15 +138,10 @@ class Prediction:
 
 
 def predict(
-    program: ScheduledProgram,
-    sizes: Mapping[str, int],
-    machine: Target,
-    threads: int = 1,
-    nests: Collection[str] | None = None,
+    program: ScheduledProgram, sizes: Mapping[str, int], machine: Target, threads: int = 1
 ) -> Prediction:
-    """How long a call takes on some threads, for parameter values ``sizes``; with ``nests``, how
-    long these do."""
-    work, costs = work_of(program, sizes, machine, nests), costs_of(machine)
+    """How long a call takes on some threads, for parameter values ``sizes``."""
+    work, costs = work_of(program, sizes, machine), costs_of(machine)
     return Prediction(threads, tuple(nest.time(costs, threads) for nest in work))
 
 

@@ -14,7 +14,7 @@ from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
-from polyopt.scheduler.model.objective import CLEARLY, predicted
+from polyopt.scheduler.model.objective import CLEARLY, predicted, predicted_call
 from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.scheduler.queries import is_proven
 from polyopt.scheduler.search.beam import Beam
@@ -198,14 +198,9 @@ def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, til
     return plan
 
 
-def _of_a_call(plan: Plan, model: SearchContext) -> float:
-    """The time of a call: one with little work starts no threads, whatever the plan says."""
-    return min(predicted(plan, model), predicted(plan, model, threads=1))
-
-
 def _or_source(plan: Plan, source: Plan, model: SearchContext) -> Plan:
     """The plan, or the source's own order where that is clearly predicted to take less."""
-    ours, theirs = _of_a_call(plan, model), predicted(source, model)
+    ours, theirs = predicted_call(plan, model), predicted(source, model)
     if not theirs < CLEARLY * ours:
         return plan
     numbers = {"predicted ns": ours, "in the source's order": theirs}
@@ -221,7 +216,7 @@ def _chosen(plans: Sequence[Plan], model: SearchContext) -> Plan:
         return first
     for plan in plans:
         model.tried.setdefault(_inlining(plan), plan)
-    times = [_of_a_call(plan, model) for plan in plans]
+    times = [predicted_call(plan, model) for plan in plans]
     remarks: list[Remark] = []
     best, least = first, times[0] * CLEARLY
     for plan, ns in zip(others, times[1:], strict=True):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import IllegalScheduleError, NotDecidedError
+from polyopt.scheduler.context import MOST_STATEMENTS
 from polyopt.scheduler.finishing.aligned_loads import from_whole_vectors
 from polyopt.scheduler.finishing.innermost import arrange
 from polyopt.scheduler.finishing.interleave_recurrences import chains_together
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 #: plans in the beam
 WIDTH = 2
-#: programs of more statements are long pipelines, whose plans take long: nothing is left out
-MOST_STATEMENTS = 16
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Beam:
             *(self._tilings() if self.tile else ()),
         )
         for step in steps:
-            beam = self._stepped(step, beam)[:width]
+            beam = self._stepped(step, beam, width)
         return tuple(self._finished(plan) for plan in clearly_better(beam, self.model))
 
     def _tilings(self) -> tuple[Step, ...]:
@@ -82,7 +81,7 @@ class Beam:
             lambda p: pieces(p, self.model),
         )
 
-    def _stepped(self, step: Step, beam: tuple[Plan, ...]) -> tuple[Plan, ...]:
+    def _stepped(self, step: Step, beam: tuple[Plan, ...], width: int) -> tuple[Plan, ...]:
         """The beam after a strategy: with its proposals, and without them where that may pay."""
         taken: list[Plan] = []
         left: list[Plan] = []
@@ -93,10 +92,11 @@ class Beam:
             if changed is not plan:
                 left.append(plan)
         first, *others = taken
-        if self.model.cautious:
-            return (first,)
-        ranked = sorted([*others, *left], key=lambda p: predicted(p, self.model, threads=1))
-        return (first, *ranked)
+        others += left
+        room = 0 if self.model.cautious else width - 1
+        if len(others) > room > 0:
+            others.sort(key=lambda p: predicted(p, self.model, threads=1))
+        return (first, *others[:room])
 
     def _finished(self, plan: Plan) -> Plan:
         """A plan with vectors and threads."""

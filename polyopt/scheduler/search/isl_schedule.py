@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.arguments import checks_arguments
 from polyopt.errors import NotDecidedError, UserError
+from polyopt.scheduler.context import MOST_STATEMENTS
 from polyopt.scheduler.finishing.parallelize import LEAST_SHARE
 from polyopt.scheduler.model.objective import CLEARLY, predicted
 from polyopt.scheduler.model.op_cost import work
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import SchedulePosition, Tree
 
-#: programs of more statements are pipelines, and stay as they are
-MOST_STATEMENTS = 16
 #: heuristics that are tried
 TRIED = ("smart", "min")
 #: a plan is shared by threads, or in lanes, where so little of its time is not
@@ -121,8 +120,8 @@ def alone_share(plan: Plan, model: SearchContext) -> float:
         marks = {loop.mark for loop in place.loops}
         total += each
         # threads that would wait longer than they work are not missed
-        one = "parallel" not in marks and each >= LEAST_SHARE * cores > LEAST_SHARE
-        alone += each if "vector" not in marks or one else 0.0
+        missed = cores > 1 and "parallel" not in marks and each >= LEAST_SHARE * cores
+        alone += each if "vector" not in marks or missed else 0.0
     return alone / max(1.0, total)
 
 

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
+from polyopt.scheduler.context import MOST_STATEMENTS
 from polyopt.scheduler.model.objective import CLEARLY, predicted
-from polyopt.scheduler.search.isl_schedule import MOST_STATEMENTS, is_side_by_side
+from polyopt.scheduler.search.isl_schedule import is_side_by_side
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.source.scatter_updates import not_scattered, turned
 

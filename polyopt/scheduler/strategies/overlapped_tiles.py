@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import UserError
 from polyopt.isl import dim_type
 from polyopt.scheduler.context import Budget
-from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.cache import array_bytes, private_bytes
 from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.objective import predicted
 from polyopt.scheduler.queries import in_groups, is_ready, next_root, producers_of
@@ -222,7 +221,7 @@ class _Tiling:
         """The plan with a producer in its tiles, and the nanoseconds saved; or why not."""
         try:
             larger = plan.fuse(producer, into=self.root, at=at)
-            held = self._held(larger, at)
+            held = float(private_bytes(larger.program, at, self.model.sizes))
             if held > self.model.target.l2_bytes:
                 reason, numbers = "the group's buffers would leave the cache", {"bytes": held}
                 return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
@@ -235,15 +234,6 @@ class _Tiling:
         numbers = {"predicted ns": taken, "instead of": before, "scratch bytes": held}
         reason = "in tiles it is predicted to take longer"
         return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
-
-    def _held(self, plan: Plan, at: str) -> float:
-        """Bytes of all buffers of a tile."""
-        return sum(
-            plan.scop.array(s.array).type.bytes
-            * prod(parameter_value(e, self.model.sizes) for e in plan.program.scratch_of(s).extents)
-            for s in plan.program.stores
-            if s.at == at
-        )
 
     def _time(self, plan: Plan, at: str = "", producer: str = "") -> float:
         """Nanoseconds of the root's nest and of a producer's own, if it has one still."""

@@ -9,16 +9,15 @@ windows leave room in the second-level cache.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, prod
+from math import ceil
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import UserError
 from polyopt.isl import dim_type
 from polyopt.memo import memo
 from polyopt.scheduler.context import Budget
-from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.cache import array_bytes, private_bytes
 from polyopt.scheduler.model.instances import instances_of, trips
 from polyopt.scheduler.model.op_cost import work
 from polyopt.scheduler.queries import in_groups, is_legal, is_ready, next_root, producers_of
@@ -155,7 +154,7 @@ def _in_blocks(plan: Plan, strips: _Strips, model: SearchContext) -> _Strips:
         reason = error.diagnostic.message
         said = Remark("refused", "unroll_and_jam", root, reason, code=error.code)
         return replace(strips, remarks=(*strips.remarks, said))
-    windows = window_bytes(larger.program, strips.at, model)
+    windows = private_bytes(larger.program, strips.at, model.sizes)
     if windows > ROOM * model.target.l2_bytes:
         numbers = {"rows": chosen.height, "bytes": windows, "cache bytes": model.target.l2_bytes}
         said = Remark("refused", "unroll_and_jam", root, TOO_WIDE, numbers=numbers)
@@ -317,7 +316,7 @@ def _join(
     repeated = (numbers["recompute"] - 1) * each
     if numbers["recompute"] > MOST_REPEATED or repeated > worth:
         return refused(WASTE)
-    windows = window_bytes(larger.program, strips.at, model)
+    windows = private_bytes(larger.program, strips.at, model.sizes)
     if windows > ROOM * model.target.l2_bytes:
         return refused("the group's buffers would leave the cache")
     reason = "computed row by row, in a window of its rows"
@@ -329,16 +328,6 @@ def _join(
         fused=(*strips.fused, producer),
         gain=strips.gain + once * (worth - repeated),
         wasteful=strips.wasteful or (not stays and numbers["recompute"] > 1 + SMALL),
-    )
-
-
-def window_bytes(program: ScheduledProgram, at: str, model: SearchContext) -> float:
-    """Bytes of all buffers private to an iteration of a loop."""
-    return sum(
-        program.scop.array(s.array).type.bytes
-        * prod(parameter_value(e, model.sizes) for e in s.extents)
-        for s in program.scratches
-        if s.at == at
     )
 
 

@@ -97,13 +97,13 @@ def test_the_command_line_shows_them():
 
 
 def test_a_plan_that_is_predicted_to_be_slower_than_the_source_gives_way(monkeypatch):
-    whole = automatic.predicted
+    whole = automatic.predicted_call
 
-    def dear(plan, model, threads=None, nests=None):
+    def dear(plan, model):
         """As if all that changes loops took a thousand times as long."""
-        return whole(plan, model, threads, nests) * (1000 if plan.moves else 1)
+        return whole(plan, model) * (1000 if plan.moves else 1)
 
-    monkeypatch.setattr(automatic, "predicted", dear)
+    monkeypatch.setattr(automatic, "predicted_call", dear)
     plan = po.auto(KERNEL.scop, target="avx2", sizes=KERNEL.sizes["bench"])
     assert plan.script == po.Plan(KERNEL.scop).script
     (said,) = [r for r in plan.remarks if r.move == "auto"]

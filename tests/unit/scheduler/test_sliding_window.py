@@ -151,13 +151,13 @@ def test_windows_leave_room_in_the_cache(planes):
 
 def test_blocks_whose_windows_leave_the_cache_are_refused_with_a_remark(monkeypatch):
     """Windows that a single row has room for, but not those of several rows at once."""
-    wide = rows.window_bytes
+    wide = rows.private_bytes
 
-    def widened(program, at, model):
+    def widened(program, at, sizes):
         jammed = any(loop.name.endswith("_jam") for loop in program.tree[-1].loops)
-        return wide(program, at, model) + (model.target.l2_bytes if jammed else 0)
+        return wide(program, at, sizes) + (find_target("avx2").l2_bytes if jammed else 0)
 
-    monkeypatch.setattr(rows, "window_bytes", widened)
+    monkeypatch.setattr(rows, "private_bytes", widened)
     plan = po.auto(po.load_kernel("harris").scop, target="avx2")
     (said,) = [r for r in plan.remarks if r.move == "unroll_and_jam"]
     assert (said.kind, said.reason) == ("refused", rows.TOO_WIDE)
