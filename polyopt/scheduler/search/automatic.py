@@ -14,7 +14,7 @@ from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
-from polyopt.scheduler.model.objective import CLEARLY, predicted, predicted_call
+from polyopt.scheduler.model.objective import CLEARLY, predicted_call
 from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.scheduler.queries import is_proven
 from polyopt.scheduler.search.beam import Beam
@@ -163,7 +163,6 @@ class _Asked:
             ordered = replace(model, reassociate=False)
             in_order = _best(start, ordered, allowed, tile=self.tile)
             plan = _kept_in_registers(plan, in_order)
-        plan = _or_source(plan, start, model)
         return replace(plan, checked=True, remarks=_once(plan.remarks))
 
 
@@ -196,17 +195,6 @@ def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, til
             plan, start, model, allowed, lambda p: _searched(p, model, allowed, tile=True)
         )
     return plan
-
-
-def _or_source(plan: Plan, source: Plan, model: SearchContext) -> Plan:
-    """The plan, or the source's own order where that is clearly predicted to take less."""
-    ours, theirs = predicted_call(plan, model), predicted(source, model)
-    if not theirs < CLEARLY * ours:
-        return plan
-    numbers = {"predicted ns": ours, "in the source's order": theirs}
-    reason = "the source's own order is predicted to take less"
-    said = Remark("refused", "auto", "all", reason, numbers=numbers)
-    return replace(source, remarks=(said, *(r for r in plan.remarks if r.kind != "applied")))
 
 
 def _chosen(plans: Sequence[Plan], model: SearchContext) -> Plan:

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 import polyopt as po
 from polyopt.cli.root import cli
 from polyopt.runtime.measuring.alternate import Sample
-from polyopt.scheduler.search import automatic
 from polyopt.scheduler.search.candidates import CHOSEN, SOURCE, race, winner
 
 KERNEL = po.load_kernel("bn_relu_maxpool")
@@ -94,18 +93,3 @@ def test_the_command_line_shows_them():
     refused = CliRunner().invoke(cli, ["explain", "blur", "--measure"])
     assert refused.exit_code != 0
     assert "add --candidates" in refused.output
-
-
-def test_a_plan_that_is_predicted_to_be_slower_than_the_source_gives_way(monkeypatch):
-    whole = automatic.predicted_call
-
-    def dear(plan, model):
-        """As if all that changes loops took a thousand times as long."""
-        return whole(plan, model) * (1000 if plan.moves else 1)
-
-    monkeypatch.setattr(automatic, "predicted_call", dear)
-    plan = po.auto(KERNEL.scop, target="avx2", sizes=KERNEL.sizes["bench"])
-    assert plan.script == po.Plan(KERNEL.scop).script
-    (said,) = [r for r in plan.remarks if r.move == "auto"]
-    assert said.numbers["in the source's order"] < said.numbers["predicted ns"]
-    assert {r.kind for r in plan.remarks} == {"refused"}
