@@ -333,17 +333,25 @@ class Traffic:
 
         Those of one loop are in use together.
         """
-        for scratch in self.program.scratches:
-            hosts = [n for n in copies_of(self.program, scratch.array) if n in nest]
+        together: dict[str, int] = {}
+        for scratch, size in zip(self.program.scratches, self._buffers, strict=True):
+            together[scratch.at] = together.get(scratch.at, 0) + size
+        for scratch, each in zip(self.program.scratches, self._buffers, strict=True):
+            if together[scratch.at] <= cache:
+                continue
             path = path_to(self.program, scratch.at)
             inside = path[-1].copies if path else tuple(self.program.places)
-            hosts = [name for name in hosts if name in inside]
-            if private_bytes(self.program, scratch.at, self.sizes) <= cache or not hosts:
+            hosts = [n for n in copies_of(self.program, scratch.array) if n in nest and n in inside]
+            if not hosts:
                 continue
-            times = prod(self.trips[hosts[-1], loop.name] for loop in path)
-            size = buffer_bytes(self.program, scratch, self.sizes) * times
+            size = each * prod(self.trips[hosts[-1], loop.name] for loop in path)
             shared = any(loop.mark == "parallel" for loop in path)
             yield Moved(scratch.array, size, size, shared, in_full=False)
+
+    @cached_property
+    def _buffers(self) -> list[int]:
+        """The bytes of each buffer of the program."""
+        return [buffer_bytes(self.program, s, self.sizes) for s in self.program.scratches]
 
     def _again(self, use: Use, uses: list[Use], cache: int) -> float:
         """How often an access passes over its array because the cache has lost it."""
