@@ -19,7 +19,8 @@ from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from polyopt.scale.execute import pool_of, run_all
 from polyopt.scheduler import auto
 from polyopt.scheduler import candidates as searched
-from polyopt.scheduler.search.candidates import FASTER, SOURCE
+from polyopt.scheduler.model.objective import NOISE
+from polyopt.scheduler.search.candidates import SOURCE
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _ranked(plans: Mapping[str, Plan], known: Mapping[str, Sequence[Times]]) -> 
         for name, plan in plans.items()
         if plan.script in known
     ]
-    return sorted(trials, key=lambda t: t.ratio + (0.0 if t.name == own else FASTER))
+    return sorted(trials, key=lambda t: t.ratio + (0.0 if t.name == own else NOISE))
 
 
 def _compile_all(plans: Sequence[Plan], executor: object, workers: int) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from polyopt.errors import NotDecidedError
 from polyopt.isl import stretches
 from polyopt.scheduler.context import STEP_BUDGET
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.machine import costs_of
 from polyopt.scheduler.model.time import work_of
+from polyopt.transform.schedule.query import copies_of, find_loop, loops_around
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 #: a plan is clearly better where the model predicts this share of the time, or less: what its
 #: predictions of one program's plans are off by (``docs/model.md``)
 CLEARLY = 0.8
+#: share of a time by which two plans differ by chance, measured or predicted
+NOISE = 0.02
 
 
 def predicted(
@@ -41,6 +45,31 @@ def predicted_call(plan: Plan, model: SearchContext) -> float:
     """Nanoseconds of a call, on all cores or on one, whichever is less: one with little work starts
     no threads, whatever the plan says."""
     return min(_times(plan, model, (1, model.target.cores)))
+
+
+def predicted_group(
+    plan: Plan, model: SearchContext, root: str, producers: Collection[str], at: str = ""
+) -> float:
+    """Nanoseconds of a group: of the nest of its root, and of nests that its producers have still;
+    those that are inlined have none.
+
+    With ``at``, the loop over the tiles that threads share, of one thread that has the most tiles,
+    as often as there are threads. So groups of more and of fewer tiles compare.
+    """
+    program = plan.program
+    path = loops_around(program, root)
+    own = {path[0].name}
+    there = [p for p in producers if p not in program.inlined]
+    places = [program.places[copy] for p in there for copy in copies_of(program, p)]
+    apart = {place.loops[0].name for place in places if place.loops} - own
+    uneven = 1.0
+    if at:
+        outer = path[: path.index(find_loop(program, at)) + 1]
+        tiles = max(1.0, math.prod(trips(program, n, model.sizes) for n in outer))
+        cores = model.target.cores
+        uneven = math.ceil(tiles / cores) * cores / tiles
+    inside, others = (predicted(plan, model, threads=1, nests=nests) for nests in (own, apart))
+    return uneven * inside + others
 
 
 def _times(

@@ -14,6 +14,7 @@ from polyopt.errors import InvalidOptionError, UserError
 from polyopt.oneline import at_sizes, one_line, some
 from polyopt.runtime.measuring.alternate import Subject, alternate
 from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
+from polyopt.scheduler.model.objective import NOISE
 from polyopt.scheduler.model.table import human_time
 from polyopt.scheduler.model.time import predict
 from polyopt.transform.schedule.remark import Remark
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 SECONDS = 1.0
 #: plans that race: the model's best few, and the source's order
 MOST = 5
-#: by how much a plan has to be faster than the model's choice: less is noise
-FASTER = 0.02
 CHOSEN, SOURCE = "the model's choice", "the source's order"
 
 
@@ -82,7 +81,7 @@ class Candidates:
             return chosen
         raced = {c: c.measured.min_ms for c in self.rows if c.measured is not None}
         best = min(raced, key=lambda c: raced[c])
-        return best if raced[best] < (1 - FASTER) * raced[chosen] else chosen
+        return best if raced[best] < (1 - NOISE) * raced[chosen] else chosen
 
     def __str__(self) -> str:
         """A table of at most 80 columns: each plan, and below it the nests that take longest."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.machine import costs_of
 from polyopt.scheduler.model.op_cost import LOAD, work
 from polyopt.scheduler.strategies.inline import (
     STORE,
@@ -23,16 +24,13 @@ from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.source.clone_stage import maker_of
 
 if TYPE_CHECKING:
+    from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
 
-#: share of what storing costs for which a group computes what others compute too
-AGAIN = 0.9
 #: no more than this is done once more in a place where the array may be near anyway
 LIGHT = WORTH + STORE + LOAD
-#: operations of a lane that take as long as to store a byte beyond L2 and load it again
-FAR = 12.0
 
 
 def is_cheap(scop: Scop, array: str, model: SearchContext) -> bool:
@@ -46,7 +44,16 @@ def is_cheap(scop: Scop, array: str, model: SearchContext) -> bool:
         or sum(array_bytes(scop.array(a), model.sizes) for a in read) > bytes_
     ):
         return False
-    return sum(work(s.value) for s in statements) <= AGAIN * FAR * scop.array(array).type.bytes
+    each = sum(work(s.value) for s in statements)
+    return each <= _operations_a_byte(model.target) * scop.array(array).type.bytes
+
+
+def _operations_a_byte(target: Target) -> float:
+    """Operations of a lane that take as long as to store a byte in memory and to load it again:
+    its line is loaded before, too."""
+    costs = costs_of(target)
+    cycles = 3 / costs.bandwidth[-1]
+    return cycles * target.lanes(4) / costs.arithmetic
 
 
 def cloned(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:

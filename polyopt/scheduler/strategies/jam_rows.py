@@ -26,10 +26,11 @@ from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.storage.sliding_window import drift
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import PwAff
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
@@ -40,12 +41,8 @@ if TYPE_CHECKING:
     #: per subscript of a write: the iterator, and what is added to it
     Places = tuple[tuple[int, int], ...]
 
-#: rows per block that are tried
-HEIGHTS = (2, 4, 8)
 #: operations and loads of the largest loop body: more values do not stay in registers
 LARGEST_BODY = 300
-#: share of the estimate below which blocks are taken: it is a coarse one
-WORTHWHILE = 0.75
 
 
 @dataclass(frozen=True)
@@ -54,15 +51,12 @@ class UnrollAndJam:
 
     height: int
     inlined: tuple[str, ...]
-    #: estimated operations of a lane per element of the result, and without blocks
-    cost: float
-    before: float
     #: producers whose rows share nothing: one after the other, each is a longer stream
     apart: frozenset[str] = frozenset()
 
-    def remarks(self, root: str) -> tuple[Remark, ...]:
+    def remarks(self, root: str, numbers: Mapping[str, float]) -> tuple[Remark, ...]:
         """What was decided for a result, with the numbers."""
-        numbers = {"rows": self.height, "operations": self.cost, "in single rows": self.before}
+        numbers = {"rows": self.height, **numbers}
         shared = "rows of a block share what they load"
         inlined = "rows of a block share it"
         return (
@@ -71,25 +65,24 @@ class UnrollAndJam:
         )
 
 
-def choose_blocks(
-    program: ScheduledProgram, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
-) -> UnrollAndJam | None:
-    """The cheapest blocks for a row pipeline that runs row by row at the loop ``step``.
+def blocks_of(
+    program: ScheduledProgram, root: str, fused: Sequence[str], step: str, model: SearchContext
+) -> Iterator[UnrollAndJam]:
+    """Blocks of 2, 4, 8, ... rows for a row pipeline that runs row by row at the loop ``step``,
+    each with the producers whose inlining computes least.
 
-    ``None`` where none is clearly cheaper than single rows.
+    Bodies are not too large, and each row has a register for what it computes and one for what it
+    loads.
     """
-    group = _group(program, root, fused, step, sizes)
-    if group is None:
-        return None
-    before = group.cost(1, frozenset())
-    best: UnrollAndJam | None = None
-    for height in HEIGHTS:
+    group = _group(program, root, fused, step, model.sizes)
+    height = 2
+    while group is not None and 2 * height <= model.target.registers:
         inlined, cost = group.cheapest(height, fused)
-        if cost < (best.cost if best is not None else WORTHWHILE * before):
-            kept = tuple(p for p in fused if p in inlined)
-            apart = group.apart(height, inlined)
-            best = UnrollAndJam(height, kept, round(cost, 1), round(before, 1), apart)
-    return best
+        if cost == inf:
+            return
+        kept = tuple(p for p in fused if p in inlined)
+        yield UnrollAndJam(height, kept, group.apart(height, inlined))
+        height *= 2
 
 
 def row_loop(program: ScheduledProgram, space: str, step: str) -> PlanLoop | None:
@@ -121,8 +114,8 @@ def unroll_rows(plan: Plan, space: str, step: str) -> Plan:
     rows = row_loop(plan.program, space, step)
     if rows is None:
         return plan
-    own = [n.name for n in loops_around(plan.program, space)]
-    inner = own[own.index(rows.name) + 1 :]
+    path = plan.program.places[rows.copies[0]].loops
+    inner = [loop.name for loop in path[path.index(rows) + 1 :]]
     if inner:
         plan = plan.reorder(*inner, rows.name)
     return plan.unroll(rows.name)

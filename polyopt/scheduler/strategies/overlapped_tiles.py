@@ -8,7 +8,6 @@ time model predicts that this pays. Sizes grow and shrink while it likes that be
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
@@ -16,10 +15,10 @@ from polyopt.isl import dim_type
 from polyopt.scheduler.context import Budget
 from polyopt.scheduler.model.cache import array_bytes, private_bytes
 from polyopt.scheduler.model.instances import trips
-from polyopt.scheduler.model.objective import predicted
+from polyopt.scheduler.model.objective import predicted_group
 from polyopt.scheduler.queries import in_groups, is_ready, next_root, producers_of
 from polyopt.transform.loops.interchange import perfect_chain
-from polyopt.transform.schedule.query import copies_of, find_loop, loops_around
+from polyopt.transform.schedule.query import copies_of, loops_around
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.storage.fuse import extension
 
@@ -197,7 +196,8 @@ class _Tiling:
             return None
         fused: list[str] = []
         refused: list[Remark] = []
-        saved = self._time(self.plan) - self._time(plan, at)
+        saved = predicted_group(self.plan, self.model, self.root, ())
+        saved -= predicted_group(plan, self.model, self.root, (), at)
         while self.budget.left > 0:
             inside = {self.root, *fused}
             waiting = [
@@ -225,7 +225,9 @@ class _Tiling:
             if held > self.model.target.l2_bytes:
                 reason, numbers = "the group's buffers would leave the cache", {"bytes": held}
                 return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
-            before, taken = (self._time(p, at, producer) for p in (plan, larger))
+            before, taken = (
+                predicted_group(p, self.model, self.root, (producer,), at) for p in (plan, larger)
+            )
         except UserError as error:
             reason, code = error.diagnostic.message, error.code
             return Remark("refused", "fuse", producer, reason, self.root, code=code)
@@ -234,26 +236,6 @@ class _Tiling:
         numbers = {"predicted ns": taken, "instead of": before, "scratch bytes": held}
         reason = "in tiles it is predicted to take longer"
         return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
-
-    def _time(self, plan: Plan, at: str = "", producer: str = "") -> float:
-        """Nanoseconds of the root's nest and of a producer's own, if it has one still."""
-        program = plan.program
-        path = loops_around(program, self.root)
-        own = {path[0].name}
-        copies = copies_of(program, producer) if producer else ()
-        apart = {
-            program.places[copy].loops[0].name for copy in copies if program.places[copy].loops
-        }
-        alone = 1.0
-        if at:
-            outer = path[: path.index(find_loop(program, at)) + 1]
-            tiles = max(1.0, prod(trips(program, n, self.model.sizes) for n in outer))
-            cores = self.model.target.cores
-            alone = ceil(tiles / cores) * cores / tiles
-        inside, others = (
-            predicted(plan, self.model, threads=1, nests=nests) for nests in (own, apart - own)
-        )
-        return alone * inside + others
 
     def _cut(self, sizes: tuple[int, ...]) -> tuple[Plan, str]:
         """The root tiled, loops that matter outside; and the name of the loop to fuse at."""

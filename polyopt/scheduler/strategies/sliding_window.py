@@ -9,50 +9,39 @@ windows leave room in the second-level cache.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
 from polyopt.errors import UserError
 from polyopt.isl import dim_type
 from polyopt.memo import memo
-from polyopt.scheduler.context import Budget
+from polyopt.scheduler.context import MOST_STATEMENTS, Budget
+from polyopt.scheduler.finishing.parallelize import PER_THREAD
 from polyopt.scheduler.model.cache import array_bytes, private_bytes
 from polyopt.scheduler.model.instances import instances_of, trips
-from polyopt.scheduler.model.op_cost import work
+from polyopt.scheduler.model.objective import CLEARLY, NOISE, predicted_group
 from polyopt.scheduler.queries import in_groups, is_legal, is_ready, next_root, producers_of
-from polyopt.scheduler.strategies.clone_stage import FAR, is_cheap
-from polyopt.scheduler.strategies.jam_rows import block, choose_blocks
+from polyopt.scheduler.strategies.clone_stage import is_cheap
+from polyopt.scheduler.strategies.jam_rows import block, blocks_of
 from polyopt.transform.loops.interchange import perfect_chain
 from polyopt.transform.schedule.query import copies_of, find_loop, loops_around
-from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.schedule.tree import prefix_map
+from polyopt.transform.schedule.remark import Remark, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.isl import Map
     from polyopt.scheduler.context import SearchContext
+    from polyopt.scheduler.strategies.jam_rows import UnrollAndJam
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.access import ScheduledAccess
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
-#: rows per strip that are tried, in turn, while much of the work is repeated
-STRIPS = (128, 256)
-#: strips per thread below which some threads wait for others
-PER_THREAD = 4
-#: share of the second-level cache for all windows of a thread
-ROOM = 0.75
-#: operations of a lane that take as long as to store a byte and load it again, within L2
-NEAR = 1.5
-#: nothing is computed more often than this
-MOST_REPEATED = 3.0
-#: share of work that may be repeated before longer strips are tried
+#: share of a producer that strips may compute again before longer ones are tried
 SMALL = 0.1
-#: share of the gain that too few strips for the threads cost
-FEW = 0.2
-WASTE = "too much of it would be computed again"
+LONGER = "in strips of rows it is predicted to take longer"
 TOO_WIDE = "windows of so many rows would leave the cache"
 
 
@@ -69,10 +58,10 @@ class _Strips:
     cut: Callable[[Plan], Plan]
     remarks: tuple[Remark, ...] = ()
     fused: tuple[str, ...] = ()
-    #: operations that stores and loads would have cost, less those that are repeated
-    gain: float = 0.0
-    #: whether another strip may repeat less
-    wasteful: bool = False
+    #: nanoseconds that a call is predicted to take less
+    saved: float = 0.0
+    #: how often a producer's elements are computed, at most
+    recompute: float = 1.0
 
 
 def pipelines(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
@@ -97,19 +86,17 @@ def group_rows(
     moving = moves_with(plan.program, root, around)
     best: _Strips | None = None
     for names, rows in _orders(around, moving):
-        for size in STRIPS:
+        for size in _sizes(plan.program, names, rows, model):
             try:
                 strips = _cut(plan, root, names, rows, size)
             except UserError:
                 break
-            grown = _grow(strips, model, moving, budget)
-            if grown.fused and _in_all(grown, model) < model.target.cores:
-                grown = _shorter(grown, plan, names, model, moving, budget)
-            if grown.fused and (best is None or grown.gain > best.gain):
+            grown = _pruned(_grown(strips, model, moving, budget), plan, model)
+            if grown.fused and (best is None or grown.saved > best.saved):
                 best = grown
-            if not grown.wasteful:
+            if grown.recompute <= 1 + SMALL:
                 break
-        if best is not None and not best.wasteful:
+        if best is not None and best.recompute <= 1 + SMALL:
             break
     if best is None:
         return None
@@ -119,48 +106,57 @@ def group_rows(
     return best.plan, best.remarks
 
 
-def _shorter(
-    strips: _Strips,
-    plan: Plan,
-    names: list[str],
-    model: SearchContext,
-    moving: Mapping[str, frozenset[str]],
-    budget: Budget,
-) -> _Strips:
-    """Strips for all threads, in place of fewer than there are threads, where these repeat little
-    and the same producers join."""
-    entries = _in_all(strips, model) / _strips_of(strips, model)
-    rows = entries * trips(plan.program, find_loop(plan.program, strips.rows), model.sizes)
-    for share in (PER_THREAD * model.target.cores, model.target.cores):
-        size = ceil(rows / share)
-        try:
-            found = _grow(_cut(plan, strips.root, names, strips.rows, size), model, moving, budget)
-        except UserError:
-            return strips
-        if found.fused == strips.fused and not found.wasteful:
-            return found
-    return strips
+def _sizes(
+    program: ScheduledProgram, names: list[str], rows: str, model: SearchContext
+) -> Iterator[int]:
+    """Rows of a strip, few rows first: some strips for each thread, or one.
+
+    Where the loops around the rows are shared evenly without them, a strip is all rows.
+    """
+    counts = [trips(program, find_loop(program, name), model.sizes) for name in names]
+    level, cores = names.index(rows), model.target.cores
+    outside, count = prod(counts[:level]), counts[level]
+    even = outside >= PER_THREAD * cores or outside % cores == 0
+    shares = (1 / outside,) if even else (PER_THREAD * cores / outside, cores / outside)
+    yield from dict.fromkeys(ceil(count / max(1.0, share)) for share in shares)
 
 
 def _in_blocks(plan: Plan, strips: _Strips, model: SearchContext) -> _Strips:
-    """The strips made again of ``plan``, a few rows at once, where that is clearly cheaper."""
+    """The strips made again of ``plan``, a few rows at once, where that is predicted to pay."""
     program, root = strips.plan.program, strips.root
-    chosen = choose_blocks(program, root, strips.fused, strips.rows, model.sizes)
-    if chosen is None:
+    if len(strips.fused) > MOST_STATEMENTS:
         return strips
+    alone = predicted_group(strips.plan, model, root, strips.fused, strips.at)
+    best, least = strips, alone
+    for blocks in blocks_of(program, root, strips.fused, strips.rows, model):
+        made = _blocked(plan, strips, blocks, model)
+        if isinstance(made, Remark):
+            return best if best is not strips else replace(best, remarks=(*best.remarks, made))
+        at = strips.at if len(blocks.inlined) < len(strips.fused) else ""
+        taken = predicted_group(made, model, root, strips.fused, at)
+        # blocks without windows need less memory; others only write out more
+        first = CLEARLY if at else 1 + NOISE
+        if taken > least * (first if best is strips else 1 - NOISE):
+            continue
+        kept = (r for r in strips.remarks if r.subject not in blocks.inlined)
+        said = blocks.remarks(root, {"predicted ns": taken, "in single rows": alone})
+        best, least = replace(strips, plan=made, remarks=(*kept, *said)), taken
+    return best
+
+
+def _blocked(
+    plan: Plan, strips: _Strips, blocks: UnrollAndJam, model: SearchContext
+) -> Plan | Remark:
+    """The strips in blocks, or why they cannot be."""
     try:
-        larger = block(plan, chosen, strips.cut, strips.rows, strips.fused)
+        larger = block(plan, blocks, strips.cut, strips.rows, strips.fused)
     except UserError as error:
-        reason = error.diagnostic.message
-        said = Remark("refused", "unroll_and_jam", root, reason, code=error.code)
-        return replace(strips, remarks=(*strips.remarks, said))
-    windows = private_bytes(larger.program, strips.at, model.sizes)
-    if windows > ROOM * model.target.l2_bytes:
-        numbers = {"rows": chosen.height, "bytes": windows, "cache bytes": model.target.l2_bytes}
-        said = Remark("refused", "unroll_and_jam", root, TOO_WIDE, numbers=numbers)
-        return replace(strips, remarks=(*strips.remarks, said))
-    kept = (r for r in strips.remarks if r.subject not in chosen.inlined)
-    return replace(strips, plan=larger, remarks=(*kept, *chosen.remarks(root)))
+        return refusal("unroll_and_jam", strips.root, error)
+    windows, cache = private_bytes(larger.program, strips.at, model.sizes), model.target.l2_bytes
+    if windows <= cache:
+        return larger
+    numbers = {"rows": blocks.height, "bytes": windows, "cache bytes": cache}
+    return Remark("refused", "unroll_and_jam", strips.root, TOO_WIDE, numbers=numbers)
 
 
 def _orders(
@@ -253,11 +249,11 @@ def _cut(plan: Plan, root: str, names: list[str], rows: str, size: int) -> _Stri
     return _Strips(plan, root, strips, rows, cut)
 
 
-def _grow(
+def _grown(
     strips: _Strips, model: SearchContext, moving: Mapping[str, frozenset[str]], budget: Budget
-) -> _Strips:
-    """The strips with every producer that can join."""
-    refused: set[str] = set()
+) -> list[_Strips]:
+    """The strips, then with one more producer each, until no other can join."""
+    found, refused = [strips], set[str]()
     while budget.left > 0:
         inside = {strips.root, *strips.fused}
         program = strips.plan.program
@@ -269,29 +265,27 @@ def _grow(
         ]
         if not waiting:
             break
-        producer = waiting[0]
-        joined = _join(strips, producer, model, moving, budget)
+        joined = _joined(strips, waiting[0], model, moving, budget)
         if isinstance(joined, Remark):
-            refused.add(producer)
-            strips = replace(strips, remarks=(*strips.remarks, joined))
-            strips = replace(strips, wasteful=strips.wasteful or joined.reason == WASTE)
+            refused.add(waiting[0])
+            found = [replace(s, remarks=(*s.remarks, joined)) for s in found]
+            strips = found[-1]
         else:
             strips = joined
-    few = max(0.0, 1 - _strips_of(strips, model) / (PER_THREAD * model.target.cores))
-    return replace(strips, gain=strips.gain * (1 - FEW * few))
+            found.append(strips)
+    return found
 
 
-def _join(
+def _joined(
     strips: _Strips,
     producer: str,
     model: SearchContext,
     moving: Mapping[str, frozenset[str]],
     budget: Budget,
 ) -> _Strips | Remark:
-    """The strips with a producer running down them, or why not."""
+    """The strips with a producer running down them, or why it cannot."""
     plan, scop = strips.plan, strips.plan.scop
-    array = scop.array(producer)
-    size = array_bytes(array, model.sizes)
+    size = array_bytes(scop.array(producer), model.sizes)
     numbers: dict[str, float] = {"bytes": size}
 
     def refused(reason: str, code: str = "") -> Remark:
@@ -306,19 +300,15 @@ def _join(
         larger = plan.fuse(producer, into=strips.root, at=strips.rows, storage="sliding")
     except UserError as error:
         return refused(error.diagnostic.message, error.code)
+    windows = private_bytes(larger.program, strips.at, model.sizes)
+    if windows > model.target.l2_bytes:
+        return refused("the group's buffers would leave the cache")
     made = [c for name, c in larger.program.copies.items() if name not in plan.program.copies]
     runs = sum(instances_of(c, model.sizes) for c in made)
     once = sum(about(s.domain, model.sizes) for s in scop.statements if s.array == producer)
-    each = sum(work(s.value) for s in scop.statements if s.array == producer)
     stays = any(name in larger.program.copies for name in copies_of(plan.program, producer))
-    numbers["recompute"] = round(runs / max(once, 1) + stays, 3)
-    worth = array.type.bytes * (FAR if size > model.target.l2_bytes else NEAR)
-    repeated = (numbers["recompute"] - 1) * each
-    if numbers["recompute"] > MOST_REPEATED or repeated > worth:
-        return refused(WASTE)
-    windows = private_bytes(larger.program, strips.at, model.sizes)
-    if windows > ROOM * model.target.l2_bytes:
-        return refused("the group's buffers would leave the cache")
+    each = runs / max(once, 1)
+    numbers["recompute"] = round(each + stays, 3)
     reason = "computed row by row, in a window of its rows"
     done = Remark("applied", "fuse", producer, reason, strips.root, numbers=numbers)
     return replace(
@@ -326,21 +316,29 @@ def _join(
         plan=larger,
         remarks=(*strips.remarks, done),
         fused=(*strips.fused, producer),
-        gain=strips.gain + once * (worth - repeated),
-        wasteful=strips.wasteful or (not stays and numbers["recompute"] > 1 + SMALL),
+        recompute=max(strips.recompute, each),
     )
 
 
-def _in_all(strips: _Strips, model: SearchContext) -> float:
-    """How many strips there are, of all that loops around them have."""
-    program = strips.plan.program
-    copy = copies_of(program, strips.root)[-1]
-    path = program.places[copy].loops
-    level = next(k for k, loop in enumerate(path) if loop.name == strips.at)
-    return about(prefix_map(program.copies[copy], path[: level + 1]).range(), model.sizes)
+def _pruned(grown: list[_Strips], plan: Plan, model: SearchContext) -> _Strips:
+    """The strips less the producers that joined last, as long as that is predicted to pay: what
+    takes longer by itself stays where what feeds it makes up for it.
 
-
-def _strips_of(strips: _Strips, model: SearchContext) -> float:
-    """How many strips there are, each time that their loop is entered."""
-    loop = find_loop(strips.plan.program, strips.at)
-    return trips(strips.plan.program, loop, model.sizes)
+    Of plans that are predicted to take as long, the one with more producers needs less memory.
+    """
+    strips, fused = grown[-1], grown[-1].fused
+    if not fused:
+        return strips
+    before = predicted_group(plan, model, strips.root, fused)
+    taken = predicted_group(strips.plan, model, strips.root, fused, strips.at)
+    for fewer in reversed(grown[:-1]):
+        less = predicted_group(fewer.plan, model, strips.root, fused, strips.at)
+        less = less if fewer.fused else before
+        last = strips.fused[-1]
+        if less > taken * (1 - NOISE) or not is_ready(plan.program, last, {strips.root, *fused}):
+            break
+        numbers = {"predicted ns": taken, "instead of": less}
+        said = Remark("refused", "fuse", last, LONGER, strips.root, numbers=numbers)
+        kept = (r for r in strips.remarks if (r.kind, r.subject) != ("applied", last))
+        strips, taken = replace(fewer, remarks=(*kept, said)), less
+    return replace(strips, saved=before - taken)

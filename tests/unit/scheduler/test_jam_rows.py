@@ -39,8 +39,8 @@ def test_a_stencil_of_a_stencil_is_inlined_in_blocks():
     assert jammed(plan) == ["out.y_jam"]
     assert "rows" in inlined(plan)
     (said,) = [r for r in plan.remarks if r.subject == "rows" and r.kind == "applied"]
-    assert said.numbers["rows"] in blocks.HEIGHTS
-    assert said.numbers["operations"] <= blocks.WORTHWHILE * said.numbers["in single rows"]
+    assert said.numbers["rows"] in {2, 4, 8}
+    assert said.numbers["predicted ns"] < said.numbers["in single rows"]
 
 
 def three_by_three():
