@@ -19,13 +19,13 @@ from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
-from polyopt.memo import memo
+from polyopt.memo import memo, memory
 from polyopt.scheduler.model.op_cost import work
 from polyopt.transform.schedule.query import copies_of, path_to
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from polyopt.ir.scop import Array, Scop
     from polyopt.isl import PwAff
@@ -36,11 +36,15 @@ if TYPE_CHECKING:
 
 
 def array_bytes(array: Array, sizes: Mapping[str, int]) -> int:
-    """The bytes that all elements of an array take."""
-    result = array.type.bytes
-    for extent in array.extents:
-        result *= max(0, parameter_value(extent, sizes))
-    return result
+    """The bytes that all elements of an array take; remembered per array and sizes."""
+    return _bytes(array, array.type.bytes, array.extents, sizes)
+
+
+def _bytes(owner: object, each: int, extents: Iterable[PwAff], sizes: Mapping[str, int]) -> int:
+    known, key = memory(owner, "bytes"), tuple(sizes.items())
+    if key not in known:
+        known[key] = each * prod(max(0, parameter_value(extent, sizes)) for extent in extents)
+    return known[key]
 
 
 def large_buffers(program: ScheduledProgram, model: SearchContext) -> tuple[Scratch, ...]:
@@ -51,8 +55,8 @@ def large_buffers(program: ScheduledProgram, model: SearchContext) -> tuple[Scra
 
 def buffer_bytes(program: ScheduledProgram, scratch: Scratch, sizes: Mapping[str, int]) -> int:
     """The bytes that a buffer takes."""
-    extents = (max(0, parameter_value(extent, sizes)) for extent in scratch.extents)
-    return program.scop.array(scratch.array).type.bytes * prod(extents)
+    each = program.scop.array(scratch.array).type.bytes
+    return _bytes(scratch, each, scratch.extents, sizes)
 
 
 def private_bytes(program: ScheduledProgram, at: str, sizes: Mapping[str, int]) -> int:

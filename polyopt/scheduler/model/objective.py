@@ -68,8 +68,8 @@ def predicted_group(
         tiles = max(1.0, math.prod(trips(program, n, model.sizes) for n in outer))
         cores = model.target.cores
         uneven = math.ceil(tiles / cores) * cores / tiles
-    inside, others = (predicted(plan, model, threads=1, nests=nests) for nests in (own, apart))
-    return uneven * inside + others
+    inside = predicted(plan, model, threads=1, nests=own)
+    return uneven * inside + (predicted(plan, model, threads=1, nests=apart) if apart else 0.0)
 
 
 def _times(
