@@ -48,9 +48,6 @@ MISSED: dict[str, dict[tuple[str, str], int]] = {
     "bicg": {
         ("q.j2", _ROWS): 1,
     },
-    "blur": {
-        ("out.x", _TESTS): 1,
-    },
     "bn_relu_maxpool": {
         ("out.x", _BORDER): 3,
     },

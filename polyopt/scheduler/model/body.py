@@ -46,7 +46,7 @@ _WRITTEN_OUT = 16
 #: iterations of copies in one loop that are nearly as many: the rest are borders
 _ALIKE = 0.75
 #: instructions that count an iteration and go back
-_OVERHEAD = 2.0
+OVERHEAD = 2.0
 #: rows of so many elements a lane are loaded whole, and what lanes need taken out of them
 _MOST_STRIDE = 4
 #: elements of one access in a body that are looked at one by one; more are like these
@@ -66,6 +66,11 @@ class Operations:
     #: numbers one by one: math functions, divisions of integers, elements at places of their own
     calls: float = 0.0
     integer_divisions: float = 0.0
+
+    def slow(self, costs: Costs) -> float:
+        """Cycles of all that is not simple."""
+        found = self.divided * costs.divide + self.calls * costs.call
+        return found + self.integer_divisions * costs.integer_divide
 
     def plus(self, other: Operations, times: float) -> Operations:
         """With ``times`` another one."""
@@ -96,12 +101,10 @@ class Body:
 
     def parts(self, costs: Costs) -> dict[str, float]:
         """Cycles of one iteration by what they are spent on; the largest bounds it."""
-        done = self.operations
-        slow = done.divided * costs.divide + done.calls * costs.call
-        slow += done.integer_divisions * costs.integer_divide
+        done, slow = self.operations, self.operations.slow(costs)
         chain = {"a chain of operations": self.chain * costs.latency}
         if self.lanes == 1:
-            number = _OVERHEAD + self.loads + self.stores + self.gathers + done.simple
+            number = OVERHEAD + self.loads + self.stores + self.gathers + done.simple
             return {"instructions": number * costs.scalar + slow} | chain
         moved = self.loads * costs.load + self.splits * costs.split
         return chain | {
@@ -112,11 +115,9 @@ class Body:
 
     def single(self, costs: Costs) -> float:
         """Cycles of one element that is left over from vectors: it is done by itself."""
-        done = self.operations
-        number = _OVERHEAD + self.loads + self.stores + done.simple + self.gathers / self.lanes
-        slow = done.divided * costs.divide + done.calls * costs.call
-        slow += done.integer_divisions * costs.integer_divide
-        return number * costs.scalar + slow / self.lanes
+        number = OVERHEAD + self.loads + self.stores + self.operations.simple
+        number += self.gathers / self.lanes
+        return number * costs.scalar + self.operations.slow(costs) / self.lanes
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,31 +434,36 @@ def _depth(value: Expr, array: str) -> int:
 
 def operations(expr: Expr, machine: Target, lanes: int) -> Operations:
     """The instructions of one evaluation, in all lanes."""
-    simple = divided = calls = divisions = 0.0
-    for node, fused in _distinct_nodes(expr).items():
-        vectors = max(1.0, lanes * node.type.bytes / machine.vector_bytes) if lanes > 1 else 1.0
-        match node:
-            case Affine() | Const() | Inside() | Load():
-                pass
-            case Binary(op="div") if node.type.is_float:
-                divided += max(8, lanes * node.type.bytes)
-            case Binary(op="div" | "mod" | "floordiv" | "floormod"):
-                if isinstance(node.right, Const):
-                    simple += 3 * vectors
-                else:
-                    divisions += lanes
-            case Call(function="sqrt"):
-                divided += 1.5 * max(8, lanes * node.type.bytes)
-            case Call() if node.function not in VECTOR_CALLS:
-                calls += lanes
-            case Select():
-                simple += 2 * vectors
-            case _:
-                simple += 0.0 if fused else vectors
-    return Operations(simple, divided, calls, divisions)
+    total = Operations()
+    for node, fused in distinct_nodes(expr).items():
+        if not fused:
+            total = total.plus(own_operations(node, machine, lanes), 1)
+    return total
 
 
-def _distinct_nodes(expr: Expr) -> dict[Expr, bool]:
+def own_operations(node: Expr, machine: Target, lanes: int) -> Operations:
+    """The instructions of a node alone, without those of its operands; loads are none."""
+    vectors = max(1.0, lanes * node.type.bytes / machine.vector_bytes) if lanes > 1 else 1.0
+    match node:
+        case Affine() | Const() | Inside() | Load():
+            return Operations()
+        case Binary(op="div") if node.type.is_float:
+            return Operations(divided=max(8, lanes * node.type.bytes))
+        case Binary(op="div" | "mod" | "floordiv" | "floormod"):
+            if isinstance(node.right, Const):  # a multiplication and shifts
+                return Operations(simple=3 * vectors)
+            return Operations(integer_divisions=lanes)
+        case Call(function="sqrt"):
+            return Operations(divided=1.5 * max(8, lanes * node.type.bytes))
+        case Call() if node.function not in VECTOR_CALLS:
+            return Operations(calls=lanes)
+        case Select():
+            return Operations(simple=2 * vectors)
+        case _:
+            return Operations(simple=vectors)
+
+
+def distinct_nodes(expr: Expr) -> dict[Expr, bool]:
     """One node for each value that is computed, as compilers find equal ones."""
     found: dict[object, tuple[Expr, bool]] = {}
     for node, fused in _nodes(expr):

@@ -172,7 +172,7 @@ def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: b
         return _searched(start, model, allowed, tile=False)
     with allowed:
         again, said = take(lambda p: cloned(p, model), start)
-        passes, more = take(in_passes, again)
+        passes, more = take(lambda p: in_passes(p, model), again)
     plan = _searched(passes, model, allowed, tile=True)
     if passes is not again and stored(plan, model):
         plan, more = _searched(again, model, allowed, tile=True), refused(more)

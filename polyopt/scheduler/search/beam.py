@@ -108,10 +108,11 @@ class Beam:
     def _inline_cheap(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         """Producers inlined where that pays."""
         if not self.tile:
-            return inline_cheap(plan)
+            return inline_cheap(plan, self.model)
         target, numbers = self.model.target, self.model.sizes
         return inline_cheap(
             plan,
+            self.model,
             lambda program: tileable(program, target, numbers),
             lambda program: across(program, target),
         )

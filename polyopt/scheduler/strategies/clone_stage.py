@@ -11,26 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.scheduler.model.cache import array_bytes
-from polyopt.scheduler.model.machine import costs_of
-from polyopt.scheduler.model.op_cost import LOAD, work
-from polyopt.scheduler.strategies.inline import (
-    STORE,
-    WORTH,
-    ReuseAnalysis,
-    inline_cheap,
-    is_candidate,
-)
+from polyopt.scheduler.model.op_cost import Weights
+from polyopt.scheduler.strategies.inline import ReuseAnalysis, inline_cheap, is_candidate
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.source.clone_stage import maker_of
 
 if TYPE_CHECKING:
-    from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-
-#: no more than this is done once more in a place where the array may be near anyway
-LIGHT = WORTH + STORE + LOAD
 
 
 def is_cheap(scop: Scop, array: str, model: SearchContext) -> bool:
@@ -44,36 +33,31 @@ def is_cheap(scop: Scop, array: str, model: SearchContext) -> bool:
         or sum(array_bytes(scop.array(a), model.sizes) for a in read) > bytes_
     ):
         return False
-    each = sum(work(s.value) for s in statements)
-    return each <= _operations_a_byte(model.target) * scop.array(array).type.bytes
-
-
-def _operations_a_byte(target: Target) -> float:
-    """Operations of a lane that take as long as to store a byte in memory and to load it again:
-    its line is loaded before, too."""
-    costs = costs_of(target)
-    cycles = 3 / costs.bandwidth[-1]
-    return cycles * target.lanes(4) / costs.arithmetic
+    weights = Weights.of(model.target)
+    each = sum(weights.evaluation(s.value) for s in statements)
+    return each <= weights.through_memory
 
 
 def cloned(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan of the program in which some arrays are computed once more for some readers."""
-    scop = plan.scop
+    scop, weights = plan.scop, Weights.of(model.target)
+    # no more than this is done once more in a place where the array may be near anyway
+    light = weights.buffer + weights.store + weights.load
     arrays = [
         s.array
         for s in scop.statements
         if is_candidate(scop, s)
         and maker_of(scop, s.array) is not None
         and all(scop.array(a.array).role == "in" for a in s.reads)
-        and work(s.value) <= LIGHT
+        and weights.evaluation(s.value) <= light
         and is_cheap(scop, s.array, model)
     ]
     if not arrays:
         return plan, ()
-    inlined = inline_cheap(plan)[0].program.inlined
+    inlined = inline_cheap(plan, model)[0].program.inlined
     remarks: list[Remark] = []
     for array in arrays:
-        readers = [] if array in inlined else _single_readers(scop, array, inlined)
+        readers = [] if array in inlined else _single_readers(scop, array, inlined, model)
         if readers:
             plan = plan.clone_stage(array, *readers)
             reason = "what reads each element once computes it itself"
@@ -85,10 +69,12 @@ def cloned(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     return plan, tuple(remarks)
 
 
-def _single_readers(scop: Scop, array: str, inlined: frozenset[str]) -> list[str]:
+def _single_readers(
+    scop: Scop, array: str, inlined: frozenset[str], model: SearchContext
+) -> list[str]:
     """The statements that read an array for nests which read each element once; nothing unless
     other nests read elements more often."""
-    reading = ReuseAnalysis.of(scop, inlined)
+    reading = ReuseAnalysis(scop, model.sizes, set(inlined))
     hosts = reading.hosts(array)
     once = {
         name

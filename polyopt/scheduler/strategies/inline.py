@@ -18,31 +18,20 @@ from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, Load, loads, walk
 from polyopt.isl import PwMultiAff, coalesced, dim_type, maps_of, tuple_name
 from polyopt.scheduler.finishing.unroll_channels import channels
-from polyopt.scheduler.model.op_cost import LOAD, work
-from polyopt.scheduler.model.parameters import assumed_sizes
+from polyopt.scheduler.model.op_cost import Weights
 from polyopt.scheduler.strategies.transpose_tiles import tests
 from polyopt.scheduler.subscripts import step
 from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, Set
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
 
-#: operations of a lane that a buffer is worth, with a loop of its own
-WORTH = 4.0
-#: operations that a store takes
-STORE = 3.0
-#: size of every parameter where evaluations are counted, or as often doubled as a program needs
-#: to have room for its results
-SAMPLE = 24
-#: how often it is doubled at most
-DOUBLED = 8
-#: elements that a vector loop computes at once, against one in a serial sum
-LANES = 8
 #: bytes of the narrowest elements that vectors gather
 NARROWEST = 4
 #: no right-hand side grows beyond this many operations
@@ -51,6 +40,7 @@ LARGEST = 160.0
 
 def inline_cheap(
     plan: Plan,
+    model: SearchContext,
     tileable: Callable[[ScheduledProgram], frozenset[str]] | None = None,
     across: Callable[[ScheduledProgram], frozenset[str]] | None = None,
 ) -> tuple[Plan, tuple[Remark, ...]]:
@@ -63,8 +53,9 @@ def inline_cheap(
     scop = plan.scop
     crossing = across(plan.program) if across else frozenset[str]()
     remarks: list[Remark] = []
-    reading = ReuseAnalysis.of(scop)
-    cost = {s.name: work(s.value) for s in scop.statements}
+    weights = Weights.of(model.target)
+    reading = ReuseAnalysis(scop, model.sizes)
+    cost = {s.name: weights.evaluation(s.value) for s in scop.statements}
     for statement in reversed(scop.statements):
         if not is_candidate(scop, statement):
             continue
@@ -74,11 +65,11 @@ def inline_cheap(
         own = cost[statement.name]
         evaluations = reading.evaluations(hosts, together=not _looks_up(statement))
         grown = {name: cost[name] + len(taps) * own for name, taps in hosts.items()}
-        added = (evaluations - 1) * own - evaluations * LOAD - STORE
+        added = (evaluations - 1) * own - evaluations * weights.load - weights.store
         if _loses_lanes(scop, statement, hosts, crossing):
-            added += (LANES - 1) * own
+            added += (model.target.lanes(4) - 1) * own
         numbers = {"evaluations per element": evaluations, "operations": own, "added": added}
-        if added > WORTH or max(grown.values()) > LARGEST:
+        if added > weights.buffer or max(grown.values()) > LARGEST:
             reason = "repeating it costs more than storing it"
             remarks.append(Remark("refused", "inline", statement.array, reason, numbers=numbers))
             continue
@@ -99,15 +90,6 @@ def inline_cheap(
         reason = "repeating it costs less than storing it"
         remarks.append(Remark("applied", "inline", statement.array, reason, numbers=numbers))
     return plan, tuple(remarks)
-
-
-def _sample_sizes(scop: Scop) -> dict[str, int]:
-    """Small sizes that the context allows, and half of them too: results are no mere corner."""
-    for size in (SAMPLE << doubled for doubled in range(DOUBLED)):
-        sizes = [dict.fromkeys(scop.params, n) for n in (size, size // 2)]
-        if all(assumed_sizes(scop, None, usual) == usual for usual in sizes):
-            return sizes[0]
-    return assumed_sizes(scop, None, dict.fromkeys(scop.params, SAMPLE))
 
 
 def _impossible(statement: Statement, error: PolyoptError) -> Remark:
@@ -216,11 +198,6 @@ class ReuseAnalysis:
     scop: Scop
     sizes: Mapping[str, int]
     inlined: set[str] = field(default_factory=set[str])
-
-    @staticmethod
-    def of(scop: Scop, inlined: Iterable[str] = ()) -> ReuseAnalysis:
-        """Of a program, at small sizes."""
-        return ReuseAnalysis(scop, _sample_sizes(scop), set(inlined))
 
     def hosts(self, array: str) -> dict[str, list[Map]]:
         """Per statement that stays: its distinct operands ``{ S[i] -> A[x] }`` of an array."""

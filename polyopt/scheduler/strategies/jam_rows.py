@@ -19,8 +19,8 @@ from polyopt.analysis.sets.count import about
 from polyopt.analysis.sets.points import affine_values, holds
 from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload, walk
 from polyopt.isl import dim_type, fix_param_values
-from polyopt.scheduler.model.op_cost import weight
-from polyopt.scheduler.strategies.inline import STORE, WORTH, is_candidate
+from polyopt.scheduler.model.op_cost import Weights
+from polyopt.scheduler.strategies.inline import is_candidate
 from polyopt.transform.schedule.query import copies_of, find_loop, iterators_of, loops_around
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.storage.sliding_window import drift
@@ -74,7 +74,7 @@ def blocks_of(
     Bodies are not too large, and each row has a register for what it computes and one for what it
     loads.
     """
-    group = _group(program, root, fused, step, model.sizes)
+    group = _group(program, root, fused, step, model)
     height = 2
     while group is not None and 2 * height <= model.target.registers:
         inlined, cost = group.cheapest(height, fused)
@@ -139,6 +139,7 @@ class _Group:
 
     scop: Scop
     sizes: Mapping[str, int]
+    weights: Weights
     stages: tuple[_Stage, ...]
     #: arrays that are computed where they are read already
     inlined: frozenset[str]
@@ -199,7 +200,8 @@ class _Group:
             count, operations = self._body(stage, rows, inlined & self._reached(stage.statement))
             if height > 1 and count > LARGEST_BODY:
                 return inf
-            stored = STORE + (WORTH if stage is not self.stages[0] else 0.0)
+            stored = self.weights.store
+            stored += self.weights.buffer if stage is not self.stages[0] else 0.0
             total += stage.share * (operations / rows + stored)
         return total
 
@@ -244,8 +246,13 @@ class _Group:
             children = tuple(map(self.node, expr.children))
             kind = (type(expr), expr.type, payload(expr))
             number = self.kinds.setdefault(kind, len(self.kinds))
-            self.nodes[id(expr)] = _Node(expr, children, number, weight(expr))
+            self.nodes[id(expr)] = _Node(expr, children, number, self._weight(expr))
         return self.nodes[id(expr)]
+
+    def _weight(self, expr: Expr) -> float:
+        """What a node takes for a vector of results."""
+        bytes_ = self.stages[0].statement.value.type.bytes
+        return self.weights.node(expr, self.weights.target.lanes(bytes_))
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,7 +363,7 @@ def _has_params(form: PwAff) -> bool:
 
 
 def _group(
-    program: ScheduledProgram, root: str, fused: Sequence[str], step: str, sizes: Mapping[str, int]
+    program: ScheduledProgram, root: str, fused: Sequence[str], step: str, model: SearchContext
 ) -> _Group | None:
     """The pipeline's stages; ``None`` where one is no single statement over rows."""
     scop = program.scop
@@ -373,10 +380,11 @@ def _group(
         moving = iterators_of(program.copies[name], loop)
         if len(moving) != 1:
             return None
-        stages.append(_stage(statements[0], moving[0], stages, sizes))
+        stages.append(_stage(statements[0], moving[0], stages, model.sizes))
     placed = {program.copies[name].statement.array for name in program.places}
     gone = frozenset(s.array for s in scop.statements) - placed
-    group = _Group(scop, sizes, tuple(stages), gone)
+    weights = Weights.of(model.target)
+    group = _Group(scop, model.sizes, weights, tuple(stages), gone)
     return None if group.has_tests else group
 
 

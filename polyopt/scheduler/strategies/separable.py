@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
-from polyopt.scheduler.model.op_cost import work
-from polyopt.scheduler.strategies.inline import STORE, WORTH
+from polyopt.scheduler.model.objective import CLEARLY
+from polyopt.scheduler.model.op_cost import Weights
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.source.separate_filter import separate_filter, window_of
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
 
-#: share of a window's operations below which passes are taken
-WORTHWHILE = 0.75
 STORED = "the first pass would be stored as a whole"
 
 
-def in_passes(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
+def in_passes(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan of the program with separable windows in passes, and what was decided."""
+    weights = Weights.of(model.target)
     names: list[str] = []
     remarks: list[Remark] = []
     for statement in plan.scop.statements:
         if window_of(plan.scop, statement) is None:
             continue
-        before, after = work(statement.value), _work_in_passes(plan.scop, statement.name)
+        before = weights.evaluation(statement.value)
+        after = _work_in_passes(plan.scop, statement.name, weights)
         numbers = {"operations": before, "in two passes": after}
-        if after < WORTHWHILE * before:
+        if after < CLEARLY * before:
             names.append(statement.name)
             kind, reason = "applied", "its weights are products of one per row and one per column"
         else:
@@ -45,13 +45,14 @@ def in_passes(plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
     return (plan.separate_filter(*names) if names else plan), tuple(remarks)
 
 
-def _work_in_passes(scop: Scop, name: str) -> float:
+def _work_in_passes(scop: Scop, name: str, weights: Weights) -> float:
     try:
         made = separate_filter(scop, name)
     except UserError:
         return float("inf")
     at = next(k for k, s in enumerate(made.statements) if s.name == name)
-    return sum(work(s.value) for s in made.statements[at - 1 : at + 1]) + STORE + WORTH
+    each = sum(weights.evaluation(s.value) for s in made.statements[at - 1 : at + 1])
+    return each + weights.store + weights.buffer
 
 
 def stored(plan: Plan, model: SearchContext) -> tuple[str, ...]:

@@ -134,14 +134,23 @@ def _in_blocks(plan: Plan, strips: _Strips, model: SearchContext) -> _Strips:
             return best if best is not strips else replace(best, remarks=(*best.remarks, made))
         at = strips.at if len(blocks.inlined) < len(strips.fused) else ""
         taken = predicted_group(made, model, root, strips.fused, at)
-        # blocks without windows need less memory; others only write out more
-        first = CLEARLY if at else 1 + NOISE
-        if taken > least * (first if best is strips else 1 - NOISE):
+        if taken > least * (_share(blocks, strips) if best is strips else 1 - NOISE):
             continue
         kept = (r for r in strips.remarks if r.subject not in blocks.inlined)
         said = blocks.remarks(root, {"predicted ns": taken, "in single rows": alone})
         best, least = replace(strips, plan=made, remarks=(*kept, *said)), taken
     return best
+
+
+def _share(blocks: UnrollAndJam, strips: _Strips) -> float:
+    """Of the time in single rows: what blocks may take at most to be taken.
+
+    Those without windows need less memory, so they may take as long; those whose rows share a
+    producer's values save its buffer; others only write out more.
+    """
+    if len(blocks.inlined) == len(strips.fused):
+        return 1 + NOISE
+    return 1 - NOISE if blocks.inlined else CLEARLY
 
 
 def _blocked(

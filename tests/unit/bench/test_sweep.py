@@ -46,10 +46,11 @@ def test_ranks_correlate(one, two, expected):
 
 def test_the_grid_has_the_plans_own_sizes_once_and_none_that_one_tile_fills(plan):
     found = list(grid(plan, UNSHARP.sizes["bench"]))
-    assert [(rows, columns) for rows, columns, own in found if own] == [(128, 0)]
-    assert len(found) == len(set(found)) == 24
+    strip = next(dict(m.options)["y"] for m in plan.moves if m.name == "tile")
+    assert [(rows, columns) for rows, columns, own in found if own] == [(strip, 0)]
+    assert len(found) == len(set(found)) == 6 * len({strip, *sweeping.ROWS})
     small = list(grid(plan, SIZES))
-    assert {rows for rows, _, own in small if not own} == {8, 32, 128}
+    assert {rows for rows, _, own in small if not own} == {8, 32, strip}
     assert {columns for _, columns, _ in small} == {0, 64, 128, 256}
 
 
@@ -75,12 +76,12 @@ def test_a_plan_without_tiles_is_refused():
 
 
 @pytest.fixture
-def timed(monkeypatch):
+def timed(monkeypatch, plan):
     """Times nothing: the first plan takes 7 ms, each other 1 ms less.
 
     The plan's own rows are fewer than all others, which on some machine they might not be.
     """
-    own = resized(po.auto(UNSHARP.scop, sizes=SIZES), 8, 0, SIZES)
+    own = resized(plan, 8, 0, SIZES)
     asked: list[list[str]] = []
 
     def at_once(subjects, *, seconds, rounds):

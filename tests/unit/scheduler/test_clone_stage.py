@@ -10,13 +10,14 @@ import polyopt as po
 SIZES = {"H": 1200, "W": 1600}
 
 
-def pipeline(rows: int, *, roots: int = 1) -> po.Scop:
-    """Roots, sums of so many by so many of them, and the ratio of two sums and a root."""
+def pipeline(rows: int, *, products: int = 1) -> po.Scop:
+    """Sums of products, sums of so many by so many of them, and the ratio of two of these and one of
+    those."""
     a, b = (po.input(name, po.f32, ["H", "W"]) for name in "ab")
     heavy = po.stage(
         "heavy",
         ["H", "W"],
-        lambda y, x: sum((po.sqrt(a[y, x] + k) for k in range(roots)), start=a[y, x]),
+        lambda y, x: sum(((a[y, x] + k) * a[y, x] for k in range(products)), start=a[y, x]),
     )
     sums = po.stage(
         "sums",
@@ -49,7 +50,7 @@ def test_a_reader_of_single_elements_computes_them_itself(tmp_path):
 
 
 def test_what_takes_many_operations_is_computed_once():
-    plan = po.auto(pipeline(4, roots=4), sizes=SIZES)
+    plan = po.auto(pipeline(4, products=8), sizes=SIZES)
     assert plan.scop is plan.source
 
 

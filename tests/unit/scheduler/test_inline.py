@@ -31,7 +31,7 @@ void again(int n, const float x[n], float out[n][n])
 
 def test_an_element_that_is_written_again_has_one_value_at_a_time():
     scop = po.parse_c(AGAIN)
-    reading = inlining.ReuseAnalysis.of(scop, {"row"})
+    reading = inlining.ReuseAnalysis(scop, {"n": 24}, {"row"})
     ((host, taps),) = reading.hosts("shifted").items()
     assert host == next(s.name for s in scop.statements if s.array == "out")
     (tap,) = taps

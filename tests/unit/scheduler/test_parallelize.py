@@ -9,6 +9,8 @@ from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.strategies.inline import inline_cheap
 from polyopt.transform.plan import Plan
 
+CONTEXT = SearchContext(target("generic"), {})
+
 
 def copied(function, *extents, source):
     """One image through a stage of these extents, its last loop in vectors; its marked loops."""
@@ -50,9 +52,9 @@ def framed(stride):
 
 def test_a_frame_is_stored_where_vectors_would_step_over_it():
     """Masked loads of every other element are gathers; in a buffer they are whole vectors."""
-    remarks = inline_cheap(Plan(framed(2)))[1]
+    remarks = inline_cheap(Plan(framed(2)), CONTEXT)[1]
     assert [(r.kind, r.subject) for r in remarks] == [("refused", "frame")]
-    side_by_side = inline_cheap(Plan(framed(1)))[1][0].numbers["added"]
+    side_by_side = inline_cheap(Plan(framed(1)), CONTEXT)[1][0].numbers["added"]
     assert remarks[0].numbers["added"] > side_by_side
 
 
