@@ -103,6 +103,8 @@ class CProgram:
     indices: tuple[IndexArray, ...] = ()
     #: the loops that are marked as vector loops, in the order of the source
     vector_loops: tuple[VectorLoop, ...] = ()
+    #: the outermost loops of the plan that a clock is read after, where it is
+    nests: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """The prototype, and how long the source is."""

@@ -63,6 +63,20 @@ static void *buffer(__SIZE_TYPE__ bytes) {
 }
 
 """
+_LAPS = """double *polyopt_laps;
+
+static void polyopt_lap(int lap) {
+    static double before;
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    const double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    if (lap && polyopt_laps) {
+        polyopt_laps[lap - 1] += seconds - before;
+    }
+    before = seconds;
+}
+
+"""
 _MATH = frozenset(
     f"{name}{form}" for name in ("copysign", *FUNCTIONS) if name != "abs" for form in ("", "f")
 )
@@ -89,9 +103,11 @@ def before(uses: Uses) -> str:
     support = helpers(uses.called) + near_functions(uses.called)
     if "buffer" in uses.called:
         support = _BUFFER + support
+    if _has_laps(uses):
+        support = _LAPS + support
     includes_math = _includes_math(uses)
     parts = [_heads(uses, math=includes_math), vector_types(uses.vectors), [support.rstrip()]]
-    if includes_math or has_intrinsics(uses.called):
+    if includes_math or has_intrinsics(uses.called) or _has_laps(uses):
         # headers may have macros of the names that the program has
         parts.append([f"#undef {name}" for name in hidden_macros(uses.names)])
     return "".join(f"{text}\n\n" for part in parts if (text := "\n".join(part)))
@@ -112,7 +128,13 @@ def _heads(uses: Uses, *, math: bool) -> list[str]:
         heads.append(_BY_VALUE)
     if math:
         heads.append("#include <math.h>")
+    if _has_laps(uses):
+        heads.append("#include <time.h>")
     return heads
+
+
+def _has_laps(uses: Uses) -> bool:
+    return "polyopt_lap" in uses.called
 
 
 def _includes_math(uses: Uses) -> bool:

@@ -104,7 +104,8 @@ def candidates(
     measure: bool = False,
     operations: int = SEARCH_BUDGET,
 ) -> Candidates:
-    """The plans that ``auto`` chooses from, with predicted times, and measured ones if asked.
+    """The plans that ``auto`` chooses from, with predicted times, and measured ones if asked: of
+    calls, and of each nest.
 
     The first is its choice, the last the source's order. Arguments, and what is raised, are those
     of ``auto``.
@@ -112,7 +113,7 @@ def candidates(
     if measure:
         _check_measurable(target)
     found = _Asked(target, sizes, tile, fusion, reassociate, operations).candidates(scop)
-    return race(found) if measure else found
+    return race(found, nests=True) if measure else found
 
 
 def _check_measurable(target: str | Target) -> None:

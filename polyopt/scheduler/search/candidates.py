@@ -7,17 +7,21 @@ turn with the others, on inputs made for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.emit import emit
 from polyopt.errors import InvalidOptionError, UserError
 from polyopt.oneline import at_sizes, one_line, some
+from polyopt.runtime.kernel import compile_kernel
 from polyopt.runtime.measuring.alternate import Subject, alternate
 from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
+from polyopt.runtime.measuring.nests import nest_times
 from polyopt.scheduler.model.objective import NOISE
 from polyopt.scheduler.model.table import human_time
 from polyopt.scheduler.model.time import predict
 from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,6 +47,8 @@ class Candidate:
     plan: Plan
     prediction: Prediction
     measured: Sample | None = None
+    #: milliseconds of its nests in one call, where these were measured
+    nest_ms: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def __repr__(self) -> str:
         """Its name and its times."""
@@ -95,6 +101,7 @@ class Candidates:
             nests = sorted(row.prediction.nests, key=lambda nest: -nest.ns)
             lines += [
                 f"  {nest.name[:22]:<24}{nest.bound[:19]:<20}{human_time(nest.ns):>11}"
+                f"{_taken(row, nest.name):>11}".rstrip()
                 for nest in nests[:3]
             ]
         return "\n".join(lines)
@@ -109,13 +116,18 @@ class Candidates:
                     "measured_ms": row.measured.min_ms if row.measured else None,
                     "fastest": row is self.fastest, "moves": row.plan.script,
                     "nests": [
-                        {"nest": n.name, "ms": n.ns / 1e6, "bound": n.bound}
+                        {"nest": n.name, "ms": n.ns / 1e6, "bound": n.bound,
+                         "measured_ms": row.nest_ms.get(n.name)}
                         for n in row.prediction.nests
                     ],
                 }
                 for row in self.rows
             ],
         }  # fmt: skip
+
+
+def _taken(row: Candidate, nest: str) -> str:
+    return human_time(row.nest_ms[nest] * 1e6) if nest in row.nest_ms else ""
 
 
 def listed(
@@ -142,22 +154,22 @@ def listed(
     return Candidates(chosen.scop.name, dict(sizes), machine.cores, rows)
 
 
-def race(found: Candidates, *, seconds: float = SECONDS, threads: int | None = None) -> Candidates:
-    """The candidates with what a call of each took, in turn, on this machine.
+def race(
+    found: Candidates,
+    *,
+    seconds: float = SECONDS,
+    threads: int | None = None,
+    nests: bool = False,
+) -> Candidates:
+    """The candidates with what a call of each took, in turn, on this machine; with ``nests``, what
+    each nest of them took too.
 
     Those that the proof or the compiler refuses do not race. Raises what compiling the model's
     choice raises, and ``InvalidOptionError`` for ``seconds`` that are none.
     """
     if not seconds > 0:
         raise InvalidOptionError(f"seconds={seconds} is no time", hint="more than 0")
-    kernels: dict[str, Kernel] = {}
-    for row in found:
-        try:
-            row.plan.prove()
-            kernels[row.name] = row.plan.compile(check=False)
-        except UserError:
-            if row.name == CHOSEN:
-                raise
+    kernels = _kernels(found, timed=nests)
     inputs = inputs_for(kernels[CHOSEN], found.sizes)
     subjects: dict[str, Subject] = {}
     for name, kernel in kernels.items():
@@ -165,8 +177,44 @@ def race(found: Candidates, *, seconds: float = SECONDS, threads: int | None = N
         bound = call.bind(kernel, threads)
         subjects[name] = Subject(bound, call.restore if call.changes_inputs else None)
     samples = alternate(subjects, seconds=seconds / len(subjects))
-    rows = tuple(replace(row, measured=samples.get(row.name)) for row in found)
-    return replace(found, rows=rows, threads=threads or found.threads)
+    rows = [replace(row, measured=samples.get(row.name)) for row in found]
+    if nests:
+        rows = [
+            replace(row, nest_ms=_by_nest(row.plan, nest_times(kernels[row.name], subject)))
+            if (subject := subjects.get(row.name))
+            else row
+            for row in rows
+        ]
+    return replace(found, rows=tuple(rows), threads=threads or found.threads)
+
+
+def _kernels(found: Candidates, *, timed: bool) -> dict[str, Kernel]:
+    """Those of the candidates that the proof and the compiler take, by their names."""
+    kernels: dict[str, Kernel] = {}
+    for row in found:
+        plan = row.plan
+        try:
+            plan.prove()
+            kernels[row.name] = (
+                compile_kernel(emit(plan.program, timed=True), plan.scop.context)
+                if timed
+                else plan.compile(check=False)
+            )
+        except UserError:
+            if row.name == CHOSEN:
+                raise
+    return kernels
+
+
+def _by_nest(plan: Plan, taken: Mapping[str, float]) -> dict[str, float]:
+    """Times of outermost loops of the C by nests of the plan: where a tile is all of a nest, the C
+    has no loop over tiles."""
+    found: dict[str, float] = {}
+    for node in plan.program.tree:
+        if isinstance(node, PlanLoop):
+            inside = [taken[loop.name] for loop in loops_of((node,)) if loop.name in taken]
+            found |= {node.name: sum(inside)} if inside else {}
+    return found
 
 
 def winner(found: Candidates) -> Plan:

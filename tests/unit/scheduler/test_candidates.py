@@ -74,6 +74,17 @@ def test_a_measured_plan_is_one_that_raced_and_computes_the_same():
     assert np.allclose(plan.compile()(**given), expected)
 
 
+def test_every_nest_of_a_measured_candidate_has_its_time():
+    raced = po.candidates(KERNEL.scop, sizes=SIZES, measure=True)
+    for row in raced:
+        nests = [nest.name for nest in row.prediction.nests]
+        assert list(row.nest_ms) == nests
+        assert all(ms > 0 for ms in row.nest_ms.values())
+    first = raced.as_dict()["candidates"][0]["nests"]
+    assert [n["measured_ms"] for n in first] == list(raced.rows[0].nest_ms.values())
+    assert not any(row.nest_ms for row in po.candidates(KERNEL.scop, sizes=SIZES))
+
+
 def test_only_plans_for_this_machine_are_measured(found):
     with pytest.raises(po.errors.InvalidOptionError, match="cannot be measured"):
         po.auto(KERNEL.scop, target="avx2", measure=True)
