@@ -6,41 +6,26 @@ Where the order of sums is free, blocks of a loop whose iterations share nothing
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.sets.count import about
 from polyopt.errors import ParallelCarriedError, UserError
-from polyopt.ir.expr import loads
-from polyopt.isl import dim_type
 from polyopt.scheduler.finishing.parallel_reductions import sums_in_blocks
 from polyopt.scheduler.finishing.static_schedule import has_one_each
 from polyopt.scheduler.model.instances import trips
-from polyopt.scheduler.model.op_cost import LOAD, work
+from polyopt.scheduler.model.objective import is_worth_sharing, predicted_sharing
 from polyopt.scheduler.queries import checked, constant_trips
-from polyopt.scheduler.subscripts import step
 from polyopt.transform.legality.parallel import shared_sums
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.remark import Remark, refusal
-from polyopt.transform.schedule.tree import PlanLoop, prefix_map
+from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from polyopt.ir.scop import Statement
-    from polyopt.isl import PwAff
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-    from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import Tree
 
 #: iterations per thread that keep the shares even
 PER_THREAD = 4
-#: operations per thread, vectors counted once, that take longer than starting and awaiting it, and
-#: than fetching what it wrote from its cache
-LEAST_SHARE = 80_000.0
-#: bytes of a vector
-VECTOR = 64
 
 
 def parallelize_outer(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
@@ -73,11 +58,9 @@ def _in_nest(plan: Plan, root: PlanLoop, model: SearchContext) -> tuple[Plan, li
             return summed[0], [*remarks, summed[1]]
         if loop.mark:
             break
-        share = _share(plan.program, loop, sizes)
-        if share < LEAST_SHARE * cores:
-            reason = "threads would wait for each other longer than they work"
-            numbers = {"operations": share}
-            remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
+        too_short = _too_short(plan, loop, model)
+        if too_short is not None:
+            remarks.append(too_short)
             break
         try:
             marked = independent(plan, loop)
@@ -140,38 +123,16 @@ def _in_each(
     return plan, remarks
 
 
-def _share(program: ScheduledProgram, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
-    """The operations of all iterations of a loop inside others, each time that it is entered.
+def _too_short(plan: Plan, loop: PlanLoop, model: SearchContext) -> Remark | None:
+    """Why a loop inside others is not shared each time that it is entered, if so.
 
-    Infinite for the outermost loop of a nest, which is entered once.
+    The outermost loop of a nest is entered once: each call sees for itself whether that pays.
     """
-    return operations(program, loop, sizes) if len(path_to(program, loop.name)) > 1 else inf
-
-
-def operations(program: ScheduledProgram, loop: PlanLoop, sizes: Mapping[str, int]) -> float:
-    """The operations of all iterations of a loop, each time that it is entered; vectors are one."""
-    total = 0.0
-    level = len(path_to(program, loop.name)) - 1
-    for name in loop.copies:
-        copy, path = program.copies[name], program.places[name].loops
-        entries = about(prefix_map(copy, path[:level]).range(), sizes)
-        each = max(1.0, work(copy.statement.value))
-        vector = next((around for around in path if around.mark == "vector"), None)
-        if vector is not None:
-            each /= VECTOR // copy.statement.value.type.bytes
-            each += LOAD * _strided(copy.statement, vector.values[name])
-        total += about(copy.domain, sizes) * each / max(1, entries)
-    return total
-
-
-def _strided(statement: Statement, lane: PwAff) -> int:
-    """How many operands a vector collects element by element: neighbours of a loop that lie apart
-    in memory."""
-    moving = [k for k in range(len(statement.iterators)) if lane.involves_dims(dim_type.in_, k, 1)]
-    places = [load.index for load in loads(statement.value)]
-    return sum(
-        any(step(i, k) != 0 for i in index[:-1] for k in moving)
-        or any(step(index[-1], k) not in {-1, 0, 1} for k in moving)
-        for index in places
-        if index
-    )
+    if len(path_to(plan.program, loop.name)) == 1:
+        return None
+    alone, shared = predicted_sharing(plan, model, loop.name)
+    if is_worth_sharing(alone, shared):
+        return None
+    reason = "waking threads would take longer than they save"
+    numbers = {"predicted ns": alone, "on all threads": shared}
+    return Remark("refused", "parallelize", loop.name, reason, numbers=numbers)

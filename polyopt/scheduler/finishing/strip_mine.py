@@ -13,15 +13,16 @@ from math import ceil, log2
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.flop_count import has_little_work_test
+from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.errors import UserError
-from polyopt.scheduler.finishing.parallelize import (
-    LEAST_SHARE,
-    PER_THREAD,
-    VECTOR,
-    independent,
-    operations,
+from polyopt.scheduler.finishing.parallelize import PER_THREAD, independent
+from polyopt.scheduler.model.instances import instances_of, trips
+from polyopt.scheduler.model.objective import (
+    is_worth_sharing,
+    least_shared,
+    predicted,
+    shared_time,
 )
-from polyopt.scheduler.model.instances import trips
 from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.schedule.tree import PlanLoop, loops_of
@@ -45,13 +46,14 @@ def strip_mined(
         return plan, ()
     open_ended = _open_ended(plan, model)
     for root in lines:
-        work = operations(plan.program, root, model.sizes)
-        if work < LEAST_SHARE * model.target.cores and root.name not in open_ended:
-            reason = "threads would wait for each other longer than they work"
-            said = Remark("refused", "parallelize", root.name, reason, numbers={"operations": work})
-            remarks.append(said)
+        alone = predicted(plan, model, threads=1, nests={root.name})
+        shared = shared_time(alone, model)
+        if not is_worth_sharing(alone, shared) and root.name not in open_ended:
+            reason = "waking threads would take longer than they save"
+            numbers = {"predicted ns": alone, "on all threads": shared}
+            remarks.append(Remark("refused", "parallelize", root.name, reason, numbers=numbers))
             continue
-        width = _width(plan, root, work, model)
+        width = _width(plan, root, alone, model)
         changed = plan.split(root.name, width)
         strips = path_to(changed.program, root.name)[-2]
         try:
@@ -90,20 +92,20 @@ def _open_ended(plan: Plan, model: SearchContext) -> frozenset[str]:
 def _growth(plan: Plan, loop: PlanLoop, model: SearchContext) -> int:
     """The power of the sizes that nobody gave with which a loop's work grows."""
     twice = {n: v * 2 if n in model.open_sizes else v for n, v in model.sizes.items()}
-    before, after = (operations(plan.program, loop, sizes) for sizes in (model.sizes, twice))
+    copies = [plan.program.copies[name] for name in loop.copies]
+    before, after = (sum(instances_of(c, s) for c in copies) for s in (model.sizes, twice))
     return round(log2(after / before)) if before > 0 < after else 0
 
 
-def _width(plan: Plan, loop: PlanLoop, work: float, model: SearchContext) -> int:
+def _width(plan: Plan, loop: PlanLoop, alone: float, model: SearchContext) -> int:
     """Iterations of a strip: whole lines of each array that the loop writes.
 
     Where each call decides whether threads start, the shortest loop that they start for is cut
     into several strips for each of them.
     """
     sizes = [plan.program.copies[c].statement.value.type.bytes for c in loop.copies]
-    line = VECTOR // min(sizes)
+    line = LINE // min(sizes)
     most = model.target.l1_bytes // max(sizes)
-    cores = model.target.cores
-    shortest = max(1.0, LEAST_SHARE * cores / max(1.0, work))
-    even = shortest * trips(plan.program, loop, model.sizes) / (PER_THREAD * cores)
+    longer = max(1.0, least_shared(model) / alone)
+    even = longer * trips(plan.program, loop, model.sizes) / (PER_THREAD * model.target.cores)
     return max(1, ceil(min(most, even) / line)) * line

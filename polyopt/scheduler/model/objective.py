@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.sets.count import about
+from polyopt.codegen.flop_count import LEAST_WORK
 from polyopt.errors import NotDecidedError
 from polyopt.isl import stretches
 from polyopt.scheduler.context import STEP_BUDGET
+from polyopt.scheduler.model.cache import nest_name
 from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.machine import costs_of
 from polyopt.scheduler.model.time import work_of
-from polyopt.transform.schedule.query import copies_of, find_loop, loops_around
+from polyopt.transform.schedule.query import copies_of, find_loop, loops_around, path_to
+from polyopt.transform.schedule.tree import prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -95,3 +100,49 @@ def clearly_better(plans: Sequence[Plan], model: SearchContext) -> tuple[Plan, .
         return (first,)
     most = predicted(first, model, threads=1) * CLEARLY
     return (first, *(p for p in others if predicted(p, model, threads=1) < most))
+
+
+def predicted_sharing(plan: Plan, model: SearchContext, loop: str) -> tuple[float, float]:
+    """Nanoseconds that a loop takes each time it is entered: on one thread, and in even shares on
+    all of them, who have to be woken.
+
+    Of what its nest moves, it has the part that it has of its instructions. Where isl's budget is
+    spent, sharing is taken to be worth it.
+    """
+    program, costs = plan.program, costs_of(model.target)
+    *around, node = path_to(program, loop)
+    nest = nest_name((*around, node)[0])
+    try:
+        with stretches(STEP_BUDGET, "a prediction"):
+            (work,) = work_of(program, model.sizes, model.target, {nest})
+            outer = [prefix_map(program.copies[c], tuple(around)).range() for c in node.copies]
+            entries = max(1, *(about(values, model.sizes) for values in outer))
+    except NotDecidedError:
+        return math.inf, 0.0
+    still = replace(work, moved=())
+    inside = tuple(runs for runs in work.runs if runs.copy in node.copies)
+    part = replace(still, runs=inside).time(costs, 1).ns / max(1.0, still.time(costs, 1).ns)
+    alone = part * work.time(costs, 1).ns / entries
+    return alone, shared_time(alone, model)
+
+
+def shared_time(alone: float, model: SearchContext) -> float:
+    """Nanoseconds that all threads take for what takes one of them some."""
+    return alone / model.target.cores + _woken(model)
+
+
+def is_worth_sharing(alone: float, shared: float) -> bool:
+    """Whether all threads take clearly less than one of them."""
+    return shared < CLEARLY * alone
+
+
+def least_shared(model: SearchContext) -> float:
+    """Nanoseconds of one thread from which on it is worth sharing."""
+    return _woken(model) / (CLEARLY - 1.0 / model.target.cores)
+
+
+def _woken(model: SearchContext) -> float:
+    """Nanoseconds to wake threads and to wait for the last of them. They may sleep, which costs are
+    not measured with: it takes as long as the operations below which calls start none."""
+    costs = costs_of(model.target)
+    return costs.region + LEAST_WORK * costs.arithmetic / costs.clock

@@ -7,6 +7,7 @@ predicts clearly less.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,8 @@ from polyopt.analysis.sets.count import about
 from polyopt.arguments import checks_arguments
 from polyopt.errors import NotDecidedError, UserError
 from polyopt.scheduler.context import MOST_STATEMENTS
-from polyopt.scheduler.finishing.parallelize import LEAST_SHARE
-from polyopt.scheduler.model.objective import CLEARLY, predicted
+from polyopt.scheduler.model.machine import costs_of
+from polyopt.scheduler.model.objective import CLEARLY, least_shared, predicted
 from polyopt.scheduler.model.op_cost import work
 from polyopt.scheduler.queries import is_free, is_legal, is_proven
 from polyopt.scheduler.search.finish import finishing
@@ -112,7 +113,8 @@ def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
 
 def alone_share(plan: Plan, model: SearchContext) -> float:
     """The share of a plan's operations that is neither in lanes nor shared by threads."""
-    program, cores = plan.program, model.target.cores
+    program, cores, costs = plan.program, model.target.cores, costs_of(model.target)
+    least = least_shared(model) * costs.clock / costs.scalar if cores > 1 else math.inf
     total = alone = 0.0
     for name, place in program.places.items():
         copy = program.copies[name]
@@ -120,7 +122,7 @@ def alone_share(plan: Plan, model: SearchContext) -> float:
         marks = {loop.mark for loop in place.loops}
         total += each
         # threads that would wait longer than they work are not missed
-        missed = cores > 1 and "parallel" not in marks and each >= LEAST_SHARE * cores
+        missed = "parallel" not in marks and each >= least
         alone += each if "vector" not in marks or missed else 0.0
     return alone / max(1.0, total)
 

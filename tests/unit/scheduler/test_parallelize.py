@@ -2,14 +2,19 @@
 
 from dataclasses import replace
 
+import pytest
+
 import polyopt as po
 from polyopt.codegen.target import target
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.finishing.parallelize import parallelize_outer
+from polyopt.scheduler.model.machine import costs_of
+from polyopt.scheduler.model.objective import is_worth_sharing, predicted, predicted_sharing
 from polyopt.scheduler.strategies.inline import inline_cheap
 from polyopt.transform.plan import Plan
 
 CONTEXT = SearchContext(target("generic"), {})
+TWO = SearchContext(replace(target("generic"), cores=2), {})
 
 
 def copied(function, *extents, source):
@@ -18,12 +23,11 @@ def copied(function, *extents, source):
     names = ("n", "c", "y", "i")
     out = po.stage("out", list(extents), lambda *i: function(x, *i), type="f32", indices=names)
     plan = Plan(po.pipeline([out])).vectorize("out.i")
-    two = SearchContext(replace(target("generic"), cores=2), {})
-    return parallelize_outer(plan, two)[0].program.tree
+    return parallelize_outer(plan, TWO)
 
 
-def marks(tree):
-    found, level = {}, tree
+def marks(done):
+    found, level = {}, done[0].program.tree
     while level and not isinstance(level[0], str):
         found[level[0].name], level = level[0].mark, level[0].body
     return found
@@ -31,9 +35,9 @@ def marks(tree):
 
 def test_vectors_collected_element_by_element_are_more_work():
     """The same number of elements: lines that lie side by side are soon copied, columns are not."""
-    lines = copied(lambda x, n, c, y, i: x[n, c, y, i], 1, 8, 1000, 16, source=(1, 8, 1000, 16))
+    lines = copied(lambda x, n, c, y, i: x[n, c, y, i], 1, 8, 16, 1000, source=(1, 8, 16, 1000))
     assert marks(lines)["out.c"] == ""
-    columns = copied(lambda x, n, c, y, i: x[n, c, i, y], 1, 8, 1000, 16, source=(1, 8, 16, 1000))
+    columns = copied(lambda x, n, c, y, i: x[n, c, i, y], 1, 8, 16, 1000, source=(1, 8, 1000, 16))
     assert marks(columns) == {"out.n": "", "out.c": "parallel", "out.y": "", "out.i": "vector"}
 
 
@@ -59,7 +63,35 @@ def test_a_frame_is_stored_where_vectors_would_step_over_it():
 
 
 def test_one_iteration_is_shared_by_nobody():
-    few = copied(lambda x, n, c, y, i: x[n, c, y, i], 1, 8, 1000, 16, source=(1, 8, 1000, 16))
+    few = copied(lambda x, n, c, y, i: x[n, c, y, i], 1, 8, 16, 1000, source=(1, 8, 16, 1000))
     assert "parallel" not in marks(few).values()
-    two = copied(lambda x, n, c, y, i: x[n, c, y, i], 2, 8, 1000, 16, source=(2, 8, 1000, 16))
+    two = copied(lambda x, n, c, y, i: x[n, c, y, i], 2, 8, 16, 1000, source=(2, 8, 16, 1000))
     assert marks(two)["out.n"] == "parallel"
+
+
+def test_a_refusal_names_the_two_predicted_times():
+    """It is the call's time on one thread, and what two that have to be woken take for it."""
+    done = copied(lambda x, n, c, y, i: x[n, c, y, i], 1, 8, 16, 1000, source=(1, 8, 16, 1000))
+    (said,) = [r for r in done[1] if r.subject == "out.c"]
+    assert (said.kind, said.move) == ("refused", "parallelize")
+    alone, shared = said.numbers["predicted ns"], said.numbers["on all threads"]
+    assert alone == pytest.approx(predicted(done[0], TWO, threads=1))
+    assert shared > alone / 2 + costs_of(TWO.target).region
+
+
+def test_a_loop_is_weighed_by_its_own_part_each_time_that_it_is_entered():
+    """A short loop inside of a long one, however often it is entered, is not shared; all is."""
+    text = """
+    void steps(int T, int N, double a[restrict T][N])
+    {
+        for (int t = 1; t < T; t++) for (int i = 0; i < N; i++) a[t][i] = a[t - 1][i] + 1;
+    }
+    """
+    times = {}
+    for count in (500, 500_000):
+        plan = Plan(po.parse_c(text)).vectorize("a.i")
+        model = replace(TWO, sizes={"T": 1000, "N": count})
+        times[count] = predicted_sharing(plan, model, "a.i")
+        assert 999 * times[count][0] == pytest.approx(predicted(plan, model, threads=1))
+    assert not is_worth_sharing(*times[500])
+    assert is_worth_sharing(*times[500_000])
