@@ -9,8 +9,10 @@ from polyopt.codegen.ast.expr import Var
 from polyopt.codegen.ast.nodes import Parallel, loops_in
 from polyopt.codegen.expressions.indices import index_variable
 from polyopt.codegen.flop_count import flops_text, little_work, shared_work
+from polyopt.codegen.helpers.math.functions import has_vector_math
 from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.passes.time_nests import time_nests
+from polyopt.codegen.passes.vector_math import vector_math
 from polyopt.codegen.pipeline import generate
 from polyopt.codegen.printers.c import print_c
 from polyopt.codegen.signature import CProgram, c_prototype
@@ -56,24 +58,30 @@ def emit(
     name: str | None = None,
     notes: tuple[str, ...] = (),
     timed: bool = False,
+    libm: bool = False,
 ) -> CProgram:
     """The C of a program. ``notes`` become its head comment.
 
     ``name`` is the C function's; by default the Scop's. With ``timed`` a clock is read between its
-    nests (``runtime/measuring/nests.py`` has the times). Raises ``NotDecidedError`` where isl takes
-    too long to find the loops.
+    nests (``runtime/measuring/nests.py`` has the times); with ``libm`` exp and the like are the C
+    library's, whatever comes out. Raises ``NotDecidedError`` where isl takes too long to find the
+    loops.
     """
     with budget(_BUDGET, f"the C of {program.scop.name}"):
-        return _emit(program, name or program.scop.name, notes, timed=timed)
+        return _emit(program, name or program.scop.name, notes, timed=timed, libm=libm)
 
 
-def _emit(program: ScheduledProgram, name: str, notes: tuple[str, ...], *, timed: bool) -> CProgram:
+def _emit(
+    program: ScheduledProgram, name: str, notes: tuple[str, ...], *, timed: bool, libm: bool
+) -> CProgram:
     scop = program.scop
     tree = lower(program)
     function = generate(tree, program, name)
     sizes = {a.name: index_variable(Var(a.symbol)) for a in tree.arguments if a.kind == "size"}
     little = little_work(program, shared_work(scop, sizes), sizes)
     function = replace(function, notes=notes, little_work=little)
+    if has_vector_math(scop) and not libm:
+        function = vector_math(function)
     function, nests = time_nests(function) if timed else (function, ())
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
     if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 @click.option(
     "--output", "-o", metavar="FILE", help="Write there instead of printing; networks: a folder."
 )
+@click.option(
+    "--libm", is_flag=True, help="exp, log and the like of the C library, and no vectors of them."
+)
 @json_option
 def emit(
     program: str,
@@ -46,6 +49,7 @@ def emit(
     output: str | None,
     *,
     reading: Reading,
+    libm: bool,
     as_json: bool,
 ) -> None:
     """Print the C of PROGRAM as planned.
@@ -73,7 +77,7 @@ def emit(
     found = load_program(program, reading)
     plan = choice.plan(found, parse_sizes(sizes, found))
     with progress("C"):
-        c = plan.emit()
+        c = plan.emit(libm=libm)
     if output and output != "-":
         write_file(output, c.source)
     if as_json:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ast.expr import Vector
 from polyopt.codegen.helpers.aligned import near
 from polyopt.codegen.helpers.arithmetic import HELPERS
+from polyopt.codegen.helpers.math.functions import INNER_NAMES, NAMES
 from polyopt.ir.expr import FUNCTIONS
 from polyopt.ir.types import TYPES
 
@@ -44,7 +45,7 @@ _GNU = ("linux", "unix", "i386", "errno", "math_errhandling")
 #: functions that generated code calls and defines, its parameter, and the macros that it prints
 _OWN = ("threads", "buffer", "madvise", "aligned_alloc", "free", "INFINITY", "NAN")
 _CALLED = ("copysign", *FUNCTIONS)
-_RESERVED = frozenset([*_KEYWORDS, *_GNU, *_OWN, *_CALLED, *(f"{f}f" for f in _CALLED)])
+_RESERVED = frozenset([*_KEYWORDS, *_GNU, *_OWN, *_CALLED, *(f"{f}f" for f in _CALLED), *NAMES])
 #: names of the compiler, of OpenMP, and of the harness that exported kernels come with
 _OF_OTHERS = re.compile(r"_[A-Z_]\w*|omp_\w*|polyopt_\w*")
 #: types and macros of ``<stdint.h>``, as its standard has them
@@ -111,7 +112,11 @@ def function_name(name: str) -> str:
     """The name of a function as a C identifier that neither the C library nor the compiler has."""
     text = c_name(name)
     text = f"n{text}" if text.startswith("_") else text
-    taken = text in _LINKED | _FORMS or _LIKE_MATH.fullmatch(text) or _INNER.fullmatch(text)
+    taken = (
+        text in _LINKED | _FORMS | INNER_NAMES
+        or _LIKE_MATH.fullmatch(text)
+        or _INNER.fullmatch(text)
+    )
     return f"{text}_" if taken else text
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.ast.names import hidden_macros
 from polyopt.codegen.helpers.aligned import joins_vectors, near_functions
 from polyopt.codegen.helpers.arithmetic import has_intrinsics, helpers, needs_math
+from polyopt.codegen.helpers.math.functions import math_functions
 from polyopt.ir.expr import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def vector_types(vectors: Iterable[Vector]) -> list[str]:
 
 def before(uses: Uses) -> str:
     """What a translation unit has before its tasks and its kernel: all that these need."""
-    support = helpers(uses.called) + near_functions(uses.called)
+    support = helpers(uses.called) + math_functions(uses.called) + near_functions(uses.called)
     if "buffer" in uses.called:
         support = _BUFFER + support
     if _has_laps(uses):

@@ -30,6 +30,7 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.lower.program import lower_function
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
+from polyopt.frontend.c.readback.math_functions import with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
 from polyopt.frontend.c.readback.parallel_loops import in_turn, shared, turned
@@ -103,7 +104,7 @@ def read_emitted(
     known_macros = {"_OPENMP": 1, "__GNUC__": 12, "__SIZE_TYPE__": "unsigned long"}
     program = preprocess(source, known_macros)
     locator = Locator(program)
-    tree = parse(program, locator)
+    tree = with_library_calls(parse(program, locator))
     functions = functions_of(tree)
     known = {*filter(is_known, functions)}
     tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
