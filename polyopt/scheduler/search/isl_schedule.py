@@ -15,9 +15,8 @@ from polyopt.analysis.sets.count import about
 from polyopt.arguments import checks_arguments
 from polyopt.errors import NotDecidedError, UserError
 from polyopt.scheduler.context import MOST_STATEMENTS
-from polyopt.scheduler.model.machine import costs_of
 from polyopt.scheduler.model.objective import CLEARLY, least_shared, predicted
-from polyopt.scheduler.model.op_cost import work
+from polyopt.scheduler.model.op_cost import Weights
 from polyopt.scheduler.queries import is_free, is_legal, is_proven
 from polyopt.scheduler.search.finish import finishing
 from polyopt.scheduler.search.limits import take
@@ -113,12 +112,14 @@ def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
 
 def alone_share(plan: Plan, model: SearchContext) -> float:
     """The share of a plan's operations that is neither in lanes nor shared by threads."""
-    program, cores, costs = plan.program, model.target.cores, costs_of(model.target)
-    least = least_shared(model) * costs.clock / costs.scalar if cores > 1 else math.inf
+    program, weights = plan.program, Weights.of(model.target)
+    costs = weights.costs
+    ns = costs.scalar / costs.clock
+    least = least_shared(model) / ns if model.target.cores > 1 else math.inf
     total = alone = 0.0
     for name, place in program.places.items():
         copy = program.copies[name]
-        each = about(copy.domain, model.sizes) * max(1.0, work(copy.statement.value))
+        each = about(copy.domain, model.sizes) * max(1.0, weights.evaluation(copy.statement.value))
         marks = {loop.mark for loop in place.loops}
         total += each
         # threads that would wait longer than they work are not missed
