@@ -6,14 +6,19 @@
 
 from __future__ import annotations
 
+import argparse
 import ctypes
+import random
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.codegen.helpers.math.functions import NAMES, VECTOR_MATH, math_functions
+from polyopt.codegen.target import cpu_name, native_target
 from polyopt.ir.expr import FUNCTIONS
 from polyopt.ir.types import TYPES
+from polyopt.runtime.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,3 +112,90 @@ class Measured:
         function = getattr(self.library, f"polyopt_times_{name}")
         function(count, *(kind(*row) for row in rows), kind(), rounds, best)
         return best[0], best[1]
+
+
+#: elements of a row whose times are taken, twenty times within the second cache
+_ELEMENTS = 8192
+#: arguments between which times are taken: few of them are at a function's ends
+_LOW, _HIGH = 0.1, 8.0
+_COLUMNS = (
+    "| function | type | greatest error, ulp | at | arguments | ours, ns | C library, ns "
+    "| times faster |"
+)
+_HEAD = """\
+# Math functions
+
+`exp`, `exp2`, `log`, `log2`, `tanh`, `erf`, `pow`, and of floats `sin`, `cos` and `tan`, are C of
+our own in generated code: straight lines of arithmetic, which C compilers make vectors of. All
+errors are below one unit in the last place (ulp); ends (infinities, NaN, zeros, numbers below the
+normal ones, and `pow`'s table) are those of C's Annex F.
+
+- **The same bits everywhere.** A result hangs on no compiler, flag, vector width, tile or number of
+  threads. Compilers may join a product with the addition behind it (fma) where they like; a product
+  here has its last bit cleared first, and so cannot be joined.
+- **The C library's.** `plan.compile(libm=True)`, `plan.emit(libm=True)` and `polyopt emit --libm`
+  call the C library instead, one element after the other. So do, always, programs with integer
+  results, as a float that is off in its last place may be an integer that is off by one
+  ([decision 26](adr/0026-integers-round-twice.md)); regions that data control; C that is rewritten
+  in place, which keeps what it calls; and `sin`, `cos` and `tan` of doubles, `fmod` and `atan2`
+  always.
+- **Only what is called** is in a file, before the kernel, each with what it does and where its
+  numbers are from: `docs/coefficients.py` derives the polynomials (Remez).
+- Functions of floats compute in doubles, and round once in the end. Those of doubles have sums and
+  products in two parts where one would lose too much. In a loop that does not become vectors they
+  take two to five times as long as the table says of vectors.
+
+"""
+_ENDING = """\
+Floats of one argument are looked at one after the other; others are drawn: any bits, exponents near
+0, and numbers close to 1. Exact values are those of the next wider type of the C library. Times are
+of an element of a row of 8192 between 0.1 and 8, the best of many rounds, on
+{}.
+
+`python -m polyopt.bench.math_errors --every 1 -o docs/math.md` makes this page.
+"""
+
+
+def page(toolchain: Toolchain, every: int, drawn: int) -> str:
+    """The page: errors of all functions, and what they cost."""
+    lines = [_COLUMNS, "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: |"]
+    machine = native_target()
+    flags = toolchain.flags(machine.flags)
+    with tempfile.TemporaryDirectory(prefix="polyopt-") as folder:
+        for type_ in _WIDE:
+            measured = Measured(type_, Path(folder), toolchain, flags)
+            names = [name for name in NAMES if name.endswith(type_)]
+            lines += [_line(measured, name, every, drawn) for name in names]
+    where = f"{cpu_name()}, vectors of {machine.vector_bytes} bytes, {toolchain}"
+    return _HEAD + "\n".join(lines) + "\n\n" + _ENDING.format(where)
+
+
+def _line(measured: Measured, name: str, every: int, drawn: int) -> str:
+    function, _, type_ = name.rpartition("_")
+    arguments = FUNCTIONS[function]
+    all_of = type_ == "f32" and arguments == 1
+    found = measured.sweep(name, step=every) if all_of else measured.sweep(name, count=drawn)
+    numbers = random.Random(0)  # noqa: S311 (data of a measurement)
+    rows = [[numbers.uniform(_LOW, _HIGH) for _ in range(_ELEMENTS)] for _ in range(arguments)]
+    ours, library = measured.times(name, *rows, rounds=400)
+    at = ", ".join(f"{x:.9g}" for x in found.where[:arguments])
+    count = -(-(1 << 32) // every) if all_of else drawn
+    return (
+        f"| `{function}` | {type_} | {found.error:.4f} | {at} | {count:,} | {ours:.2f} "
+        f"| {library:.2f} | {library / ours:.1f} |"
+    )
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=61, help="every so many floats; 1: all")
+    parser.add_argument("--drawn", type=int, default=1 << 26, help="arguments of the others")
+    parser.add_argument("--output", "-o", type=Path, required=True)
+    asked = parser.parse_args()
+    text = page(find_toolchain(), asked.every, asked.drawn)
+    asked.output.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

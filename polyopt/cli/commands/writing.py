@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     "--output", "-o", metavar="FILE", help="Write there instead of printing; networks: a folder."
 )
 @click.option(
-    "--libm", is_flag=True, help="exp, log and the like of the C library, and no vectors of them."
+    "--libm",
+    is_flag=True,
+    help="Call the C library's exp, log and the like, one element after the other.",
 )
 @json_option
 def emit(
@@ -72,6 +74,9 @@ def emit(
         return
     _refuse(program, asked)
     if is_network(program):
+        if libm:
+            msg = f"{program} is a network, whose kernels call no C library for exp and the like"
+            raise InvalidOptionError(msg, hint="leave --libm out")
         emit_network(program, choice, sizes, output, as_json=as_json)
         return
     found = load_program(program, reading)

@@ -12,25 +12,19 @@ from itertools import product
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.helpers.math.functions import has_vector_math
 from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.ir.expr import (
-    Affine,
-    Binary,
-    Call,
     Cast,
-    Const,
     Expr,
-    Inside,
     Load,
-    Select,
-    payload,
     walk,
 )
-from polyopt.memo import memo
 from polyopt.scheduler.model.accesses import AccessFunction, accesses_of, body_start, moves_of
+from polyopt.scheduler.model.instructions import Operations, has_vectors, operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.scheduler.model.cache import Traffic
@@ -51,35 +45,6 @@ OVERHEAD = 2.0
 _MOST_STRIDE = 4
 #: elements of one access in a body that are looked at one by one; more are like these
 _MOST_POINTS = 64
-#: math functions that are vector instructions
-VECTOR_CALLS = {"sqrt", "fabs", "abs", "floor", "ceil", "trunc"}
-
-
-@dataclass(frozen=True)
-class Operations:
-    """Instructions of one evaluation of an expression, by kind."""
-
-    #: vectors of additions and the like, or numbers
-    simple: float = 0.0
-    #: bytes of vectors that are divided; half as much again for roots
-    divided: float = 0.0
-    #: numbers one by one: math functions, divisions of integers, elements at places of their own
-    calls: float = 0.0
-    integer_divisions: float = 0.0
-
-    def slow(self, costs: Costs) -> float:
-        """Cycles of all that is not simple."""
-        found = self.divided * costs.divide + self.calls * costs.call
-        return found + self.integer_divisions * costs.integer_divide
-
-    def plus(self, other: Operations, times: float) -> Operations:
-        """With ``times`` another one."""
-        return Operations(
-            self.simple + times * other.simple,
-            self.divided + times * other.divided,
-            self.calls + times * other.calls,
-            self.integer_divisions + times * other.integer_divisions,
-        )
 
 
 @dataclass(frozen=True)
@@ -170,6 +135,7 @@ class BodyModel:
     def __init__(self, program: ScheduledProgram, machine: Target, traffic: Traffic) -> None:
         self.program, self.machine, self.traffic = program, machine, traffic
         self.trips = traffic.trips
+        self.own_math = has_vector_math(program.scop)
 
     def of(self, copy: str, evaluated: Mapping[str, float]) -> Body:
         """The body of a copy; ``evaluated`` are the runs of statements per instance of it."""
@@ -181,7 +147,8 @@ class BodyModel:
         for name, runs in evaluated.items():
             value = self.program.scop.statement(name).value
             done = done.plus(
-                operations(value, self.machine, frame.lanes), runs * count * frame.own / frame.lanes
+                operations(value, self.machine, frame.lanes, own_math=self.own_math),
+                runs * count * frame.own / frame.lanes,
             )
         chain = frame.chain if frame.own == 1 else 0.0
         return Body(
@@ -376,9 +343,7 @@ class BodyModel:
             if access.writes and not any(steps):
                 return False
         statement = self.program.copies[copy].statement
-        return not any(
-            isinstance(e, Call) and e.function not in VECTOR_CALLS for e in walk(statement.value)
-        )
+        return all(has_vectors(e, self.own_math) for e in walk(statement.value))
 
     def _chain(
         self, copy: str, accesses: tuple[AccessFunction, ...], moved: Mapping[int, float]
@@ -430,68 +395,3 @@ def _depth(value: Expr, array: str) -> int:
 
     found = of(value)
     return 1 if found == float("inf") else max(1, int(found))
-
-
-def operations(expr: Expr, machine: Target, lanes: int) -> Operations:
-    """The instructions of one evaluation, in all lanes."""
-    total = Operations()
-    for node, fused in distinct_nodes(expr).items():
-        if not fused:
-            total = total.plus(own_operations(node, machine, lanes), 1)
-    return total
-
-
-def own_operations(node: Expr, machine: Target, lanes: int) -> Operations:
-    """The instructions of a node alone, without those of its operands; loads are none."""
-    vectors = max(1.0, lanes * node.type.bytes / machine.vector_bytes) if lanes > 1 else 1.0
-    match node:
-        case Affine() | Const() | Inside() | Load():
-            return Operations()
-        case Binary(op="div") if node.type.is_float:
-            return Operations(divided=max(8, lanes * node.type.bytes))
-        case Binary(op="div" | "mod" | "floordiv" | "floormod"):
-            if isinstance(node.right, Const):  # a multiplication and shifts
-                return Operations(simple=3 * vectors)
-            return Operations(integer_divisions=lanes)
-        case Call(function="sqrt"):
-            return Operations(divided=1.5 * max(8, lanes * node.type.bytes))
-        case Call() if node.function not in VECTOR_CALLS:
-            return Operations(calls=lanes)
-        case Select():
-            return Operations(simple=2 * vectors)
-        case _:
-            return Operations(simple=vectors)
-
-
-def distinct_nodes(expr: Expr) -> dict[Expr, bool]:
-    """One node for each value that is computed, as compilers find equal ones."""
-    found: dict[object, tuple[Expr, bool]] = {}
-    for node, fused in _nodes(expr):
-        key = _key(node)
-        found[key] = node, fused and found.get(key, (node, True))[1]
-    return dict(found.values())
-
-
-@memo
-def _key(expr: Expr) -> object:
-    """What equal expressions share."""
-    if isinstance(expr, Affine):
-        return str(expr.form)
-    if isinstance(expr, Inside):
-        return str(expr.where)
-    below = tuple(map(_key, expr.children))
-    return type(expr).__name__, expr.type.numpy_name, payload(expr), below
-
-
-def _nodes(expr: Expr, parent: Expr | None = None) -> Iterator[tuple[Expr, bool]]:
-    """All nodes but those of affine subscripts; whether one is a factor that an addition takes."""
-    fused = (
-        isinstance(expr, Binary) and expr.op == "mul" and expr.type.is_float
-        and isinstance(parent, Binary) and parent.op in {"add", "sub"}
-    )  # fmt: skip
-    yield expr, fused
-    children = expr.children
-    if isinstance(expr, Load):
-        children = tuple(index for index in expr.index if not isinstance(index, Affine))
-    for child in children:
-        yield from _nodes(child, expr)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.helpers.math.functions import has_vector_math
 from polyopt.ir.expr import Affine, Binary, Call, Cast, Const, Expr, Inside, Load, Select
-from polyopt.scheduler.model.body import (
-    OVERHEAD,
+from polyopt.scheduler.model.body import OVERHEAD
+from polyopt.scheduler.model.instructions import (
     Operations,
     distinct_nodes,
     operations,
@@ -17,6 +18,7 @@ from polyopt.scheduler.model.machine import costs_of
 
 if TYPE_CHECKING:
     from polyopt.codegen.target import Target
+    from polyopt.ir.scop import Scop
     from polyopt.scheduler.model.machine import Costs
 
 #: relative cost of one lane of a vector operation; a division by a constant is a multiply-high
@@ -66,16 +68,18 @@ class Weights:
 
     target: Target
     costs: Costs
+    #: whether math functions are our own
+    own_math: bool
 
     @staticmethod
-    def of(target: Target) -> Weights:
-        """Those of a target's costs."""
-        return Weights(target, costs_of(target))
+    def of(target: Target, scop: Scop) -> Weights:
+        """Those of a target's costs, for expressions of a program."""
+        return Weights(target, costs_of(target), has_vector_math(scop))
 
     def node(self, expr: Expr, lanes: int) -> float:
         """A node alone, without its operands, in so many lanes."""
         if not isinstance(expr, Load):
-            return self._additions(own_operations(expr, self.target, lanes))
+            return self._additions(own_operations(expr, self.target, lanes, own_math=self.own_math))
         if all(isinstance(i, Affine) for i in expr.index):
             return self.load
         return lanes * self.costs.gather / self.costs.arithmetic
@@ -86,7 +90,8 @@ class Weights:
         loaded = sum(
             self.node(node, lanes) for node in distinct_nodes(expr) if isinstance(node, Load)
         )
-        return loaded + self._additions(operations(expr, self.target, lanes))
+        done = operations(expr, self.target, lanes, own_math=self.own_math)
+        return loaded + self._additions(done)
 
     def _additions(self, done: Operations) -> float:
         return done.simple + done.slow(self.costs) / self.costs.arithmetic

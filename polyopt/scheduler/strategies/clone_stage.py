@@ -33,14 +33,14 @@ def is_cheap(scop: Scop, array: str, model: SearchContext) -> bool:
         or sum(array_bytes(scop.array(a), model.sizes) for a in read) > bytes_
     ):
         return False
-    weights = Weights.of(model.target)
+    weights = Weights.of(model.target, scop)
     each = sum(weights.evaluation(s.value) for s in statements)
     return each <= weights.through_memory
 
 
 def cloned(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan of the program in which some arrays are computed once more for some readers."""
-    scop, weights = plan.scop, Weights.of(model.target)
+    scop, weights = plan.scop, Weights.of(model.target, plan.scop)
     # no more than this is done once more in a place where the array may be near anyway
     light = weights.buffer + weights.store + weights.load
     arrays = [

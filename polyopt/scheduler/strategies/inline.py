@@ -53,7 +53,7 @@ def inline_cheap(
     scop = plan.scop
     crossing = across(plan.program) if across else frozenset[str]()
     remarks: list[Remark] = []
-    weights = Weights.of(model.target)
+    weights = Weights.of(model.target, scop)
     reading = ReuseAnalysis(scop, model.sizes)
     cost = {s.name: weights.evaluation(s.value) for s in scop.statements}
     for statement in reversed(scop.statements):

@@ -383,7 +383,7 @@ def _group(
         stages.append(_stage(statements[0], moving[0], stages, model.sizes))
     placed = {program.copies[name].statement.array for name in program.places}
     gone = frozenset(s.array for s in scop.statements) - placed
-    weights = Weights.of(model.target)
+    weights = Weights.of(model.target, scop)
     group = _Group(scop, model.sizes, weights, tuple(stages), gone)
     return None if group.has_tests else group
 

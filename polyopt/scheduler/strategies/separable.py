@@ -27,7 +27,7 @@ STORED = "the first pass would be stored as a whole"
 
 def in_passes(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan of the program with separable windows in passes, and what was decided."""
-    weights = Weights.of(model.target)
+    weights = Weights.of(model.target, plan.scop)
     names: list[str] = []
     remarks: list[Remark] = []
     for statement in plan.scop.statements:

@@ -78,6 +78,15 @@ def test_emit_prints_what_a_kernel_is_made_of(polyopt_):
     assert polyopt_("emit", "blur", "--unfused") == po.Plan(scop).emit().source
 
 
+def test_emit_calls_the_c_library_where_it_is_asked_to(polyopt_, tmp_path):
+    (tmp_path / "e.c").write_text(
+        "#include <math.h>\nvoid e(int N, float a[restrict N], float b[restrict N]) {\n"
+        "    for (int i = 0; i < N; i++)\n        b[i] = expf(a[i]);\n}\n"
+    )
+    assert "expf(a[i])" in polyopt_("emit", "e.c", "--libm")
+    assert "exp_f32(a[i])" in polyopt_("emit", "e.c")
+
+
 def test_emit_writes_a_file(polyopt_, tmp_path):
     shown = polyopt_("emit", "blur", "--unfused", "-o", "blur.c")
     assert shown == ""
