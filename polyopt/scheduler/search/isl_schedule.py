@@ -112,7 +112,7 @@ def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
 
 def alone_share(plan: Plan, model: SearchContext) -> float:
     """The share of a plan's operations that is neither in lanes nor shared by threads."""
-    program, weights = plan.program, Weights.of(model.target, program.scop)
+    program, weights = plan.program, Weights.of(model.target, plan.scop)
     costs = weights.costs
     ns = costs.scalar / costs.clock
     least = least_shared(model) / ns if model.target.cores > 1 else math.inf
