@@ -206,6 +206,30 @@ def test_plans_of_one_program_have_the_same_bits():
     assert all(np.array_equal(one, found[0]) for one in found)
 
 
+@pytest.mark.parametrize(("type_", "kind"), [(po.f32, np.float32), (po.f64, np.float64)])
+def test_functions_of_functions_are_those_of_rounded_values(type_, kind):
+    """gcc 12 takes ``(double)(float)x`` for ``x`` in straight lines, where nothing is in between."""
+    data = np.random.default_rng(5).uniform(0.01, 9, 4096).astype(kind)
+    for outer, inner in ((po.exp, po.log), (po.log2, po.tanh), (po.tanh, po.exp2)):
+        apart = po.auto(one_stage(inner, type_)).compile()(data)
+        expected = po.auto(one_stage(outer, type_)).compile()(apart)
+        both = po.Plan(one_stage(lambda v, f=outer, g=inner: f(g(v)), type_))
+        plans = [both, po.auto(both.scop), both.unroll("out.i", 8)]
+        for plan in plans:
+            assert np.array_equal(plan.compile()(data), expected)
+
+
+def test_coefficients_are_those_that_the_script_derives():
+    pytest.importorskip("mpmath")
+    from docs import coefficients as script
+    from polyopt.codegen.helpers.math import coefficients as kept
+
+    derived = {}
+    exec(script.text(), derived)  # noqa: S102 (a module of ours)
+    for name in ("F32", "F64", "CONSTANTS", "TWO_OVER_PI_F32"):
+        assert derived[name] == getattr(kept, name), name
+
+
 @pytest.mark.parametrize("function", ["exp", "log", "tanh", "erf"])
 def test_libm_gives_the_c_librarys_bits(function, built):
     plan = po.auto(one_stage(getattr(po, function)))
