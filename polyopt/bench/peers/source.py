@@ -69,7 +69,7 @@ class SourceText:
 
 
 def source_text(scop: Scop, sizes: Mapping[str, int]) -> SourceText:
-    """The C that the program was read from, else that of its unfused form, with the C library's functions.
+    """The C that the program was read from, else that of its unfused form, which calls libm.
 
     The latter also where the source keeps more in local arrays than fits on a stack.
     """
