@@ -20,7 +20,7 @@ INF, NAN = math.inf, math.nan
 MOST = {
     "exp_f32": 0.502, "exp2_f32": 0.502, "log_f32": 0.501, "log2_f32": 0.501, "tanh_f32": 0.51, "erf_f32": 0.51,
     "pow_f32": 0.51, "sin_f32": 0.502, "cos_f32": 0.502, "tan_f32": 0.502, "exp_f64": 0.8, "exp2_f64": 0.8,
-    "log_f64": 0.8, "log2_f64": 0.9, "tanh_f64": 0.98, "erf_f64": 0.9, "pow_f64": 0.85,
+    "log_f64": 0.8, "log2_f64": 0.95, "tanh_f64": 0.98, "erf_f64": 0.9, "pow_f64": 0.85,
 }  # fmt: skip
 #: what a build may be told of the processor, and the feature that it must have to run
 WIDTHS = {
