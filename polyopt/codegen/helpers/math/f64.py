@@ -30,8 +30,8 @@ static inline double product_f64(double a, double b, double *low) {
 
 """
 _EXP = Template("""\
-/* e^(r + s) - 1 - r for |r| <= 0.35 and a much smaller s: s + r s + r^2 / 2 + r^2 p(r), where p is a
-   polynomial that makes the error least, 2^-57.9 of e^r (Remez, docs/coefficients.py) */
+/* e^(r + s) - 1 - r for |r| <= 0.35 and a much smaller s: s + r s + r^2 / 2 + r^2 p(r), where p is
+   a polynomial that makes the error least, 2^-57.9 of e^r (Remez, docs/coefficients.py) */
 static inline double exp_rest_f64(double r, double s) {
 $polynomial
     const double r0 = short_f64(r);
