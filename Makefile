@@ -37,7 +37,7 @@ AFFINE_PEERS := gcc,clang,graphite,polly,numba,blas
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-nn soak fuzz mutations faults
+.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-nn soak fuzz mutations faults math
 .PHONY: wheel clean .venv
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -73,6 +73,7 @@ help:
 	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
 	@echo "make mutations  judge wrong plans and wrong code, rewrite docs/mutations.md"
 	@echo "make faults     faults, threads, processes, 10,000 compilations; docs/faults.md"
+	@echo "make math       errors of math functions over all floats, and their times: docs/math.md"
 	@echo "make lint       ruff, pyright and the import layers alone"
 	@echo "make format     let ruff format and fix what it can"
 	@echo "make wheel      sdist and wheel into dist/"
@@ -343,6 +344,9 @@ fuzz: $(FUZZ_STAMP)
 
 mutations: $(STAMP)
 	@$(BIN)/python -m tests.mutants.table --most $(MOST) -o docs/mutations.md
+
+math: $(STAMP)
+	@$(BIN)/python -m polyopt.bench.math_errors --every 1 -o docs/math.md
 
 faults: $(STAMP)
 	@$(BIN)/python -m tests.faults.table -o docs/faults.md

@@ -1,7 +1,6 @@
 """Errors and times of the math functions in generated C, measured with our own C.
 
-``python -m polyopt.bench.math_errors -o docs/math.md`` makes the page that has them; with
-``--every 1`` it looks at all floats.
+``make math`` writes the page that has them, over all floats; without ``--every 1`` it is over some.
 """
 
 from __future__ import annotations
@@ -152,7 +151,7 @@ Floats of one argument are looked at one after the other; others are drawn: any 
 of an element of a row of 8192 between 0.1 and 8, the best of many rounds, on
 {}.
 
-`python -m polyopt.bench.math_errors --every 1 -o docs/math.md` makes this page.
+Written by `make math`.
 """
 
 

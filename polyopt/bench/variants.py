@@ -91,7 +91,7 @@ def make_variant(name: str, scop: Scop, maker: Callable[[Scop], Plan]) -> Varian
     return Variant(name, kernel, plan, planned - start, proof_seconds(plan), done - start)
 
 
-def compile_fresh(plan: Plan, *, contract: bool | None = None) -> Kernel:
+def compile_fresh(plan: Plan, *, contract: bool | None = None, libm: bool = False) -> Kernel:
     """A kernel compiled anew, in a cache of its own that goes again."""
     with tempfile.TemporaryDirectory(prefix="polyopt-bench-") as folder:
-        return plan.compile(contract=contract, cache=folder)
+        return plan.compile(contract=contract, libm=libm, cache=folder)

@@ -69,11 +69,11 @@ class SourceText:
 
 
 def source_text(scop: Scop, sizes: Mapping[str, int]) -> SourceText:
-    """The C that the program was read from, else that of its unfused form.
+    """The C that the program was read from, else that of its unfused form, which calls libm.
 
     The latter also where the source keeps more in local arrays than fits on a stack.
     """
-    unfused = Plan(scop).emit()
+    unfused = Plan(scop).emit(libm=True)
     values = tuple(a for a in unfused.arguments if a.kind != "size")
     text = scop.source.text if scop.source is not None else ""
     if _defines(text, scop) and _local_bytes(text, scop, sizes) <= _STACK_BYTES:

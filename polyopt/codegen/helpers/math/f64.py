@@ -12,6 +12,8 @@ from string import Template
 from polyopt.codegen.helpers.math.coefficients import CONSTANTS, F64
 from polyopt.codegen.helpers.math.parts import polynomial
 
+#: those of e^r without r^2 / 2, which is exact
+_AFTER_HALF = ((float.fromhex(F64["exp"][0]) - 0.5).hex(), *F64["exp"][1:])
 _TWO = """\
 /* x with its last 27 bits cleared: the product of two such numbers is exact */
 static inline double short_f64(double x) {
@@ -28,11 +30,13 @@ static inline double product_f64(double a, double b, double *low) {
 
 """
 _EXP = Template("""\
-/* e^(r + s) - 1 - r for |r| <= 0.35 and a much smaller s: s + r s + r^2 p(r), where p is a
-   polynomial that makes the error least, 2^-57.9 of e^r (Remez, docs/coefficients.py) */
+/* e^(r + s) - 1 - r for |r| <= 0.35 and a much smaller s: s + r s + r^2 / 2 + r^2 p(r), where p is
+   a polynomial that makes the error least, 2^-57.9 of e^r (Remez, docs/coefficients.py) */
 static inline double exp_rest_f64(double r, double s) {
 $polynomial
-    return s + (times_f64(r, s) + times_f64(r * r, p));
+    const double r0 = short_f64(r);
+    const double rest = times_f64(0.5 * (r - r0), r + r0) + times_f64(r * r, p);
+    return 0.5 * r0 * r0 + (s + (times_f64(r, s) + rest));
 }
 
 /* (1 + r + rest) 2^n, where n may be too small or too large for one power */
@@ -135,7 +139,7 @@ $polynomial
 #: functions of others
 INNER = {
     "product_f64": _TWO,
-    "exp_rest_f64": _EXP.substitute(CONSTANTS, polynomial=polynomial(F64["exp"], "r")),
+    "exp_rest_f64": _EXP.substitute(CONSTANTS, polynomial=polynomial(_AFTER_HALF, "r")),
     "log_parts_f64": _LOG.substitute(polynomial=polynomial(F64["log"], "z")),
     "log2_parts_f64": _LOG_FOR_POW.substitute(CONSTANTS, polynomial=polynomial(F64["pow"], "z0")),
 }
@@ -178,7 +182,7 @@ static inline double log_f64(double x) {
 
 """).substitute(CONSTANTS),
     "log2_f64": Template("""\
-/* log2(x); error <= 0.9 ulp */
+/* log2(x); error <= 0.95 ulp */
 static inline double log2_f64(double x) {
     double k, low;
     const double high = log_parts_f64(x, &k, &low);
