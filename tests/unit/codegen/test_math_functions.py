@@ -220,7 +220,6 @@ def test_functions_of_functions_are_those_of_rounded_values(type_, kind):
 
 
 def test_coefficients_are_those_that_the_script_derives():
-    pytest.importorskip("mpmath")
     from docs import coefficients as script
     from polyopt.codegen.helpers.math import coefficients as kept
 
