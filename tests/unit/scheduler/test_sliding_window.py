@@ -111,10 +111,14 @@ def planes_read_twice():
     colours = image(3)
 
     def cheap(c, y, x):
-        return po.sqrt(colours[0, y, x] * po.cast("f32", c)) + colours[1, y, x]
+        return (colours[0, y, x] * po.cast("f32", c) + 1) * colours[1, y, x] + 2
 
     planes = po.stage("planes", (8, "H", "W"), cheap)
-    sums = po.stage("sums", ("H", "W"), lambda y, x: costly(po.sum(lambda k: planes[k, y, x], k=8)))
+
+    def pairs(y, x):
+        return costly(po.sum(lambda k: planes[k, y, x] * planes[7 - k, y, x], k=8))
+
+    sums = po.stage("sums", ("H", "W"), pairs)
     total = po.stage("total", "W", lambda x: po.sum(lambda k: sums[k, x], k="H"))
     return po.stage("out", (8, "H", "W"), lambda c, y, x: planes[c, y, x] - total[x])
 
