@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.tree import PlanLoop
 
-#: loops around all uses of an array that are tried, from the inside out
-MOST_TRIED = 3
-
 
 def contracted(
     plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
@@ -40,7 +37,7 @@ def contracted(
         size = array_bytes(array, model.sizes)
         if array.role != "temp" or array.name in kept or size <= model.target.l2_bytes:
             continue
-        for loop in _around(plan, array.name)[-MOST_TRIED:][::-1]:
+        for loop in reversed(_around(plan, array.name)):
             found = _kept_in(plan, array.name, loop, model)
             if found is None or not legal(found[0]):
                 continue

@@ -14,12 +14,13 @@ rewrite: ``for (i) for (j) x[i] += A[i][j];`` ->
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, log2
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.scheduler.model.instances import trips
+from polyopt.scheduler.model.machine import costs_of
 from polyopt.scheduler.queries import checked, widen_locals
 from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
 from polyopt.transform.schedule.remark import Remark
@@ -31,33 +32,34 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.transform.plan import Plan
 
-#: rows whose sums run side by side
-ROWS = 8
-#: statements of a row, and columns that a row may be behind the one before, at most
-MOST_IN_CHAIN, MOST_SKEWED = 4, 2
-#: fewer columns than this are not shared
-LEAST_COLUMNS = 256
+
+def rows_at_once(target: Target) -> int:
+    """Rows that run side by side: as many updates, of a load and an operation each, as start until
+    the first of them is done; a power of two, for whole vectors and lines."""
+    costs = costs_of(target)
+    return 2 ** ceil(log2(max(2.0, costs.latency / (2 * costs.scalar))))
 
 
 def rows_together(
-    plan: Plan, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
+    plan: Plan, target: Target, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with sums along rows done for several rows at once."""
     remarks: list[Remark] = []
+    count = rows_at_once(target)
     for name in list(plan.program.places):
         path = plan.program.places[name].loops
         if len(path) < 2 or any(loop.mark for loop in path) or not _is_chain(plan, name):
             continue
-        if min(trips(plan.program, loop, sizes) for loop in path[-2:]) < 4 * ROWS:
+        if min(trips(plan.program, loop, sizes) for loop in path[-2:]) < 4 * count:
             continue
         try:
-            changed = _jammed(plan, name)
+            changed = _jammed(plan, name, count)
         except UserError:
             continue
         if legal(changed):
             plan = changed
             reason = "sums of several rows wait for their additions together"
-            done = Remark("applied", "unroll", path[-2].name, reason, numbers={"rows": ROWS})
+            done = Remark("applied", "unroll", path[-2].name, reason, numbers={"rows": count})
             remarks.append(done)
     return plan, tuple(remarks)
 
@@ -71,7 +73,7 @@ def _is_chain(plan: Plan, name: str) -> bool:
     return not moves_target(program, name, path[-1]) and moves_target(program, name, path[-2])
 
 
-def _jammed(plan: Plan, name: str) -> Plan:
+def _jammed(plan: Plan, name: str, count: int) -> Plan:
     path = plan.program.places[name].loops
     for loop in reversed(path[-2:]):
         inside = copies_in(find_loop(plan.program, loop.name))
@@ -82,72 +84,73 @@ def _jammed(plan: Plan, name: str) -> Plan:
             if first in held and held.index(first) > 0:
                 plan = plan.distribute(shared.name, at=first)
     rows = plan.program.places[name].loops[-2]
-    plan = plan.unroll_and_jam(rows.name, ROWS)
+    plan = plan.unroll_and_jam(rows.name, count)
     blocks = path_to(plan.program, rows.name)[-3]
     return plan.separate_full_tiles(blocks.name)
 
 
 def chains_together(
-    plan: Plan, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
+    plan: Plan, target: Target, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with rows of elements that wait for each other done side by side."""
     remarks: list[Remark] = []
+    count = rows_at_once(target)
     done: set[str] = set()
     for name in list(plan.program.places):
         path = plan.program.places[name].loops
-        if len(path) < 2 or name in done or not _is_row(plan, path, sizes):
+        if len(path) < 2 or name in done or not _is_row(plan, path, sizes, count):
             continue
         done |= {*path[-1].copies}
         try:
-            found = _side_by_side(plan, path[-2], path[-1], legal)
+            found = _side_by_side(plan, path[-2], path[-1], count, legal)
         except UserError:
             continue
         if found is None:
             continue
         plan, skewed = found
         reason = "rows whose elements wait for each other are done side by side"
-        numbers = {"rows": float(ROWS), "columns behind the row before": float(skewed)}
+        numbers = {"rows": float(count), "columns behind the row before": float(skewed)}
         remarks.append(Remark("applied", "unroll", path[-2].name, reason, numbers=numbers))
     return plan, tuple(remarks)
 
 
-def _is_row(plan: Plan, path: tuple[PlanLoop, ...], sizes: Mapping[str, int]) -> bool:
+def _is_row(plan: Plan, path: tuple[PlanLoop, ...], sizes: Mapping[str, int], count: int) -> bool:
     """Whether an innermost loop is a chain of floats, in rows of some length."""
     rows, row = path[-2:]
     program = plan.program
     values = [program.copies[name].statement.value for name in row.copies]
     if rows.mark or row.mark or not all(v.type.is_float for v in values):
         return False
-    if any(isinstance(child, PlanLoop) for child in row.body) or len(values) > MOST_IN_CHAIN:
+    if any(isinstance(child, PlanLoop) for child in row.body):
         return False
     if any(isinstance(v, Block) for v in values):
         return False
-    if trips(program, rows, sizes) < ROWS or trips(program, row, sizes) < 4 * ROWS:
+    if trips(program, rows, sizes) < count or trips(program, row, sizes) < 4 * count:
         return False
-    return not _are_apart(plan, row)
+    return not _are_apart(plan, row, count)
 
 
 def _side_by_side(
-    plan: Plan, rows: PlanLoop, row: PlanLoop, legal: Callable[[Plan], bool]
+    plan: Plan, rows: PlanLoop, row: PlanLoop, count: int, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, int] | None:
     """The plan with rows of one loop jammed, and how far each is behind the one before."""
     first = row.copies[0]
-    plan, private = _alone(plan, rows, first)
+    plan, private = _alone(plan, rows, first, count)
     rows, row = plan.program.places[first].loops[-2:]
-    for factor in range(MOST_SKEWED + 1):
+    for factor in range(count):
         changed = plan.skew(row.name, by=rows.name, factor=factor) if factor else plan
-        changed = changed.unroll_and_jam(rows.name, ROWS)
+        changed = changed.unroll_and_jam(rows.name, count)
         around = path_to(changed.program, rows.name)
         for array in private:
             changed = changed.store(array, at=around[-3].name)
-        if legal(changed) and _are_apart(changed, rows):
+        if legal(changed) and _are_apart(changed, rows, count):
             blocks = around[-3].name
             changed = changed.separate_full_tiles(row.name) if factor else changed
             return changed.separate_full_tiles(blocks), factor
     return None
 
 
-def _alone(plan: Plan, rows: PlanLoop, first: str) -> tuple[Plan, list[str]]:
+def _alone(plan: Plan, rows: PlanLoop, first: str, count: int) -> tuple[Plan, list[str]]:
     """The plan with nothing but one row in a loop of rows, and what was private to a row.
 
     What other parts of a row use, too, becomes private to as many rows as are done together.
@@ -157,7 +160,7 @@ def _alone(plan: Plan, rows: PlanLoop, first: str) -> tuple[Plan, list[str]]:
         own = next(copies_in(child) for child in rows.body if first in copies_in(child))
         beside = {*rows.copies} - {*own}
         if any(_uses(plan, name, array) for name in beside for array in private):
-            plan = plan.split(rows.name, ROWS)
+            plan = plan.split(rows.name, count)
             plan = plan.separate_full_tiles(path_to(plan.program, rows.name)[-2].name)
             rows = find_loop(plan.program, rows.name)
         plan = widen_locals(plan, rows)
@@ -179,10 +182,10 @@ def _uses(plan: Plan, name: str, array: str) -> bool:
     return any(a.array == array for a in (statement.write, *statement.reads))
 
 
-def _are_apart(plan: Plan, loop: PlanLoop) -> bool:
+def _are_apart(plan: Plan, loop: PlanLoop, count: int) -> bool:
     """Whether iterations of an innermost loop are independent, as many as run side by side."""
     try:
-        checked(plan.vectorize(loop.name, ROWS), loop.name)
+        checked(plan.vectorize(loop.name, count), loop.name)
     except UserError:
         return False
     return True
@@ -202,10 +205,9 @@ def strips(
         vector = next((n for n in chain if n.mark == "vector"), None)
         if vector is None or vector is chain[0] or _has_parallel(plan, chain):
             continue
-        columns = trips(plan.program, vector, sizes)
-        if columns < LEAST_COLUMNS:
+        columns, lanes = trips(plan.program, vector, sizes), target.lanes(4)
+        if columns < 2 * target.cores * lanes:
             continue
-        lanes = target.lanes(4)
         width = ceil(columns / target.cores / 2 / lanes) * lanes
         try:
             changed = plan.split(vector.name, width)

@@ -6,11 +6,13 @@ first, and drives out inputs that are read again.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
-from polyopt.scheduler.model.cache import argument_bytes, array_bytes, bytes_an_operation
-from polyopt.scheduler.model.op_cost import work
+from polyopt.scheduler.model.cache import argument_bytes, array_bytes
+from polyopt.scheduler.model.objective import NOISE, predicted
+from polyopt.scheduler.model.op_cost import Weights
 from polyopt.transform.annotations.nontemporal import only_written
 from polyopt.transform.schedule.query import copies_of, path_to
 from polyopt.transform.schedule.remark import Remark
@@ -22,13 +24,10 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import ScheduledStatement
 
-#: part of all bytes below which a result is not worth it
-LEAST = 0.1
-#: bytes for each vector operation below which memory is not what a program waits for
-MOVED = 1.0
-#: the same of the loop that stores a result, operands computed in place included: there is time
-#: to load lines while it computes, and to go through a strip takes more (harris 0.13: 6 % slower
-#: past the caches; interpolate 0.81: 4 % faster)
+#: bytes that the loop that stores a result stores for each vector operation, operands computed in
+#: place included, at least: with fewer there is time to load lines while it computes, and to go
+#: through a strip takes more. Measured: harris 0.13, 6 % slower past the caches; interpolate 0.81,
+#: 4 % faster
 STORED = 0.5
 
 
@@ -39,23 +38,28 @@ def store_past_caches(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Rem
     numbers = {"bytes": whole, "cache bytes": last}
     remarks: list[Remark] = []
     taken: list[str] = []
-    for name in only_written(scop) if whole > last else ():
-        reason = _unfit(plan, scop.array(name), model, whole)
-        kind = "refused" if reason else "applied"
-        reason = reason or "nothing of it would be in the caches when it is read"
-        remarks.append(Remark(kind, "store_nontemporal", name, reason, numbers=numbers))
-        if kind == "applied":
+    results = only_written(scop) if whole > last else ()
+    own = predicted(plan, model) if results else 0.0
+    for name in results:
+        past = plan.store_nontemporal(name, past=last)
+        times = {"predicted ns": predicted(past, model), "through the caches": own}
+        said = Remark("refused", "store_nontemporal", name, "", numbers=numbers)
+        if times["predicted ns"] > (1 - NOISE) * own:
+            reason = "computing takes longer than moving it"
+            said = replace(said, reason=reason, numbers=numbers | times)
+        elif reason := _unfit(plan, scop.array(name), model):
+            said = replace(said, reason=reason)
+        else:
+            reason = "nothing of it would be in the caches when it is read"
+            said = replace(said, kind="applied", reason=reason)
             taken.append(name)
+        remarks.append(said)
     return (plan.store_nontemporal(*taken, past=last) if taken else plan), tuple(remarks)
 
 
-def _unfit(plan: Plan, array: Array, model: SearchContext, whole: int) -> str:
+def _unfit(plan: Plan, array: Array, model: SearchContext) -> str:
     """Why a result is better stored through the caches; "" where it is not."""
     program, sizes = plan.program, model.sizes
-    if array_bytes(array, sizes) < LEAST * whole:
-        return "it is little of what is moved"
-    if bytes_an_operation(plan.scop, sizes, model.target.vector_bytes) < MOVED:
-        return "computing takes longer than moving it"
     if any(_stored(program, copy, model) < STORED for copy in copies_of(program, array.name)):
         return "computing it takes longer than storing it"
     writes = [s for s in plan.scop.statements if s.array == array.name]
@@ -76,7 +80,10 @@ def _stored(program: ScheduledProgram, host: str, model: SearchContext) -> float
     for reader, _, operand in program.inlined_reads:
         operands.setdefault(id(reader), []).append(operand)
 
+    weights = Weights.of(model.target, program.scop)
+
     def operations(one: ScheduledStatement) -> float:
-        return work(one.statement.value) + sum(map(operations, operands.get(id(one), ())))
+        own = weights.evaluation(one.statement.value)
+        return own + sum(map(operations, operands.get(id(one), ())))
 
     return model.target.vector_bytes / max(1.0, operations(copy))

@@ -15,6 +15,7 @@ from polyopt.analysis.sets.count import about
 from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.instances import trips
+from polyopt.scheduler.model.objective import CLEARLY, is_worth_sharing, predicted_sharing
 from polyopt.scheduler.queries import checked
 from polyopt.transform.annotations.reassociate import accumulation
 from polyopt.transform.legality.parallel import shared_sums
@@ -30,10 +31,9 @@ if TYPE_CHECKING:
 
 #: blocks of a loop, at most; fewer than so many per core are no even shares
 BLOCKS, PER_CORE = 32, 2
-#: updates of a block for each element that it has to set, and to add in the end
-WORTH = 12
-#: updates for each core that take longer than starting it
-LEAST_UPDATES = 100_000
+#: updates of a block for each element that it has to set, and to add in the end: these two take
+#: the part of its time by which plans are clearly apart
+WORTH = 2 / (1 - CLEARLY)
 
 
 def sums_in_blocks(plan: Plan, loop: PlanLoop, model: SearchContext) -> tuple[Plan, Remark] | None:
@@ -43,9 +43,9 @@ def sums_in_blocks(plan: Plan, loop: PlanLoop, model: SearchContext) -> tuple[Pl
     names = sorted(s.name for s in statements if accumulation(s) is not None)
     if not model.reassociate or not names or loop.mark not in {"", "vector"}:
         return None
-    updates = _updates(program, loop, model)
-    if updates < LEAST_UPDATES * model.target.cores:
+    if not is_worth_sharing(*predicted_sharing(plan, model, loop.name)):
         return None
+    updates = _updates(program, loop, model)
     iterations = trips(program, loop, model.sizes)
     try:
         arrays = _shared(plan.reassociate(*names), loop, 1)[1]

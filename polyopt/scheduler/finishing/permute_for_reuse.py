@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import Traffic
+from polyopt.scheduler.model.objective import NOISE
 from polyopt.scheduler.queries import is_free
 from polyopt.transform.schedule.query import find_loop
 from polyopt.transform.schedule.remark import Remark, refusal
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
-
-#: part of what comes from memory that has to be saved
-WORTH = 0.1
 
 
 def passed_once(
@@ -55,8 +53,8 @@ def _tried(
         return plan, refusal("reorder", name, error)
     before, after = (_bytes(p, model) for p in (plan, changed))
     remark = Remark("refused", "reorder", name, "", inner, {"bytes": before, "bytes so": after})
-    if after > (1 - WORTH) * before:
-        return plan, replace(remark, reason="little less would come from memory")
+    if after > (1 - NOISE) * before:
+        return plan, replace(remark, reason="no less would come from memory")
     if not is_free(plan, inner):
         return plan, replace(remark, reason=f"the iterations of {inner} are not for threads")
     if not legal(changed):

@@ -29,7 +29,7 @@ from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.scheduler.finishing.interleave_recurrences import ROWS
+from polyopt.scheduler.finishing.interleave_recurrences import rows_at_once
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import checked
@@ -66,8 +66,10 @@ class _Nest:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Rows and columns of a block, and columns of a strip; rows are 0 where there is one thread."""
+    """Rows that run side by side, rows and columns of a block, and columns of a strip; rows are 0
+    where there is one thread."""
 
+    jam: int
     rows: int
     columns: int
     strip: int
@@ -116,7 +118,7 @@ def _taken(
         return plan, refusal("tile", nest.columns.name, error)
     if not legal(changed):
         return plan, refused("in strips, values would be added to some sum in another order")
-    numbers |= {"rows": float(blocks.rows or ROWS), "columns": float(blocks.columns),
+    numbers |= {"rows": float(blocks.rows or blocks.jam), "columns": float(blocks.columns),
                 "columns of a strip": float(blocks.strip)}  # fmt: skip
     reason = f"sums along rows and down columns read {where} once"
     return changed, Remark("applied", "tile", nest.columns.name, reason, numbers=numbers)
@@ -187,17 +189,17 @@ def _blocks_of(
 ) -> _Blocks | None:
     rows, columns = (trips(program, loop, sizes) for loop in (nest.rows, nest.columns))
     each = program.copies[nest.chains[0]].statement.value.type.bytes
-    lanes = target.lanes(each)
-    strip = target.l1_bytes // 2 // (ROWS * each * len(nest.arrays)) // lanes * lanes
-    if not strip or rows < 4 * ROWS or columns < 4 * strip:
+    lanes, jam = target.lanes(each), rows_at_once(target)
+    strip = target.l1_bytes // 2 // (jam * each * len(nest.arrays)) // lanes * lanes
+    if not strip or rows < 4 * jam or columns < 4 * strip:
         return None
     if target.cores < 2:
-        return _Blocks(0, 0, strip)
-    high = min(MOST_ROWS, int(rows / (EACH * target.cores)) // ROWS * ROWS)
+        return _Blocks(jam, 0, 0, strip)
+    high = min(MOST_ROWS, int(rows / (EACH * target.cores)) // jam * jam)
     wide = ceil(columns / target.cores / strip) * strip
     if high * wide < LEAST_BLOCK or ceil(columns / wide) < target.cores:
         return None
-    return _Blocks(high, wide, strip)
+    return _Blocks(jam, high, wide, strip)
 
 
 def _in_blocks(plan: Plan, nest: _Nest, blocks: _Blocks) -> Plan:
@@ -212,7 +214,7 @@ def _in_blocks(plan: Plan, nest: _Nest, blocks: _Blocks) -> Plan:
         plan = plan.skew(wide.name, by=high.name, factor=1)
         plan = plan.interchange(high.name, wide.name)
         plan = checked(plan.parallelize(high.name), high.name)
-    plan = plan.unroll_and_jam(rows.name, ROWS)
+    plan = plan.unroll_and_jam(rows.name, blocks.jam)
     jam = plan.program.places[names[0]].loops[-3]
     plan = plan.split(columns.name, blocks.strip)
     for name, before in zip(names[1:], names, strict=False):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import checked
 from polyopt.transform.annotations.reassociate import accumulation, sums_in
 from polyopt.transform.schedule.query import find_loop, iterators_of
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
-
-#: shorter sums are not worth joining the lanes
-SHORTEST = 16
 
 
 def sums_in_lanes(
@@ -42,8 +38,6 @@ def sums_in_lanes(
     for name in list(plan.program.places):
         path = plan.program.places[name].loops
         if not path or path[-1].mark or not _is_row(plan.program, path[-1]):
-            continue
-        if trips(plan.program, path[-1], model.sizes) < SHORTEST:
             continue
         statements = [plan.program.copies[c].statement for c in copies_in(path[-1])]
         names = sorted({s.name for s in statements if accumulation(s) is not None})

@@ -26,20 +26,20 @@ from polyopt.isl import (
     value_text,
 )
 from polyopt.scheduler.model.instances import trips
+from polyopt.scheduler.model.objective import is_worth_sharing, predicted_sharing
 from polyopt.scheduler.queries import is_free
 from polyopt.transform.legality.parallel import carried
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from polyopt.isl import Set
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.tree import Tree
 
-#: a loop of fewer iterations, or of more statements, stays as it is
-LEAST, MOST_STATEMENTS = 128, 4
 #: values that a loop is split at; candidates that are looked at
 MOST_POINTS, MOST_CANDIDATES = 3, 6
 #: isl operations for one loop
@@ -47,18 +47,21 @@ _BUDGET = 1_000_000
 
 
 def splits(
-    plan: Plan, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
+    plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with loops in parts whose iterations are independent, where they were not."""
     remarks: list[Remark] = []
-    for loop in list(_outermost(plan, plan.program.tree, sizes)):
+    for loop in list(_outermost(plan, plan.program.tree, model)):
         found = _points(plan, loop)
         if found is None:
             continue
         points, separated = found
         made = _split(plan, loop.name, points)
         if separated and made is not None and legal(made):
-            numbers = {"parts": len(points) + 1.0, "iterations": trips(plan.program, loop, sizes)}
+            numbers = {
+                "parts": len(points) + 1.0,
+                "iterations": trips(plan.program, loop, model.sizes),
+            }
             plan = made
             where = " and ".join(map(value_text, points))
             reason = f"before and from {where} on its iterations are independent"
@@ -70,18 +73,18 @@ def splits(
     return plan, tuple(remarks)
 
 
-def _outermost(plan: Plan, nodes: Tree, sizes: Mapping[str, int]) -> Iterator[PlanLoop]:
-    """The loops outside of any that threads may share, and long enough."""
+def _outermost(plan: Plan, nodes: Tree, model: SearchContext) -> Iterator[PlanLoop]:
+    """The loops outside of any that threads may share, which are worth it."""
     for node in nodes:
         if not isinstance(node, PlanLoop) or node.mark or is_free(plan, node.name):
             continue
         names = copies_in(node)
         blocks = any(isinstance(plan.program.copies[n].statement.value, Block) for n in names)
-        if len(names) > MOST_STATEMENTS or blocks:
+        if blocks:
             continue
-        if trips(plan.program, node, sizes) >= LEAST:
+        if is_worth_sharing(*predicted_sharing(plan, model, node.name)):
             yield node
-        yield from _outermost(plan, node.body, sizes)
+        yield from _outermost(plan, node.body, model)
 
 
 def _points(plan: Plan, loop: PlanLoop) -> tuple[tuple[PwAff, ...], bool] | None:

@@ -19,14 +19,12 @@ from polyopt.transform.schedule.tree import PlanLoop
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from polyopt.codegen.target import Target
     from polyopt.transform.plan import Plan
-
-#: a loop of fewer iterations, or of more statements, stays as it is
-LEAST, MOST_STATEMENTS = 128, 2
 
 
 def split_ranges(
-    plan: Plan, sizes: Mapping[str, int], cores: int, legal: Callable[[Plan], bool]
+    plan: Plan, target: Target, sizes: Mapping[str, int], legal: Callable[[Plan], bool]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with loops split where vectors, then threads, fit on both sides of an iteration."""
     remarks: list[Remark] = []
@@ -37,9 +35,10 @@ def split_ranges(
         path = plan.program.places[name].loops
         if loop is None or loop is not path[-1] or any(n.mark for n in path):
             continue
-        if len(loop.copies) > MOST_STATEMENTS or _is_block(plan, loop) or _fits(plan, loop.name):
+        if _is_block(plan, loop) or _fits(plan, loop.name):
             continue
-        if trips(plan.program, loop, sizes) < LEAST:
+        # one vector on each side at least
+        if trips(plan.program, loop, sizes) < 2 * target.lanes(_bytes(plan, loop)):
             continue
         found = _split(plan, loop.name, legal, "vectorize")
         if found is None:
@@ -47,7 +46,7 @@ def split_ranges(
         plan, at = found
         remarks.append(_remark(loop.name, at, "vectors"))
         for outer in reversed(path_to(plan.program, loop.name)[:-1]):
-            if cores < 2 or outer.name == at or _fits(plan, outer.name, "parallelize"):
+            if target.cores < 2 or outer.name == at or _fits(plan, outer.name, "parallelize"):
                 break
             shared = _split(plan, outer.name, legal, "parallelize", at)
             if shared is not None:
@@ -60,6 +59,11 @@ def _remark(loop: str, at: str, what: str) -> Remark:
     return Remark(
         "applied", "split_range", loop, f"on both sides of {at}'s iteration there are {what}"
     )
+
+
+def _bytes(plan: Plan, loop: PlanLoop) -> int:
+    """The bytes of the narrowest elements that a loop writes: most of these are in a vector."""
+    return min(plan.program.copies[c].statement.value.type.bytes for c in loop.copies)
 
 
 def _is_block(plan: Plan, loop: PlanLoop) -> bool:

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
 from polyopt.isl import dim_type, fix_param_values, integer_val
-from polyopt.scheduler.model.cache import argument_bytes, bytes_an_operation
+from polyopt.scheduler.model.cache import argument_bytes
+from polyopt.scheduler.model.machine import costs_of
+from polyopt.scheduler.model.objective import NOISE
+from polyopt.scheduler.model.time import predict
 
 if TYPE_CHECKING:
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
-
-#: bytes that are moved, within the last cache, while a vector operation runs
-MOVED = 4.0
-#: how much one iteration may do more than another
-EVEN = 0.02
 
 
 def has_one_each(program: ScheduledProgram, loop: PlanLoop, model: SearchContext) -> bool:
@@ -31,11 +29,13 @@ def has_one_each(program: ScheduledProgram, loop: PlanLoop, model: SearchContext
     So it is where caches hold all that a call works on, moving it takes longer than computing, and
     all iterations do the same.
     """
-    scop, sizes, machine = program.scop, model.sizes, model.target
-    if argument_bytes(scop, sizes) > machine.last_bytes or program.tree != (loop,):
+    if argument_bytes(program.scop, model.sizes) > model.target.last_bytes:
         return False
-    moved = bytes_an_operation(scop, sizes, machine.vector_bytes)
-    return moved >= MOVED and _is_even(program, loop, model)
+    if program.tree != (loop,) or not _is_even(program, loop, model):
+        return False
+    (nest,) = predict(program, model.sizes, model.target).nests
+    moving = sum(nest.traffic.values()) / costs_of(model.target).exposed
+    return moving > sum(nest.compute.values())
 
 
 def _is_even(program: ScheduledProgram, loop: PlanLoop, model: SearchContext) -> bool:
@@ -51,6 +51,6 @@ def _is_even(program: ScheduledProgram, loop: PlanLoop, model: SearchContext) ->
             about(values.fix_val(dim_type.set, 0, integer_val(value)), model.sizes)
             for value in (low + quarter, high - quarter)
         )
-        if abs(early - late) > EVEN * max(early, late):
+        if abs(early - late) > NOISE * max(early, late):
             return False
     return True

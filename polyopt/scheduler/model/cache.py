@@ -20,7 +20,6 @@ from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.ir.expr import Affine, Expr, Load, loads, walk
 from polyopt.isl import dim_type
 from polyopt.memo import memo, memory
-from polyopt.scheduler.model.op_cost import work
 from polyopt.transform.schedule.query import copies_of, path_to
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, prefix_map
 
@@ -67,13 +66,6 @@ def private_bytes(program: ScheduledProgram, at: str, sizes: Mapping[str, int]) 
 def argument_bytes(scop: Scop, sizes: Mapping[str, int]) -> int:
     """The bytes of all arrays that a call works on."""
     return sum(array_bytes(a, sizes) for a in scop.arrays if a.role != "temp")
-
-
-def bytes_an_operation(scop: Scop, sizes: Mapping[str, int], vector_bytes: int) -> float:
-    """How much of these there is for each vector operation, in stages that run once."""
-    lanes = {s.name: vector_bytes / s.value.type.bytes for s in scop.statements}
-    each = (about(s.domain, sizes) * work(s.value) / lanes[s.name] for s in scop.statements)
-    return argument_bytes(scop, sizes) / max(1.0, sum(each))
 
 
 def nest_name(node: PlanLoop | str) -> str:

@@ -128,7 +128,7 @@ def predicted_sharing(plan: Plan, model: SearchContext, loop: str) -> tuple[floa
 
 def shared_time(alone: float, model: SearchContext) -> float:
     """Nanoseconds that all threads take for what takes one of them some."""
-    return alone / model.target.cores + _woken(model)
+    return alone / model.target.cores + woken(model)
 
 
 def is_worth_sharing(alone: float, shared: float) -> bool:
@@ -138,10 +138,10 @@ def is_worth_sharing(alone: float, shared: float) -> bool:
 
 def least_shared(model: SearchContext) -> float:
     """Nanoseconds of one thread from which on it is worth sharing."""
-    return _woken(model) / (CLEARLY - 1.0 / model.target.cores)
+    return woken(model) / (CLEARLY - 1.0 / model.target.cores)
 
 
-def _woken(model: SearchContext) -> float:
+def woken(model: SearchContext) -> float:
     """Nanoseconds to wake threads and to wait for the last of them. They may sleep, which costs are
     not measured with: it takes as long as the operations below which calls start none."""
     costs = costs_of(model.target)

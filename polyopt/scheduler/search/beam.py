@@ -124,7 +124,7 @@ class Beam:
         if found is plan:
             return plan, remarks
         found, said = arrange(found, self.model, self._is_legal)
-        found, more = chains_together(found, numbers, is_legal)
+        found, more = chains_together(found, self.model.target, numbers, is_legal)
         found, near = from_whole_vectors(found, self.model)
         return found, (*remarks, *said, *more, *near)
 

@@ -34,14 +34,14 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
     sizes, target = model.sizes, model.target
     return (
         lambda p: contracted(p, model, is_legal),
-        lambda p: splits(p, sizes, is_legal),
-        lambda p: split_ranges(p, sizes, target.cores, is_legal),
+        lambda p: splits(p, model, is_legal),
+        lambda p: split_ranges(p, target, sizes, is_legal),
         lambda p: passed_once(p, model, legal),
         lambda p: arrange(p, model, legal),
         lambda p: sums_in_lanes(p, model, is_legal),
         lambda p: read_once(p, target, sizes, is_legal),
-        lambda p: rows_together(p, sizes, is_legal),
-        lambda p: chains_together(p, sizes, is_legal),
+        lambda p: rows_together(p, target, sizes, is_legal),
+        lambda p: chains_together(p, target, sizes, is_legal),
         lambda p: strips(p, target, sizes, is_legal),
         lambda p: strip_mined(p, model, is_legal),
         lambda p: store_past_caches(p, model),
