@@ -159,7 +159,7 @@ class Traffic:
         *,
         writes: bool,
     ) -> Use:
-        in_full = self.program.scratch(place.copy, array) is None
+        in_full = self.program.store(place.copy, array) is None
         along = self._along(place, copy, _dims_of(index, copy.outer))
         rows = self._along(place, copy, _dims_of(index[-1:], copy.outer))
         own = _dims_of(index, copy.outer)
@@ -272,7 +272,7 @@ class Traffic:
                 array
                 for host in copies_in(node)
                 for array in (program.copies[host].statement.array, *program.arrays_read(host))
-                if program.scratch(host, array) is None
+                if program.store(host, array) is None
             }
             for node in program.tree
         ]

@@ -348,7 +348,7 @@ def _stored(program: ScheduledProgram, sizes: Mapping[str, int]) -> dict[str, in
     written = {
         program.copies[name].statement.array
         for name in program.places
-        if program.scratch(name, program.copies[name].statement.array) is None
+        if program.store(name, program.copies[name].statement.array) is None
     }
     return {
         a.name: array_bytes(a, sizes)

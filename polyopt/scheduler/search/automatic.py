@@ -104,11 +104,10 @@ def candidates(
     measure: bool = False,
     operations: int = SEARCH_BUDGET,
 ) -> Candidates:
-    """The plans that ``auto`` chooses from, with predicted times, and measured ones if asked: of
-    calls, and of each nest.
+    """The plans that ``auto`` chooses from, with predicted times, and measured ones if asked.
 
-    The first is its choice, the last the source's order. Arguments, and what is raised, are those
-    of ``auto``.
+    ``measure`` times calls, and each nest in them. The first is its choice, the last the source's
+    order. Arguments, and what is raised, are those of ``auto``.
     """
     if measure:
         _check_measurable(target)

@@ -62,7 +62,7 @@ def stored(plan: Plan, model: SearchContext) -> tuple[str, ...]:
     found = {
         program.copies[name].statement.array
         for name in program.places
-        if program.scratch(name, program.copies[name].statement.array, reading=False) is None
+        if program.store(name, program.copies[name].statement.array, reading=False) is None
     }
     return tuple(
         a.name

@@ -11,7 +11,7 @@ import polyopt as po
 from polyopt.codegen.validate.on_build import CodeCheck
 from polyopt.codegen.validate.translation import ReadBack, check_runs
 from polyopt.errors import InternalError, UnsupportedError
-from polyopt.frontend.c.readback.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import parse_emitted
 from tests.unit.codegen.test_lookups import curve
 
 
@@ -80,4 +80,4 @@ def test_a_lookup_of_another_form_is_refused(name, old, new, message):
     text = program.source.replace(old, new)
     assert text != program.source
     with pytest.raises(UnsupportedError, match=message):
-        read_emitted(text, program.c_name, plan.scop.params)
+        parse_emitted(text, program.c_name).scop(plan.scop.params)

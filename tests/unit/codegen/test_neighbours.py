@@ -12,7 +12,7 @@ import polyopt as po
 from polyopt.codegen.emit import emit
 from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import InvalidOptionError, UnsupportedError
-from polyopt.frontend.c.readback.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import parse_emitted
 from polyopt.library import load_kernel
 from tests.unit.codegen.test_cexpr import COMPILERS
 
@@ -211,7 +211,7 @@ def test_no_iteration_that_reads_what_it_writes_runs_twice():
     program = emit(_row("f32", "0.5f * a[i][j] + a[i][j - 1] + a[i][j + 3]").program)
     text = re.sub(r"(0\.5f \* (?:\*\(f32x16_at \*\)&)?)a", r"\1out", program.source)
     with pytest.raises(UnsupportedError, match="runs twice reads what it writes"):
-        read_emitted(text, program.name, ("H", "N"))
+        parse_emitted(text, program.name).scop(("H", "N"))
 
 
 @pytest.mark.parametrize(
@@ -231,9 +231,9 @@ def test_other_ends_by_elements_are_refused(old, new):
 def _check_refused(program: CProgram, text: str, old: str, new: str, count: int) -> None:
     """What was written is read, and with so many changes (-1: all) it is not."""
     assert old in text
-    read_emitted(text, program.name, ("H", "N"))
+    parse_emitted(text, program.name).scop(("H", "N"))
     with pytest.raises(UnsupportedError):
-        read_emitted(text.replace(old, new, count), program.name, ("H", "N"))
+        parse_emitted(text.replace(old, new, count), program.name).scop(("H", "N"))
 
 
 def test_options(tmp_path):

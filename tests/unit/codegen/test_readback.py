@@ -12,6 +12,8 @@ from polyopt.codegen.emit import emit
 from polyopt.codegen.validate import translation as readback
 from polyopt.codegen.validate.translation import _cases, check_code
 from polyopt.errors import InternalError, TooDeepError
+from polyopt.frontend.c.readback.emitted import parse_emitted
+from polyopt.library import load_kernel
 
 GATHER = """
 #pragma polyopt inbounds
@@ -142,6 +144,24 @@ def test_c_that_the_frontend_does_not_take_is_not_decided(monkeypatch):
     def refused(*_args, **_options):
         raise TooDeepError("loops and conditions nested more than 200 deep")
 
-    monkeypatch.setattr(readback, "read_emitted", refused)
+    monkeypatch.setattr(readback, "parse_emitted", refused)
     found = check_code(plan.scop, emit(plan.program))
     assert found.detail.startswith("not decided: the C is not read back (too-deep")
+
+
+def test_a_file_is_parsed_once_for_all_the_ways_in_which_it_is_read():
+    kernel = load_kernel("harris")
+    plan = po.auto(kernel.scop, sizes=kernel.sizes["test"], target="avx2")
+    program = emit(plan.program)
+
+    def said(emitted, **ways):
+        scop = emitted.scop(plan.scop.params, **ways)
+        return str(scop), [repr(s.value) for s in scop.statements]
+
+    def parsed():
+        return parse_emitted(program.source, program.c_name)
+
+    once = parsed()
+    for ways in ({"marked": True}, {"backwards": True}, {"marked": True}, {}):
+        assert said(once, **ways) == said(parsed(), **ways)
+    assert said(once, backwards=True) != said(once)

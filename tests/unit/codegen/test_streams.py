@@ -17,7 +17,7 @@ from polyopt.codegen.target import target
 from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import InternalError, InvalidOptionError, UnsupportedError
-from polyopt.frontend.c.readback.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import parse_emitted
 from polyopt.ir.types import TYPES
 from tests.unit.codegen.test_cexpr import COMPILERS
 
@@ -160,7 +160,7 @@ def test_a_piece_out_of_turn_is_seen(wrong, match):
     text = f"{head}static void blur_y{calls.replace(*wrong, 1)}"
     assert text != program.source
     with pytest.raises(UnsupportedError, match=match):
-        read_emitted(text, program.c_name)
+        parse_emitted(text, program.c_name).scop()
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_pieces_are_stored_in_a_loop_of_their_own(pattern, new, match):
     text = re.sub(pattern, new, program.source)
     assert text != program.source
     with pytest.raises(UnsupportedError, match=match):
-        read_emitted(text, program.c_name)
+        parse_emitted(text, program.c_name).scop()
 
 
 @pytest.mark.parametrize("first", ["f32", "u8"])

@@ -15,7 +15,7 @@ from polyopt.codegen.helpers.transpose import SIDE, TRANSPOSED
 from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.c.readback.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import parse_emitted
 from tests.unit.codegen.test_cexpr import COMPILERS
 
 
@@ -90,7 +90,7 @@ def test_squares_of_another_form_are_refused(wrong, message):
     text = program.source.replace(*wrong)
     assert text != program.source
     with pytest.raises(UnsupportedError, match=message):
-        read_emitted(text, program.c_name)
+        parse_emitted(text, program.c_name).scop()
 
 
 @pytest.mark.parametrize("swapped", [("14, 16);", "13, 16);"), ("[2 * (14", "[(14")])

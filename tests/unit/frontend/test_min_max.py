@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyopt.frontend.c.readback.emitted import read_emitted
+from polyopt.frontend.c.readback.emitted import parse_emitted
 from polyopt.isl import parse_set
 
 KERNEL = """
@@ -28,7 +28,7 @@ int f(int64_t N, int64_t M, double x[restrict N], int threads)
 
 def domain(**parts):
     text = KERNEL.format(**{"less": "<", "sign": "<=", "step": "i++", **parts})
-    (statement,) = read_emitted(text, "f", ("N", "M")).statements
+    (statement,) = parse_emitted(text, "f").scop(("N", "M")).statements
     return statement.domain
 
 

@@ -72,6 +72,7 @@ from polyopt.source import Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from polyopt.frontend.c.syntax.preprocess import Preprocessed
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
 
@@ -81,46 +82,62 @@ _THREAD = "omp_get_thread_num"
 Shape = tuple[str, tuple[str, ...]]
 
 
-def read_emitted(
-    text: str,
-    name: str,
-    params: Iterable[str] = (),
-    *,
-    backwards: bool = False,
-    marked: bool = False,
-    inbounds: bool = False,
-    context: Set | None = None,
-) -> Scop:
-    """The program that a generated C file is; ``name`` is its function's, ``params`` its sizes.
+@dataclass(frozen=True, eq=False)
+class Emitted:
+    """A generated C file as a syntax tree, to be lowered in several ways: none changes the tree."""
 
-    With ``marked`` the iterators of loops that threads or lanes share say so in their names. With
-    ``inbounds`` subscripts from data stay within their arrays, as the source has said. With the
-    source's ``context`` nothing is assumed of the sizes that the source does not.
+    #: what its kernel is called in C
+    name: str
+    program: Preprocessed
+    locator: Locator
+    tree: c_ast.FileAST
 
-    Raises ``UnsupportedError`` where the file breaks a rule of generated code (a buffer that is
-    not released, an array passed as another shape), and the frontend's errors.
+    def scop(
+        self,
+        params: Iterable[str] = (),
+        *,
+        backwards: bool = False,
+        marked: bool = False,
+        inbounds: bool = False,
+        context: Set | None = None,
+    ) -> Scop:
+        """The program that the file is; ``params`` are its sizes.
+
+        With ``marked`` the iterators of loops that threads or lanes share say so in their names.
+        With ``inbounds`` subscripts from data stay within their arrays, as the source has said.
+        With the source's ``context`` nothing is assumed of the sizes that the source does not.
+
+        Raises ``UnsupportedError`` where the file breaks a rule of generated code (a buffer that is
+        not released, an array passed as another shape), and the frontend's errors.
+        """
+        name, locator = self.name, self.locator
+        functions = functions_of(self.tree)
+        known = {*filter(is_known, functions)}
+        tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
+        gone = {*tasks, *known, *filter(NEAR.fullmatch, functions), name, "buffer"}
+        reader = _Reader(tasks, functions, locator, backwards, marked)
+        kept = [
+            node
+            for node in self.tree.ext
+            if not (isinstance(node, c_ast.FuncDef) and node.decl.name in gone)
+            and not (isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl))
+        ]
+        read = [*map(reader.task, tasks.values()), reader.kernel(functions[name])]
+        return lower_function(
+            c_ast.FileAST([*kept, *read]), self.program, locator, name, tuple(params),
+            inbounds=inbounds, context=context,
+        )  # fmt: skip
+
+
+def parse_emitted(text: str, name: str) -> Emitted:
+    """The syntax tree of a generated C file; ``name`` is its kernel's.
+
+    Raises the frontend's errors.
     """
-    source = Source(f"{name}.c", text)
     known_macros = {"_OPENMP": 1, "__GNUC__": 12, "__SIZE_TYPE__": "unsigned long"}
-    program = preprocess(source, known_macros)
+    program = preprocess(Source(f"{name}.c", text), known_macros)
     locator = Locator(program)
-    tree = with_library_calls(parse(program, locator))
-    functions = functions_of(tree)
-    known = {*filter(is_known, functions)}
-    tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
-    gone = {*tasks, *known, *filter(NEAR.fullmatch, functions), name, "buffer"}
-    kernel = functions[name]
-    reader = _Reader(tasks, functions, locator, backwards, marked)
-    kept = [
-        node
-        for node in tree.ext
-        if not (isinstance(node, c_ast.FuncDef) and node.decl.name in gone)
-        and not (isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl))
-    ]
-    tree = c_ast.FileAST([*kept, *map(reader.task, tasks.values()), reader.kernel(kernel)])
-    return lower_function(
-        tree, program, locator, name, tuple(params), inbounds=inbounds, context=context
-    )
+    return Emitted(name, program, locator, with_library_calls(parse(program, locator)))
 
 
 def _is_task(function: c_ast.FuncDef) -> bool:
