@@ -21,8 +21,9 @@ from polyopt.ir.expr import Affine, Expr, Inside, Load, Select, payload, walk
 from polyopt.isl import dim_type, fix_param_values
 from polyopt.scheduler.model.op_cost import Weights
 from polyopt.scheduler.strategies.inline import is_candidate
-from polyopt.transform.schedule.query import copies_of, find_loop, iterators_of, loops_around
+from polyopt.transform.schedule.query import copies_of, find_loop, iterators_of
 from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import loops_of
 from polyopt.transform.storage.sliding_window import drift
 
 if TYPE_CHECKING:
@@ -419,9 +420,9 @@ def block(
     if len(blocks.inlined) < len(fused):
         plan = cut(plan)
     root = rows.rpartition(".")[0]
-    known = {loop.name for loop in loops_around(plan.program, root)}
+    known = {loop.name for loop in loops_of(plan.program.tree)}
     plan = plan.unroll_and_jam(rows, blocks.height)
-    (step,) = (n.name for n in loops_around(plan.program, root) if n.name not in known)
+    (step,) = (n.name for n in loops_of(plan.program.tree) if n.name not in known)
     for producer in fused:
         if producer not in blocks.inlined:
             plan = plan.fuse(producer, into=root, at=step, storage="sliding")

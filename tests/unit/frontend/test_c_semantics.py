@@ -82,6 +82,15 @@ PROGRAMS = {
             "for (int i = 0; i < (n < m ? n : m); ++i) a[i][i > 2 ? i - 1 : 0] += 1000;"
         ),
     ),
+    "macros called like parts of numbers": (
+        "float x[n], double d[n], long l[n]",
+        (
+            "#define TWICE(f) (2.0f * (f))\n#define e5 9\n#define L 7\n#define U(u) (3u + (u))\n"
+            "#define JOINED(a, b) a##b\n#if 10LL > 3 && 0x1Ful == 31\n#define x1 2\n#endif\n"
+            "for (int i = 0; i < n; i++) { x[i] = TWICE(-x[i]) + 1e5f * JOINED(1, .5f);\n"
+            "d[i] -= 2.e-3 + .5 + 1. + 0x1p3; l[i] = U(l[i]) + 10L + 0x1fUL * x1 + L; }"
+        ),
+    ),
     "integer promotions": (
         (
             "unsigned char u[n], signed char c[n], unsigned short s[n], int a[n], long l[n],"

@@ -109,3 +109,31 @@ def test_bodies_stay_small():
     rows = po.stage("rows", ("H + 2", "W"), wide)
     plan = plan_of(po.stage("out", ("H", "W"), lambda y, x: rows[y, x] + rows[y + 2, x]))
     assert not jammed(plan)
+
+
+def test_rows_of_statements_that_share_no_loop():
+    """A sum is set to zero outside of the loop over rows that its producer is inlined into."""
+    scop = po.parse_c("""
+        void step(int N, const double p[restrict N][N], double r[restrict N][N], double rr[restrict 1])
+        {
+            double q[N][N];
+            double alpha = rr[0], next = 0.0;
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N; j++)
+                    q[i][j] = 4.0 * p[i][j];
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N; j++) {
+                    r[i][j] -= alpha * q[i][j];
+                    next += r[i][j] * r[i][j];
+                }
+            rr[0] = next;
+        }
+        """)
+    plan = po.auto(scop, sizes={"N": 1024})
+    assert "q" in inlined(plan)
+    rng = np.random.default_rng(0)
+    p, r = rng.random((2, 19, 19))
+    found = plan.compile()(p=p, r=r.copy(), rr=np.array([0.5]))
+    left = r - 0.5 * (4.0 * p)
+    assert np.array_equal(found["r"], left)
+    assert np.isclose(found["rr"][0], (left * left).sum())

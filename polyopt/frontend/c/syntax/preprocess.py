@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pcpp
+from pcpp.parser import default_lexer
 
 from polyopt.errors import ProgramSyntaxError, TooLargeError, UserError
 from polyopt.frontend.c.syntax.constants import constant_integer
@@ -56,6 +57,12 @@ MOST_INCLUDES, MOST_FILES, MOST_BYTES = 50, 1_000, 1 << 24
 #: instructions that are none, as generated C has them: nothing runs
 _NO_INSTRUCTION = re.compile(r'__asm__ volatile \(""(?: ::: "memory")?\);')
 _WORD = re.compile(r"[A-Za-z_]\w*")
+#: Preprocessing numbers (C11, 6.4.8), integers first: the library's lexer takes ``2.0f`` for four
+#: tokens, and then replaces a macro or a parameter ``f`` in it.
+_NUMBER = re.compile(
+    r"((?:0[xX][0-9a-fA-F]+|\d+)(?:[uU](?:ll|LL|[lL])?|(?:ll|LL|[lL])[uU]?)?(?![\w.]))"
+    r"|(\.?\d(?:[eEpP][-+]|[\w.])*)"
+)
 _BYTE_ORDER_MARK = "\ufeff"
 _COMMENT = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?\*/|/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
@@ -179,7 +186,11 @@ class _Engine(pcpp.Preprocessor):
     """The preprocessor: standard headers are empty, mistakes are collected."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__()
+        lexer = default_lexer()
+        # expressions are tried in order; each of their groups has a rule's function, and a type
+        numbers = (_NUMBER, [None, (None, "CPP_INTEGER"), (None, "CPP_FLOAT")])
+        lexer.lexre = [numbers, *lexer.lexre]
+        super().__init__(lexer)
         self._source = source
         self._mistakes: list[ProgramSyntaxError] = []
         self.last_line = self._first_include = 1
