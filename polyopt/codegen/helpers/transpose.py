@@ -4,8 +4,8 @@
 ``r < rows`` and ``c < columns``, both at most ``SIDE``.
 
 AVX-512 interleaves elements of two vectors, or quarters of them: four such steps transpose a
-square of 16 vectors, where element by element each takes a load and a store of its own. Without
-it, this is a plain loop.
+square of 16 vectors, where element by element each takes a load and a store of its own. AVX does
+so for squares of 8 in three. Without them, this is a plain loop.
 """
 
 from __future__ import annotations
@@ -57,6 +57,38 @@ static inline void transposed_f32(const float *from, int64_t from_step, float *t
             _mm512_storeu_ps(to + k * to_step, a[k]);
         }
     }
+#elif defined(__AVX__)
+    int64_t high = 0, wide = 0;
+    for (; high + 8 <= rows; high += 8) {
+        for (wide = 0; wide + 8 <= columns; wide += 8) {
+            __m256 a[8], b[8];
+            for (int k = 0; k < 8; k++) {
+                a[k] = _mm256_loadu_ps(from + (high + k) * from_step + wide);
+            }
+            for (int k = 0; k < 8; k += 2) {
+                b[k] = _mm256_unpacklo_ps(a[k], a[k + 1]);
+                b[k + 1] = _mm256_unpackhi_ps(a[k], a[k + 1]);
+            }
+            for (int k = 0; k < 8; k += 4) {
+                for (int h = 0; h < 2; h++) {
+                    a[k + 2 * h] = _mm256_shuffle_ps(b[k + h], b[k + h + 2], 0x44);
+                    a[k + 2 * h + 1] = _mm256_shuffle_ps(b[k + h], b[k + h + 2], 0xee);
+                }
+            }
+            for (int k = 0; k < 4; k++) {
+                b[k] = _mm256_permute2f128_ps(a[k], a[k + 4], 0x20);
+                b[k + 4] = _mm256_permute2f128_ps(a[k], a[k + 4], 0x31);
+            }
+            for (int k = 0; k < 8; k++) {
+                _mm256_storeu_ps(to + (wide + k) * to_step + high, b[k]);
+            }
+        }
+    }
+    for (int64_t c = 0; c < columns; c++) {
+        for (int64_t r = c < wide ? high : 0; r < rows; r++) {
+            to[c * to_step + r] = from[r * from_step + c];
+        }
+    }
 #else
     for (int64_t c = 0; c < columns; c++) {
         for (int64_t r = 0; r < rows; r++) {
@@ -66,4 +98,4 @@ static inline void transposed_f32(const float *from, int64_t from_step, float *t
 #endif
 }
 """
-TRANSPOSED = f"#ifdef __AVX512F__\n{INTRINSICS}#endif\n\n{_SQUARE}"
+TRANSPOSED = f"#ifdef __AVX__\n{INTRINSICS}#endif\n\n{_SQUARE}"

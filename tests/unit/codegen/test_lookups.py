@@ -19,6 +19,7 @@ from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.ir.types import TYPES
 from tests.unit.codegen.reader import Reader
 from tests.unit.codegen.test_cexpr import COMPILERS
+from tests.unit.codegen.vectors import FLAGS
 
 ELEMENTS = ("u8", "i16", "f32")
 #: around what one, two and several registers hold
@@ -27,7 +28,7 @@ COUNTS = (0, 1, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("flags", [["-march=native"], []], ids=["native", "plain"])
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS.keys())
 def test_every_length_and_count(compiler, flags, tmp_path):
     kinds = [TYPES[name] for name in ELEMENTS]
     lines = ["#include <stdint.h>", lookup_functions(kinds)]

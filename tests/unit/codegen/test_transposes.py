@@ -17,10 +17,11 @@ from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.readback.emitted import parse_emitted
 from tests.unit.codegen.test_cexpr import COMPILERS
+from tests.unit.codegen.vectors import FLAGS
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("flags", [["-march=native"], []], ids=["native", "plain"])
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS.keys())
 def test_every_square(compiler, flags, tmp_path):
     source, library = tmp_path / "squares.c", tmp_path / "squares.so"
     head = "void across(const float *from, int64_t step, float *to, int64_t to_step, int64_t rows,"
