@@ -1,5 +1,5 @@
-/* Batch normalisation as in training: mean and variance of each channel over images and pixels, then
-   the normalised images; layout NCHW. */
+/* Batch normalisation as in training: mean and variance of each channel over images and pixels,
+   then the normalised images; layout NCHW. */
 #include <math.h>
 
 void batch_norm(int N, int C, int H, int W, const float x[restrict N][C][H][W],

@@ -1,5 +1,5 @@
-/* Stereo matching: of 16 shifts, the one for which the sum of absolute differences over 5 x 5 is the
-   least, for each pixel whose windows lie inside both images. */
+/* Stereo matching: of 16 shifts, the one for which the sum of absolute differences over 5 x 5
+   is the least, for each pixel whose windows lie inside both images. */
 #include <stdint.h>
 #include <stdlib.h>
 

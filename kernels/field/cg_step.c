@@ -1,5 +1,5 @@
-/* A step of conjugate gradients on the five-point Laplacian: A p, the step along p, the residual, and
-   the next direction, all in place. */
+/* A step of conjugate gradients on the five-point Laplacian: A p, the step along p, the
+   residual, and the next direction, all in place. */
 
 void cg_step(int N, double p[restrict N][N], double r[restrict N][N], double x[restrict N][N],
              double rr[restrict 1])

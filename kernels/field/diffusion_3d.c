@@ -1,5 +1,5 @@
-/* T steps of diffusion in a box, with coefficients that differ from cell to cell, between two arrays
-   in turn. */
+/* T steps of diffusion in a box, with coefficients that differ from cell to cell, between two
+   arrays in turn. */
 
 void diffusion_3d(int T, int N, const float k[restrict N][N][N], float u[restrict N][N][N],
                   float v[restrict N][N][N])

@@ -1,5 +1,5 @@
-/* Orthogonalisation of one vector against another: y -= (x . y) / (x . x) x, and the norm of what is
-   left. */
+/* Orthogonalisation of one vector against another: y -= (x . y) / (x . x) x, and the norm of
+   what is left. */
 #include <math.h>
 
 void dot_axpy(int n, const double x[restrict n], double y[restrict n], double norm[restrict 1])

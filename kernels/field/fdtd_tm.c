@@ -1,5 +1,5 @@
-/* Yee's scheme for the mode TM in a cavity with perfectly conducting walls, coefficients per cell and
-   a source in one cell. */
+/* Yee's scheme for the mode TM in a cavity with perfectly conducting walls, coefficients per
+   cell and a source in one cell. */
 
 void fdtd_tm(int T, int N, const double ca[restrict N][N], const double cb[restrict N][N],
              const double pulse[restrict T], double ez[restrict N][N], double hx[restrict N][N - 1],

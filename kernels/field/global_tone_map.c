@@ -1,5 +1,5 @@
-/* Reinhard's global operator: luminances relative to their geometric mean over the image, compressed
-   by L / (1 + L); colours follow their luminance. */
+/* Reinhard's global operator: luminances relative to their geometric mean over the image,
+   compressed by L / (1 + L); colours follow their luminance. */
 #include <math.h>
 
 #define LUMINANCE(p) (0.2126f * (p)[0] + 0.7152f * (p)[1] + 0.0722f * (p)[2])

@@ -9,9 +9,11 @@ void horn_schunck(int H, int W, float alpha, const float ix[restrict H][W],
     for (int y = 1; y < H - 1; y++)
         for (int x = 1; x < W - 1; x++) {
             float u_mean = (u[y - 1][x] + u[y][x + 1] + u[y + 1][x] + u[y][x - 1]) / 6 +
-                           (u[y - 1][x - 1] + u[y - 1][x + 1] + u[y + 1][x + 1] + u[y + 1][x - 1]) / 12;
+                           (u[y - 1][x - 1] + u[y - 1][x + 1] + u[y + 1][x + 1] +
+                            u[y + 1][x - 1]) / 12;
             float v_mean = (v[y - 1][x] + v[y][x + 1] + v[y + 1][x] + v[y][x - 1]) / 6 +
-                           (v[y - 1][x - 1] + v[y - 1][x + 1] + v[y + 1][x + 1] + v[y + 1][x - 1]) / 12;
+                           (v[y - 1][x - 1] + v[y - 1][x + 1] + v[y + 1][x + 1] +
+                            v[y + 1][x - 1]) / 12;
             float p = ix[y][x] * u_mean + iy[y][x] * v_mean + it[y][x];
             float d = alpha * alpha + ix[y][x] * ix[y][x] + iy[y][x] * iy[y][x];
             u_next[y][x] = u_mean - ix[y][x] * p / d;
