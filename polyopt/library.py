@@ -102,9 +102,13 @@ def _folder(name: str) -> Path:
     raise UnknownNameError(msg, hint="install the wheel again, or give paths of files")
 
 
-def kernel_names() -> tuple[str, ...]:
-    """Names of the kernels that come with polyopt, sorted."""
-    return tuple(sorted(_places()))
+def kernel_names(folder: str | None = None) -> tuple[str, ...]:
+    """Names of the kernels that come with polyopt, sorted: all, or those of a folder in
+    ``kernels/``."""
+    known = _places()
+    return tuple(
+        sorted(name for name in known if folder is None or known[name].parent.name == folder)
+    )
 
 
 def _places() -> dict[str, Path]:

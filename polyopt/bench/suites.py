@@ -9,8 +9,12 @@ from polyopt.library import kernel_names
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: all kernels, pipelines of images, and nests of loops that affine schedulers are measured by
+#: all kernels but those of the field, pipelines of images, and nests of loops that affine
+#: schedulers are measured by
 KERNELS, IMAGES, AFFINE = "kernels", "images", "affine"
+#: programs as users write them, by class of what the field computes: those of ``kernels/field/``,
+#: measured and tested where the suite is named, and in no other one
+FIELD = "field"
 #: layers and whole networks, which ``nn`` lists
 NN = "nn"
 _MEMBERS: Mapping[str, tuple[str, ...]] = {
@@ -30,10 +34,13 @@ CONTRACTIONS = (
     "gemm", "2mm", "3mm", "syrk", "syr2k", "trmm", "symm", "doitgen", "covariance", "correlation",
 )  # fmt: skip
 TIME_STENCILS = ("jacobi_2d", "heat_3d", "seidel_2d", "fdtd_2d")
-SUITES = (KERNELS, *_MEMBERS)
+SUITES = (KERNELS, *_MEMBERS, FIELD)
 
 
 def members(suite: str) -> tuple[str, ...]:
     """Names of the kernels of a suite that there are."""
-    there = kernel_names()
-    return tuple(name for name in _MEMBERS.get(suite, there) if name in there)
+    there, of_field = kernel_names(), kernel_names(FIELD)
+    if suite == FIELD:
+        return of_field
+    wanted = _MEMBERS.get(suite, there)
+    return tuple(name for name in wanted if name in there and name not in of_field)

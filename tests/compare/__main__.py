@@ -15,7 +15,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from .driver import SUITES, Options, compare, parts
+from .driver import FIELD, SUITES, Options, compare, parts
 from .ratios import LEAST_ROUNDS
 from .records import BASE, NEW, Comparison, load, merged, save
 from .report import report, troubles
@@ -45,7 +45,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("base", nargs="*", help="a commit, or results (.json) to show together")
-    parser.add_argument("--suite", default="all", help=f"{', '.join(SUITES)}, or all")
+    parser.add_argument(
+        "--suite", default="all", help=f"{', '.join(SUITES)}, {FIELD}, or all without {FIELD}"
+    )
     parser.add_argument("--kernels", default="", help="names or patterns; all without")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=Options.rounds, help="turns of each version")
@@ -114,8 +116,9 @@ def _saved(comparison: Comparison, path: Path) -> None:
 
 def _options(options: argparse.Namespace) -> Options:
     """Raises ``CompareError`` for what is none."""
-    if options.suite not in {*SUITES, "all"}:
-        message = f"there is no suite {options.suite!r}; there are {', '.join(SUITES)}, all"
+    if options.suite not in {*SUITES, FIELD, "all"}:
+        known = ", ".join((*SUITES, FIELD))
+        message = f"there is no suite {options.suite!r}; there are {known}, all"
         raise CompareError(message)
     if options.sizes not in PURPOSES:
         message = f"there are no sizes {options.sizes!r}; there are {', '.join(PURPOSES)}"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .session import Session
 
 SUITES = ("images", "affine", "networks")
+#: the suite that is compared only where it is named
+FIELD = "field"
 #: after so many rounds all arrays move: where they lie changes times as well
 _ROUNDS_IN_PLACE = 5
 #: differences relative to the largest value that the order of operations explains, by bytes

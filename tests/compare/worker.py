@@ -57,13 +57,14 @@ def hello() -> Answer:
 
 def kernels() -> Answer:
     """Names by suite. What is in no suite of benchmarks is an image's if it lies outside of
-    ``kernels/affine/``."""
-    from polyopt.bench.suites import AFFINE, IMAGES, members
-    from polyopt.library import kernel_names, kernels_dir
+    ``kernels/affine/``. Those of the field are told by their folder: older versions have none."""
+    from polyopt.bench.suites import AFFINE, IMAGES, KERNELS, members
+    from polyopt.library import kernels_dir
 
     images, affine = list(members(IMAGES)), list(members(AFFINE))
-    for name in kernel_names():
-        if name not in {*images, *affine}:
+    field = sorted(path.stem for path in (kernels_dir() / "field").glob("*.py"))
+    for name in members(KERNELS):
+        if name not in {*images, *affine, *field}:
             in_affine = (kernels_dir() / "affine" / f"{name}.py").exists()
             (affine if in_affine else images).append(name)
     networks: list[str] = []
@@ -71,7 +72,7 @@ def kernels() -> Answer:
         from polyopt.bench.nn import SUBJECTS
 
         networks = list(SUBJECTS)
-    return {"images": images, "affine": affine, "networks": networks}
+    return {"images": images, "affine": affine, "networks": networks, "field": field}
 
 
 def sizes(kernel: str, purpose: str) -> Answer:

@@ -12,6 +12,8 @@ import pytest
 
 import polyopt as po
 from polyopt import library
+from polyopt.bench.suites import KERNELS as ALL
+from polyopt.bench.suites import members
 from polyopt.transform.plan import Plan
 from tests.unit.codegen.reparse import parsed_again
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from polyopt.codegen.signature import CProgram
     from polyopt.library import LibraryKernel
 
-KERNELS = library.kernel_names()
+#: all but those of the field, which have their own tests: test_field.py
+KERNELS = members(ALL)
 RECIPES = frozenset(library.recipe_names())
 
 

@@ -15,6 +15,7 @@ from polyopt.errors import CompilerFailedError
 from polyopt.isl import fix_param_values
 from polyopt.runtime.kernel import compile_kernel
 from tests.compilers import NO_WARNING, OWN
+from tests.oracle.agreement import assert_agree, outputs_of
 from tests.oracle.kernel_sizes import elements, interpreted
 from tests.oracle.kernels import KERNELS, RECIPES, emitted, grouped, load_kernel, plan_of
 
@@ -24,8 +25,6 @@ VARIANTS = [
     for variant in ("unfused", "auto", *(["expert"] if name in RECIPES else []))
 ]
 
-#: relative to the greatest magnitude of an output: sums may be in another order
-TOLERANCE = 1e-4
 #: elements of all arrays together, beyond which a size is left to the benchmarks
 MOST_ELEMENTS = 9_000_000
 MOST_SIZES = 12
@@ -110,28 +109,12 @@ def spread(sizes):
     return first + rest[::step]
 
 
-def assert_agree(expected, actual, context):
-    for name, values in expected.items():
-        found = np.asarray(actual[name])
-        assert (found.dtype, found.shape) == (values.dtype, values.shape), (name, context)
-        if values.dtype.kind == "f":
-            scale = TOLERANCE * float(np.abs(values).max(initial=0))
-            np.testing.assert_allclose(found, values, rtol=0, atol=scale, err_msg=f"{context}")
-        else:
-            np.testing.assert_array_equal(found, values, err_msg=f"{context}")
-
-
 @lru_cache(COMMON)
 def referred(name, number, *sizes):
     """What the reference makes of the inputs of that number: all plans of a kernel ask for it."""
     kernel, sizes = load_kernel(name), dict(sizes)
     arrays = kernel.inputs(sizes, np.random.default_rng(number))
     return kernel.reference(**arrays, **sizes)
-
-
-def outputs_of(function, result):
-    names = [a.name for a in function.arrays if a.is_live_out]
-    return dict(zip(names, result if isinstance(result, tuple) else (result,), strict=True))
 
 
 @pytest.mark.parametrize(("name", "variant"), grouped(VARIANTS))

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polyopt.bench.suites import KERNELS, members
 from polyopt.codegen.target import core_count
 from polyopt.errors import UserError
-from polyopt.library import kernel_names, load_kernel
+from polyopt.library import load_kernel
 from polyopt.runtime.measuring.alternate import Subject, summary, timed
 from polyopt.runtime.measuring.arguments import CallArguments, inputs_for
 from polyopt.scheduler import auto
@@ -44,7 +45,7 @@ def main() -> None:
     parser.add_argument("kernels", nargs="*")
     asked = parser.parse_args()
     known = {t.kernel for t in recorded(asked.file)} if asked.file.exists() else set[str]()
-    for name in asked.kernels or kernel_names():
+    for name in asked.kernels or members(KERNELS):
         if name in known:
             continue
         found = of_kernel(load_kernel(name))

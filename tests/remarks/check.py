@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 
+from polyopt.bench.suites import KERNELS, members
 from polyopt.explain import Explanation, explain
 from polyopt.explain.remarks.pairs import pairs_of
-from polyopt.library import kernel_names, load_kernel
+from polyopt.library import load_kernel
 from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.remark import KINDS
@@ -32,7 +33,7 @@ def missing(plan: Plan, found: Explanation) -> list[str]:
 def main(names: list[str]) -> int:
     """Print a line per kernel; 1 where something has no remark."""
     failed = 0
-    for name in names or kernel_names():
+    for name in names or members(KERNELS):
         kernel = load_kernel(name)
         sizes = kernel.sizes["test"]
         for kind, plan in (

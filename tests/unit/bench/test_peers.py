@@ -30,6 +30,7 @@ from polyopt.bench.runner import Subjects, bench
 from polyopt.bench.suites import (
     AFFINE,
     CONTRACTIONS,
+    FIELD,
     IMAGES,
     SUITES,
     TIME_STENCILS,
@@ -37,6 +38,7 @@ from polyopt.bench.suites import (
 )
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError, MissingExtraError
+from polyopt.library import kernel_names, kernels_dir
 
 MACHINE = Machine("a cpu", 2, "a cc", {1: 10.0, 2: 20.0}, {1: 100.0, 2: 200.0})
 
@@ -276,7 +278,15 @@ def test_suites_have_members_that_exist():
     assert set(members(IMAGES)) < set(members("kernels"))
     assert len(members(AFFINE)) == 30
     assert {*CONTRACTIONS, *TIME_STENCILS} < set(members(AFFINE)) < set(members("kernels"))
-    assert {"kernels", IMAGES, AFFINE} == set(SUITES)
+    assert {"kernels", IMAGES, AFFINE, FIELD} == set(SUITES)
+
+
+def test_the_field_is_measured_where_it_is_named():
+    field = {path.stem for path in (kernels_dir() / FIELD).glob("*.py")}
+    assert set(members(FIELD)) == field
+    assert field
+    assert not field & {*members("kernels"), *members(IMAGES), *members(AFFINE)}
+    assert field | set(members("kernels")) == set(kernel_names())
 
 
 def test_what_is_installed_is_imported_and_serial_peers_ignore_threads():

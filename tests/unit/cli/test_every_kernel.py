@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
+from polyopt.bench.suites import KERNELS, members
 from polyopt.cli import cli
 from polyopt.cli.program import PlanChoice, Program
 from polyopt.explain import bill, explain
 from polyopt.explain.choices.tradeoff import tradeoff
 from polyopt.ir.scop import Scop
 from polyopt.isl import dim_type, fix_param_values, sets_of, tuple_name
-from polyopt.library import kernel_names, load_kernel, load_scop
+from polyopt.library import load_kernel, load_scop
 from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 from tests.remarks.check import missing
@@ -84,7 +85,7 @@ def shared() -> Any:
         yield known, explained
 
 
-@pytest.mark.parametrize("name", kernel_names())
+@pytest.mark.parametrize("name", members(KERNELS))
 def test_every_verb_takes_it(
     name: str, shared: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from polyopt.analysis.sets.count import _count  # pyright: ignore[reportPrivateUsage]
+from polyopt.bench.suites import KERNELS, members
 from polyopt.errors import (
     IllegalScheduleError,
     StorageTooSmallError,
@@ -19,7 +20,7 @@ from polyopt.explain import Explanation, bill, explain
 from polyopt.explain.provenance import why
 from polyopt.explain.remarks.explanation import number_text
 from polyopt.frontend.c import parse_c
-from polyopt.library import kernel_names, load_kernel, load_scop
+from polyopt.library import load_kernel, load_scop
 from polyopt.scheduler import auto
 from polyopt.transform.legality.proof import prove
 from polyopt.transform.plan import Plan
@@ -48,7 +49,7 @@ def only(explanation: Explanation, move: str) -> Remark:
     return row
 
 
-@pytest.mark.parametrize("name", [name for name in kernel_names() if name not in DEEP])
+@pytest.mark.parametrize("name", [name for name in members(KERNELS) if name not in DEEP])
 def test_every_pair_and_loop_of_a_kernel_has_a_remark(name: str) -> None:
     kernel = load_kernel(name)
     plan = Plan(kernel.scop)
