@@ -10,7 +10,7 @@ from polyopt.codegen.schedule.modulo import period
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
-from polyopt.scheduler.finishing.unroll_channels import jam_channels
+from polyopt.scheduler.finishing.unroll_channels import jam_channels, pixels_of
 from polyopt.scheduler.model.cache import large_buffers
 from polyopt.scheduler.queries import (
     checked,
@@ -56,6 +56,12 @@ def arrange(
             continue
         if loop.mark == "vector":
             continue
+        pixels = pixels_of(plan.program, name, loop, model.target)
+        if pixels is not None:
+            plan, said, done = _along_pixels(plan, pixels, legal)
+            remarks += said
+            if done:
+                continue
         changed = _bring_in(plan, loop)
         jammed = jam_channels(plan, name, loop)
         if jammed is not plan:
@@ -69,6 +75,21 @@ def arrange(
             plan, said = _mark(plan, name)
         remarks += said
     return plan, tuple(remarks)
+
+
+def _along_pixels(
+    plan: Plan, pixels: PlanLoop, legal: Callable[[Plan], bool]
+) -> tuple[Plan, list[Remark], bool]:
+    """Vectors along pixels with interleaved channels, and whether they are."""
+    try:
+        changed = _unrolled(plan, pixels, list(loops_of(pixels.body)))
+        if not legal(changed):
+            return plan, [], False
+        changed = checked(changed.vectorize(pixels.name), pixels.name)
+    except UserError as error:
+        return plan, [refusal("vectorize", pixels.name, error)], False
+    reason = "its channels are too few for a vector, and are written out in it"
+    return changed, [Remark("applied", "vectorize", pixels.name, reason)], True
 
 
 def _expands(plan: Plan, changed: Plan, model: SearchContext) -> bool:

@@ -13,8 +13,9 @@ from polyopt.analysis.sets.count import about
 from polyopt.scheduler.model.cache import argument_bytes, array_bytes
 from polyopt.scheduler.model.objective import NOISE, predicted
 from polyopt.scheduler.model.op_cost import Weights
+from polyopt.scheduler.queries import contiguous_loop
 from polyopt.transform.annotations.nontemporal import only_written
-from polyopt.transform.schedule.query import copies_of, path_to
+from polyopt.transform.schedule.query import copies_of
 from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
@@ -66,10 +67,9 @@ def _unfit(plan: Plan, array: Array, model: SearchContext) -> str:
     elements = array_bytes(array, sizes) // array.type.bytes
     if sum(about(s.domain, sizes) for s in writes) > elements:
         return "its elements are stored more than once"
-    hosts = copies_of(program, array.name)
-    around = (path_to(program, path[-1].name) for h in hosts if (path := program.places[h].loops))
-    if not all(any(loop.mark == "vector" for loop in path) for path in around):
-        return "no vector loop stores it"
+    rows = [contiguous_loop(program, host) for host in copies_of(program, array.name)]
+    if not all(row is not None and row.mark == "vector" for row in rows):
+        return "no vector loop stores its rows"
     return ""
 
 

@@ -13,15 +13,20 @@ once for all ``k``.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads, walk
 from polyopt.isl import dim_type
+from polyopt.scheduler.model.accesses import accesses_of, moves_of
+from polyopt.scheduler.model.body import MOST_STRIDE
+from polyopt.scheduler.queries import constant_trips
 from polyopt.transform.schedule.query import loop_like, path_to
-from polyopt.transform.schedule.tree import PlanLoop
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
+    from polyopt.codegen.target import Target
     from polyopt.ir.expr import Load
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
 MOST = 4
 #: as many of those that look up elements at shared places, where there is more to share
 MOST_LOOKUPS = 8
+#: iterations of all loops inside of one over pixels that are written out
+MOST_PIXEL = 32
 #: share of a statement's loads that iterations have in common
 SHARED = 0.25
 
@@ -86,6 +93,36 @@ def jam_channels(plan: Plan, copy: str, vector: PlanLoop) -> Plan:
         return plan.reorder(*(n.name for n in inner), own.name)
     except UserError:
         return plan
+
+
+def pixels_of(
+    program: ScheduledProgram, copy: str, loop: PlanLoop, target: Target
+) -> PlanLoop | None:
+    """The loop around a contiguous one that is too short for a vector, if vectors may run along it:
+    all that it holds is short, and lanes are few elements apart in all arrays.
+
+    ``None`` where the contiguous loop is long enough.
+    """
+    path = path_to(program, loop.name)
+    trips = constant_trips(program, loop)
+    lanes = target.lanes(program.copies[copy].statement.value.type.bytes)
+    if trips is None or not 1 < trips < lanes or len(path) < 2 or path[-2].mark:
+        return None
+    pixels = path[-2]
+    inner = [constant_trips(program, node) for node in loops_of(pixels.body)]
+    count = prod(MOST_PIXEL + 1 if n is None else n for n in inner)
+    around = constant_trips(program, pixels)
+    if count > MOST_PIXEL or (around is not None and around < lanes):
+        return None
+    return pixels if all(_near(program, one, pixels) for one in copies_in(pixels)) else None
+
+
+def _near(program: ScheduledProgram, copy: str, loop: PlanLoop) -> bool:
+    """Whether iterations of a loop access elements that lie few elements apart."""
+    loops = program.places[copy].loops
+    moved = moves_of(copy, loops)[next(k for k, n in enumerate(loops) if n.name == loop.name)]
+    strides = [access.stride(moved) for access in accesses_of(program, copy)]
+    return all(stride is not None and abs(stride) <= MOST_STRIDE for stride in strides)
 
 
 def _channel_loop(program: ScheduledProgram, copy: str, vector: PlanLoop) -> PlanLoop | None:

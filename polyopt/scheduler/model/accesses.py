@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.isl import PwMultiAff, dim_type
+from polyopt.isl import PwMultiAff, constant_value, dim_type
 from polyopt.memo import memo
 from polyopt.scheduler.model.instances import rolled
 
@@ -49,6 +49,8 @@ class AccessFunction:
     writes: bool
     #: ``None`` where data or conditions decide
     subscripts: tuple[Subscript, ...] | None
+    #: elements along the last dimensions that have a constant number of them, as channels do
+    short: tuple[int, ...] = ()
 
     @property
     def place(self) -> tuple[str, str]:
@@ -60,6 +62,21 @@ class AccessFunction:
         if self.subscripts is None:
             return None
         return tuple(s.step(moved) for s in self.subscripts)
+
+    def stride(self, moved: Mapping[int, float]) -> float | None:
+        """How many elements it goes on in memory where dimensions move by so much.
+
+        ``None`` where data decide, or a size that polyopt does not know.
+        """
+        steps = self.steps(moved)
+        if not steps:
+            return None if steps is None else 0.0
+        stride, elements = steps[-1], 1
+        for length, step in zip(reversed(self.short), reversed(steps[:-1]), strict=False):
+            elements *= length
+            stride += elements * step
+        far = steps[: max(0, len(steps) - 1 - len(self.short))]
+        return None if any(far) else stride
 
     @property
     def directions(self) -> object:
@@ -83,9 +100,28 @@ def accesses_of(program: ScheduledProgram, host: str) -> tuple[AccessFunction, .
             touch.scratch.name if touch.scratch is not None else "",
             number < len(writes),
             _subscripts(touch),
+            _short(program, touch),
         )
         for number, touch in enumerate((*writes, *reads))
     )
+
+
+def _short(program: ScheduledProgram, touch: ScheduledAccess) -> tuple[int, ...]:
+    scratch = touch.scratch
+    if scratch is not None:
+        return constant_tail(scratch.ordered(scratch.extents))
+    return constant_tail(program.scop.array(touch.access.array).extents)
+
+
+def constant_tail(extents: Sequence[PwAff]) -> tuple[int, ...]:
+    """The last of the extents, as long as these are constants."""
+    found: list[int] = []
+    for extent in reversed(extents):
+        value = constant_value(extent)
+        if value is None:
+            break
+        found.insert(0, value)
+    return tuple(found)
 
 
 def _subscripts(touch: ScheduledAccess) -> tuple[Subscript, ...] | None:

@@ -42,7 +42,7 @@ _ALIKE = 0.75
 #: instructions that count an iteration and go back
 OVERHEAD = 2.0
 #: rows of so many elements a lane are loaded whole, and what lanes need taken out of them
-_MOST_STRIDE = 4
+MOST_STRIDE = 4
 #: elements of one access in a body that are looked at one by one; more are like these
 _MOST_POINTS = 64
 
@@ -213,7 +213,7 @@ class BodyModel:
         """What some elements of an access in a body are loaded or stored as."""
         if frame.lanes == 1:
             return _Need(access, points, 0.0)
-        stride, elements = _stride(access.steps(frame.rows)), points * frame.own
+        stride, elements = _stride(access.stride(frame.rows)), points * frame.own
         if stride is None:
             return _Need(access, 0.0, elements)
         if not stride:
@@ -364,13 +364,10 @@ class BodyModel:
         return worst
 
 
-def _stride(steps: tuple[float, ...] | None) -> float | None:
-    """How far apart in a row lanes' elements lie, 0 for one that all share; ``None`` where they
-    are loaded one by one: in other rows, or where data say."""
-    if steps is None or any(steps[:-1]):
-        return None
-    stride = abs(steps[-1]) if steps else 0.0
-    return stride if stride <= _MOST_STRIDE else None
+def _stride(stride: float | None) -> float | None:
+    """How far apart lanes' elements lie, 0 for one that all share; ``None`` where they are loaded
+    one by one: in other rows, or where data say."""
+    return None if stride is None or abs(stride) > MOST_STRIDE else abs(stride)
 
 
 def _distance(apart: list[float], steps: tuple[float, ...]) -> int | None:
