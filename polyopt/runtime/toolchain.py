@@ -34,13 +34,15 @@ _BASE = ("-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp
 #: find none: the more arrays are known to be apart, the more often. By its value ranges gcc (12.2)
 #: takes zero for what a vector loop loads where a condition that the loop does not change is false.
 #: It takes triangles apart, a first row without elements by itself, and finds no vectors for sums
-#: along the others. What it takes beyond linear time for functions of many loops, and their code
+#: along the others. Where several choices of an iteration hang on one condition, it threads jumps
+#: through them, and what keeps its value is then stored under masks: no loads are forwarded from
+#: those. What it takes beyond linear time for functions of many loops, and their code
 #: is no slower without (gcc 12.2, 18 programs: 0.97 to 1.06, compiled in 0.3 to 1 of the time): the
 #: elimination of common subexpressions among registers, with sets of blocks times registers (kB),
 #: and registers allocated loop by loop.
 GCC_FLAGS = (
     "-fno-tree-pre", "-fno-tree-vrp", "-fno-split-loops",
-    "--param=max-gcse-memory=2048", "-fira-region=one",
+    "-fno-thread-jumps", "--param=max-gcse-memory=2048", "-fira-region=one",
 )  # fmt: skip
 CLANG_FLAGS = ("-mllvm", "-enable-load-pre=false")
 #: the flag of targets whose vectors have 512 bits

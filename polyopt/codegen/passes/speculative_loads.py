@@ -52,6 +52,8 @@ class _Speculation:
     numbers: frozenset[Symbol]
     #: the iterator of the vector loop around
     lane: Symbol | None = None
+    #: scalars that this loop assigns
+    assigned: frozenset[Symbol] = frozenset()
 
     def node(self, node: Node) -> Node:
         """A node with its loads, where it is in a vector loop, before its choices."""
@@ -59,8 +61,11 @@ class _Speculation:
             return node if self.lane is None else self._assign(node)
         if not isinstance(node, For):
             return rebuilt(node, self.node)
-        lane = node.iterator if isinstance(node.kind, Simd) else self.lane
-        inside = replace(self, numbers=self.numbers | {node.iterator}, lane=lane)
+        inside = replace(self, numbers=self.numbers | {node.iterator})
+        if isinstance(node.kind, Simd):
+            targets = [a.target for a in assigns_in(node.body)]
+            scalars = frozenset(t.symbol for t in targets if isinstance(t, Var))
+            inside = replace(inside, lane=node.iterator, assigned=scalars)
         return rebuilt(node, inside.node)
 
     def _assign(self, node: Assign) -> Assign:
@@ -111,12 +116,14 @@ class _Speculation:
         return all(map(self._is_data, test.children))
 
     def _varies(self, test: Expr) -> bool:
-        """Whether a test loads, and so is not the same for all iterations."""
+        """Whether a test loads, or needs what an iteration computes: it is not the same for all."""
         return any(
             is_element(e) or (isinstance(e, Var) and self._varies_as(e.symbol)) for e in walk(test)
         )
 
     def _varies_as(self, symbol: Symbol) -> bool:
+        if symbol in self.assigned:
+            return True
         return symbol in self.known and self._varies(self.known[symbol])
 
     def _may_load(self, load: Index) -> bool:

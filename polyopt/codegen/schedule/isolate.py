@@ -1,5 +1,5 @@
-"""Which iterations of a loop have no tests inside: all of the unrolled loops below run in full,
-and no border is near.
+"""Which iterations of a loop have no tests inside: all of the unrolled loops below, and of those
+that are whole vectors, run in full, and no border is near.
 
 isl generates these apart (its ``isolate`` option), so that conditions of borders and partial
 blocks stay in loops of their own.
@@ -29,7 +29,7 @@ def isolate_option(
         path = program.places[name].loops
         depth = next(i for i, node in enumerate(path, 1) if node.name == loop.name)
         outer = len(path)
-        while outer > depth and path[outer - 1].mark == "unroll":
+        while outer > depth and _is_whole(path[outer - 1]):
             outer -= 1
         whole = program.prefixes[name].range()
         around = first_values(whole, depth)
@@ -44,6 +44,11 @@ def isolate_option(
     if full.is_empty() or everything.is_subset(full):
         return None
     return _option(full)
+
+
+def _is_whole(loop: PlanLoop) -> bool:
+    """Whether C is better of where a loop runs in full: unrolled, or vectors of a width."""
+    return loop.mark == "unroll" or (loop.mark == "vector" and loop.width > 0)
 
 
 def _complete(whole: Set, outer: int, context: Set) -> Set:

@@ -21,6 +21,7 @@ from polyopt.scheduler.finishing.split_for_parallelism import splits
 from polyopt.scheduler.finishing.split_ranges import split_ranges
 from polyopt.scheduler.finishing.strip_mine import strip_mined
 from polyopt.scheduler.queries import is_legal
+from polyopt.scheduler.strategies.outer_vectors import outer_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,7 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
         lambda p: arrange(p, model, legal),
         lambda p: sums_in_lanes(p, model, is_legal),
         lambda p: read_once(p, target, sizes, is_legal),
+        lambda p: outer_vectors(p, model, legal),
         lambda p: rows_together(p, target, sizes, is_legal),
         lambda p: chains_together(p, target, sizes, is_legal),
         lambda p: strips(p, target, sizes, is_legal),

@@ -1,0 +1,117 @@
+"""Outer-loop vectorisation: lanes are iterations of a loop around a sequential one.
+
+What an iteration keeps for itself (private scalars: sums, the state of a recurrence) gets an element
+per lane. So loops whose own iterations wait for each other have vectors all the same.
+
+rewrite: ``for (x) { s = 0; for (k) s = f(s, x, k); out[x] = s; }`` ->
+``for (xs) { for (x in strip) s[x] = 0; for (k) for (x in strip) s[x] = f(s[x], x, k); ... }``
+
+*Requires* independent iterations of the outer loop. Whether lanes load elements one by one, and
+whether that pays, is the time model's to say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.errors import UserError
+from polyopt.ir.block import Block
+from polyopt.scheduler.model.instances import trips
+from polyopt.scheduler.model.objective import NOISE, predicted
+from polyopt.scheduler.queries import checked, widen_locals
+from polyopt.transform.schedule.query import find_loop, loop_like, path_to
+from polyopt.transform.schedule.remark import Remark
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyopt.scheduler.context import SearchContext
+    from polyopt.transform.plan import Plan
+
+#: vectors that run side by side: the second starts while the first waits for its own (nbody as fast
+#: with one, two and four; mandelbrot fastest with two)
+VECTORS = 2
+
+
+def outer_vectors(
+    plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with vectors along loops around sequential ones, where that is predicted to pay."""
+    remarks: list[Remark] = []
+    done: set[str] = set()
+    for name in list(plan.program.places):
+        path = plan.program.places[name].loops
+        if len(path) < 2 or path[-1].name in done or not _is_chain(plan, path, model):  # noqa: PLR2004
+            continue
+        done.add(path[-1].name)
+        try:
+            changed = _in_lanes(plan, path[-2], path[-1], _width(plan, path[-1], model))
+        except UserError:
+            continue
+        if changed is None or not legal(changed):
+            continue
+        times = {"predicted ns": predicted(changed, model), "before": predicted(plan, model)}
+        if times["predicted ns"] > (1 - NOISE) * times["before"]:
+            reason = "what lanes gather takes more than they save"
+            remarks.append(Remark("refused", "vectorize", path[-2].name, reason, numbers=times))
+            continue
+        plan = changed
+        reason = "the loop inside is sequential: lanes are iterations of the one around it"
+        remarks.append(Remark("applied", "vectorize", path[-2].name, reason, numbers=times))
+    return plan, tuple(remarks)
+
+
+def _is_chain(plan: Plan, path: tuple[PlanLoop, ...], model: SearchContext) -> bool:
+    """Whether an innermost loop is sequential, in one with iterations for full vectors."""
+    rows, row = path[-2:]
+    program = plan.program
+    if rows.mark or row.mark or any(isinstance(child, PlanLoop) for child in row.body):
+        return False
+    if any(isinstance(program.copies[name].statement.value, Block) for name in rows.copies):
+        return False
+    if trips(program, rows, model.sizes) < 2 * _width(plan, row, model):
+        return False
+    try:
+        checked(plan.vectorize(row.name), row.name)
+    except UserError:
+        return True
+    return False
+
+
+def _width(plan: Plan, row: PlanLoop, model: SearchContext) -> int:
+    copies = plan.program.copies
+    widest = max(copies[name].statement.value.type.bytes for name in row.copies)
+    return VECTORS * model.target.lanes(widest)
+
+
+def _in_lanes(plan: Plan, rows: PlanLoop, row: PlanLoop, width: int) -> Plan | None:
+    """The plan with strips of ``rows`` in ``row``, as vectors of a width; ``None`` where the strips
+    cannot be whole vectors."""
+    first = row.copies[0]
+    plan = plan.split(rows.name, width)
+    blocks, strip = path_to(plan.program, rows.name)[-2:]
+    plan = widen_locals(plan, strip)
+    inside = [copies_in(child) for child in find_loop(plan.program, strip.name).body]
+    at = next(k for k, names in enumerate(inside) if first in names)
+    for names in inside[max(at, 1) : at + 2]:
+        shared = loop_like(plan.program, names[0], find_loop(plan.program, strip.name))
+        plan = plan.distribute(shared.name, at=names[0])
+    own, inner = plan.program.places[first].loops[-2:]
+    plan = plan.reorder(inner.name, own.name)
+    for store in plan.program.stores:
+        if store.at == inner.name:
+            plan = plan.store(store.array, at=own.name)
+    plan = checked(plan.vectorize(own.name, width), own.name)
+    for names in inside:
+        loop = plan.program.places[names[0]].loops[-1]
+        if not loop.mark:
+            plan = _vectors(plan, loop, width)
+    return plan.separate_full_tiles(blocks.name)
+
+
+def _vectors(plan: Plan, loop: PlanLoop, width: int) -> Plan:
+    try:
+        return checked(plan.vectorize(loop.name, width), loop.name)
+    except UserError:
+        return plan
