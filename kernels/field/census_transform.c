@@ -1,4 +1,5 @@
-/* Census transform: which of the 24 pixels around are darker than the one in the middle, a bit each. */
+/* Census transform: which of the 24 pixels around are darker than the one in the middle, a bit
+   each. */
 #include <stdint.h>
 
 void census_transform(int H, int W, const uint8_t img[restrict H + 4][W + 4],

@@ -1,5 +1,6 @@
-/* Denoising by non-local means: each pixel is a mean of those in a window of 7 x 7 around it, weighted
-   by how much the 3 x 3 around them resemble each other. The border, 4 wide, is left out. */
+/* Denoising by non-local means: each pixel is a mean of those in a window of 7 x 7 around it,
+   weighted by how much the 3 x 3 around them resemble each other. The border, 4 wide, is left
+   out. */
 #include <math.h>
 
 void non_local_means(int H, int W, float h2, const float img[restrict H + 8][W + 8],
