@@ -66,7 +66,7 @@ def opencv(
 
     def call() -> dict[str, np.ndarray]:
         mean = cv2.blur(img, side, borderType=edge)
-        square = cv2.sqrBoxFilter(img, -1, side, borderType=edge)
+        square = cv2.sqrBoxFilter(img, cv2.CV_32F, side, borderType=edge)
         return {"mean": mean, "variance": cv2.subtract(square, cv2.multiply(mean, mean))}
 
     return call

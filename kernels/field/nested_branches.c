@@ -1,4 +1,5 @@
-/* Branches within branches, which change what later ones look at, as loops of old codes have them. */
+/* Branches within branches, which change what later ones look at, as loops of old codes have
+   them. */
 
 void nested_branches(int n, float a[restrict n], float b[restrict n], float c[restrict n],
                      const float d[restrict n], const float e[restrict n])

@@ -2,7 +2,8 @@
 
 #pragma polyopt inbounds
 
-void strided_update(int n, int count, int first, int inc, float a[restrict n], const float b[restrict n])
+void strided_update(int n, int count, int first, int inc, float a[restrict n],
+                    const float b[restrict n])
 {
     int i = first;
 

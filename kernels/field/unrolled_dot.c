@@ -1,9 +1,9 @@
 /* A dot product, unrolled by hand by five; what is left over is added after that. */
 
-void unrolled_dot(int n, const float a[restrict n], const float b[restrict n],
-                  float dot[restrict 1])
+void unrolled_dot(int n, const double a[restrict n], const double b[restrict n],
+                  double dot[restrict 1])
 {
-    float sum = 0.0f;
+    double sum = 0.0;
     int i;
 
     for (i = 0; i + 4 < n; i += 5)

@@ -13,12 +13,11 @@ SIZES = {
 
 
 def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndarray]:
-    """``a`` and ``b`` f32 ``[n]``, positive."""
-    a, b = rng.random((2, sizes["n"]), dtype=np.float32)
+    """``a`` and ``b`` f64 ``[n]``, positive."""
+    a, b = rng.random((2, sizes["n"]))
     return {"a": a, "b": b}
 
 
 def reference(*, a: np.ndarray, b: np.ndarray, **_sizes: int) -> dict[str, np.ndarray]:
-    """``dot`` f32 ``[1]``, in double precision."""
-    total = np.dot(a.astype(np.float64), b)
-    return {"dot": np.array([total], np.float32)}
+    """``dot`` f64 ``[1]``."""
+    return {"dot": np.array([np.dot(a, b)])}

@@ -20,6 +20,8 @@ from tests.oracle.kernels import grouped, load_kernel
 NAMES = members(FIELD)
 VARIANTS = [(name, variant) for name in NAMES for variant in ("unfused", "auto")]
 PURPOSES = ("test", "tiny")
+#: statements from which blocks of rows take longer to print than a test should
+LARGE = 10
 #: functions of a program's module that compute the same in a library -> what the library is
 #: imported as
 PEERS = {"numba": "numba", "opencv": "cv2", "scipy": "scipy", "torch": "torch"}
@@ -49,12 +51,17 @@ def referred(name, purpose):
     return expected
 
 
+def planned(kernel, variant):
+    if variant == "unfused":
+        return Plan(kernel.scop)
+    tile = len(kernel.scop.statements) < LARGE
+    return po.auto(kernel.scop, sizes=kernel.sizes["bench"], tile=tile)
+
+
 @pytest.mark.parametrize(("name", "variant"), grouped(VARIANTS))
 def test_a_program_of_the_field_computes_its_reference(name, variant):
     kernel = load_kernel(name)
-    auto = variant == "auto"
-    plan = po.auto(kernel.scop, sizes=kernel.sizes["bench"]) if auto else Plan(kernel.scop)
-    function = plan.compile()
+    function = planned(kernel, variant).compile()
     for purpose in PURPOSES:
         sizes, arguments = given(name, purpose)
         for threads in (1, 2):

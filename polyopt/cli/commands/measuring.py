@@ -54,10 +54,10 @@ threads_option = click.option(
 )
 @click.option(
     "--suite",
-    type=click.Choice(["kernels", "images", "affine", "nn"]),
-    help="What to measure without PROGRAMS: kernels, all that come along (default); images, "
-    "pipelines on images; affine, linear algebra, statistics, stencils and solvers; nn, layers "
-    "and whole networks.",
+    type=click.Choice(["kernels", "images", "affine", "field", "nn"]),
+    help="What to measure without PROGRAMS: kernels, images and affine and more (default); images, "
+    "pipelines on images; affine, linear algebra, statistics, stencils and solvers; field, "
+    "programs as users write them, by what the field computes; nn, layers and whole networks.",
 )
 @click.option(
     "--compile-time",
