@@ -11,6 +11,7 @@ from polyopt.codegen.expressions.indices import index_variable
 from polyopt.codegen.flop_count import flops_text, little_work, shared_work
 from polyopt.codegen.helpers.math.functions import has_vector_math
 from polyopt.codegen.lower.lowering import lower
+from polyopt.codegen.passes.math_strips import math_strips
 from polyopt.codegen.passes.time_nests import time_nests
 from polyopt.codegen.passes.vector_math import vector_math
 from polyopt.codegen.pipeline import generate
@@ -81,7 +82,7 @@ def _emit(
     little = little_work(program, shared_work(scop, sizes), sizes)
     function = replace(function, notes=notes, little_work=little)
     if has_vector_math(scop) and not libm:
-        function = vector_math(function)
+        function = vector_math(math_strips(function))
     function, nests = time_nests(function) if timed else (function, ())
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
     if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):

@@ -114,10 +114,10 @@ def pixels_of(
     around = constant_trips(program, pixels)
     if count > MOST_PIXEL or (around is not None and around < lanes):
         return None
-    return pixels if all(_near(program, one, pixels) for one in copies_in(pixels)) else None
+    return pixels if all(is_near(program, one, pixels) for one in copies_in(pixels)) else None
 
 
-def _near(program: ScheduledProgram, copy: str, loop: PlanLoop) -> bool:
+def is_near(program: ScheduledProgram, copy: str, loop: PlanLoop) -> bool:
     """Whether iterations of a loop access elements that lie few elements apart."""
     loops = program.places[copy].loops
     moved = moves_of(copy, loops)[next(k for k, n in enumerate(loops) if n.name == loop.name)]

@@ -1,13 +1,13 @@
 """Outer-loop vectorisation: lanes are iterations of a loop around a sequential one.
 
-What an iteration keeps for itself (private scalars: sums, the state of a recurrence) gets an element
-per lane. So loops whose own iterations wait for each other have vectors all the same.
+What an iteration keeps for itself (private scalars: sums, the state of a recurrence) gets an
+element per lane. So loops whose own iterations wait for each other have vectors all the same.
 
 rewrite: ``for (x) { s = 0; for (k) s = f(s, x, k); out[x] = s; }`` ->
 ``for (xs) { for (x in strip) s[x] = 0; for (k) for (x in strip) s[x] = f(s[x], x, k); ... }``
 
-*Requires* independent iterations of the outer loop. Whether lanes load elements one by one, and
-whether that pays, is the time model's to say.
+*Requires* independent iterations of the outer loop, which access elements few apart: lanes in other
+rows load one by one, each from a line of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
+from polyopt.scheduler.finishing.unroll_channels import is_near
 from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.objective import NOISE, predicted
 from polyopt.scheduler.queries import checked, widen_locals
@@ -42,7 +43,7 @@ def outer_vectors(
     done: set[str] = set()
     for name in list(plan.program.places):
         path = plan.program.places[name].loops
-        if len(path) < 2 or path[-1].name in done or not _is_chain(plan, path, model):  # noqa: PLR2004
+        if len(path) < 2 or path[-1].name in done or not _is_chain(plan, path, model):
             continue
         done.add(path[-1].name)
         try:
@@ -53,7 +54,7 @@ def outer_vectors(
             continue
         times = {"predicted ns": predicted(changed, model), "before": predicted(plan, model)}
         if times["predicted ns"] > (1 - NOISE) * times["before"]:
-            reason = "what lanes gather takes more than they save"
+            reason = "lanes take longer than one after the other"
             remarks.append(Remark("refused", "vectorize", path[-2].name, reason, numbers=times))
             continue
         plan = changed
@@ -69,6 +70,8 @@ def _is_chain(plan: Plan, path: tuple[PlanLoop, ...], model: SearchContext) -> b
     if rows.mark or row.mark or any(isinstance(child, PlanLoop) for child in row.body):
         return False
     if any(isinstance(program.copies[name].statement.value, Block) for name in rows.copies):
+        return False
+    if not all(is_near(program, name, rows) for name in row.copies):
         return False
     if trips(program, rows, model.sizes) < 2 * _width(plan, row, model):
         return False

@@ -18,10 +18,18 @@ from polyopt.isl import dim_type
 from polyopt.memo import memo
 from polyopt.scheduler.context import MOST_STATEMENTS, Budget
 from polyopt.scheduler.finishing.parallelize import PER_THREAD
+from polyopt.scheduler.finishing.unroll_channels import pixels_of
 from polyopt.scheduler.model.cache import array_bytes, private_bytes
 from polyopt.scheduler.model.instances import instances_of, trips
 from polyopt.scheduler.model.objective import CLEARLY, NOISE, predicted_group
-from polyopt.scheduler.queries import in_groups, is_legal, is_ready, next_root, producers_of
+from polyopt.scheduler.queries import (
+    contiguous_loop,
+    in_groups,
+    is_legal,
+    is_ready,
+    next_root,
+    producers_of,
+)
 from polyopt.scheduler.strategies.clone_stage import is_cheap
 from polyopt.scheduler.strategies.jam_rows import block, blocks_of
 from polyopt.transform.loops.interchange import perfect_chain
@@ -86,6 +94,8 @@ def group_rows(
     moving = moves_with(plan.program, root, around)
     best: _Strips | None = None
     for names, rows in _orders(around, moving):
+        if _are_lanes(plan.program, rows, model):
+            continue
         for size in _sizes(plan.program, names, rows, model):
             try:
                 strips = _cut(plan, root, names, rows, size)
@@ -140,6 +150,16 @@ def _in_blocks(plan: Plan, strips: _Strips, model: SearchContext) -> _Strips:
         said = blocks.remarks(root, {"predicted ns": taken, "in single rows": alone})
         best, least = replace(strips, plan=made, remarks=(*kept, *said)), taken
     return best
+
+
+def _are_lanes(program: ScheduledProgram, rows: str, model: SearchContext) -> bool:
+    """Whether a loop over rows will be the vector loop: its rows are the channels of a pixel."""
+    for name in find_loop(program, rows).copies:
+        loop = contiguous_loop(program, name)
+        pixels = None if loop is None else pixels_of(program, name, loop, model.target)
+        if pixels is not None and pixels.name == rows:
+            return True
+    return False
 
 
 def _share(blocks: UnrollAndJam, strips: _Strips) -> float:

@@ -1,0 +1,186 @@
+"""Loop distribution of math calls: a sequential loop's calls are done ahead, as vectors.
+
+rewrite: ``for (j) s = s + expf(x[j] - m);`` -> for every strip of ``j``
+
+    simd for (j) exp_found[j - j_strip] = expf(x[j] - m);
+    for (j) s = s + exp_found[j - j_strip];
+
+A loop whose iterations wait for each other has no vectors, and one such function after the other
+takes several times as long. What they are called with seldom waits: the sum does.
+
+*Requires* a sequential loop of assignments alone, and arguments of calls that nothing in it writes.
+
+*Does not handle* calls that a condition stands before: what these load may not be there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from polyopt.codegen.ast.expr import Binary, Call, Select, Symbol, scalar
+from polyopt.codegen.ast.nodes import (
+    Assign,
+    Block,
+    Buffer,
+    For,
+    Function,
+    Node,
+    Scalar,
+    Simd,
+    unscoped,
+    with_loops,
+)
+from polyopt.codegen.ast.visit import base_of, elements_in, substitute
+from polyopt.codegen.helpers.math.functions import VECTOR_MATH
+from polyopt.codegen.passes.strip_mine import StripMinedLoop, past_of, span_of
+from polyopt.ir.types import I64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from polyopt.codegen.ast.expr import Expr
+    from polyopt.codegen.ast.nodes import Local
+    from polyopt.ir.types import ScalarType
+
+#: iterations that share a buffer of results
+STRIP = 64
+#: iterations that are no vector of most machines
+_FEW = 8
+
+
+def math_strips(function: Function) -> Function:
+    """The function with the math calls of sequential loops as vectors, strip by strip."""
+    tasks = tuple(replace(task, body=with_loops(task.body, _in_strips)) for task in function.tasks)
+    return replace(function, body=with_loops(function.body, _in_strips), tasks=tasks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A call that waits for nothing, and the locals that its arguments need."""
+
+    call: Call
+    locals: tuple[Local, ...]
+
+
+def _in_strips(loop: For) -> For | None:
+    """A sequential loop with its calls ahead; ``None`` where it has none."""
+    assigns = [part for inner in loop.body.body for part in unscoped(inner)]
+    past, span = past_of(loop), span_of(loop)
+    if not (loop.is_sequential or isinstance(loop.kind, Scalar)) or loop.step != 1 or past is None:
+        return None
+    if span is not None and span < _FEW:
+        return None
+    if not all(isinstance(part, Assign) for part in assigns):
+        return None
+    found = list(_calls([part for part in assigns if isinstance(part, Assign)], loop.body))
+    if not found:
+        return None
+    start, end = (Symbol(f"{loop.iterator.hint}_{name}", I64) for name in ("strip", "end"))
+    strips = StripMinedLoop(loop, STRIP, start, end, past)
+    return _distributed(strips, found)
+
+
+def _distributed(strips: StripMinedLoop, found: list[_Found]) -> For:
+    """The loop over strips: results of the calls, then what the loop does with them."""
+    buffers: list[Buffer] = []
+    ahead: list[Node] = []
+    known: dict[Expr, Expr] = {}
+    declared: set[Symbol] = set()
+    for one in found:
+        buffer = strips.buffer(f"{_stem(one.call)}_found", _scalar(one.call))
+        own = tuple(local for local in one.locals if local.symbol not in declared)
+        declared |= {local.symbol for local in own}
+        buffers.append(buffer)
+        known[one.call] = strips.element(buffer)
+        ahead.append(Assign(strips.element(buffer), one.call, locals=own))
+    first = replace(strips.vector(*ahead), kind=Simd())
+    body = _used([_substituted(node, known) for node in strips.loop.body.body])
+    rest = strips.vector(*body)
+    rest = replace(rest, body=replace(rest.body, buffers=strips.loop.body.buffers))
+    return strips.around(first, rest, buffers=tuple(buffers))
+
+
+def _calls(assigns: list[Assign], body: Block) -> Iterator[_Found]:
+    """The calls, each once, that need nothing that the loop writes."""
+    written = {assign.buffer for assign in assigns} | {b.symbol for b in body.buffers}
+    locals_: dict[Symbol, Local] = {}
+    seen: set[Expr] = set()
+    for assign in assigns:
+        locals_ |= {local.symbol: local for local in assign.locals}
+        for value in assign.values:
+            for call in _unconditional(value):
+                needed = _needed(call, locals_)
+                values = (call, *(local.value for local in needed))
+                if call in seen or any(_waits(value, written) for value in values):
+                    continue
+                seen.add(call)
+                yield _Found(call, needed)
+
+
+def _unconditional(expr: Expr) -> Iterator[Call]:
+    """The outermost math calls that are made whatever comes."""
+    match expr:
+        case Call(function=function) if function in VECTOR_MATH:
+            yield expr
+        case Select(test=test):
+            yield from _unconditional(test)
+        case Binary(sign="&&" | "||", left=left):
+            yield from _unconditional(left)
+        case _:
+            for child in expr.children:
+                yield from _unconditional(child)
+
+
+def _needed(call: Call, locals_: Mapping[Symbol, Local]) -> tuple[Local, ...]:
+    """The locals that a call's arguments are made of, in order."""
+    wanted = set(call.symbols)
+    needed: list[Local] = []
+    for symbol, local in reversed(locals_.items()):
+        if symbol in wanted:
+            wanted |= set(local.value.symbols)
+            needed.append(local)
+    return tuple(reversed(needed))
+
+
+def _waits(value: Expr, written: set[Symbol | None]) -> bool:
+    """Whether a value is made of what the loop writes."""
+    return bool({*value.symbols, *map(base_of, elements_in(value))} & written)
+
+
+def _substituted(node: Node, known: dict[Expr, Expr]) -> Node:
+    if isinstance(node, Block):
+        return replace(node, body=tuple(_substituted(part, known) for part in node.body))
+    if not isinstance(node, Assign):
+        return node
+    locals_ = tuple(replace(one, value=substitute(one.value, known)) for one in node.locals)
+    return replace(node, value=substitute(node.value, known), locals=locals_)
+
+
+def _used(body: list[Node]) -> list[Node]:
+    """The body without locals that nothing reads any more."""
+    wanted: set[Symbol] = set()
+
+    def kept(node: Node) -> Node:
+        nonlocal wanted
+        if isinstance(node, Block):
+            return replace(node, body=tuple(reversed([kept(part) for part in reversed(node.body)])))
+        if not isinstance(node, Assign):
+            return node
+        wanted |= {*node.value.symbols, *node.target.symbols}
+        locals_: list[Local] = []
+        for local in reversed(node.locals):
+            if local.symbol in wanted:
+                wanted |= set(local.value.symbols)
+                locals_.insert(0, local)
+        return replace(node, locals=tuple(locals_))
+
+    return list(reversed([kept(node) for node in reversed(body)]))
+
+
+def _stem(call: Call) -> str:
+    return VECTOR_MATH[call.function].rpartition("_")[0]
+
+
+def _scalar(call: Call) -> ScalarType:
+    return scalar(call.type)
