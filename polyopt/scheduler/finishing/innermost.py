@@ -26,6 +26,7 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from polyopt.codegen.target import Target
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
@@ -36,6 +37,8 @@ SHORT = 32
 LONGEST_JAM = 16
 #: the same of a long one
 JAM = 8
+#: bytes of the shortest vectors of all targets
+SHORTEST = 16
 #: remainders of at most so many iterations get statements of their own
 LONGEST_PERIOD = 4
 
@@ -70,9 +73,9 @@ def arrange(
             plan = changed
         jammed = _jam_reductions(plan, name)
         if jammed is not plan and legal(jammed):
-            plan, said = _better_marked(plan, jammed, name)
+            plan, said = _better_marked(plan, jammed, name, model.target)
         else:
-            plan, said = _mark(plan, name)
+            plan, said = _mark(plan, name, model.target)
         remarks += said
     return plan, tuple(remarks)
 
@@ -98,13 +101,15 @@ def _expands(plan: Plan, changed: Plan, model: SearchContext) -> bool:
     return after > before
 
 
-def _better_marked(plan: Plan, jammed: Plan, copy: str) -> tuple[Plan, list[Remark]]:
+def _better_marked(
+    plan: Plan, jammed: Plan, copy: str, target: Target
+) -> tuple[Plan, list[Remark]]:
     """The plan with several updates of a row in one pass, or with one in each, if that alone is a
     vector loop: what the first of a pass gives, the next may need."""
-    several, said = _mark(jammed, copy)
+    several, said = _mark(jammed, copy, target)
     if _is_vector(several, copy):
         return several, said
-    single, other = _mark(plan, copy)
+    single, other = _mark(plan, copy, target)
     return (single, other) if _is_vector(single, copy) else (several, said)
 
 
@@ -260,10 +265,16 @@ def _short_tail(program: ScheduledProgram, loops: list[PlanLoop]) -> int:
     return len(loops)
 
 
-def _mark(plan: Plan, copy: str) -> tuple[Plan, list[Remark]]:
+def _mark(plan: Plan, copy: str, target: Target) -> tuple[Plan, list[Remark]]:
     loop = contiguous_loop(plan.program, copy)
     if loop is None or loop.mark:
         return plan, []
+    width = plan.program.copies[copy].statement.value.type.bytes
+    count = constant_trips(plan.program, loop)
+    if count is not None and count < 2 * target.lanes(width) and count * width % SHORTEST:
+        reason = "its few iterations are no whole vectors"
+        said = Remark("refused", "vectorize", loop.name, reason, numbers={"iterations": count})
+        return plan, [said]
     remarks: list[Remark] = []
     whole, name = plan, loop.name
     times = period(plan.program, loop)
