@@ -13,9 +13,9 @@ SIZES = {
 
 
 def inputs(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndarray | np.generic]:
-    """``feed`` and ``kill`` f32; concentrations ``u`` and ``v`` f32 ``[H][W]``."""
+    """``feed`` and ``kill`` f32; ``u`` in [0, 1) and ``v`` in [0, 1/4), f32 ``[H][W]``."""
     u, v = rng.random((2, sizes["H"], sizes["W"]), dtype=np.float32)
-    return {"feed": np.float32(0.055), "kill": np.float32(0.062), "u": u, "v": v}
+    return {"feed": np.float32(0.055), "kill": np.float32(0.062), "u": u, "v": v / np.float32(4)}
 
 
 def reference(
