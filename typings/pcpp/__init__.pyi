@@ -3,6 +3,8 @@ from collections.abc import Iterator
 from enum import Enum
 from io import StringIO
 
+from pcpp.parser import Lexer
+
 class Token:
     type: str
     value: str
@@ -26,7 +28,7 @@ class Preprocessor:
     line_directive: str | None
     temp_path: list[str]
     linemacro: int
-    def __init__(self) -> None: ...
+    def __init__(self, lexer: Lexer | None = None) -> None: ...
     def define(self, tokens: str) -> None: ...
     def add_path(self, path: str) -> None: ...
     def parse(self, input: str, source: str | None = None) -> None: ...

@@ -136,7 +136,7 @@ def _needed(call: Call, locals_: Mapping[Symbol, Local]) -> tuple[Local, ...]:
     """The locals that a call's arguments are made of, in order."""
     wanted = set(call.symbols)
     needed: list[Local] = []
-    for symbol, local in reversed(locals_.items()):
+    for symbol, local in reversed(list(locals_.items())):
         if symbol in wanted:
             wanted |= set(local.value.symbols)
             needed.append(local)

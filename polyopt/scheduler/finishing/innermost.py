@@ -12,6 +12,7 @@ from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.scheduler.finishing.unroll_channels import jam_channels, pixels_of
 from polyopt.scheduler.model.cache import large_buffers
+from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.queries import (
     checked,
     constant_trips,
@@ -26,7 +27,6 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.codegen.target import Target
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
@@ -73,9 +73,9 @@ def arrange(
             plan = changed
         jammed = _jam_reductions(plan, name)
         if jammed is not plan and legal(jammed):
-            plan, said = _better_marked(plan, jammed, name, model.target)
+            plan, said = _better_marked(plan, jammed, name, model)
         else:
-            plan, said = _mark(plan, name, model.target)
+            plan, said = _mark(plan, name, model)
         remarks += said
     return plan, tuple(remarks)
 
@@ -102,14 +102,14 @@ def _expands(plan: Plan, changed: Plan, model: SearchContext) -> bool:
 
 
 def _better_marked(
-    plan: Plan, jammed: Plan, copy: str, target: Target
+    plan: Plan, jammed: Plan, copy: str, model: SearchContext
 ) -> tuple[Plan, list[Remark]]:
     """The plan with several updates of a row in one pass, or with one in each, if that alone is a
     vector loop: what the first of a pass gives, the next may need."""
-    several, said = _mark(jammed, copy, target)
+    several, said = _mark(jammed, copy, model)
     if _is_vector(several, copy):
         return several, said
-    single, other = _mark(plan, copy, target)
+    single, other = _mark(plan, copy, model)
     return (single, other) if _is_vector(single, copy) else (several, said)
 
 
@@ -265,13 +265,19 @@ def _short_tail(program: ScheduledProgram, loops: list[PlanLoop]) -> int:
     return len(loops)
 
 
-def _mark(plan: Plan, copy: str, target: Target) -> tuple[Plan, list[Remark]]:
+def _broken(program: ScheduledProgram, copy: str, loop: PlanLoop, model: SearchContext) -> int:
+    """The iterations of a loop, always as many, that are few and no whole vectors; else 0."""
+    width = program.copies[copy].statement.value.type.bytes
+    count = constant_trips(program, loop) or 0
+    is_broken = 1 < count < 2 * model.target.lanes(width) and count * width % SHORTEST != 0
+    return count if is_broken and trips(program, loop, model.sizes) == count else 0
+
+
+def _mark(plan: Plan, copy: str, model: SearchContext) -> tuple[Plan, list[Remark]]:
     loop = contiguous_loop(plan.program, copy)
     if loop is None or loop.mark:
         return plan, []
-    width = plan.program.copies[copy].statement.value.type.bytes
-    count = constant_trips(plan.program, loop)
-    if count is not None and count < 2 * target.lanes(width) and count * width % SHORTEST:
+    if count := _broken(plan.program, copy, loop, model):
         reason = "its few iterations are no whole vectors"
         said = Remark("refused", "vectorize", loop.name, reason, numbers={"iterations": count})
         return plan, [said]

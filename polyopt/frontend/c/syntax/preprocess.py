@@ -188,8 +188,8 @@ class _Engine(pcpp.Preprocessor):
     def __init__(self, source: Source) -> None:
         lexer = default_lexer()
         # expressions are tried in order; each of their groups has a rule's function, and a type
-        numbers = (_NUMBER, [None, (None, "CPP_INTEGER"), (None, "CPP_FLOAT")])
-        lexer.lexre = [numbers, *lexer.lexre]
+        rules: list[tuple[object, str] | None] = [None, (None, "CPP_INTEGER"), (None, "CPP_FLOAT")]
+        lexer.lexre = [(_NUMBER, rules), *lexer.lexre]
         super().__init__(lexer)
         self._source = source
         self._mistakes: list[ProgramSyntaxError] = []
