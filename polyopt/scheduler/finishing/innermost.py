@@ -57,7 +57,8 @@ def arrange(
         if loop is None:
             remarks.append(_nothing(plan.program, name))
             continue
-        if loop.mark == "vector":
+        path = plan.program.places[name].loops
+        if loop.mark == "vector" or any(node.width for node in path[path.index(loop) :]):
             continue
         pixels = pixels_of(plan.program, name, loop, model.target)
         if pixels is not None:
@@ -131,9 +132,9 @@ def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
     inner = list(loops_of(loop.body))
     if not inner:
         return plan
-    trips = [constant_trips(plan.program, node) for node in inner]
+    counts = [constant_trips(plan.program, node) for node in inner]
     try:
-        if prod(SHORT + 1 if trip is None else trip for trip in trips) <= SHORT:
+        if prod(SHORT + 1 if count is None else count for count in counts) <= SHORT:
             return _unrolled(plan, loop, inner)
         return plan if _jumps(plan.program, loop) else _moved_in(plan, loop)
     except UserError:
@@ -177,14 +178,14 @@ def _changes_rows(touch: ScheduledAccess, wanted: int) -> bool | None:
 
 def _unrolled(plan: Plan, loop: PlanLoop, inner: list[PlanLoop]) -> Plan:
     for node in inner:
-        plan = plan.unroll(node.name)
+        plan = plan if node.mark == "unroll" else plan.unroll(node.name)
     return _separated(plan, loop)
 
 
 def _separated(plan: Plan, loop: PlanLoop) -> Plan:
     """The loop and the two around it with interior iterations apart, where tests depend on them."""
     for node in path_to(plan.program, loop.name)[-3:]:
-        plan = plan.separate_full_tiles(node.name)
+        plan = plan if node.separate else plan.separate_full_tiles(node.name)
     return plan
 
 
@@ -266,7 +267,12 @@ def _short_tail(program: ScheduledProgram, loops: list[PlanLoop]) -> int:
 
 
 def _broken(program: ScheduledProgram, copy: str, loop: PlanLoop, model: SearchContext) -> int:
-    """The iterations of a loop, always as many, that are few and no whole vectors; else 0."""
+    """The iterations of a loop, always as many, that are few and no whole vectors; else 0.
+
+    Blocks are as long as whoever cut them needs.
+    """
+    if any(node.blocks_of is loop.origin for node in program.places[copy].loops):
+        return 0
     width = program.copies[copy].statement.value.type.bytes
     count = constant_trips(program, loop) or 0
     is_broken = 1 < count < 2 * model.target.lanes(width) and count * width % SHORTEST != 0

@@ -38,6 +38,7 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
         lambda p: splits(p, model, is_legal),
         lambda p: split_ranges(p, target, sizes, is_legal),
         lambda p: passed_once(p, model, legal),
+        lambda p: outer_vectors(p, model, legal, lambda q: arrange(q, model, legal)[0]),
         lambda p: arrange(p, model, legal),
         lambda p: sums_in_lanes(p, model, is_legal),
         lambda p: read_once(p, target, sizes, is_legal),

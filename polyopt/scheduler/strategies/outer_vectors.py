@@ -22,7 +22,7 @@ from polyopt.scheduler.model.objective import NOISE, predicted
 from polyopt.scheduler.queries import checked, widen_locals
 from polyopt.transform.schedule.query import find_loop, loop_like, path_to
 from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.schedule.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +36,16 @@ VECTORS = 2
 
 
 def outer_vectors(
-    plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]
+    plan: Plan,
+    model: SearchContext,
+    legal: Callable[[Plan], bool],
+    rival: Callable[[Plan], Plan] | None = None,
 ) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan with vectors along loops around sequential ones, where that is predicted to pay."""
+    """The plan with vectors along loops around sequential ones, where that is predicted to pay.
+
+    With a ``rival``, which finds vectors otherwise, only where iterations of the outer loop keep
+    for themselves all that waits, and the rival is predicted to take longer.
+    """
     remarks: list[Remark] = []
     done: set[str] = set()
     for name in list(plan.program.places):
@@ -46,14 +53,18 @@ def outer_vectors(
         if len(path) < 2 or path[-1].name in done or not _is_chain(plan, path, model):
             continue
         done.add(path[-1].name)
+        if rival is not None and not _is_private(plan, path[-2], path[-1]):
+            continue
         try:
             changed = _in_lanes(plan, path[-2], path[-1], _width(plan, path[-1], model))
         except UserError:
             continue
         if changed is None or not legal(changed):
             continue
-        times = {"predicted ns": predicted(changed, model), "before": predicted(plan, model)}
-        if times["predicted ns"] > (1 - NOISE) * times["before"]:
+        others = [plan] if rival is None else [plan, rival(plan)]
+        before = min(predicted(other, model) for other in others)
+        times = {"predicted ns": predicted(changed, model), "otherwise": before}
+        if times["predicted ns"] > (1 - NOISE) * before:
             reason = "lanes take longer than one after the other"
             remarks.append(Remark("refused", "vectorize", path[-2].name, reason, numbers=times))
             continue
@@ -67,7 +78,7 @@ def _is_chain(plan: Plan, path: tuple[PlanLoop, ...], model: SearchContext) -> b
     """Whether an innermost loop is sequential, in one with iterations for full vectors."""
     rows, row = path[-2:]
     program = plan.program
-    if rows.mark or row.mark or any(isinstance(child, PlanLoop) for child in row.body):
+    if rows.mark or row.mark or any(loop.mark != "unroll" for loop in loops_of(row.body)):
         return False
     if any(isinstance(program.copies[name].statement.value, Block) for name in rows.copies):
         return False
@@ -80,6 +91,13 @@ def _is_chain(plan: Plan, path: tuple[PlanLoop, ...], model: SearchContext) -> b
     except UserError:
         return True
     return False
+
+
+def _is_private(plan: Plan, rows: PlanLoop, row: PlanLoop) -> bool:
+    """Whether all that a sequential loop writes is private to the iterations around it."""
+    stores = {store.array for store in plan.program.stores if store.at in {rows.name, row.name}}
+    written = {plan.program.copies[name].statement.array for name in row.copies}
+    return written <= stores
 
 
 def _width(plan: Plan, row: PlanLoop, model: SearchContext) -> int:

@@ -186,7 +186,7 @@ void f(int n, long a__, long b__, int omp_get_max_threads, int free, double A[n]
             A[i][j] = B[i][j] * a__ + b__ + omp_get_max_threads + free;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i && j < b__; j++)
-            A[i][j] += 2 * A[i][(j + 1) / 2];
+            A[i][j] += 2 * B[i][(j + 1) / 2];
 #pragma endscop
 }
 

@@ -29,6 +29,7 @@ from pycparser import c_ast
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.lower.program import lower_function
+from polyopt.frontend.c.readback.declared import arrays_among, is_thread, names_in, shape_of
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
 from polyopt.frontend.c.readback.math_functions import with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
@@ -66,20 +67,17 @@ from polyopt.frontend.c.syntax.nodes import (
 )
 from polyopt.frontend.c.syntax.parse import parse
 from polyopt.frontend.c.syntax.preprocess import preprocess
-from polyopt.frontend.c.syntax.usage import nodes
 from polyopt.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from polyopt.frontend.c.readback.declared import Shape
     from polyopt.frontend.c.syntax.preprocess import Preprocessed
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
 
 _HELPER = re.compile(r"(min|max|floordiv)_([uif]\d+)")
-_THREAD = "omp_get_thread_num"
-#: element type, and the text of every extent
-Shape = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +171,7 @@ class _Reader:
     def kernel(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
         """The kernel without its threads, and with its allocations as arrays."""
         self._mannered(*odd_pieces(function.body, self.helpers))
-        self.shapes = _parameters(function)
+        self.shapes = arrays_among(function)
         kept, self.released = self._ending(function)
         whole = c_ast.Compound(kept, function.body.coord)
         self._settled(whole)
@@ -194,13 +192,13 @@ class _Reader:
             raise self._refuse(last, "a kernel does not end with its success")
         released: list[str] = []
         while items and isinstance(items[-1], c_ast.FuncCall) and called(items[-1]) == "free":
-            released += _names(items.pop().args)
+            released += names_in(items.pop().args)
         return items, released
 
     def task(self, function: c_ast.FuncDef) -> c_ast.FuncDef:
         """A task's body in plain C."""
         self._mannered(*odd_pieces(function.body, self.helpers))
-        self.shapes = _parameters(function)
+        self.shapes = arrays_among(function)
         changed = copy.copy(function)
         changed.body = self._compound(function.body)
         return changed
@@ -268,7 +266,7 @@ class _Reader:
         body = node.iftrue.block_items or [] if isinstance(node.iftrue, c_ast.Compound) else []
         if any(isinstance(item, c_ast.Return) for item in body):
             self._mannered(node, odd_failure(node, self.allocated))
-            self.tested |= set(_names(node.cond))
+            self.tested |= set(names_in(node.cond))
             return []
         if len(body) == 1 and isinstance(body[0], c_ast.Assignment):
             target = body[0].lvalue
@@ -315,13 +313,13 @@ class _Reader:
         self._mannered(node, odd_storage(node))
         if isinstance(init, c_ast.FuncCall) and called(init) == "buffer":
             return self._allocation(node, init)
-        if isinstance(init, c_ast.ArrayRef) and _is_thread(init.subscript):
+        if isinstance(init, c_ast.ArrayRef) and is_thread(init.subscript):
             return [self._private(node, init.name.name)]
         lanes = lanes_of(node.type)
         if lanes:
             return self._vector(node, lanes)
         if isinstance(node.type, c_ast.ArrayDecl):
-            self.shapes[node.name] = _shape(node.type)
+            self.shapes[node.name] = shape_of(node.type)
             node = copy.copy(node)
             node.align = []
             return [node]
@@ -333,7 +331,7 @@ class _Reader:
         if not (isinstance(size, c_ast.UnaryOp) and size.op == "sizeof"):
             raise self._refuse(node, f"{node.name} is allocated without its type")
         whole, inner = size.expr.type, node.type.type
-        if not isinstance(whole, c_ast.ArrayDecl) or _shape(inner) != _shape(whole.type):
+        if not isinstance(whole, c_ast.ArrayDecl) or shape_of(inner) != shape_of(whole.type):
             raise self._refuse(node, f"{node.name} is allocated as another type than its own")
         self.allocated.append(node.name)
         if text_of(whole.dim) == "threads":
@@ -345,7 +343,7 @@ class _Reader:
         """A thread's buffer, fresh in each iteration."""
         kind = self._pool(pool, node)
         pointed = node.type.type
-        if not isinstance(kind, c_ast.ArrayDecl) or _shape(pointed) != _shape(kind.type):
+        if not isinstance(kind, c_ast.ArrayDecl) or shape_of(pointed) != shape_of(kind.type):
             raise self._refuse(node, f"{node.name} is not what {pool} holds")
         return self._array(node.name, kind, node)
 
@@ -356,7 +354,7 @@ class _Reader:
         return self.pools[name]
 
     def _array(self, name: str, kind: c_ast.Node, place: c_ast.Node) -> c_ast.Decl:
-        self.shapes[name] = _shape(kind)
+        self.shapes[name] = shape_of(kind)
         return c_ast.Decl(name, [], [], [], [], named_type(kind, name), None, None, place.coord)
 
     # -- tasks ------------------------------------------------------------------------------
@@ -366,12 +364,12 @@ class _Reader:
         task = self.tasks[called(call)]
         formals = task.decl.type.args.params
         actuals = call.args.exprs
-        wanted = _parameters(task)
+        wanted = arrays_among(task)
         before: list[c_ast.Node] = []
         passed: list[c_ast.Node] = []
         given: dict[str, str] = {}
         for formal, actual in zip(formals, actuals, strict=True):
-            if isinstance(actual, c_ast.ArrayRef) and _is_thread(actual.subscript):
+            if isinstance(actual, c_ast.ArrayRef) and is_thread(actual.subscript):
                 name = self._fresh(formal.name)
                 before.append(self._array(name, self._pool(actual.name.name, call), call))
                 passed.append(c_ast.ID(name, call.coord))
@@ -491,27 +489,3 @@ class _Reader:
     def _fresh(self, stem: str) -> str:
         self.numbers += 1
         return f"{stem}__{self.numbers}"
-
-
-def _shape(kind: c_ast.Node) -> Shape:
-    """The element and the extents of an array type; a number has none."""
-    extents: list[str] = []
-    while isinstance(kind, (c_ast.ArrayDecl, c_ast.PtrDecl)):
-        extents.append(text_of(kind.dim) if isinstance(kind, c_ast.ArrayDecl) else "1")
-        kind = kind.type
-    return " ".join(kind.type.names), tuple(extents)
-
-
-def _parameters(function: c_ast.FuncDef) -> dict[str, Shape]:
-    """The arrays among a function's parameters."""
-    arrays = (c_ast.ArrayDecl, c_ast.PtrDecl)
-    listed = function.decl.type.args.params
-    return {p.name: _shape(p.type) for p in listed if isinstance(p.type, arrays)}
-
-
-def _names(node: c_ast.Node | None) -> list[str]:
-    return [found.name for found in nodes(node) if isinstance(found, c_ast.ID)]
-
-
-def _is_thread(node: c_ast.Node) -> bool:
-    return isinstance(node, c_ast.FuncCall) and called(node) == _THREAD
