@@ -56,7 +56,7 @@ def fails(tmp_path, monkeypatch):
         (["bench", "--suite", "nn", "--fusions", "2mm"], "--fusions, --reassociate and --size are for programs, not for networks\n  hint: leave them out"),
         (["bench", "unsharp", "--sweep", "--peers", "halide"], "--sweep measures tile sizes of the automatic plan, not --peers\n  hint: leave one"),
         (["bench", "--sweep", "--compile-time"], "of the automatic plan, not --compile-time\n"),
-        (["bench", "blur", "--sweep"], "the plan of blur has neither strips nor tiles to sweep\n  hint: polyopt tune"),
+        (["bench", "trisolv", "--sweep"], "the plan of trisolv has neither strips nor tiles to sweep\n  hint: polyopt tune"),
         (["bench", "blur", "--threads", "0"], "'0' is not a number of threads; write 1,2 or all"),
         (["bench", "blur", "--threads", "1,99999999"], "'99999999' is not a number of threads"),
         (["run", "blur", "--threads", "99999999"], "Invalid value for '--threads'"),
