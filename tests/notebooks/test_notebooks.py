@@ -160,7 +160,9 @@ def test_the_seventh_one_takes_networks_through_passes_into_kernels() -> None:
     assert "y = relu(x)" in said  # after a pass of one's own
     assert "conv + add + relu + max_pool" in said
     assert re.search(r"off +6 kernels, equal: True all +1 kernels, equal: True", said)
-    assert "11 steps, 7 kernels" in said  # equal groups are compiled once
+    # four groups equal others, and are compiled once; how many there are is the machine's to say
+    steps, kernels = map(int, re.findall(r"(\d+) steps, (\d+) kernels", said)[-1])
+    assert steps - kernels == 4
     assert "(1, 10)" in said
 
 
