@@ -178,7 +178,8 @@ def test_explain_compiles_and_says_which_vector_loops_are_vectors(polyopt_):
     assert "vector loops, by " in shown
     assert shown.splitlines()[-1].startswith("out.x  out     ")
     found = document(polyopt_("explain", "blur", "--compile", "--json"))
-    assert {fact["loop"] for fact in found["vector_loops"]} == {"out.x"}
+    # where bx is not inlined, it has a vector loop of its own
+    assert {fact["loop"] for fact in found["vector_loops"]} - {"bx.x"} == {"out.x"}
     assert found["compiler"]
 
 
