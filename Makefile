@@ -34,10 +34,12 @@ TORCH_STAMP := build/torch/$(notdir $(STAMP))
 JUPYTER_STAMP := build/jupyter/$(notdir $(STAMP))
 PEERS_PACKAGES := 'halide>=19' 'numba>=0.60' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,numba,blas
+FIELD_PEERS := gcc,clang,numba,opencv,scipy
+FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(FIELD))
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-nn soak fuzz mutations faults math
+.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn soak fuzz mutations faults math
 .PHONY: wheel clean .venv
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -66,6 +68,8 @@ help:
 	@echo "make peers      measure beside Halide and OpenCV, rewrite docs/peers.* and"
 	@echo "                docs/compile-time.*; SECONDS=0.5 is for each variant"
 	@echo "make peers-affine  measure beside compilers, Numba and BLAS, rewrite docs/affine.*"
+	@echo "make peers-field  measure programs of the field beside libraries, rewrite docs/field.*;"
+	@echo "                MINUTES=25 stops, and the next call goes on"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
 	@echo "make soak       random programs of two generators, then crowds; PROGRAMS=100000 HOURS=2 COMPILATIONS=10000"
 	@echo "                CLUSTER=tcp://... spreads them over dask workers"
@@ -283,6 +287,19 @@ peers-affine: $(PEERS_STAMP)
 	  --peers $(AFFINE_PEERS) --threads $(THREADS) --fusions $(AFFINE_FUSIONS) --reassociate --repeat 5 --json \
 	  > build/affine.json || failed=$$?; \
 	$(BIN)/polyopt report build/affine.json -o docs/affine.md || failed=$$?; \
+	exit $$failed
+
+# A file for each program: those that are measured already are left out until build/field is removed.
+peers-field: $(PEERS_STAMP)
+	@mkdir -p build/field; failed=0; start=$$(date +%s); \
+	for name in $$($(BIN)/python -c "$(FIELD_NAMES)"); do \
+	  [ ! -s build/field/$$name.json ] || continue; \
+	  [ -z "$(MINUTES)" ] || [ $$(($$(date +%s) - start)) -lt $$((60 * $(or $(MINUTES),0))) ] || break; \
+	  build/peers/bin/polyopt bench --suite field $$name --peers $(FIELD_PEERS) --installed \
+	    --threads $(THREADS) --seconds $(SECONDS) --json > build/field/$$name.new || failed=$$?; \
+	  [ ! -s build/field/$$name.new ] || mv build/field/$$name.new build/field/$$name.json; \
+	done; \
+	$(BIN)/polyopt report build/field/*.json -o docs/field.md || failed=$$?; \
 	exit $$failed
 
 # Frameworks in an environment of their own; where one cannot be installed, the run says so.

@@ -1,4 +1,4 @@
-"""The greatest element of each row and where it is. Class: argmax."""
+"""The greatest element of each row and where it is. Class: argmin and argmax."""
 
 from __future__ import annotations
 

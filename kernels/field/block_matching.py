@@ -1,4 +1,4 @@
-"""Stereo disparities by block matching with absolute differences. Class: argmin."""
+"""Stereo disparities by block matching with absolute differences. Class: argmin and argmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A smoothing on a line, states in two halves of one array. Class: time loops, two buffers."""
+"""A smoothing on a line, states in two halves of one array. Class: time loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conway's game of life on a torus. Class: time loops with copy back."""
+"""Conway's game of life on a torus. Class: time loops."""
 
 # ruff: noqa: F821, UP037 - the extents in annotations are texts
 

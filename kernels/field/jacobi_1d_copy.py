@@ -1,4 +1,4 @@
-"""Jacobi's relaxation on a line, each step copied back. Class: time loops with copy back."""
+"""Jacobi's relaxation on a line, each step copied back. Class: time loops."""
 
 from __future__ import annotations
 

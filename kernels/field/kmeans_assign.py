@@ -1,4 +1,4 @@
-"""The nearest of K centres for each point, and how far it is. Class: private scalars, argmin."""
+"""The nearest of K centres for each point, and how far it is. Class: argmin and argmax."""
 
 # ruff: noqa: F821, UP037 - the extents in annotations are texts
 

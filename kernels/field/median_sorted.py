@@ -1,4 +1,4 @@
-"""Medians of five neighbours, each window sorted. Class: private arrays."""
+"""Medians of five neighbours, each window sorted. Class: private scalars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Laplacian into an array of zeros, of which the border stays. Class: zeros then overwritten."""
+"""A Laplacian into an array of zeros, of which the border stays. Class: time loops."""
 
 # ruff: noqa: F821, UP037 - the extents in annotations are texts
 

@@ -114,7 +114,10 @@ def bench(
     forms = [_ours(v, what, inputs, expected) for v in variants]
     if peers:
         report(", ".join(peers))
-        request = Request(what.name, what.sizes, inputs, expected, tuple(threads), what.scop)
+        module = what.library.module if what.library else None
+        request = Request(
+            what.name, what.sizes, inputs, expected, tuple(threads), what.scop, module
+        )
         offer = offers(peers, request)
         for said in offer.notes:
             note(said)

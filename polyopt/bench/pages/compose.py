@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from polyopt.bench import compiling
 from polyopt.bench.pages.affine import affine_page, is_affine
 from polyopt.bench.pages.chart import Bar, Curve, Group, bar_chart, curve_chart
+from polyopt.bench.pages.field import field_page, is_field
 from polyopt.bench.pages.frameworks import frameworks_page, is_networks
 from polyopt.bench.pages.markdown import (
     NONE,
@@ -69,6 +70,8 @@ def page(run: Times | CompileTimes | Sweeps, making: Making) -> Page:
         return _compile_page(run, making)
     if is_networks(run):
         return frameworks_page(run, making)
+    if is_field(run):
+        return field_page(run, making)
     return affine_page(run, making) if is_affine(run) else _peers_page(run, making)
 
 

@@ -1,6 +1,7 @@
 """Peers: the same kernels in other people's systems, measured beside ours in one run.
 
-Each module of this package has ``calls``, which makes the forms that one peer offers of a kernel.
+Each module of this package has ``calls``, which makes the forms that one peer offers of a kernel;
+a kernel's own module may have more (``modules``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from polyopt.bench.peers import compilers
 from polyopt.bench.peers.call import Offer, Request, needed
 from polyopt.bench.peers.compilers import COMPILERS, check_compiler
 from polyopt.bench.peers.frameworks import FRAMEWORKS
+from polyopt.bench.peers.modules import module_calls
 from polyopt.errors import InvalidOptionError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -67,16 +69,22 @@ def offers(peers: Iterable[str], request: Request) -> Offer:
     result = Offer()
     for peer in peers:
         found = _offer(peer, request)
+        found.calls += module_calls(request, peer)
         if not found.calls and not found.notes:
-            result.notes.append(f"{peer} has no form of {request.kernel}")
+            result.notes.append(_lacking(peer, request.kernel))
         result.calls += found.calls
         result.notes += found.notes
     return result
 
 
+def _lacking(peer: str, kernel: str) -> str:
+    networks = ", it runs networks (--suite nn)" if peer in FRAMEWORKS else ""
+    return f"{peer} has no form of {kernel}{networks}"
+
+
 def _offer(peer: str, request: Request) -> Offer:
     if peer in FRAMEWORKS:
-        return Offer(notes=[f"{peer} runs networks, of --suite nn"])
+        return Offer()
     if peer in COMPILERS:
         return compilers.calls(request, peer)
     module: Any = importlib.import_module(f"{__name__}.{peer}")

@@ -14,6 +14,7 @@ from polyopt.runtime.arrays import empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import ModuleType
 
     from polyopt.ir.scop import Scop
 
@@ -36,6 +37,8 @@ class Request:
     threads: tuple[int, ...] = (1,)
     #: the program itself, for peers that take any
     scop: Scop | None = None
+    #: the module of a kernel of the library, which may have forms of its own
+    module: ModuleType | None = None
 
     def fresh_outputs(self) -> dict[str, Array]:
         """Arrays for one form's own results, their pages touched."""
