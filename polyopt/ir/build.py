@@ -1,14 +1,15 @@
 """Building expressions in one normal form, so that equal computations compare equal.
 
 Rules: constants fold at their own precision; a cast of a value-preserving cast drops the inner
-one; wrapping arithmetic is done at the narrowest type its result is cut to; divisions that
-round alike because no operand is negative become ``div``.
+one; wrapping arithmetic is done at the narrowest type its result is cut to, minima, maxima and
+comparisons at that of their operands before they were widened; divisions that round alike because
+no operand is negative become ``div``.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -206,7 +207,35 @@ def binary(op: str, left: Expr, right: Expr) -> Expr:
             return folded
     if (narrow := _divide_narrow(op, left, right)) is not None:
         return narrow
+    if op in {"min", "max"} and (both := _before_widening(left, right)) is not None:
+        return cast(type_, binary(op, *both))
     return Binary(type_, op, left, right)
+
+
+def _before_widening(left: Expr, right: Expr) -> tuple[Expr, Expr] | None:
+    """Integers of one narrow type that two operands are, widened; one may be a constant of it.
+
+    Widening keeps the order, so that the narrow ones compare alike.
+    """
+    narrow = next((e.operand.type for e in (left, right) if is_widened(e)), None)
+    if narrow is None:
+        return None
+    found: list[Expr] = []
+    for operand in (left, right):
+        if is_widened(operand) and operand.operand.type == narrow:
+            found.append(operand.operand)
+        elif isinstance(operand, Const) and narrow.range[0] <= operand.value <= narrow.range[1]:
+            found.append(const(narrow, operand.value))
+        else:
+            return None
+    return found[0], found[1]
+
+
+def is_widened(expr: Expr) -> TypeGuard[Cast]:
+    """Whether it is an integer converted to a type that holds all values of its own."""
+    if not isinstance(expr, Cast) or not expr.type.is_integer or BOOL in {expr.type, expr.operand.type}:
+        return False
+    return expr.operand.type.is_integer and contains(expr.type, expr.operand.type)
 
 
 def _common(op: str, left: Expr, right: Expr) -> ScalarType:
@@ -271,6 +300,8 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
         msg = f"unknown comparison {op!r}"
         raise TypeMismatchError(msg)
     _common(op, left, right)
+    if (both := _before_widening(left, right)) is not None:
+        left, right = both
     return Compare(BOOL, op, left, right)
 
 

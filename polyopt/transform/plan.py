@@ -43,6 +43,7 @@ from polyopt.transform.source.clone_stage import clone_stage
 from polyopt.transform.source.proof import source_shown
 from polyopt.transform.source.scatter_updates import scatter_updates
 from polyopt.transform.source.separate_filter import separate_filter
+from polyopt.transform.source.separate_reduction import separate_reduction
 from polyopt.transform.storage.fuse import fuse
 from polyopt.transform.storage.inline import inline
 from polyopt.transform.storage.pack import pack
@@ -184,6 +185,11 @@ class Plan(PlanQueries):
         """Separable filters of integers: a column and a row pass, before other moves. Raises
         ``InvalidOptionError`` for what is none."""
         return self._anew(separate_filter, *statements)
+
+    def separate_reduction(self, *statements: str) -> Plan:
+        """Partial reductions of integers over windows, shared by all results that read them, before
+        other moves. Raises ``InvalidOptionError`` for what shares none."""
+        return self._anew(separate_reduction, *statements)
 
     def clone_stage(self, array: str, *readers: str) -> Plan:
         """Clone a producer (recompute): ``array`` once more, in an array that ``readers`` read,

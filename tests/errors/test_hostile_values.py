@@ -106,6 +106,7 @@ CALLS = {
     "delay_updates": (PLAN.delay_updates, {"space": "out", "at": "out.y"}),
     "reschedule": (PLAN.reschedule, {"fusion": "smart"}),
     "separate_filter": (lambda v: PLAN.separate_filter("bx", v), {"v": "out"}),
+    "separate_reduction": (lambda v: PLAN.separate_reduction("bx", v), {"v": "out"}),
     "clone_stage": (lambda a, r: PLAN.clone_stage(a, r, r), {"a": "bx", "r": "out"}),
     "scatter_updates": (lambda s: PLAN.scatter_updates("out", s), {"s": "out"}),
     "fuse": (TILED.fuse, {"producer": "bx", "into": "out", "at": "out.x_tile",

@@ -96,6 +96,18 @@ void window(int H, int W, const unsigned short img[H][W], unsigned short out[H][
             out[y][x] = img[y - 1][x - 1] + 2 * img[y - 1][x] + 3 * img[y][x - 1] + 6 * img[y][x];
 }
 """
+BOXES = """
+void boxes(int H, int W, const unsigned char img[H + 2][W + 2], unsigned char out[H][W])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++) {
+            out[y][x] = 0;
+            for (int j = 0; j < 3; j++)
+                for (int i = 0; i < 3; i++)
+                    out[y][x] = out[y][x] > img[y + j][x + i] ? out[y][x] : img[y + j][x + i];
+        }
+}
+"""
 ROWS = """
 void rows(int H, int W, const float img[H + 2][W], float out[2][H][W])
 {
@@ -231,6 +243,11 @@ def _separable(plan: po.Plan) -> po.Plan:
     )
 
 
+def _shared_rows(plan: po.Plan) -> po.Plan:
+    plan = plan.separate_reduction("out_1").unroll("out.j").unroll("out_part.i")
+    return plan.tile("out_1", y=4).parallelize("out.y_tile").vectorize("out.x", 4)
+
+
 def _twice(plan: po.Plan) -> po.Plan:
     plan = plan.clone_stage("bx", "out").tile("out", y=4)
     return plan.fuse("bx_again", into="out", storage="sliding").vectorize("out.x", 4)
@@ -286,6 +303,7 @@ SUBJECTS = (
     Subject("few lanes", LAG, _few_lanes, ({"N": 5}, {"N": 23})),
     Subject("diamonds", HEAT, _diamonds, ({"T": 2, "N": 3}, {"T": 7, "N": 14})),
     Subject("two passes", WINDOW, _separable, _IMAGE),
+    Subject("shared rows", BOXES, _shared_rows, _IMAGE),
     Subject("computed twice", BLUR, _twice, _IMAGE),
     Subject("updates scattered", CHAIN, _scattered, ({"N": 1}, {"N": 6}, {"N": 37})),
     Subject(

@@ -38,7 +38,13 @@ BUILDS = (
     Build("gcc", ("-O3", "-march=native", "-fno-trapping-math")),
 )  # fmt: skip
 _FORMS = ("c", "c", "c", "variant", "variant", "python", "python", "stages", "stages", "stages")
-_PLANS = {"unfused": 1, "auto": 6, "affine": 2, "auto, moves": 3, "moves": 8, "scatter, moves": 1}
+_PLANS = {
+    "unfused": 1, "auto": 6, "affine": 2, "auto, moves": 3, "moves": 8, "scatter, moves": 1,
+    "rows, moves": 1,
+}  # fmt: skip
+#: what changes a program, by the kind of plan that tries it on all statements: programs that it is
+#: for are rare
+_REWRITES = {"scatter": "scatter_updates", "rows": "separate_reduction"}
 _FUSIONS = ("min", "smart", "hybrid", "max")
 
 
@@ -115,10 +121,9 @@ def _planned(
         elif kind == "affine":
             start = tried(start, Call("reschedule", (), {"fusion": rng.choice(_FUSIONS)}), tally)
             calls = calls_of(start)
-        elif kind.startswith("scatter"):
-            # chains of updates are rare: whatever may be scattered is
+        elif rewriting := _REWRITES.get(kind.partition(",")[0]):
             for statement in scop.statements:
-                start = tried(start, Call("scatter_updates", (statement.name,)), tally)
+                start = tried(start, Call(rewriting, (statement.name,)), tally)
             calls = calls_of(start)
         plan = start
         if "moves" in kind:

@@ -23,7 +23,14 @@ from polyopt.scheduler.search.isl_schedule import affine, reordered, scheduled
 from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
 from polyopt.scheduler.search.scatter import scattered
 from polyopt.scheduler.strategies.clone_stage import cloned
-from polyopt.scheduler.strategies.separable import in_passes, refused, stored
+from polyopt.scheduler.strategies.separable import (
+    SLOWER,
+    STORED,
+    in_passes,
+    refused,
+    sharing_rows,
+    stored,
+)
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import loops_of
@@ -175,8 +182,26 @@ def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: b
         passes, more = take(lambda p: in_passes(p, model), again)
     plan = _searched(passes, model, allowed, tile=True)
     if passes is not again and stored(plan, model):
-        plan, more = _searched(again, model, allowed, tile=True), refused(more)
-    return replace(plan, remarks=(*said, *more, *plan.remarks))
+        plan, more = _searched(again, model, allowed, tile=True), refused(more, STORED)
+        passes = again
+    plan, rows = _sharing(plan, passes, model, allowed)
+    return replace(plan, remarks=(*said, *more, *rows, *plan.remarks))
+
+
+def _sharing(
+    plan: Plan, start: Plan, model: SearchContext, allowed: OperationLimit
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan, or that of the program whose reductions share rows where it is the better one."""
+    with allowed:
+        shared, said = take(lambda p: sharing_rows(p, model), start)
+    if shared is start:
+        return plan, said
+    other = _searched(shared, model, allowed, tile=True)
+    with allowed:
+        times = [predicted_call(p, model) for p in (plan, other)]
+    if times[1] < times[0] and is_proven(other):
+        return other, said
+    return plan, refused(said, SLOWER)
 
 
 def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: bool) -> Plan:

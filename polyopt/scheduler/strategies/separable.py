@@ -1,8 +1,10 @@
-"""Separable filters: which windows become a column and a row pass.
+"""Separable windows: which filters become a column and a row pass, and which reductions share
+partial ones.
 
 Five by five terms are ten then, and elements of the first pass, a row of them, stay in the
-first-level cache. That pays only where the row does not go through memory: a plan that stores
-all of the first pass is not taken.
+first-level cache. Filters pay only where the row does not go through memory: a plan that stores
+all of the first pass is not taken. Reductions, whose windows may be as large as one likes, are
+taken where the whole plan is predicted to take less.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.sets.count import about
 from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.objective import CLEARLY
 from polyopt.scheduler.model.op_cost import Weights
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.source.separate_filter import separate_filter, window_of
+from polyopt.transform.source.separate_reduction import not_reducing, shared_rows
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 STORED = "the first pass would be stored as a whole"
+SLOWER = "with an array of rows a call is predicted to take as long"
 
 
 def in_passes(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
@@ -43,6 +48,34 @@ def in_passes(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...
             kind, reason = "refused", "two passes cost as much"
         remarks.append(Remark(kind, "separate_filter", statement.array, reason, numbers=numbers))
     return (plan.separate_filter(*names) if names else plan), tuple(remarks)
+
+
+def sharing_rows(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan of the program whose reductions over windows share partial ones, dimension after
+    dimension, where that is less work; and what was decided."""
+    remarks: list[Remark] = []
+    waiting = [s.name for s in plan.scop.statements]
+    while waiting:
+        name = waiting.pop(0)
+        scop, statement = plan.scop, plan.scop.statement(name)
+        rows = None if not_reducing(scop, statement) else next(shared_rows(scop, statement), None)
+        if rows is None:
+            continue
+        weights = Weights.of(model.target, scop)
+        update = weights.evaluation(statement.value)
+        before = about(statement.domain, model.sizes) * update
+        after = about(rows.runs, model.sizes) * update
+        after += about(rows.across_runs, model.sizes) * (weights.load + 1.0)
+        numbers = {"operations": before, "with shared rows": after}
+        kind, reason = "refused", "results share too few rows"
+        if after < CLEARLY * before:
+            kind, reason = "applied", "results that lie beside each other share rows of the window"
+            plan = plan.separate_reduction(name)
+            waiting.insert(0, rows.names[0])
+        remarks.append(
+            Remark(kind, "separate_reduction", statement.array, reason, numbers=numbers)
+        )
+    return plan, tuple(remarks)
 
 
 def _work_in_passes(scop: Scop, name: str, weights: Weights) -> float:
@@ -71,8 +104,8 @@ def stored(plan: Plan, model: SearchContext) -> tuple[str, ...]:
     )
 
 
-def refused(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
-    """The remarks where the plan without passes is taken."""
+def refused(remarks: tuple[Remark, ...], reason: str) -> tuple[Remark, ...]:
+    """The remarks where the plan of the program as it was is taken."""
     return tuple(
-        replace(r, kind="refused", reason=STORED) if r.kind == "applied" else r for r in remarks
+        replace(r, kind="refused", reason=reason) if r.kind == "applied" else r for r in remarks
     )

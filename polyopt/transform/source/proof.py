@@ -1,7 +1,8 @@
 """Validation of source-level rewrites: a program is the one that was given, but for these.
 
-``separate_filter`` adds an array for the first pass of a sum, ``clone_stage`` one that holds what
-another does, ``scatter_updates`` exchanges the two innermost loops of a statement. Here that is
+``separate_filter`` adds an array for the first pass of a sum, ``separate_reduction`` one for partial
+reductions, ``clone_stage`` one that holds what another does, ``scatter_updates`` exchanges the two
+innermost loops of a statement. Here that is
 shown of the result, which knows nothing of how it was made: arrays that were added are told by
 their names, what they hold by what writes them, and statements that were turned by their instances.
 """
@@ -21,6 +22,7 @@ from polyopt.transform.legality.parallel import Obligation
 from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.source.clone_stage import over
 from polyopt.transform.source.linear_combination import agree, expanded, terms
+from polyopt.transform.source.partial_reductions import Part, check_separated
 from polyopt.transform.source.scatter_updates import check_scattered, not_scattered, turned
 
 if TYPE_CHECKING:
@@ -47,8 +49,8 @@ def source_shown(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
 
 
 def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
-    """Show that ``scop`` is ``source`` but for sums in passes, arrays computed once more, and
-    updates in another order.
+    """Show that ``scop`` is ``source`` but for sums in passes, partial reductions, arrays computed
+    once more, and updates in another order.
 
     *Requires* that what was added has a nest of its own: that of a pass right before the nest that
     reads it, that of a clone right after the nest of what it clones. Then nothing that it
@@ -57,7 +59,11 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     check = _Check(source, scop)
     check.arrays_and_loops()
     scattered = [name for name in check.known if check.is_turned(name)]
-    changed = [name for name in check.known if name not in scattered and check.changes(name)]
+    separated = [name for name in check.known if check.is_separated(name)]
+    for name in separated:
+        check_separated(source, scop, name, check.statements[name], check.parts)
+    rest = [name for name in check.known if name not in {*scattered, *separated}]
+    changed = [name for name in rest if check.changes(name)]
     check.places()
     found: list[Obligation] = []
     if scattered:
@@ -67,6 +73,9 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     if changed:
         detail = f"added up in passes with the source's weights: {', '.join(changed)}"
         found.append(Obligation("sums", detail))
+    if separated:
+        detail = f"reduced over rows that hold what the source reads: {', '.join(separated)}"
+        found.append(Obligation("reductions", detail))
     if check.clones:
         pairs = ", ".join(f"{clone} as {array}" for clone, array in check.clones.items())
         found.append(Obligation("clones", f"computed by the same statement: {pairs}"))
@@ -87,8 +96,21 @@ class _Check:
 
     @cached_property
     def added(self) -> Mapping[str, Statement]:
-        """Arrays that were added, with what writes them."""
-        return {s.array: s for s in self.scop.statements if s.name not in self.known}
+        """Arrays that were added and one statement writes, with that one."""
+        return {a: s[0] for a, s in self._writers.items() if len(s) == 1}
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """Arrays that were added for partial reductions, with what sets and what updates them."""
+        return {a: Part(*s) for a, s in self._writers.items() if len(s) == 2}
+
+    @cached_property
+    def _writers(self) -> Mapping[str, list[Statement]]:
+        found: dict[str, list[Statement]] = {}
+        for statement in self.scop.statements:
+            if statement.name not in self.known:
+                found.setdefault(statement.array, []).append(statement)
+        return found
 
     @cached_property
     def clones(self) -> Mapping[str, str]:
@@ -135,12 +157,13 @@ class _Check:
             raise _refused("its sizes are not the source's")
         names = {a.name for a in self.scop.arrays} - {a.name for a in self.source.arrays}
         given = all(any(a is b for b in self.scop.arrays) for a in self.source.arrays)
-        if names != set(self.added) or not given:
+        if names != {*self.added, *self.parts} or not given:
             raise _refused("its arrays are not the source's")
-        if any(a.role != "temp" for a in self.scop.arrays if a.name in self.added):
+        if any(a.role != "temp" for a in self.scop.arrays if a.name in names):
             raise _refused("its arguments are not the source's")
-        made = {s.name for s in self.added.values()}
-        if _skeleton(self.scop.nest, made) != _skeleton(self.source.nest, set()):
+        made = {s.name for written in self._writers.values() for s in written}
+        alone = {name for name in self.known if self.is_separated(name)}
+        if _skeleton(self.scop.nest, made, alone) != _skeleton(self.source.nest, set(), alone):
             raise _refused("its loops are not the source's")
         if set(self.known) | made != set(self.statements):
             raise _refused("a statement of the source is missing")
@@ -151,6 +174,13 @@ class _Check:
         if own is now or not_scattered(self.source, own) or isinstance(now.value, Block):
             return False
         return _is_like(now, turned(own)) and not _is_like(now, own)
+
+    def is_separated(self, name: str) -> bool:
+        """Whether a statement reads partial reductions."""
+        own, now = self.known[name], self.statements.get(name)
+        if now is None or own is now:
+            return False
+        return any(access.array in self.parts for access in now.reads)
 
     def changes(self, name: str) -> bool:
         """Whether a statement adds up in passes; raises where it computes something else."""
@@ -183,7 +213,7 @@ class _Check:
     def places(self) -> None:
         """Show that what was added stands where it reads what the source would read."""
         order = [[*statements_in(node)] for node in self.scop.nest]
-        made = {s.name for s in self.added.values()}
+        made = {s.name for written in self._writers.values() for s in written}
         for array, maker in self.added.items():
             if [maker.name] not in order or sum(s.array == array for s in self.scop.statements) > 1:
                 raise _refused(f"{array} has no nest of its own", maker)
@@ -239,14 +269,18 @@ def _is_clone(maker: Statement, other: Statement) -> bool:
     )
 
 
-def _skeleton(nest: tuple[Loop | str, ...], without: set[str]) -> list[object]:
-    """Loops and statements without some of these, and without loops that then are empty."""
+def _skeleton(
+    nest: tuple[Loop | str, ...], without: set[str], alone: set[str]
+) -> list[object]:
+    """Loops and statements without some of these, and without loops that then are empty; without
+    the loops of ``alone`` statements that have nothing else in them, too."""
     result: list[object] = []
     for node in nest:
         if isinstance(node, str):
             result += [node] if node not in without else []
-        elif inside := _skeleton(node.body, without):
-            result.append((node.step, inside))
+        elif inside := _skeleton(node.body, without, alone):
+            is_alone = any(inside == [name] for name in alone)
+            result += inside if is_alone else [(node.step, inside)]
     return result
 
 

@@ -214,7 +214,7 @@ def _passes(
     name = next(name for name in names if name not in taken)
     domain = statement.domain.apply(_shifts(statement, window, name)).coalesce()
     domain = domain.set_tuple_name(name)
-    box = _box(domain, scop)
+    box = bounding_box(domain, scop)
     if box is None or domain.n_basic_set() != 1:
         return None
     lows, extents = box
@@ -254,7 +254,7 @@ def _shifts(statement: Statement, window: Window, name: str) -> Map:
     return result
 
 
-def _box(domain: Set, scop: Scop) -> tuple[tuple[PwAff, ...], tuple[PwAff, ...]] | None:
+def bounding_box(domain: Set, scop: Scop) -> tuple[tuple[PwAff, ...], tuple[PwAff, ...]] | None:
     """First indices and extents of an array over a domain."""
     known = domain.intersect_params(scop.context)
     lows: list[PwAff] = []

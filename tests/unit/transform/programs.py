@@ -95,6 +95,18 @@ void window(int N, const unsigned short a[N][N], unsigned short o[N][N])
             o[i][j] = a[i - 1][j - 1] + 2 * a[i - 1][j] + 3 * a[i][j - 1] + 6 * a[i][j];
 }
 """
+BOXES = """
+void boxes(int N, const unsigned short a[N + 2][N + 2], unsigned short o[N][N])
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            o[i][j] = 0;
+            for (int p = 0; p < 3; p++)
+                for (int q = 0; q < 3; q++)
+                    o[i][j] += a[i + p][j + q];
+        }
+}
+"""
 BLOCKS = """
 void blocks(int N, double A[4 * N][4 * N])
 {

@@ -26,6 +26,7 @@ from polyopt.transform.schedule.registry import TRANSFORMATIONS
 from tests.unit.transform.programs import (
     BLOCKS,
     BLUR,
+    BOXES,
     CHAIN,
     DIAGONAL,
     JACOBI,
@@ -63,6 +64,7 @@ EACH = {
     "split_range": (JACOBI, lambda p: p.split_range("b.i", at="a.t")),
     "delay_updates": (BLOCKS, lambda p: p.delay_updates("A_1", at="A.t")),
     "separate_filter": (WINDOW, lambda p: p.separate_filter("o")),
+    "separate_reduction": (BOXES, lambda p: p.separate_reduction("o_1")),
     "clone_stage": (BLUR, lambda p: p.clone_stage("bx", "out")),
     "scatter_updates": (CHAIN, lambda p: p.scatter_updates("x_1")),
     "reassociate": (TRIANGLE, lambda p: p.reassociate("o_1")),

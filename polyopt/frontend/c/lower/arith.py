@@ -85,6 +85,11 @@ def choose(cond: Expr, then: Expr, other: Expr, known: Set) -> Expr:
 
 
 def _same_value(compared: Expr, chosen: Expr) -> bool:
+    """Whether they are equal; integers may be compared before they are widened."""
+    if compared.type != chosen.type and compared.type.is_integer:
+        if isinstance(compared, Const) and isinstance(chosen, Const):
+            return compared.value == chosen.value
+        return build.is_widened(chosen) and _same_value(compared, chosen.operand)
     return same_expr(compared, chosen)
 
 

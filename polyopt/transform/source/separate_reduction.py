@@ -1,0 +1,336 @@
+"""Separable reduction: partial reductions along one dimension of a window, shared by all results
+that read them.
+
+relation: ``S[y, x, p, q]`` updates ``A[y, x]`` with ``f(y + p, x, q)``. Instances with one
+``u = y + p`` share ``{ T[u, x, q] }``, which updates ``t[u, x]``; ``{ S[y, x, p] }`` reads
+``t[y + p, x]``.
+
+rewrite: ``for (p) for (q) out[y][x] = max(out[y][x], in[y+p][x+q]);`` ->
+``t[u][x] = lowest; for (q) t[u][x] = max(t[u][x], in[u][x+q]);`` in a nest right before, and
+``for (p) out[y][x] = max(out[y][x], t[y+p][x]);``. Seven by seven updates are fourteen then.
+
+*Requires* integers, whose sums, products, minima and maxima may be taken in any order and grouping;
+a statement that updates one element in two innermost loops or more, alone in them, with a value
+that depends on one of these and a loop outside by their sum or difference alone. Comes before all
+other moves, but those that change the program as well: it gets one more array. *Does not handle*
+floats: sums would be rounded differently, and maxima would choose between zeros of both signs.
+(G. Gautam and S. Rajopadhye, "Simplifying reductions", POPL 2006.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count, product
+from typing import TYPE_CHECKING
+
+from polyopt.errors import InvalidOptionError
+from polyopt.ir.block import Block
+from polyopt.ir.build import binary, const, load
+from polyopt.ir.expr import Affine, Expr, Inside, index_of, rewrite, walk
+from polyopt.ir.scop import Array, Loop, Statement
+from polyopt.isl import Map, PwMultiAff, Set, affine_constant, affine_var, dim_type
+from polyopt.transform.schedule.nest import statements_in
+from polyopt.transform.schedule.query import unknown
+from polyopt.transform.schedule.registry import transformation
+from polyopt.transform.source.separate_filter import bounding_box
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from polyopt.ir.scop import Scop
+    from polyopt.ir.types import ScalarType
+    from polyopt.isl import PwAff, Space
+
+
+@transformation("source")
+def separate_reduction(scop: Scop, *names: str) -> Scop:
+    """The program with partial reductions of some statements in arrays of their own."""
+    if not names:
+        raise InvalidOptionError("separate_reduction() needs a statement")
+    for name in names:
+        scop = _separated(scop, name)
+    return scop
+
+
+def _separated(scop: Scop, name: str) -> Scop:
+    statement = next((s for s in scop.statements if s.name == name), None)
+    if statement is None:
+        raise unknown("statement", name, [s.name for s in scop.statements])
+    reason = not_reducing(scop, statement)
+    if reason:
+        message = f"{name} has no partial reductions that are shared: {reason}"
+        raise InvalidOptionError(message, span=statement.span)
+    rows = next(shared_rows(scop, statement), None)
+    if rows is None:
+        message = f"{name} has no partial reductions that are shared"
+        hint = "its value has to depend on a loop inside and one outside by their sum alone"
+        raise InvalidOptionError(message, span=statement.span, hint=hint)
+    return rows.program(scop)
+
+
+def identity_of(op: str, type_: ScalarType) -> int:
+    """The integer that changes nothing in a reduction."""
+    low, high = type_.range
+    return {"add": 0, "mul": 1, "max": low, "min": high}[op]
+
+
+def kept_loops(statement: Statement) -> int | None:
+    """How many loops are around the reduction: the outermost, each a subscript of what is written;
+    ``None`` where subscripts are others."""
+    kept = len(statement.index)
+    alike = (
+        part.form.is_equal(affine_var(statement.space, k)) for k, part in enumerate(statement.index)
+    )
+    return kept if kept <= len(statement.iterators) and all(alike) else None
+
+
+def alone_below(nest: Sequence[Loop | str], name: str, depth: int) -> bool:
+    """Whether a statement is alone in what is inside of ``depth`` loops around it."""
+    for node in nest:
+        if name in statements_in(node):
+            if depth == 0:
+                return [*statements_in(node)] == [name]
+            return not isinstance(node, str) and alone_below(node.body, name, depth - 1)
+    return False
+
+
+def not_reducing(scop: Scop, statement: Statement) -> str:
+    """Why a statement is no reduction over a window of integers; empty where it is one."""
+    if statement.reduction is None or isinstance(statement.value, Block):
+        return "it updates no element with one operation"
+    if not statement.value.type.is_integer or statement.value.type.bits == 1:
+        return "floats round, and keep their order"
+    kept = kept_loops(statement)
+    if kept is None or len(statement.iterators) - kept < 2:
+        return "it is not in two loops or more over one element"
+    if not alone_below(scop.nest, statement.name, kept):
+        return "other statements are in its innermost loops"
+    top = next(node for node in scop.nest if statement.name in statements_in(node))
+    written = {s.array for s in scop.statements if s.name in statements_in(top)}
+    operand = operand_of(statement)
+    if any(a.array in written for a in statement.reads if a.array != statement.array):
+        return "what it reads is written in its own loops"
+    if sum(a.array == statement.array for a in statement.reads) > 1 or operand is None:
+        return "it reads what it writes at other places"
+    return ""
+
+
+def operand_of(statement: Statement) -> Expr | None:
+    """What an update combines its element with."""
+    left, right = statement.value.children
+    if statement.is_target(left):
+        return right
+    return left if statement.is_target(right) else None
+
+
+def shared_rows(scop: Scop, statement: Statement) -> Iterator[Rows]:
+    """The ways in which a statement's partial reductions are shared, outer loops first."""
+    kept = len(statement.index)
+    inner = range(kept, len(statement.iterators))
+    for moved, across, sign in product(range(kept), inner, (1, -1)):
+        rows = Rows(scop, statement, moved, across, sign)
+        if rows.are_shared:
+            yield rows
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Partial reductions that results share where ``moved + sign * across`` is one."""
+
+    scop: Scop
+    statement: Statement
+    #: the iterator of a subscript, and the one of the window that moves with it
+    moved: int
+    across: int
+    sign: int
+
+    @cached_property
+    def kept(self) -> int:
+        return len(self.statement.index)
+
+    @cached_property
+    def along(self) -> tuple[int, ...]:
+        """The iterators that partial reductions go along."""
+        rest = range(self.kept, len(self.statement.iterators))
+        return tuple(k for k in rest if k != self.across)
+
+    @cached_property
+    def names(self) -> tuple[str, str]:
+        """The array of the partial reductions, named like what updates it, and what sets it."""
+        taken = {
+            *self.scop.params,
+            *(a.name for a in self.scop.arrays),
+            *(s.name for s in self.scop.statements),
+        }
+        stem = f"{self.statement.array}_part"
+        names = (f"{stem}{number or ''}" for number in count())
+        name = next(n for n in names if not {n, f"{n}_start"} & taken)
+        return name, f"{name}_start"
+
+    @cached_property
+    def onto(self) -> PwMultiAff:
+        """``{ S[y, x, p, q] -> T[y + p, x, q] }``."""
+        space = self.statement.space
+        sum_ = affine_var(space, self.moved)
+        step = affine_var(space, self.across)
+        sum_ = sum_.add(step) if self.sign > 0 else sum_.sub(step)
+        kept = [sum_ if k == self.moved else affine_var(space, k) for k in range(self.kept)]
+        return self._to(space, [*kept, *(affine_var(space, k) for k in self.along)], self.names[0])
+
+    @cached_property
+    def back(self) -> PwMultiAff:
+        """``{ T[u, x, q] -> S[u, x, 0, q] }``, the instance that stands for all."""
+        space = self.runs.get_space()
+        parts = [affine_var(space, k) for k in range(self.kept)]
+        inner = {k: affine_var(space, self.kept + n) for n, k in enumerate(self.along)}
+        inner[self.across] = affine_constant(space, 0)
+        parts += [inner[k] for k in sorted(inner)]
+        return self._to(space, parts, self.statement.name)
+
+    def _to(self, space: Space, parts: list[PwAff], name: str) -> PwMultiAff:
+        result = Map.from_pw_aff(parts[0])
+        for part in parts[1:]:
+            result = result.flat_range_product(Map.from_pw_aff(part))
+        return PwMultiAff.from_map(result.set_tuple_name(dim_type.out, name))
+
+    @cached_property
+    def runs(self) -> Set:
+        """``{ T[u, x, q] }``."""
+        runs = self.statement.domain.apply(Map.from_pw_multi_aff(self.onto)).coalesce()
+        iterators = self.statement.iterators
+        names = [*iterators[: self.kept], *(iterators[k] for k in self.along)]
+        for position, name in enumerate(names):
+            runs = runs.set_dim_name(dim_type.set, position, name)
+        return runs
+
+    @cached_property
+    def across_runs(self) -> Set:
+        """``{ S[y, x, p] }``: what is left of the statement."""
+        result = self.statement.domain
+        for k in sorted(self.along, reverse=True):
+            result = result.project_out(dim_type.set, k, 1)
+        return result.set_tuple_name(self.statement.name).coalesce()
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether rows are the same for all results that read them, and so are values in them."""
+        domain = self.statement.domain
+        rows = self.runs.apply(Map.from_pw_multi_aff(self.onto).reverse())
+        window = self.across_runs
+        for k in self.along:
+            window = window.insert_dims(dim_type.set, k, 1)
+        window = window.set_tuple_name(self.statement.name)
+        if not rows.intersect(window).is_subset(domain):
+            return False
+        operand = operand_of(self.statement)
+        assert operand is not None
+        there = PwMultiAff.from_map(Map.from_pw_multi_aff(self.onto).intersect_domain(domain))
+        return all(self._is_shared(node, there) for node in walk(operand))
+
+    def _is_shared(self, node: Expr, there: PwMultiAff) -> bool:
+        """Whether a node has one value for all instances that share a row."""
+        domain = self.statement.domain
+        if isinstance(node, Affine):
+            moved = node.form.pullback_pw_multi_aff(self.back)
+            own = node.form.intersect_domain(domain)
+            if not self.runs.is_subset(moved.domain()):
+                return False
+            return moved.pullback_pw_multi_aff(there).is_equal(own)
+        if isinstance(node, Inside):
+            moved = node.where.preimage_pw_multi_aff(self.back)
+            own = node.where.intersect(domain)
+            return moved.preimage_pw_multi_aff(there).is_equal(own)
+        return True
+
+    def program(self, scop: Scop) -> Scop:
+        """The program with the rows in an array. Raises ``InvalidOptionError``."""
+        statement, (name, start) = self.statement, self.names
+        cells = self.runs.project_out(dim_type.set, self.kept, len(self.along)).coalesce()
+        box = bounding_box(cells.set_tuple_name(name), scop)
+        if box is None:
+            message = f"the partial reductions of {statement.name} would have no simple bounds"
+            raise InvalidOptionError(message, span=statement.span)
+        lows, extents = box
+        type_, op = statement.value.type, statement.reduction
+        assert op is not None
+        array = Array(name, type_, extents, "temp", lows, span=statement.span)
+        own = cells.set_tuple_name(start)
+        value = const(type_, identity_of(op, type_))
+        names = statement.iterators[: self.kept]
+        first = Statement(start, names, own, name, self._cell(own.get_space()), value,
+                          statement.span)  # fmt: skip
+        second, rest = self._update(array, op), self._rest(array, op)
+        at = scop.statements.index(statement)
+        statements = (*scop.statements[:at], first, second, rest, *scop.statements[at + 1 :])
+        return replace(
+            scop, arrays=(*scop.arrays, array), statements=statements, nest=self._nest(scop.nest)
+        )
+
+    def _cell(self, space: Space) -> tuple[Affine, ...]:
+        return tuple(index_of(affine_var(space, k)) for k in range(self.kept))
+
+    def _update(self, array: Array, op: str) -> Statement:
+        """``t[u, x] = t[u, x] op f(u, x, q)``."""
+        statement = self.statement
+        operand = operand_of(statement)
+        assert operand is not None
+
+        def moved(node: Expr) -> Expr:
+            if isinstance(node, Affine):
+                return replace(node, form=node.form.pullback_pw_multi_aff(self.back))
+            if isinstance(node, Inside):
+                return replace(node, where=node.where.preimage_pw_multi_aff(self.back))
+            return node
+
+        iterators = (
+            *statement.iterators[: self.kept],
+            *(statement.iterators[k] for k in self.along),
+        )
+        cell = self._cell(self.runs.get_space())
+        value = binary(op, load(array.type, array.name, cell), rewrite(operand, moved))
+        return Statement(array.name, iterators, self.runs, array.name, cell, value, statement.span)
+
+    def _rest(self, array: Array, op: str) -> Statement:
+        """``A[y, x] = A[y, x] op t[y + p, x]``."""
+        statement, domain = self.statement, self.across_runs
+        space = domain.get_space()
+        step = affine_var(space, self.kept)
+        parts = [affine_var(space, k) for k in range(self.kept)]
+        own = tuple(index_of(part) for part in parts)
+        parts[self.moved] = (
+            parts[self.moved].add(step) if self.sign > 0 else parts[self.moved].sub(step)
+        )
+        row = load(array.type, array.name, tuple(map(index_of, parts)))
+        value = binary(op, load(array.type, statement.array, own), row)
+        iterators = (*statement.iterators[: self.kept], statement.iterators[self.across])
+        return replace(statement, iterators=iterators, domain=domain, index=own, value=value)
+
+    def _nest(self, nest: tuple[Loop | str, ...]) -> tuple[Loop | str, ...]:
+        """The rows' nest right before the statement's, whose loop along rows is gone."""
+        result: list[Loop | str] = []
+        for node in nest:
+            if self.statement.name in statements_in(node):
+                result.append(self._own_nest())
+                result += self._without(node, 0)
+            else:
+                result.append(node)
+        return tuple(result)
+
+    def _own_nest(self) -> Loop:
+        name, start = self.names
+        node: Loop | str = name
+        for k in reversed(self.along):
+            node = Loop(self.statement.iterators[k], (node,))
+        body: tuple[Loop | str, ...] = (start, node)
+        for k in reversed(range(self.kept)):
+            body = (Loop(self.statement.iterators[k], body),)
+        (loop,) = body
+        assert isinstance(loop, Loop)
+        return loop
+
+    def _without(self, node: Loop | str, depth: int) -> list[Loop | str]:
+        if isinstance(node, str) or self.statement.name not in statements_in(node):
+            return [node]
+        body = tuple(new for child in node.body for new in self._without(child, depth + 1))
+        return [*body] if depth in self.along else [replace(node, body=body)]
