@@ -96,14 +96,20 @@ def _along(form: Set, moving: list[int]) -> Set:
 
 
 def _length(program: ScheduledProgram, prefix: Map, depth: int) -> float:
-    """Iterations of the loop at ``depth`` per entry: at most; endless where sizes decide."""
-    values = first_values(prefix.range(), depth)
-    if values.is_empty():
-        return 0
-    line = values.identity().project_out(dim_type.in_, depth - 1, 1)
-    box = bounding_box(line.project_out(dim_type.out, 0, depth - 1), program.scop.context)
-    sides = box.constant_extents if box is not None else None
-    return sides[0] if sides is not None else inf
+    """Iterations of the loop at ``depth`` per entry: at most; endless where sizes decide.
+
+    Borders at both ends are few iterations, with many in between: pieces are measured one by one.
+    """
+    values = first_values(prefix.range(), depth).coalesce()
+    total = 0.0
+    for piece in values.get_basic_sets():
+        line = Set.from_basic_set(piece).identity().project_out(dim_type.in_, depth - 1, 1)
+        box = bounding_box(line.project_out(dim_type.out, 0, depth - 1), program.scop.context)
+        sides = box.constant_extents if box is not None else None
+        if sides is None:
+            return inf
+        total += sides[0]
+    return total
 
 
 def first_values(values: Set, count: int) -> Set:
