@@ -233,7 +233,11 @@ def _before_widening(left: Expr, right: Expr) -> tuple[Expr, Expr] | None:
 
 def is_widened(expr: Expr) -> TypeGuard[Cast]:
     """Whether it is an integer converted to a type that holds all values of its own."""
-    if not isinstance(expr, Cast) or not expr.type.is_integer or BOOL in {expr.type, expr.operand.type}:
+    if (
+        not isinstance(expr, Cast)
+        or not expr.type.is_integer
+        or BOOL in {expr.type, expr.operand.type}
+    ):
         return False
     return expr.operand.type.is_integer and contains(expr.type, expr.operand.type)
 

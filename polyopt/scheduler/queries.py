@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.footprint import bounding_box
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.isl import dim_type
 from polyopt.transform.legality.parallel import check_loop
 from polyopt.transform.legality.proof import accepts
 from polyopt.transform.schedule.query import find_loop, path_to
-from polyopt.transform.schedule.tree import PlanLoop, copies_in, prefix_map
+from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Statement
@@ -142,20 +141,3 @@ def widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
         if store.at == loop.name:
             plan = plan.store(store.array, at=outer)
     return plan
-
-
-def constant_trips(program: ScheduledProgram, loop: PlanLoop) -> int | None:
-    """The constant number of iterations per entry of a loop, if it has one."""
-    largest = 0
-    for copy in copies_in(loop):
-        path = program.places[copy].loops
-        level = next(i for i, node in enumerate(path) if node.name == loop.name)
-        identity = prefix_map(program.copies[copy], path[: level + 1]).range().identity()
-        before = identity.project_out(dim_type.out, level, 1)
-        line = identity.project_out(dim_type.out, 0, level)
-        box = bounding_box(before.reverse().apply_range(line), program.scop.context)
-        sides = box.constant_extents if box is not None else None
-        if sides is None:
-            return None
-        largest = max(largest, sides[0])
-    return largest

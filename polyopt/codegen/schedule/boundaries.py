@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.footprint import bounding_box
 from polyopt.codegen.schedule.accesses import lowered_statement
 from polyopt.ir.expr import Affine, Inside, walk
-from polyopt.isl import Set, dim_type
+from polyopt.isl import Map, Set, dim_type
 from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
     from polyopt.ir.expr import Expr
-    from polyopt.isl import Map
+    from polyopt.isl import PwAff
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
@@ -63,11 +63,11 @@ def _inside(
         forms = [forms[0], domain.subtract(forms[0])]
     if all(domain.is_subset(form) for form in forms):
         return None
-    lengths = [_length(program, prefix.intersect_domain(domain.intersect(f)), depth) for f in forms]
-    usual = max(lengths)
-    if lengths.count(usual) > 1:
+    runs = [prefix.intersect_domain(domain.intersect(form)).range() for form in forms]
+    usual = _usual(program, [first_values(values, depth) for values in runs])
+    if usual is None:
         return None
-    beyond = prefix.intersect_domain(domain.subtract(forms[lengths.index(usual)])).range()
+    beyond = prefix.intersect_domain(domain.subtract(forms[usual])).range()
     return first_values(prefix.intersect_domain(domain).range(), depth).subtract(
         first_values(beyond, depth)
     )
@@ -95,21 +95,62 @@ def _along(form: Set, moving: list[int]) -> Set:
     return result
 
 
-def _length(program: ScheduledProgram, prefix: Map, depth: int) -> float:
-    """Iterations of the loop at ``depth`` per entry: at most; endless where sizes decide.
+def _usual(program: ScheduledProgram, forms: list[Set]) -> int | None:
+    """The form, as ``{ [t] }``, that most iterations of the innermost of some loops have.
+
+    Borders are few iterations: as many for all sizes, or never more than the usual ones.
+    """
+    context = program.scop.context
+    counts = [_length(values, context) for values in forms]
+    most = max(counts)
+    if counts.count(most) == 1:
+        return counts.index(most)
+    if most != inf:
+        return None
+    longest = [_longest(values, context) for values in forms]
+    found = [
+        k
+        for k, own in enumerate(longest)
+        if own is not None and all(_is_at_least(own, other) for other in longest)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_at_least(one: PwAff, other: PwAff | None) -> bool:
+    """Whether one length is no less than another wherever there is that."""
+    return other is not None and other.domain().is_subset(one.ge_set(other))
+
+
+def _length(values: Set, context: Set) -> float:
+    """Iterations of the last of some loops per entry: at most; endless where sizes decide.
 
     Borders at both ends are few iterations, with many in between: pieces are measured one by one.
     """
-    values = first_values(prefix.range(), depth).coalesce()
     total = 0.0
-    for piece in values.get_basic_sets():
-        line = Set.from_basic_set(piece).identity().project_out(dim_type.in_, depth - 1, 1)
-        box = bounding_box(line.project_out(dim_type.out, 0, depth - 1), program.scop.context)
+    for piece in values.coalesce().get_basic_sets():
+        box = bounding_box(_lines(Set.from_basic_set(piece)), context)
         sides = box.constant_extents if box is not None else None
         if sides is None:
             return inf
         total += sides[0]
     return total
+
+
+def _longest(values: Set, context: Set) -> PwAff | None:
+    """``[N] -> { [length] }``: of the last of some loops, at most, over all entries; ``None`` where
+    it has no end."""
+    lines = _lines(values).intersect_params(context)
+    if not lines.range().is_bounded():
+        return None
+    lengths = Map.from_pw_aff(lines.dim_max(0).sub(lines.dim_min(0))).range()
+    return lengths.dim_max(0)
+
+
+def _lines(values: Set) -> Map:
+    """``{ [t_1, ..., t_n-1] -> [t_n] }``."""
+    depth = values.dim(dim_type.set)
+    line = values.identity().project_out(dim_type.in_, depth - 1, 1)
+    return line.project_out(dim_type.out, 0, depth - 1)
 
 
 def first_values(values: Set, count: int) -> Set:

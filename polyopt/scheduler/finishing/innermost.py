@@ -12,10 +12,9 @@ from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.scheduler.finishing.unroll_channels import jam_channels, pixels_of
 from polyopt.scheduler.model.cache import large_buffers
-from polyopt.scheduler.model.instances import trips
+from polyopt.scheduler.model.instances import constant_trips, trips
 from polyopt.scheduler.queries import (
     checked,
-    constant_trips,
     contiguous_loop,
     last_iterator,
     widen_locals,

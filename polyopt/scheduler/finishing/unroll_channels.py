@@ -21,7 +21,7 @@ from polyopt.ir.expr import Affine, loads, walk
 from polyopt.isl import dim_type
 from polyopt.scheduler.model.accesses import accesses_of, moves_of
 from polyopt.scheduler.model.body import MOST_STRIDE
-from polyopt.scheduler.queries import constant_trips
+from polyopt.scheduler.model.instances import constant_trips
 from polyopt.transform.schedule.query import loop_like, path_to
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 

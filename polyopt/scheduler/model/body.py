@@ -21,7 +21,9 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.scheduler.model.accesses import AccessFunction, accesses_of, body_start, moves_of
+from polyopt.scheduler.model.instances import constant_trips
 from polyopt.scheduler.model.instructions import Operations, has_vectors, operations
+from polyopt.transform.schedule.query import moves_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +65,8 @@ class Body:
     operations: Operations
     #: operations that the next iteration waits for
     chain: float
+    #: share of the instances in partial blocks of unrolled loops: they stand under conditions
+    partial: float
 
     def parts(self, costs: Costs) -> dict[str, float]:
         """Cycles of one iteration by what they are spent on; the largest bounds it."""
@@ -153,8 +157,30 @@ class BodyModel:
         chain = frame.chain if frame.own == 1 else 0.0
         return Body(
             count * frame.own, frame.lanes, moving.loads, moving.splits, moving.gathers,
-            moving.stores, done, chain,
+            moving.stores, done, chain, self._partial(frame),
         )  # fmt: skip
+
+    def _partial(self, frame: _Frame) -> float:
+        """The share of a copy's updates of one element that are in partial blocks of unrolled
+        loops: one block at an end, or two where more is missing than one lacks.
+
+        Partial blocks of rows are loops of their own.
+        """
+        share = 0.0
+        loops = self.program.places[frame.copy].loops
+        for loop, _ in frame.inside:
+            blocks = next((b for b in loops if b.blocks_of is loop.origin), None)
+            if loop.mark != "unroll" or blocks is None:
+                continue
+            if moves_target(self.program, frame.copy, loop):
+                continue
+            size = max(moves_of(frame.copy, (blocks,))[0].values(), default=1.0)
+            count = self.trips[frame.copy, blocks.name]
+            total = count * self.trips[frame.copy, loop.name]
+            missing = count * size - total
+            if missing > 0 < total:
+                share = max(share, min(1.0, (ceil(missing / size) * size - missing) / total))
+        return share
 
     def _frame(self, copy: str, accesses: tuple[AccessFunction, ...]) -> _Frame:
         place = self.program.places[copy]
@@ -224,22 +250,33 @@ class BodyModel:
 
     def start(self, copy: str) -> int:
         """How many of the loops around a copy are outside of its body: short innermost ones are
-        written out by C compilers as well."""
+        written out by C compilers as well, and so are strips of a few vectors."""
         place = self.program.places[copy]
         count, written = body_start(place), 1.0
         while count > 1 and self._may_be_written_out(copy, place.loops[count - 1]):
-            written *= self.trips[copy, place.loops[count - 1].name]
+            loop = place.loops[count - 1]
+            lanes = self._most_lanes(copy, loop) if loop.width else 1
+            written *= self.trips[copy, loop.name] / lanes
             if written > _WRITTEN_OUT:
                 break
             count -= 1
         return count
 
     def _may_be_written_out(self, copy: str, loop: PlanLoop) -> bool:
-        """Whether it is an ordinary loop: unmarked, or marked and too short for one vector."""
-        if loop.mark != "vector" or loop.width:
-            return not loop.mark
+        """Whether it is an ordinary loop of a constant number of iterations: unmarked, or marked
+        and too short for one vector; or a strip of vectors."""
+        trips = self.trips[copy, loop.name]
+        if loop.mark != "vector":
+            short = not loop.mark and trips <= _WRITTEN_OUT
+            return short and constant_trips(self.program, loop) is not None
+        if loop.width:
+            return trips <= loop.width
         width = self.program.copies[copy].statement.value.type.bytes
-        return self.trips[copy, loop.name] < self.machine.lanes(width)
+        return trips < self.machine.lanes(width)
+
+    def _most_lanes(self, copy: str, loop: PlanLoop) -> int:
+        width = self.program.copies[copy].statement.value.type.bytes
+        return min(loop.width, self.machine.lanes(width))
 
     def _crosses(self, access: AccessFunction) -> bool:
         """Whether vectors of it lie across lines: they are as long as these, and it is shifted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.footprint import bounding_box
 from polyopt.analysis.sets.count import Estimate, Number, counted
 from polyopt.isl import Map, dim_type
 from polyopt.memo import memo, memory
@@ -151,3 +152,20 @@ def trips(
     outer = counted(prefix_map(copy, path[:level]).range(), sizes) if level else Number(1, True)
     found = inner.value / max(1, outer.value)
     return found if inner.is_exact and outer.is_exact else Estimate(found)
+
+
+def constant_trips(program: ScheduledProgram, loop: PlanLoop) -> int | None:
+    """The constant number of iterations per entry of a loop, if it has one."""
+    largest = 0
+    for copy in copies_in(loop):
+        path = program.places[copy].loops
+        level = next(i for i, node in enumerate(path) if node.name == loop.name)
+        identity = prefix_map(program.copies[copy], path[: level + 1]).range().identity()
+        before = identity.project_out(dim_type.out, level, 1)
+        line = identity.project_out(dim_type.out, 0, level)
+        box = bounding_box(before.reverse().apply_range(line), program.scop.context)
+        sides = box.constant_extents if box is not None else None
+        if sides is None:
+            return None
+        largest = max(largest, sides[0])
+    return largest

@@ -47,10 +47,13 @@ class Runs:
     shared: float
 
     def left_over(self) -> float:
-        """Elements that fill no vector, over all entries: each entry has as many."""
+        """Elements that fill no vector, over all entries: each entry has as many; and those of
+        partial blocks."""
         lanes = self.body.lanes
         if lanes == 1 or not self.entries:
             return 0.0
+        if self.body.partial:
+            return self.body.partial * self.iterations * lanes
         each = self.iterations * lanes / self.entries
         whole = abs(each - round(each)) < _WHOLE
         return self.entries * (round(each) % lanes if whole else min(each, (lanes - 1) / 2))

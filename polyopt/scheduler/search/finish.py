@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from polyopt.scheduler.context import SearchContext, Step
     from polyopt.transform.plan import Plan
+    from polyopt.transform.plan import Plan
 
 
 def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
@@ -38,7 +39,7 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
         lambda p: splits(p, model, is_legal),
         lambda p: split_ranges(p, target, sizes, is_legal),
         lambda p: passed_once(p, model, legal),
-        lambda p: outer_vectors(p, model, legal, lambda q: arrange(q, model, legal)[0]),
+        lambda p: outer_vectors(p, model, legal, lambda q: _ended(q, model, legal)),
         lambda p: arrange(p, model, legal),
         lambda p: sums_in_lanes(p, model, is_legal),
         lambda p: read_once(p, target, sizes, is_legal),
@@ -51,3 +52,10 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
         lambda p: from_whole_vectors(p, model),
         lambda p: parallelize_outer(p, model),
     )
+
+
+def _ended(plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]) -> Plan:
+    """The plan with vectors and threads, to be weighed against another that has them."""
+    plan, _ = arrange(plan, model, legal)
+    plan, _ = strip_mined(plan, model, is_legal)
+    return parallelize_outer(plan, model)[0]

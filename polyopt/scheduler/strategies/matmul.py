@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import Affine, Expr, Load, loads
 from polyopt.isl import dim_type
-from polyopt.scheduler.model.instances import trips
-from polyopt.scheduler.queries import constant_trips, widen_locals
+from polyopt.scheduler.model.instances import constant_trips, trips
+from polyopt.scheduler.queries import widen_locals
 from polyopt.scheduler.subscripts import dimension_of, is_target, step, updates
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in

@@ -20,7 +20,7 @@ from polyopt.scheduler.finishing.unroll_channels import is_near
 from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.objective import NOISE, predicted
 from polyopt.scheduler.queries import checked, widen_locals
-from polyopt.transform.schedule.query import find_loop, loop_like, path_to
+from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 #: vectors that run side by side: the second starts while the first waits for its own (nbody as fast
-#: with one, two and four; mandelbrot fastest with two)
-VECTORS = 2
+#: with one, two and four; mandelbrot fastest with two). Of reductions, which wait for each of their
+#: operations, as many as are predicted to take least
+VECTORS, OF_REDUCTIONS = 2, (2, 4)
 
 
 def outer_vectors(
@@ -55,15 +56,21 @@ def outer_vectors(
         done.add(path[-1].name)
         if rival is not None and not _is_private(plan, path[-2], path[-1]):
             continue
-        try:
-            changed = _in_lanes(plan, path[-2], path[-1], _width(plan, path[-1], model))
-        except UserError:
+        found = [
+            changed
+            for count in _vectors_of(plan, path[-1])
+            if (changed := _in_lanes(plan, path[-2], path[-1], count, model)) and legal(changed)
+        ]
+        if not found:
             continue
-        if changed is None or not legal(changed):
-            continue
+        # all with vectors in their other nests, too
+        after = [predicted(p if rival is None else rival(p), model) for p in found]
+        # strips of fewer vectors unless more are predicted to pay
+        best = next(k for k, ns in enumerate(after) if (1 - NOISE) * ns <= min(after))
+        changed = found[best]
         others = [plan] if rival is None else [plan, rival(plan)]
         before = min(predicted(other, model) for other in others)
-        times = {"predicted ns": predicted(changed, model), "otherwise": before}
+        times = {"predicted ns": after[best], "otherwise": before}
         if times["predicted ns"] > (1 - NOISE) * before:
             reason = "lanes take longer than one after the other"
             remarks.append(Remark("refused", "vectorize", path[-2].name, reason, numbers=times))
@@ -84,7 +91,7 @@ def _is_chain(plan: Plan, path: tuple[PlanLoop, ...], model: SearchContext) -> b
         return False
     if not all(is_near(program, name, rows) for name in row.copies):
         return False
-    if trips(program, rows, model.sizes) < 2 * _width(plan, row, model):
+    if trips(program, rows, model.sizes) < 2 * VECTORS * _lanes(plan, row, model):
         return False
     try:
         checked(plan.vectorize(row.name), row.name)
@@ -94,21 +101,44 @@ def _is_chain(plan: Plan, path: tuple[PlanLoop, ...], model: SearchContext) -> b
 
 
 def _is_private(plan: Plan, rows: PlanLoop, row: PlanLoop) -> bool:
-    """Whether all that a sequential loop writes is private to the iterations around it."""
-    stores = {store.array for store in plan.program.stores if store.at in {rows.name, row.name}}
-    written = {plan.program.copies[name].statement.array for name in row.copies}
-    return written <= stores
+    """Whether all that a sequential loop writes is private to the iterations around it, or one
+    element of each: both stay in registers."""
+    program = plan.program
+    stores = {store.array for store in program.stores if store.at in {rows.name, row.name}}
+    return all(
+        program.copies[name].statement.array in stores
+        or (moves_target(program, name, rows) and not moves_target(program, name, row))
+        for name in row.copies
+    )
 
 
-def _width(plan: Plan, row: PlanLoop, model: SearchContext) -> int:
+def _vectors_of(plan: Plan, row: PlanLoop) -> tuple[int, ...]:
+    statements = (plan.program.copies[name].statement for name in row.copies)
+    return OF_REDUCTIONS if all(s.reduction for s in statements) else (VECTORS,)
+
+
+def _lanes(plan: Plan, row: PlanLoop, model: SearchContext) -> int:
     copies = plan.program.copies
     widest = max(copies[name].statement.value.type.bytes for name in row.copies)
-    return VECTORS * model.target.lanes(widest)
+    return model.target.lanes(widest)
 
 
-def _in_lanes(plan: Plan, rows: PlanLoop, row: PlanLoop, width: int) -> Plan | None:
-    """The plan with strips of ``rows`` in ``row``, as vectors of a width; ``None`` where the strips
-    cannot be whole vectors."""
+def _in_lanes(
+    plan: Plan, rows: PlanLoop, row: PlanLoop, vectors: int, model: SearchContext
+) -> Plan | None:
+    """The plan with strips of some vectors of ``rows`` in ``row``; ``None`` where the strips cannot
+    be whole vectors, or a call has no two of them."""
+    width = vectors * _lanes(plan, row, model)
+    if trips(plan.program, rows, model.sizes) < 2 * width:
+        return None
+    try:
+        return _stripped(plan, rows, row, width)
+    except UserError:
+        return None
+
+
+def _stripped(plan: Plan, rows: PlanLoop, row: PlanLoop, width: int) -> Plan:
+    """Strips of ``rows`` in ``row``, as vectors of a width."""
     first = row.copies[0]
     plan = plan.split(rows.name, width)
     blocks, strip = path_to(plan.program, rows.name)[-2:]

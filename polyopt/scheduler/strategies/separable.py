@@ -72,9 +72,7 @@ def sharing_rows(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, 
             kind, reason = "applied", "results that lie beside each other share rows of the window"
             plan = plan.separate_reduction(name)
             waiting.insert(0, rows.names[0])
-        remarks.append(
-            Remark(kind, "separate_reduction", statement.array, reason, numbers=numbers)
-        )
+        remarks.append(Remark(kind, "separate_reduction", statement.array, reason, numbers=numbers))
     return plan, tuple(remarks)
 
 

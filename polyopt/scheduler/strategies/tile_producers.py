@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.codegen.expressions.affine import constant_bytes
 from polyopt.errors import UserError
-from polyopt.scheduler.model.instances import trips
-from polyopt.scheduler.queries import constant_trips, in_blocks, is_legal
+from polyopt.scheduler.model.instances import constant_trips, trips
+from polyopt.scheduler.queries import in_blocks, is_legal
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in
 

@@ -19,7 +19,8 @@ from polyopt.codegen.helpers.transpose import BITS, SIDE
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, loads, walk
-from polyopt.scheduler.queries import checked, constant_trips
+from polyopt.scheduler.model.instances import constant_trips
+from polyopt.scheduler.queries import checked
 from polyopt.scheduler.subscripts import dimension_of, step
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.schedule.tree import PlanLoop, copies_in

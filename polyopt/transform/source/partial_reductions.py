@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.ir.scop import Loop, Scop, Statement
+    from polyopt.isl import Set
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,12 @@ class _Check:
     def operations(self) -> None:
         """One operation of integers all along, which starts from what changes nothing."""
         op, type_ = self.own.reduction, self.own.value.type
-        if op is None or not type_.is_integer or type_.bits == 1 or isinstance(self.own.value, Block):
+        if (
+            op is None
+            or not type_.is_integer
+            or type_.bits == 1
+            or isinstance(self.own.value, Block)
+        ):
             raise self.refused("it is no update of integers")
         for statement in self.chain:
             if statement.reduction != op or statement.value.type != type_:
@@ -109,7 +115,7 @@ class _Check:
             raise self.refused("it has more or less to add up")
 
     @cached_property
-    def _paired(self) -> tuple[Map, Map, object]:
+    def _paired(self) -> tuple[Map, Map, Set]:
         context = self.scop.context
         own = self.own.domain.intersect_params(context)
         first = self.now

@@ -1,8 +1,8 @@
 """Validation of source-level rewrites: a program is the one that was given, but for these.
 
-``separate_filter`` adds an array for the first pass of a sum, ``separate_reduction`` one for partial
-reductions, ``clone_stage`` one that holds what another does, ``scatter_updates`` exchanges the two
-innermost loops of a statement. Here that is
+``separate_filter`` adds an array for the first pass of a sum, ``separate_reduction`` one for
+partial reductions, ``clone_stage`` one that holds what another does, ``scatter_updates`` exchanges
+the two innermost loops of a statement. Here that is
 shown of the result, which knows nothing of how it was made: arrays that were added are told by
 their names, what they hold by what writes them, and statements that were turned by their instances.
 """
@@ -269,9 +269,7 @@ def _is_clone(maker: Statement, other: Statement) -> bool:
     )
 
 
-def _skeleton(
-    nest: tuple[Loop | str, ...], without: set[str], alone: set[str]
-) -> list[object]:
+def _skeleton(nest: tuple[Loop | str, ...], without: set[str], alone: set[str]) -> list[object]:
     """Loops and statements without some of these, and without loops that then are empty; without
     the loops of ``alone`` statements that have nothing else in them, too."""
     result: list[object] = []

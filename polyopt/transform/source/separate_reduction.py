@@ -176,7 +176,7 @@ class Rows:
         step = affine_var(space, self.across)
         sum_ = sum_.add(step) if self.sign > 0 else sum_.sub(step)
         kept = [sum_ if k == self.moved else affine_var(space, k) for k in range(self.kept)]
-        return self._to(space, [*kept, *(affine_var(space, k) for k in self.along)], self.names[0])
+        return _joined([*kept, *(affine_var(space, k) for k in self.along)], self.names[0])
 
     @cached_property
     def back(self) -> PwMultiAff:
@@ -186,13 +186,7 @@ class Rows:
         inner = {k: affine_var(space, self.kept + n) for n, k in enumerate(self.along)}
         inner[self.across] = affine_constant(space, 0)
         parts += [inner[k] for k in sorted(inner)]
-        return self._to(space, parts, self.statement.name)
-
-    def _to(self, space: Space, parts: list[PwAff], name: str) -> PwMultiAff:
-        result = Map.from_pw_aff(parts[0])
-        for part in parts[1:]:
-            result = result.flat_range_product(Map.from_pw_aff(part))
-        return PwMultiAff.from_map(result.set_tuple_name(dim_type.out, name))
+        return _joined(parts, self.statement.name)
 
     @cached_property
     def runs(self) -> Set:
@@ -319,18 +313,25 @@ class Rows:
 
     def _own_nest(self) -> Loop:
         name, start = self.names
+        iterators = self.statement.iterators
         node: Loop | str = name
         for k in reversed(self.along):
-            node = Loop(self.statement.iterators[k], (node,))
-        body: tuple[Loop | str, ...] = (start, node)
-        for k in reversed(range(self.kept)):
-            body = (Loop(self.statement.iterators[k], body),)
-        (loop,) = body
-        assert isinstance(loop, Loop)
-        return loop
+            node = Loop(iterators[k], (node,))
+        nest = Loop(iterators[self.kept - 1], (start, node))
+        for k in reversed(range(self.kept - 1)):
+            nest = Loop(iterators[k], (nest,))
+        return nest
 
     def _without(self, node: Loop | str, depth: int) -> list[Loop | str]:
         if isinstance(node, str) or self.statement.name not in statements_in(node):
             return [node]
         body = tuple(new for child in node.body for new in self._without(child, depth + 1))
         return [*body] if depth in self.along else [replace(node, body=body)]
+
+
+def _joined(parts: list[PwAff], name: str) -> PwMultiAff:
+    """``{ S[z] -> name[parts] }``."""
+    result = Map.from_pw_aff(parts[0])
+    for part in parts[1:]:
+        result = result.flat_range_product(Map.from_pw_aff(part))
+    return PwMultiAff.from_map(result.set_tuple_name(dim_type.out, name))

@@ -45,7 +45,7 @@ class Cv2(SimpleNamespace):
     def dilate(self, img, square):
         return img.copy() if square.size else None
 
-    def setNumThreads(self, threads):  # noqa: N802 - OpenCV's name
+    def setNumThreads(self, threads):
         self.told.append(threads)
 
 

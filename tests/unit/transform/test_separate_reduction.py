@@ -29,7 +29,9 @@ WINDOW = """void f(int H, int W, int R, const {kind} a[H][W], {kind} out[H][W]) 
 }}"""
 CONSTANT = {"low": "-1", "high": "1"}
 CLIPPED = {"low": "(y < R ? 0 - y : -R)", "high": "(y + R < H ? R : H - 1 - y)"}
-TERM = "a[y + p < 0 ? 0 : (y + p >= H ? H - 1 : y + p)][x + q < 0 ? 0 : (x + q >= W ? W - 1 : x + q)]"
+TERM = (
+    "a[y + p < 0 ? 0 : (y + p >= H ? H - 1 : y + p)][x + q < 0 ? 0 : (x + q >= W ? W - 1 : x + q)]"
+)
 ADD = {"start": "0", "update": f"s + {TERM}"}
 MOST = {"start": "0", "update": f"s > {TERM} ? s : {TERM}"}
 
@@ -117,9 +119,7 @@ def test_a_difference_of_two_loops_is_shared_as_well(tmp_path):
     }"""
     plan = po.Plan(po.parse_c(text)).separate_reduction("out_1")
     image = np.random.default_rng(5).integers(-99, 99, (9, 11)).astype(np.int32)
-    np.testing.assert_array_equal(
-        plan.compile(cache=tmp_path)(a=image), slid(image, 3, 3, np.sum)
-    )
+    np.testing.assert_array_equal(plan.compile(cache=tmp_path)(a=image), slid(image, 3, 3, np.sum))
 
 
 def test_a_plan_with_rows_is_saved_and_made_again(tmp_path):
@@ -138,9 +138,17 @@ def test_a_plan_with_rows_is_saved_and_made_again(tmp_path):
     [
         (program("float"), "s_1", "floats round"),
         (program(), "s_0", "updates no element"),
-        (program("int64_t", operation={"start": "0", "update": "s + a[y][x] * p * q"}), "s_1", "sum alone"),
-        (program("int64_t", operation={"start": "0", "update": f"s + {TERM} * y * q"}), "s_1", "sum alone"),
-        (program(bounds={"low": "0", "high": "0", }), "out", "updates no element"),
+        (
+            program("int64_t", operation={"start": "0", "update": "s + a[y][x] * p * q"}),
+            "s_1",
+            "sum alone",
+        ),
+        (
+            program("int64_t", operation={"start": "0", "update": f"s + {TERM} * y * q"}),
+            "s_1",
+            "sum alone",
+        ),
+        (program(bounds={"low": "0", "high": "0"}), "out", "updates no element"),
     ],
 )
 def test_what_shares_no_rows_is_refused(scop, name, why):
@@ -229,7 +237,9 @@ def other_operation(scop, name):
 def without_start(scop, _name):
     """The rows' loops around the update alone."""
     nest = tuple(
-        node if k else Loop("y", (Loop("x", (node.body[0].body[1],)), Loop("x", ("out_part_start",))))
+        node
+        if k
+        else Loop("y", (Loop("x", (node.body[0].body[1],)), Loop("x", ("out_part_start",))))
         for k, node in enumerate(scop.nest)
     )
     return replace(scop, nest=nest)
