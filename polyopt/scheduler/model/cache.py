@@ -311,9 +311,11 @@ class Traffic:
         return Moved(array, read, written, self._are_shared(array, uses), scattered=scattered)
 
     def _jumps(self, use: Use) -> bool:
-        """Whether the innermost loop that moves along an array goes from row to row."""
+        """Whether the innermost loop that moves along an array goes from row to row; a strip of
+        vectors is too short for lines to be fetched ahead."""
         loops = self.program.places[use.host].loops
-        long = [n for n in loops if self.trips[use.host, n.name] > LINE // 4]
+        trips = {n.name: self.trips[use.host, n.name] for n in loops}
+        long = [n for n in loops if trips[n.name] > max(LINE // 4, n.width)]
         along = [n for n in long if n.name in use.along]
         return bool(along) and along[-1].name not in use.rows
 

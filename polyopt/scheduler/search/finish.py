@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from polyopt.scheduler.context import SearchContext, Step
     from polyopt.transform.plan import Plan
-    from polyopt.transform.plan import Plan
 
 
 def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
@@ -56,6 +55,10 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
 
 def _ended(plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]) -> Plan:
     """The plan with vectors and threads, to be weighed against another that has them."""
+    sizes, target = model.sizes, model.target
     plan, _ = arrange(plan, model, legal)
+    plan, _ = sums_in_lanes(plan, model, is_legal)
+    plan, _ = read_once(plan, target, sizes, is_legal)
+    plan, _ = strips(plan, target, sizes, is_legal)
     plan, _ = strip_mined(plan, model, is_legal)
     return parallelize_outer(plan, model)[0]

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
+from polyopt.memo import Same
+from polyopt.scheduler.finishing.innermost import SHORT
 from polyopt.scheduler.finishing.unroll_channels import is_near
-from polyopt.scheduler.model.instances import trips
+from polyopt.scheduler.model.instances import constant_trips, trips
 from polyopt.scheduler.model.objective import NOISE, predicted
 from polyopt.scheduler.queries import checked, widen_locals
 from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
@@ -25,7 +27,7 @@ from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
@@ -40,21 +42,24 @@ def outer_vectors(
     plan: Plan,
     model: SearchContext,
     legal: Callable[[Plan], bool],
-    rival: Callable[[Plan], Plan] | None = None,
+    ended: Callable[[Plan], Plan] | None = None,
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with vectors along loops around sequential ones, where that is predicted to pay.
 
-    With a ``rival``, which finds vectors otherwise, only where iterations of the outer loop keep
-    for themselves all that waits, and the rival is predicted to take longer.
+    With ``ended``, which finishes a plan, only where iterations of the outer loop keep for
+    themselves all that waits, and the plan that is finished otherwise is predicted to take longer.
     """
     remarks: list[Remark] = []
     done: set[str] = set()
+    weigh = _Weigh(model, ended)
     for name in list(plan.program.places):
         path = plan.program.places[name].loops
         if len(path) < 2 or path[-1].name in done or not _is_chain(plan, path, model):
             continue
         done.add(path[-1].name)
-        if rival is not None and not _is_private(plan, path[-2], path[-1]):
+        if ended is not None and not _is_private(plan, path[-2], path[-1]):
+            continue
+        if ended is not None and _is_short(plan, path[-1]):
             continue
         found = [
             changed
@@ -63,15 +68,10 @@ def outer_vectors(
         ]
         if not found:
             continue
-        # all with vectors in their other nests, too
-        after = [predicted(p if rival is None else rival(p), model) for p in found]
-        # strips of fewer vectors unless more are predicted to pay
-        best = next(k for k, ns in enumerate(after) if (1 - NOISE) * ns <= min(after))
-        changed = found[best]
-        others = [plan] if rival is None else [plan, rival(plan)]
-        before = min(predicted(other, model) for other in others)
-        times = {"predicted ns": after[best], "otherwise": before}
-        if times["predicted ns"] > (1 - NOISE) * before:
+        changed = _cheapest(found, path[0].copies, model)
+        after, before = weigh.whole(changed), weigh.whole(plan)
+        times = {"predicted ns": after, "otherwise": before}
+        if after > (1 - NOISE) * before:
             reason = "lanes take longer than one after the other"
             remarks.append(Remark("refused", "vectorize", path[-2].name, reason, numbers=times))
             continue
@@ -79,6 +79,35 @@ def outer_vectors(
         reason = "the loop inside is sequential: lanes are iterations of the one around it"
         remarks.append(Remark("applied", "vectorize", path[-2].name, reason, numbers=times))
     return plan, tuple(remarks)
+
+
+class _Weigh:
+    """What plans are predicted to take when they are finished; each is finished once."""
+
+    def __init__(self, model: SearchContext, ended: Callable[[Plan], Plan] | None) -> None:
+        self.model, self.ended = model, ended
+        self._last: dict[Same, float] = {}
+
+    def whole(self, plan: Plan) -> float:
+        """Nanoseconds of a call."""
+        key = Same(plan)
+        if key not in self._last:
+            ns = predicted(plan, self.model)
+            if self.ended is not None:
+                ns = min(ns, predicted(self.ended(plan), self.model))
+            self._last[key] = ns
+        return self._last[key]
+
+
+def _cheapest(plans: Sequence[Plan], copies: Sequence[str], model: SearchContext) -> Plan:
+    """The plan whose nest of some copies takes least: strips of fewer vectors unless more pay."""
+    if len(plans) == 1:
+        return plans[0]
+    times = [
+        predicted(p, model, 1, {p.program.places[c].loops[0].name for c in copies}) for p in plans
+    ]
+    best = next(k for k, ns in enumerate(times) if (1 - NOISE) * ns <= min(times))
+    return plans[best]
 
 
 def _is_chain(plan: Plan, path: tuple[PlanLoop, ...], model: SearchContext) -> bool:
@@ -110,6 +139,13 @@ def _is_private(plan: Plan, rows: PlanLoop, row: PlanLoop) -> bool:
         or (moves_target(program, name, rows) and not moves_target(program, name, row))
         for name in row.copies
     )
+
+
+def _is_short(plan: Plan, row: PlanLoop) -> bool:
+    """Whether a reduction is so short that it is written out inside a vector loop."""
+    count = constant_trips(plan.program, row)
+    statements = (plan.program.copies[name].statement for name in row.copies)
+    return count is not None and count <= SHORT and all(s.reduction for s in statements)
 
 
 def _vectors_of(plan: Plan, row: PlanLoop) -> tuple[int, ...]:
