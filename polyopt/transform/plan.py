@@ -186,10 +186,13 @@ class Plan(PlanQueries):
         ``InvalidOptionError`` for what is none."""
         return self._anew(separate_filter, *statements)
 
-    def separate_reduction(self, *statements: str) -> Plan:
-        """Partial reductions of integers over windows, shared by all results that read them, before
-        other moves. Raises ``InvalidOptionError`` for what shares none."""
-        return self._anew(separate_reduction, *statements)
+    def separate_reduction(self, *statements: str, reassociate: bool = False) -> Plan:
+        """Partial reductions over windows, shared by all results that read them, before other
+        moves; of floats only with ``reassociate``. Raises ``InvalidOptionError`` for what shares
+        none."""
+        if not reassociate:
+            return self._anew(separate_reduction, *statements)
+        return self._anew(separate_reduction, *statements, reassociate=True)
 
     def clone_stage(self, array: str, *readers: str) -> Plan:
         """Clone a producer (recompute): ``array`` once more, in an array that ``readers`` read,

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 #: reductions of at most this many iterations in all are unrolled inside the vector loop
 SHORT = 32
-#: iterations of a reduction done per pass over a row: at most, and of a long one
-LONGEST_JAM = 16
-#: the same of a long one
+#: iterations of a long reduction done per pass over a row
 JAM = 8
 #: bytes of the shortest vectors of all targets
 SHORTEST = 16
@@ -255,11 +253,11 @@ def _reductions_around(
 
 
 def _short_tail(program: ScheduledProgram, loops: list[PlanLoop]) -> int:
-    """How many of the innermost loops run ``LONGEST_JAM`` times at most, all together."""
+    """How many of the innermost loops run ``SHORT`` times at most, all together."""
     total = 1
     for kept, loop in enumerate(reversed(loops)):
         trip = constant_trips(program, loop)
-        if trip is None or total * trip > LONGEST_JAM:
+        if trip is None or total * trip > SHORT:
             return kept
         total *= trip
     return len(loops)

@@ -58,7 +58,8 @@ def sharing_rows(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, 
     while waiting:
         name = waiting.pop(0)
         scop, statement = plan.scop, plan.scop.statement(name)
-        rows = None if not_reducing(scop, statement) else next(shared_rows(scop, statement), None)
+        reason = not_reducing(scop, statement, floats=model.reassociate)
+        rows = None if reason else next(shared_rows(scop, statement), None)
         if rows is None:
             continue
         weights = Weights.of(model.target, scop)
@@ -70,7 +71,8 @@ def sharing_rows(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, 
         kind, reason = "refused", "results share too few rows"
         if after < CLEARLY * before:
             kind, reason = "applied", "results that lie beside each other share rows of the window"
-            plan = plan.separate_reduction(name)
+            free = statement.value.type.is_float
+            plan = plan.separate_reduction(name, reassociate=free)
             waiting.insert(0, rows.names[0])
         remarks.append(Remark(kind, "separate_reduction", statement.array, reason, numbers=numbers))
     return plan, tuple(remarks)

@@ -80,15 +80,10 @@ class _Check:
         return IllegalScheduleError(message, span=self.own.span)
 
     def operations(self) -> None:
-        """One operation of integers all along, which starts from what changes nothing."""
+        """One operation all along, which starts from what changes nothing."""
         op, type_ = self.own.reduction, self.own.value.type
-        if (
-            op is None
-            or not type_.is_integer
-            or type_.bits == 1
-            or isinstance(self.own.value, Block)
-        ):
-            raise self.refused("it is no update of integers")
+        if op is None or type_.bits == 1 or isinstance(self.own.value, Block):
+            raise self.refused("it is no update with one operation")
         for statement in self.chain:
             if statement.reduction != op or statement.value.type != type_:
                 raise self.refused(f"{statement.name} has another operation")

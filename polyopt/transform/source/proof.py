@@ -76,6 +76,10 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     if separated:
         detail = f"reduced over rows that hold what the source reads: {', '.join(separated)}"
         found.append(Obligation("reductions", detail))
+    freed = [name for name in separated if check.known[name].value.type.is_float]
+    if freed:
+        detail = f"floats in another order, which round otherwise: {', '.join(freed)}"
+        found.append(Obligation("reassociated", detail))
     if check.clones:
         pairs = ", ".join(f"{clone} as {array}" for clone, array in check.clones.items())
         found.append(Obligation("clones", f"computed by the same statement: {pairs}"))

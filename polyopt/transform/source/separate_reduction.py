@@ -9,11 +9,12 @@ rewrite: ``for (p) for (q) out[y][x] = max(out[y][x], in[y+p][x+q]);`` ->
 ``t[u][x] = lowest; for (q) t[u][x] = max(t[u][x], in[u][x+q]);`` in a nest right before, and
 ``for (p) out[y][x] = max(out[y][x], t[y+p][x]);``. Seven by seven updates are fourteen then.
 
-*Requires* integers, whose sums, products, minima and maxima may be taken in any order and grouping;
-a statement that updates one element in two innermost loops or more, alone in them, with a value
-that depends on one of these and a loop outside by their sum or difference alone. Comes before all
-other moves, but those that change the program as well: it gets one more array. *Does not handle*
-floats: sums would be rounded differently, and maxima would choose between zeros of both signs.
+*Requires* integers, whose sums, products, minima and maxima may be taken in any order and grouping,
+or leave to do so with floats (``reassociate``); a statement that updates one element in two
+innermost loops or more, alone in them, with a value that depends on one of these and a loop outside
+by their sum or difference alone. Comes before all other moves, but those that change the program as
+well: it gets one more array. With leave, sums of floats round differently, and maxima may choose
+another of NaNs and of zeros of both signs.
 (G. Gautam and S. Rajopadhye, "Simplifying reductions", POPL 2006.)
 """
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, product
+from math import inf
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
@@ -43,24 +45,31 @@ if TYPE_CHECKING:
     from polyopt.isl import PwAff, Space
 
 
+ROUNDS = "floats round, and keep their order"
+
+
 @transformation("source")
-def separate_reduction(scop: Scop, *names: str) -> Scop:
-    """The program with partial reductions of some statements in arrays of their own."""
+def separate_reduction(scop: Scop, *names: str, reassociate: bool = False) -> Scop:
+    """The program with partial reductions of some statements in arrays of their own.
+
+    ``reassociate`` lets floats be reduced in another order.
+    """
     if not names:
         raise InvalidOptionError("separate_reduction() needs a statement")
     for name in names:
-        scop = _separated(scop, name)
+        scop = _separated(scop, name, floats=reassociate)
     return scop
 
 
-def _separated(scop: Scop, name: str) -> Scop:
+def _separated(scop: Scop, name: str, *, floats: bool) -> Scop:
     statement = next((s for s in scop.statements if s.name == name), None)
     if statement is None:
         raise unknown("statement", name, [s.name for s in scop.statements])
-    reason = not_reducing(scop, statement)
+    reason = not_reducing(scop, statement, floats=floats)
     if reason:
         message = f"{name} has no partial reductions that are shared: {reason}"
-        raise InvalidOptionError(message, span=statement.span)
+        hint = "reassociate=True lets them round otherwise" if reason == ROUNDS else ""
+        raise InvalidOptionError(message, span=statement.span, hint=hint)
     rows = next(shared_rows(scop, statement), None)
     if rows is None:
         message = f"{name} has no partial reductions that are shared"
@@ -69,9 +78,9 @@ def _separated(scop: Scop, name: str) -> Scop:
     return rows.program(scop)
 
 
-def identity_of(op: str, type_: ScalarType) -> int:
-    """The integer that changes nothing in a reduction."""
-    low, high = type_.range
+def identity_of(op: str, type_: ScalarType) -> float:
+    """The number that changes nothing in a reduction."""
+    low, high = (-inf, inf) if type_.is_float else type_.range
     return {"add": 0, "mul": 1, "max": low, "min": high}[op]
 
 
@@ -95,12 +104,15 @@ def alone_below(nest: Sequence[Loop | str], name: str, depth: int) -> bool:
     return False
 
 
-def not_reducing(scop: Scop, statement: Statement) -> str:
-    """Why a statement is no reduction over a window of integers; empty where it is one."""
+def not_reducing(scop: Scop, statement: Statement, *, floats: bool = False) -> str:
+    """Why a statement is no reduction over a window, of integers unless ``floats`` are free; empty
+    where it is one."""
     if statement.reduction is None or isinstance(statement.value, Block):
         return "it updates no element with one operation"
-    if not statement.value.type.is_integer or statement.value.type.bits == 1:
-        return "floats round, and keep their order"
+    if statement.value.type.is_float and not floats:
+        return ROUNDS
+    if statement.value.type.bits == 1:
+        return "truths are no numbers"
     kept = kept_loops(statement)
     if kept is None or len(statement.iterators) - kept < 2:
         return "it is not in two loops or more over one element"

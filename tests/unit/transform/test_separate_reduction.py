@@ -107,6 +107,25 @@ def test_windows_of_three_dimensions_are_separated_one_after_the_other(tmp_path)
     np.testing.assert_array_equal(found, views.min(axis=(-3, -2, -1)))
 
 
+@pytest.mark.parametrize("op", [po.sum, po.max])
+def test_floats_are_separated_with_leave_alone(op, tmp_path):
+    img = po.input("img", po.f32, [po.size("H"), po.size("W")])
+    extent = [po.size("H") - 4, po.size("W") - 4]
+    out = po.stage("out", extent, lambda y, x: op(lambda p, q: img[y + p, x + q], p=5, q=5))
+    scop = po.pipeline(out, name="window")
+    with pytest.raises(InvalidOptionError, match="reassociate=True lets them round otherwise"):
+        po.Plan(scop).separate_reduction("out_1")
+    plan = po.Plan(scop).separate_reduction("out_1", reassociate=True)
+    assert "floats in another order, which round otherwise: out_1" in str(plan.prove())
+    image = np.random.default_rng(6).random((12, 50), dtype=np.float32)
+    found = plan.compile(cache=tmp_path)(img=image)
+    over = np.sum if op is po.sum else np.max
+    np.testing.assert_allclose(found, slid(image, 5, 5, over), rtol=1e-6)
+    freed, kept = (po.auto(scop, sizes={"H": 900, "W": 900}, reassociate=r) for r in (True, False))
+    assert freed.moves[0].name == "separate_reduction"
+    assert all(move.name != "separate_reduction" for move in kept.moves)
+
+
 def test_a_difference_of_two_loops_is_shared_as_well(tmp_path):
     text = """void f(int H, int W, const int32_t a[H + 2][W + 2], int32_t out[H][W]) {
         for (int y = 0; y < H; y++)
