@@ -18,6 +18,7 @@ from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Inside, Load, loads, walk
 from polyopt.isl import PwMultiAff, coalesced, dim_type, maps_of, tuple_name
 from polyopt.scheduler.finishing.unroll_channels import channels
+from polyopt.scheduler.model.objective import CLEARLY
 from polyopt.scheduler.model.op_cost import Weights
 from polyopt.scheduler.strategies.transpose_tiles import tests
 from polyopt.scheduler.subscripts import step
@@ -69,7 +70,9 @@ def inline_cheap(
         if _loses_lanes(scop, statement, hosts, crossing):
             added += (model.target.lanes(4) - 1) * own
         numbers = {"evaluations per element": evaluations, "operations": own, "added": added}
-        if added > weights.buffer or max(grown.values()) > LARGEST:
+        # a reader that is large already, of calls as a rule, may clearly not grow
+        too_large = any(size > max(LARGEST, cost[name] / CLEARLY) for name, size in grown.items())
+        if added > weights.buffer or too_large:
             reason = "repeating it costs more than storing it"
             remarks.append(Remark("refused", "inline", statement.array, reason, numbers=numbers))
             continue

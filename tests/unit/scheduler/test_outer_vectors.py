@@ -109,3 +109,44 @@ def test_an_argmax_per_lane():
 def test_lanes_are_no_rows_of_their_own():
     """Neighbouring lanes would load from lines far apart."""
     assert not widths(planned(ROWS, N=2000, M=2000))
+
+
+SUMS = """
+void sums(int H, int W, int R, const float img[restrict H][W + 2 * R], float out[restrict H][W])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++) {
+            out[y][x] = 0;
+            for (int k = 0; k <= 2 * R; k++)
+                out[y][x] += img[y][x + k];
+        }
+}
+"""
+COLUMNS = """
+void columns(int N, const double a[restrict N][N], const double b[restrict N], double x[restrict N])
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            x[i] += a[j][i] * b[j];
+}
+"""
+
+
+def test_sums_of_a_length_that_a_size_says_stay_in_registers():
+    plan = planned(SUMS, H=900, W=900, R=7)
+    (width,) = widths(plan)
+    assert width in {16, 32}  # two vectors, or four: a sum waits for each addition
+    source = plan.emit().source
+    assert "for (int64_t k = 0; k <= 2 * R; k++)" in source
+    rng = np.random.default_rng(5)
+    for width, reach in ((1, 0), (40, 3), (33, 16)):
+        image = rng.random((2, width + 2 * reach), dtype=np.float32)
+        expected = np.zeros((2, width), np.float32)
+        for k in range(2 * reach + 1):
+            expected += image[:, k : k + width]
+        np.testing.assert_array_equal(plan.compile(contract=False)(img=image, R=reach), expected)
+
+
+def test_strips_do_not_jump_from_row_to_row_of_a_large_matrix():
+    """A strip of columns is too short for lines to be fetched ahead: rows are passed whole."""
+    assert not widths(planned(COLUMNS, N=8000))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.scheduler.search import beam
+from polyopt.scheduler.search import automatic, beam
+from polyopt.scheduler.strategies.separable import SLOWER
 
 SIZES = {"H": 1000, "W": 1500}
 
@@ -83,3 +84,35 @@ def test_a_first_pass_that_would_be_stored_whole_is_not_taken(monkeypatch):
 
 def test_without_tiles_there_are_no_passes():
     assert po.auto(chain(1, 2), sizes=SIZES, tile=False).moves[0].name != "separate_filter"
+
+
+def largest(radius, kind=po.u8):
+    img = po.padded(po.input("img", kind, [po.size("H"), po.size("W")]), 0)
+    reach = (-radius, radius + 1)
+    out = po.stage(
+        "out", [po.size("H"), po.size("W")],
+        lambda y, x: po.max(lambda p, q: img[y + p, x + q], p=reach, q=reach),
+    )  # fmt: skip
+    return po.pipeline(out, name="largest")
+
+
+def test_maxima_of_windows_share_rows_where_these_are_fewer_updates():
+    plan = po.auto(largest(3), sizes=SIZES)
+    assert plan.moves[0].name == "separate_reduction"
+    assert {s.array for s in plan.program.scratches} == {"out_part"}
+    (said,) = (r for r in plan.remarks if r.move == "separate_reduction")
+    assert said.kind == "applied"
+    assert said.numbers["with shared rows"] < 0.8 * said.numbers["operations"]
+
+
+def test_rows_of_three_are_not_worth_an_array():
+    plan = po.auto(largest(0), sizes=SIZES)
+    assert plan.scop is plan.source
+
+
+def test_rows_are_not_shared_where_a_call_is_predicted_to_take_as_long(monkeypatch):
+    monkeypatch.setattr(automatic, "predicted_call", lambda _plan, _model: 1.0)
+    plan = po.auto(largest(3), sizes=SIZES)
+    assert plan.scop is plan.source
+    (said,) = (r for r in plan.remarks if r.move == "separate_reduction")
+    assert (said.kind, said.reason) == ("refused", SLOWER)
