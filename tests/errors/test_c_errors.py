@@ -74,7 +74,15 @@ NON_AFFINE = [
         "first step of this loop may go below",
     ),
     ("for (signed char c = 1; ++c < 300;) x[0] = 0;", "c < 300", "cannot hold 299"),
-    ("int k = 0; " + LOOP + "{ x[k] = 0; k++; }", "k", "computed by the program"),
+    ("int k = 0; " + LOOP + "{ x[k] = 0; if (x[i] > 0) k++; }", "k", "computed by the program"),
+    ("int k = 0; " + LOOP + "{ x[k] = 0; if (x[i] > 0) k++; }", "k", "changed under a condition"),
+    (
+        "int k = 0; " + LOOP + "for (int j = 0; j < i; j++) { x[k] = 0; k++; }",
+        "k",
+        "what each iteration adds to it depends on 'i'",
+    ),
+    ("int k = n; " + LOOP + "{ x[k] = 0; k /= 2; }", "k", "it is changed by /="),
+    ("int k = n; " + LOOP + "{ x[k] = 0; k = idx[i]; }", "k", "its value is idx[i]"),
     ("float t[idx[0]]; t[0] = 1; x[0] = t[0];", "idx[0]", "extent of 't'"),
 ]
 
@@ -92,7 +100,7 @@ UNSUPPORTED = [
     ("int i = 0; do { i++; } while (i < n);", "do { i++; }", "do-while loop", "for (int i"),
     (LOOP + "{ if (i > 3) break; x[i] = 0; }", "break", "break", "bound"),
     (
-        LOOP + "{ if (i > 3) { x[i] = 1; if (i > 4) continue; } x[i] = 0; }",
+        LOOP + "{ if (i > 3) { int k = i; x[k] = 1; if (k > 4) continue; } int k = 2; x[k] = 0; }",
         "continue",
         "continue",
         "if",
@@ -109,7 +117,12 @@ UNSUPPORTED = [
     ("static float t[3]; x[0] = t[0];", "float t[3]", "static", "argument"),
     ("s = 3; x[0] = s;", "s", "argument 's' is changed", "local"),
     (LOOP + "{ i = 3; x[i] = 0; }", "i", "changed outside its loop", "another variable"),
-    ("int i; " + "for (i = 0; i < n; i++) x[i] = 0; x[0] = i;", "i", "outside its loop", "bound"),
+    (
+        "int i; for (i = 0; i < n && i < m; i++) x[i] = 0; x[0] = i;",
+        "i",
+        "outside its loop",
+        "bound",
+    ),
     ("for (int i = 0;; i++) x[i] = 0;", "for (int i = 0;; i++) x[i] = 0", "no end", "for (int"),
     ("for (int i = 1; i < n; i *= 2) x[i] = 0;", "i *= 2", "by a constant", "i += c"),
     ("for (int i = 1; i < n; i += 0) x[i] = 0;", "0", "step is 0", "another"),

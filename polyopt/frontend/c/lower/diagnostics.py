@@ -134,9 +134,12 @@ def _name(lowering: Lowering, node: c_ast.ID) -> tuple[str, str]:
         case Variable(argument=True):
             return f"{node.name!r} is changed by the program", "use a size that stays as it is"
         case Variable():
+            reason = lowering.program.stepped.get(node.name)
             return (
-                f"{node.name!r} is computed by the program",
-                "a local that is set once, to an affine value, is taken",
+                f"{node.name!r} is computed by the program" + (f": {reason}" if reason else ""),
+                "a local is taken that is set to affine values, or moved by the same each time"
+                if reason
+                else "a local that is set once, to an affine value, is taken",
             )
         case IteratorVar() | Parameter() | Substituted():
             return f"{node.name!r} may wrap below zero here", "use signed integers for sizes"
