@@ -90,7 +90,7 @@ class Substitution:
     _open: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     #: types of the iterators that loops around declare, and of names for long values
     _kinds: dict[str, Integer | None] = field(default_factory=dict[str, "Integer | None"])
-    _named: set[str] = field(default_factory=set[str])
+    _named: dict[str, Form] = field(default_factory=dict[str, Form])
 
     def __post_init__(self) -> None:
         self.forms = Forms(self.own_type, self._integer)
@@ -111,6 +111,18 @@ class Substitution:
         if sum(1 for _ in nodes(made)) > _MOST_NODES:
             raise Unknown("its value is too long an expression")
         return made
+
+    def last(self, coord: object) -> c_ast.Node:
+        """The variable's value at the end, in full. Raises ``Unknown``."""
+        for name, value in self._named.items():
+            if self.value == self.forms.leaf(c_ast.ID(name)):
+                self.value = value
+        return self.read(coord)
+
+    @property
+    def names(self) -> set[str]:
+        """The names that were made for values."""
+        return set(self._named)
 
     def _unset(self, reason: str) -> None:
         self.value, self.reason = None, reason
@@ -386,7 +398,8 @@ class Substitution:
     def _name_for(self, value: c_ast.Node) -> c_ast.Decl:
         """A local that holds the variable's value, which is too long to be written everywhere."""
         name = self.fresh(self.name)
-        self._named.add(name)
+        assert self.value is not None
+        self._named[name] = self.value
         self._kinds[name] = self.own_type
         kind = named_type(self.own_type.kind, name)
         self.value = self.forms.leaf(c_ast.ID(name))

@@ -136,11 +136,13 @@ class Inductions:
                 if outer.live_in:
                     return self._stays(name, "its value before the region is used, and after it")
                 target = c_ast.ID(name, items[-1].coord)
-                items.append(c_ast.Assignment("=", target, walk.read(target.coord), target.coord))
+                items.append(c_ast.Assignment("=", target, walk.last(target.coord), target.coord))
         except Unknown as error:
             return self._stays(name, str(error))
         used = {n for item in items for n in names_in(item)}
-        self.items = items if name in used else [kept for i in items for kept in _without(i, name)]
+        for gone in {name, *walk.names} - used:
+            items = [kept for item in items for kept in _without(item, gone)]
+        self.items = items
         return True
 
     def _fresh(self, name: str) -> str:
