@@ -171,6 +171,30 @@ def test_counters_of_a_nest_fold_an_array() -> None:
     assert same_map(scop.writes, wanted.intersect_params(scop.context))
 
 
+def test_a_counter_of_rows_folds_an_array() -> None:
+    scop = parse_c("""
+    void f(int n, int m, float *restrict a, float *restrict b) {
+      int row = 0;
+      for (int i = 0; i < n; i++) {
+        for (int j = 0; j < m; j++) a[row + j] = b[j];
+        row += m;
+      }
+    }""")
+    assert scop.array("a").rank == 2
+
+
+def test_a_step_that_is_a_size_leaves_the_array_as_it_is_declared() -> None:
+    scop = parse_c("""
+    #pragma polyopt inbounds
+    void f(int n, int count, int first, int inc, float a[restrict n], const float b[restrict n]) {
+      int i = first;
+    #pragma scop
+      for (int k = 1; k <= count; k++) { a[i] += b[n - k]; i += inc; }
+    #pragma endscop
+    }""")
+    assert scop.array("a").rank == 1
+
+
 def _region(before: str, body: str, after: str = "") -> Scop:
     text = (
         f"int f(int n, double *restrict a, double *restrict b) {{\n{before}\n#pragma scop\n{body}\n"

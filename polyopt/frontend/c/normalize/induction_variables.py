@@ -17,9 +17,11 @@ from pycparser import c_ast
 
 from polyopt.errors import UserError
 from polyopt.frontend.c.normalize.closed_forms import Integer
+from polyopt.frontend.c.normalize.delinearize import unfolded
 from polyopt.frontend.c.normalize.induction import Substitution, Unknown
 from polyopt.frontend.c.syntax.desugar import stepped_name
 from polyopt.frontend.c.syntax.liveness import address_taken
+from polyopt.frontend.c.syntax.nodes import base_of
 from polyopt.frontend.c.syntax.usage import (
     iterator_of,
     names_in,
@@ -31,7 +33,7 @@ from polyopt.frontend.c.syntax.usage import (
 from polyopt.ir.types import I32
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.frontend.c.lower.ctypes import Types
     from polyopt.frontend.c.syntax.usage import Usage
@@ -142,8 +144,29 @@ class Inductions:
         used = {n for item in items for n in names_in(item)}
         for gone in {name, *walk.names} - used:
             items = [kept for item in items for kept in _without(item, gone)]
+        if not self._are_subscripts_known(items):
+            return self._stays(name, "its value has a product of variables")
         self.items = items
         return True
+
+    def _are_subscripts_known(self, items: list[c_ast.Node]) -> bool:
+        """Whether products of variables in new subscripts are those of folded arrays.
+
+        ``a[i * m + j]`` is an array of rows. ``a[first + i * step]`` is none: data decide then.
+        """
+        made = list(_products(items))
+        if len(made) <= len(list(_products(self.items))):
+            return True
+        before, old, _ = unfolded(self.items, self.visible, self.types)
+        after, new, _ = unfolded(items, self.visible, self.types)
+        if len(list(_products(after))) > len(list(_products(before))):
+            return False
+        iterated = usage_of(items).iterated
+        inner: dict[str, set[str]] = {array: set() for array in new.keys() - old.keys()}
+        for node in (n for item in after for n in nodes(item)):
+            if isinstance(node, c_ast.ArrayRef) and isinstance(node.name, c_ast.ArrayRef):
+                inner.setdefault(base_of(node), set()).update(names_in(node.subscript))
+        return all(inner[array] & iterated for array in new.keys() - old.keys())
 
     def _fresh(self, name: str) -> str:
         """A name made from another that nothing has yet."""
@@ -220,6 +243,27 @@ def _declarations(
                 found = result.setdefault(node.name, _Declared())
                 (found.heads if id(node) in heads else found.own).append(node)
     return result
+
+
+def _products(items: Sequence[c_ast.Node]) -> Iterator[c_ast.Node]:
+    """The operations of subscripts, headers and conditions that are not affine by their form."""
+    for item in items:
+        for node in nodes(item):
+            parts: list[c_ast.Node | None] = []
+            match node:
+                case c_ast.ArrayRef():
+                    parts = [node.subscript]
+                case c_ast.For():
+                    parts = [node.init, node.cond]
+                case c_ast.If():
+                    parts = [node.cond]
+                case _:
+                    pass
+            for one in (n for part in parts for n in nodes(part)):
+                if isinstance(one, c_ast.BinaryOp) and one.op in {"*", "/", "%"}:
+                    moving = names_in(one.left) or one.op != "*"
+                    if moving and names_in(one.right):
+                        yield one
 
 
 def _is_used_outside(node: c_ast.Node, name: str) -> bool:
