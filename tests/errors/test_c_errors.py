@@ -132,7 +132,7 @@ UNSUPPORTED = [
     ("for (int i = n; i-- > 0; i--) x[i] = 0;", "i--", "-- within", "statement of its own"),
     ("for (int i = n; i-- > 0;) x[i--] = 0;", "i--", "-- within", "statement of its own"),
     ("int i; for (i = n; i-- > 0;) x[i] = 0; x[0] = i;", "i", "outside its loop", "bound"),
-    ("for (int i = 0, j = 0; i < n; i++) x[i] = 0;", None, "one iterator", "for (int"),
+    ("for (int i = 0, j = i; i < n; i++) x[i] = 0;", None, "one iterator", "for (int"),
     (LOOP + "for (i = 0; i < n; i++) x[i] = 0;", "i", "a loop around", "own iterator"),
     ("for (float t = 0; t < n; t++) x[0] = 1;", "float t=0", "not an integer", "for (int"),
     ("x[0] = 1; if (n > 3) return; x[1] = 2;", "return", "return before the end", "if"),

@@ -80,6 +80,10 @@ TAKEN = {
         "int k = 0, l; for (int i = 0; i < n; i++) { l = k + 1; a[l] = 3; l++; a[l] += 1; k += 3; }"
     ),
     "one value for several": "int k, l; k = l = 4; for (int i = 0; i < n; i++) { a[k++] = b[l]; l += 2; }",
+    "two in a header": (
+        "for (int i = 0, k = 50; i < n; i++, k -= 2) a[k] = b[i]; int i, q;"
+        " for (i = n, q = 1; i > 0; q += 3, --i) b[q] += i;"
+    ),
     "unrolled by five": (
         "int i; for (i = 0; i + 4 < n; i += 5) { a[i] = b[i]; a[i + 4] = 1; }"
         " for (; i < n; i++) a[i] = 2 * b[i];"

@@ -18,6 +18,8 @@ from polyopt.frontend.c.lower.scope import (
 from polyopt.frontend.c.syntax.nodes import base_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from polyopt.errors import PolyoptError
     from polyopt.frontend.c.lower.expressions import Lowering
     from polyopt.frontend.c.syntax.locations import Locator
@@ -50,15 +52,26 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
 }
 
 
-def unsupported(locator: Locator, node: c_ast.Node, *, stated: bool = True) -> PolyoptError:
+def unsupported(
+    locator: Locator,
+    node: c_ast.Node,
+    *,
+    stated: bool = True,
+    stepped: Mapping[str, str] | None = None,
+) -> PolyoptError:
     """The error for a construct that is not taken at all.
 
-    Without ``stated``, nothing says yet that data may decide on control.
+    Without ``stated``, nothing says yet that data may decide on control. ``stepped`` says why
+    variables have no closed form.
     """
     name = type(node).__name__
     what, hint = _UNSUPPORTED.get(name, (f"this construct ({name})", "rewrite it with for and if"))
     if isinstance(node, c_ast.UnaryOp):
         what, hint = _operator(node.op)
+        reason = (stepped or {}).get(node.expr.name) if isinstance(node.expr, c_ast.ID) else None
+        if reason is not None:
+            msg = f"{what} is not taken where {node.expr.name!r} has no closed form: {reason}"
+            return locator.error(UnsupportedError, node, msg, hint=hint)
     if not stated and isinstance(node, (c_ast.While, c_ast.DoWhile)):
         hint = f"{hint}; {_STATE}"
     return locator.error(UnsupportedError, node, f"{what} is not taken", hint=hint)

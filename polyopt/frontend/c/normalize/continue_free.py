@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.syntax.liveness import continues
 from polyopt.frontend.c.syntax.usage import names_in, nodes, written_name
 
 if TYPE_CHECKING:
@@ -35,15 +36,6 @@ def without_continue(body: c_ast.Node) -> c_ast.Node:
         return body
     made = _guarded(_items(body))
     return body if made is None else c_ast.Compound(made, body.coord)
-
-
-def continues(node: c_ast.Node) -> bool:
-    """Whether a statement has a ``continue`` of the loop around it."""
-    if isinstance(node, c_ast.Continue):
-        return True
-    if isinstance(node, (c_ast.For, c_ast.While, c_ast.DoWhile)):
-        return False
-    return any(continues(child) for _, child in node.children())
 
 
 def _guarded(items: Sequence[c_ast.Node]) -> list[c_ast.Node] | None:

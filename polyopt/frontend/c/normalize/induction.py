@@ -34,8 +34,9 @@ from polyopt.frontend.c.normalize.closed_forms import (
     times,
     trips_key,
 )
-from polyopt.frontend.c.normalize.continue_free import continues, without_continue
+from polyopt.frontend.c.normalize.continue_free import without_continue
 from polyopt.frontend.c.syntax.desugar import stepped_name
+from polyopt.frontend.c.syntax.liveness import continues
 from polyopt.frontend.c.syntax.nodes import named_type, put, text_of
 from polyopt.frontend.c.syntax.usage import iterator_of, names_in, nodes, written_names
 

@@ -189,11 +189,11 @@ class Inductions:
         return not any(decl.init is None for decl in found.own)
 
     def _integer(self, name: str) -> Integer | None:
-        """The type of a name that all its declarations give it, where they are apart."""
+        """The type of a name outside of the loops whose headers declare it, if there is one."""
         found = self._decls.get(name, _NOWHERE)
         around = [self.visible[name]] if name in self.visible else []
         decls = [*found.own, *around]
-        if len(decls) > 1 or (decls and found.heads):
+        if len(decls) > 1:
             return None
         kinds = [self._kind(decl) for decl in (decls or found.heads)]
         first = kinds[0] if kinds else None

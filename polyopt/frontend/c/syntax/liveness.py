@@ -64,6 +64,15 @@ def leaves(node: c_ast.Node) -> bool:
     return bool(_jumps(node) - inner)
 
 
+def continues(node: c_ast.Node) -> bool:
+    """Whether a statement has a ``continue`` of the loop around it."""
+    if isinstance(node, c_ast.Continue):
+        return True
+    if isinstance(node, (c_ast.For, c_ast.While, c_ast.DoWhile)):
+        return False
+    return any(continues(child) for _, child in node.children())
+
+
 def _jumps(node: c_ast.Node) -> set[type[c_ast.Node]]:
     """The kinds of jumps below a statement that may leave its parts."""
     result: set[type[c_ast.Node]] = set()
