@@ -128,6 +128,18 @@ UNSUPPORTED = [
     ("for (int i = 1; i < n; i += 0) x[i] = 0;", "0", "step is 0", "another"),
     ("for (int i = n; i-- > 0 && i < m;) x[i] = 0;", "i--", "one comparison", "into the body"),
     ("for (int i = n; i-- > i / 2;) x[i] = 0;", "i--", "one comparison", "into the body"),
+    (
+        "int k = 0; " + LOOP + "if (x[i] > 0) x[k++] = 0;",
+        "k++",
+        "'k' has no closed form: it is changed under a condition",
+        "statement",
+    ),
+    (
+        "int i; for (i = 0; i < n && i < m; i++) x[i] = 1; for (; i < n; i++) x[i] = 0;",
+        "for (; i < n; i++) x[i] = 0;",
+        "not known here: the loop over it has another form",
+        "for (int",
+    ),
     ("int k = 0; for (int i = 0; k++ < n;) x[k] = 0;", "k++", "one comparison", "into the body"),
     ("for (int i = n; i-- > 0; i--) x[i] = 0;", "i--", "-- within", "statement of its own"),
     ("for (int i = n; i-- > 0;) x[i--] = 0;", "i--", "-- within", "statement of its own"),

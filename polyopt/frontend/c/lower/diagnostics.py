@@ -68,9 +68,10 @@ def unsupported(
     what, hint = _UNSUPPORTED.get(name, (f"this construct ({name})", "rewrite it with for and if"))
     if isinstance(node, c_ast.UnaryOp):
         what, hint = _operator(node.op)
-        reason = (stepped or {}).get(node.expr.name) if isinstance(node.expr, c_ast.ID) else None
+        stepping = base_of(node.expr)
+        reason = (stepped or {}).get(stepping)
         if reason is not None:
-            msg = f"{what} is not taken where {node.expr.name!r} has no closed form: {reason}"
+            msg = f"{what} is not taken where {stepping!r} has no closed form: {reason}"
             return locator.error(UnsupportedError, node, msg, hint=hint)
     if not stated and isinstance(node, (c_ast.While, c_ast.DoWhile)):
         hint = f"{hint}; {_STATE}"
