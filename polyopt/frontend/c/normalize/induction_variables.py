@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pycparser import c_ast
 
 from polyopt.errors import UserError
-from polyopt.frontend.c.normalize.closed_forms import Integer
+from polyopt.frontend.c.normalize.closed_forms import Integer, number_of
 from polyopt.frontend.c.normalize.delinearize import unfolded
 from polyopt.frontend.c.normalize.induction import Substitution, Unknown
 from polyopt.frontend.c.syntax.desugar import stepped_name
@@ -152,7 +152,8 @@ class Inductions:
     def _are_subscripts_known(self, items: list[c_ast.Node]) -> bool:
         """Whether products of variables in new subscripts are those of folded arrays.
 
-        ``a[i * m + j]`` is an array of rows. ``a[first + i * step]`` is none: data decide then.
+        ``a[i * m + j]`` is an array of rows, unless it is declared with so many elements.
+        ``a[first + i * step]`` is none: data decide then.
         """
         made = list(_products(items))
         if len(made) <= len(list(_products(self.items))):
@@ -166,7 +167,12 @@ class Inductions:
         for node in (n for item in after for n in nodes(item)):
             if isinstance(node, c_ast.ArrayRef) and isinstance(node.name, c_ast.ArrayRef):
                 inner.setdefault(base_of(node), set()).update(names_in(node.subscript))
-        return all(inner[array] & iterated for array in new.keys() - old.keys())
+        return all(
+            inner[array]
+            and inner[array] <= iterated
+            and number_of(getattr(self.visible[array].type, "dim", None)) is None
+            for array in new.keys() - old.keys()
+        )
 
     def _fresh(self, name: str) -> str:
         """A name made from another that nothing has yet."""
