@@ -183,6 +183,12 @@ def test_loops_with_two_variables() -> None:
 
     assert refused(pairs, UnsupportedError, "one variable") == "i, j"
 
+    def numbered(a: f32["N"]):
+        for i, value in enumerate(a):
+            a[i] = value * 2
+
+    assert refused(numbered, UnsupportedError, "one variable") == "i, value"
+
 
 def test_loops_over_elements() -> None:
     def elements(a: f32["N"]):

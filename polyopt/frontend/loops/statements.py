@@ -118,7 +118,11 @@ class Statements:
         if node.orelse:
             raise UnsupportedError("for ... else is not taken")
         if not isinstance(node.target, ast.Name):
-            raise UnsupportedError("a loop has one variable", span=self.read.span(node.target))
+            raise UnsupportedError(
+                "a loop has one variable",
+                span=self.read.span(node.target),
+                hint="instead of enumerate or zip: `for i in range(N):`, and i as a subscript",
+            )
         name = node.target.id
         if name != "_" and self.scope.binding(name) is not None:
             raise UnsupportedError(

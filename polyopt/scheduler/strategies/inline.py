@@ -147,12 +147,14 @@ def _is_recurrence(scop: Scop, host: Statement) -> bool:
 def _is_gathered(statement: Statement, host: Statement, taps: list[Map]) -> bool:
     """Whether a host in vectors would load every other element, or fewer, and under a condition
     that differs within a vector: no load of whole vectors does that."""
+    if not statement.iterators or not host.index:
+        return False
     last = len(statement.iterators) - 1
     masked = any(
         isinstance(node, Inside) and node.where.involves_dims(dim_type.set, last, 1)
         for node in walk(statement.value)
     )
-    if not masked or not host.index:
+    if not masked:
         return False
     lanes = [
         k

@@ -191,6 +191,35 @@ def test_every_verb_takes_macros_folders_and_which_region(verb, tmp_path):
     assert CliRunner().invoke(cli, [verb, *program, *options, *sizes]).exit_code == 0
 
 
+HELPED = """
+static float twice(float x) { const float by = 2; float y = x * by; y += 1; return y; }
+static void row(int n, float *a) { for (int i = 0; i < n; i++) a[i] = twice(a[i]); }
+void f(int n, float a[n][n]) { for (int i = 0; i < n; i++) row(n, a[i]); }
+"""
+
+
+def test_a_static_function_that_others_call_is_no_program_to_choose():
+    assert po.parse_c(HELPED).name == "f"
+    assert po.parse_c(HELPED, function="row").name == "row"
+    a = np.arange(9, dtype=np.float32).reshape(3, 3)
+    assert np.array_equal(po.auto(po.parse_c(HELPED)).compile()(a.copy()), 2 * a + 1)
+    for text in (HELPED.replace("static void row", "void row"), HELPED.replace("f(", "main(")):
+        assert refusal(lambda text=text: po.parse_c(text))[1].startswith(
+            "there are several functions"
+        )
+
+
+def test_no_statement_is_called_like_another_array():
+    scop = po.parse_c("""void f(int n, float a[n]) {
+      float s;
+      for (int i = 0; i < n; i++) { s = a[i]; s = s * s; a[i] = s; }
+      for (int i = 0; i < n; i++) { s = a[i] + 1; s = s * s; a[i] = s; }
+    }""")
+    arrays = {array.name for array in scop.arrays}
+    assert len(arrays) == 3
+    assert not {s.name for s in scop.statements} & arrays
+
+
 def test_which_region_is_meant_has_to_be_said(tmp_path):
     text = CORPUS["affine"] + CORPUS["histogram"].replace("f(", "g(")
     assert po.parse_c(text, function="g").name == "g"

@@ -4,8 +4,8 @@ import pytest
 from pycparser import c_ast, c_parser
 
 from polyopt.frontend.c.lower.ctypes import Types
-from polyopt.frontend.c.lower.statements import without_continue
 from polyopt.frontend.c.normalize.alpha_renaming import alpha_renamed, free_names
+from polyopt.frontend.c.normalize.continue_free import without_continue
 from polyopt.frontend.c.normalize.delinearize import delinearized
 from polyopt.frontend.c.regions.files import Declined, lower_regions
 from polyopt.frontend.c.syntax.constants import constant_integer
@@ -348,8 +348,49 @@ def test_continue_at_the_top_of_a_loop_is_an_else():
     choice = made.block_items[1]
     assert [n.name for n in choice.iftrue.block_items] == ["b"]
     assert isinstance(choice.iffalse.block_items[1].iffalse, c_ast.Compound)
-    (nested,) = block("for (;;) { if (c) { if (d) continue; } a; }")
-    assert without_continue(nested.stmt) is nested.stmt
+
+
+@pytest.mark.parametrize(
+    ("body", "made"),
+    [
+        ("if (c) { if (d) continue; } a;", "if (c) { if (d) { } } if (!(c && d)) { a; }"),
+        ("if (c) { a; } else { b; continue; } e;", "if (c) { a; e; } else { b; }"),
+        (
+            "if (c) { if (d) continue; c = 0; } a;",
+            "if (c) { if (d) { } else { c = 0; a; } } else { a; }",
+        ),
+        ("if (c) { continue; a; } b;", "if (c) { } else { b; }"),
+        ("{ if (c) continue; a; } b;", "{ if (c) { } else { a; b; } }"),
+        ("if (c) { if (d) continue; a; } else if (e) continue; g;",
+         "if (c) { if (d) { } else { a; } } else { if (e) { } } if (!((c && d) || ((!c) && e))) { g; }"),
+    ],
+)  # fmt: skip
+def test_a_continue_in_branches_is_a_guard_of_what_it_skips(body, made):
+    (loop,), (wanted,) = block(f"for (;;) {{ {body} }}"), block(f"for (;;) {{ {made} }}")
+    assert text_of(without_continue(loop.stmt)).split() == text_of(wanted.stmt).split()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "switch (c) { case 1: continue; } a;",
+        "if (c) { int a = 1; if (a) continue; } a;",
+        "if (c) { if (f()) continue; } " + "a; " * 201,
+    ],
+)
+def test_a_continue_that_is_not_simply_a_guard_stays(body):
+    (loop,) = block(f"for (;;) {{ {body} }}")
+    assert without_continue(loop.stmt) is loop.stmt
+
+
+def test_a_scalar_of_several_loops_is_one_of_each():
+    decl = block("int s;")[0]
+    two = block("for (i = 0; i < 9; i++) { s = 1; x = s; } for (;;) for (;;) { s = 2; y = s; }")
+    first, second = sink(two, decl)
+    assert isinstance(first.stmt.block_items[0], c_ast.Decl)
+    assert isinstance(second.stmt.block_items[0].stmt.block_items[0], c_ast.Decl)
+    passed = block("for (i = 0; i < 9; i++) { s = 1; x = s; } for (;;) { y = s; s = 2; }")
+    assert sink(passed, decl) == passed
 
 
 @pytest.mark.parametrize(

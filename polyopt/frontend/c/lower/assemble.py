@@ -102,9 +102,12 @@ def in_order(nest: list[Item] | tuple[Item, ...]) -> list[Record]:
 
 
 def _names(records: list[Record]) -> list[str]:
-    """The written array's name, numbered where it has several writers; never the same twice."""
+    """The written array's name, numbered where it has several writers; never the same twice.
+
+    Nor is one called like another array that is written: loops are known by either name.
+    """
     writers = Counter(record.array for record in records)
-    taken = {array for array, count in writers.items() if count == 1}
+    taken = set(writers)
     numbers: Counter[str] = Counter()
     result: list[str] = []
     for record in records:

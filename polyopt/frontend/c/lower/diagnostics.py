@@ -18,6 +18,8 @@ from polyopt.frontend.c.lower.scope import (
 from polyopt.frontend.c.syntax.nodes import base_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from polyopt.errors import PolyoptError
     from polyopt.frontend.c.lower.expressions import Lowering
     from polyopt.frontend.c.syntax.locations import Locator
@@ -50,15 +52,27 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
 }
 
 
-def unsupported(locator: Locator, node: c_ast.Node, *, stated: bool = True) -> PolyoptError:
+def unsupported(
+    locator: Locator,
+    node: c_ast.Node,
+    *,
+    stated: bool = True,
+    stepped: Mapping[str, str] | None = None,
+) -> PolyoptError:
     """The error for a construct that is not taken at all.
 
-    Without ``stated``, nothing says yet that data may decide on control.
+    Without ``stated``, nothing says yet that data may decide on control. ``stepped`` says why
+    variables have no closed form.
     """
     name = type(node).__name__
     what, hint = _UNSUPPORTED.get(name, (f"this construct ({name})", "rewrite it with for and if"))
     if isinstance(node, c_ast.UnaryOp):
         what, hint = _operator(node.op)
+        stepping = base_of(node.expr)
+        reason = (stepped or {}).get(stepping)
+        if reason is not None:
+            msg = f"{what} is not taken where {stepping!r} has no closed form: {reason}"
+            return locator.error(UnsupportedError, node, msg, hint=hint)
     if not stated and isinstance(node, (c_ast.While, c_ast.DoWhile)):
         hint = f"{hint}; {_STATE}"
     return locator.error(UnsupportedError, node, f"{what} is not taken", hint=hint)
@@ -134,9 +148,12 @@ def _name(lowering: Lowering, node: c_ast.ID) -> tuple[str, str]:
         case Variable(argument=True):
             return f"{node.name!r} is changed by the program", "use a size that stays as it is"
         case Variable():
+            reason = lowering.program.stepped.get(node.name)
             return (
-                f"{node.name!r} is computed by the program",
-                "a local that is set once, to an affine value, is taken",
+                f"{node.name!r} is computed by the program" + (f": {reason}" if reason else ""),
+                "a local is taken that is set to affine values, or moved by the same each time"
+                if reason
+                else "a local that is set once, to an affine value, is taken",
             )
         case IteratorVar() | Parameter() | Substituted():
             return f"{node.name!r} may wrap below zero here", "use signed integers for sizes"

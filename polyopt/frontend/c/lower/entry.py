@@ -9,6 +9,7 @@ from pycparser import c_ast
 from polyopt.errors import ProgramSyntaxError, UnknownNameError
 from polyopt.frontend.c.lower.scope import Inline
 from polyopt.frontend.c.normalize.single_exit import value_of
+from polyopt.frontend.c.syntax.usage import nodes
 
 if TYPE_CHECKING:
     from polyopt.frontend.c.syntax.locations import Locator
@@ -30,6 +31,8 @@ def choose_function(
             raise locator.error(UnknownNameError, None, msg, hint=f"there are: {listed or 'none'}")
         return functions[name], {k: v for k, v in inlines.items() if k != name}
     found = [node for key, node in functions.items() if key not in inlines]
+    if len(found) > 1:
+        found = _without_helpers(found, functions)
     if len(found) == 1:
         return found[0], inlines
     if not functions:
@@ -40,6 +43,29 @@ def choose_function(
     node = (found or list(functions.values()))[-1].decl
     hint = f"pass function=... (--function), one of: {listed}; or mark the loops with #pragma scop"
     raise locator.error(UnknownNameError, node, msg, hint=hint)
+
+
+def _without_helpers(
+    found: list[c_ast.FuncDef], functions: dict[str, c_ast.FuncDef]
+) -> list[c_ast.FuncDef]:
+    """The functions that are no other's helpers: those that are ``static`` and called in the file.
+
+    What ``main`` calls is no helper of it: the program is among what it tries out.
+    """
+    used = {
+        node.name.name
+        for key, function in functions.items()
+        if key != "main"
+        for node in nodes(function.body)
+        if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID)
+        if node.name.name != key
+    }
+    kept = [f for f in found if not (f.decl.name in used and _is_internal(f))]
+    return kept or found
+
+
+def _is_internal(function: c_ast.FuncDef) -> bool:
+    return bool({"static", "inline"} & {*(function.decl.storage or []), *function.decl.funcspec})
 
 
 def functions_of(tree: c_ast.FileAST) -> dict[str, c_ast.FuncDef]:

@@ -161,7 +161,7 @@ class Lowering:
             case _:
                 from polyopt.frontend.c.lower.diagnostics import unsupported
 
-                raise unsupported(self.program.locator, node)
+                raise unsupported(self.program.locator, node, stepped=self.program.stepped)
 
     def _constant(self, node: c_ast.Constant) -> Expr:
         found = literal(node.value)

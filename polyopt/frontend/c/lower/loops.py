@@ -11,6 +11,7 @@ from polyopt.errors import NonAffineError, UnsupportedError
 from polyopt.frontend.c.lower.affine import fits
 from polyopt.frontend.c.lower.expressions import Lowering, set_of
 from polyopt.frontend.c.lower.scope import Env, IteratorVar, Pending, Place, Program, Variable
+from polyopt.frontend.c.syntax.desugar import stepped_name
 from polyopt.frontend.c.syntax.loop_headers import counted, stray_step
 from polyopt.ir.types import I32
 from polyopt.isl import (
@@ -107,6 +108,8 @@ def _start(program: Program, node: c_ast.For, env: Env) -> tuple[str, ScalarType
             msg = "the start of this loop has to set one iterator"
             if node.init is None:
                 msg = "this loop goes on from where its iterator stands, which is not known here"
+                reason = program.stepped.get(stepped_name(node))
+                msg += f": {reason}" if reason else ""
             raise program.locator.error(UnsupportedError, node.init or node, msg, hint=_HINT)
 
 

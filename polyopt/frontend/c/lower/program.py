@@ -19,6 +19,7 @@ from polyopt.frontend.c.lower.scope import Env, Program, Substituted, Variable
 from polyopt.frontend.c.lower.statements import Statements
 from polyopt.frontend.c.normalize.alpha_renaming import declared, locals_apart
 from polyopt.frontend.c.normalize.delinearize import unfolded
+from polyopt.frontend.c.normalize.induction_variables import Inductions
 from polyopt.frontend.c.normalize.inline_calls import Inliner
 from polyopt.frontend.c.normalize.lvalues import Flattener, structs_of
 from polyopt.frontend.c.syntax.liveness import address_taken, sink
@@ -66,7 +67,8 @@ def lower_function(
         types = Types(locator, tree)
         conditions = assumptions(text, locator)
         inliner = Inliner(functions_of(tree), inlines, locator)
-        body, listed = _normalized(inliner.all(items), found, tree, types, locator)
+        items = inliner.all(items)
+        body, listed, stepped = _normalized(items, found, tree, types, locator)
         roots = [found] if body == written else [*listed, *body]
         usage = usage_of([*roots, *(c_ast.If(cond, None, None) for cond in conditions)])
         arguments = _arguments(listed, types, locator)
@@ -78,6 +80,7 @@ def lower_function(
         )
         program = Program(text.source, locator, types, usage, params, inlines)
         program.inbounds = inbounds or states(text, "inbounds")
+        program.stepped = stepped
         if context is not None:
             program.context, program.closed = context, True
         program.taken.update(arguments)
@@ -118,14 +121,19 @@ def _normalized(
     tree: c_ast.FileAST,
     types: Types,
     locator: Locator,
-) -> tuple[list[c_ast.Node], list[c_ast.Node]]:
-    """The items, and the arguments, with members as variables and folded arrays unfolded."""
+) -> tuple[list[c_ast.Node], list[c_ast.Node], dict[str, str]]:
+    """The items, and the arguments, with members as variables and folded arrays unfolded.
+
+    Last, why scalars that are set several times have no closed form.
+    """
     listed = function.decl.type.args
     params: list[c_ast.Node] = list(listed.params) if listed is not None else []
     visible = {node.name: node for node in params if isinstance(node, c_ast.Decl) and node.name}
     flattener = Flattener(visible, types.typedefs, structs_of(tree), locator)
     flattener.taken |= {n.name for item in items for n in nodes(item) if isinstance(n, c_ast.Decl)}
     items = [flattener.flat(item) for item in items]
+    inductions = Inductions(items, visible, types, {})
+    items = inductions.items
     members = flattener.members
     visible |= {name: member.decl for name, member in members.items()}
     items, _, unfolded_ = unfolded(items, visible, types)
@@ -135,7 +143,7 @@ def _normalized(
         name = node.name if isinstance(node, c_ast.Decl) else ""
         own = [visible[path] for path, member in members.items() if member.base == name]
         result += own or [visible.get(name or "", node)]
-    return items, result
+    return items, result, inductions.reasons
 
 
 def _is_size(kind: CType) -> bool:

@@ -260,6 +260,8 @@ class Program:
     inbounds: bool = False
     #: whether all that is known of the sizes is given, and nothing else may be assumed of them
     closed: bool = False
+    #: why scalars that are set several times have no closed form, by their names
+    stepped: Mapping[str, str] = field(default_factory=dict[str, str])
     #: why some code is one statement with a program of its own
     reasons: list[UserError] = field(default_factory=list["UserError"])
 

@@ -25,6 +25,7 @@ from polyopt.frontend.c.lower.scope import (
     Substituted,
     Variable,
 )
+from polyopt.frontend.c.normalize.continue_free import without_continue
 from polyopt.frontend.c.syntax.usage import nodes, written_name
 from polyopt.ir import build
 from polyopt.ir.block import Block, If, Store
@@ -387,30 +388,6 @@ class Statements:
         record = Record(variable.array, index, build.cast(variable.type, value), place, span)
         self.program.records.append(record)
         return record
-
-
-def without_continue(body: c_ast.Node) -> c_ast.Node:
-    """A loop's body, ``{ if (c) { a; continue; } b; }`` as ``{ if (c) { a; } else { b; } }``."""
-    items = list(body.block_items or []) if isinstance(body, c_ast.Compound) else []
-    for position, item in enumerate(items):
-        if not isinstance(item, c_ast.If) or item.iffalse is not None:
-            continue
-        kept = _before_continue(item.iftrue)
-        if kept is None:
-            continue
-        then = c_ast.Compound(kept, item.coord)
-        rest = without_continue(c_ast.Compound(items[position + 1 :], item.coord))
-        chosen = c_ast.If(item.cond, then, rest, item.coord)
-        return c_ast.Compound([*items[:position], chosen], body.coord)
-    return body
-
-
-def _before_continue(node: c_ast.Node | None) -> list[c_ast.Node] | None:
-    """The statements of a branch before the ``continue`` that it ends with."""
-    if isinstance(node, c_ast.Continue):
-        return []
-    items = list(node.block_items or []) if isinstance(node, c_ast.Compound) else []
-    return items[:-1] if items and isinstance(items[-1], c_ast.Continue) else None
 
 
 def _single(node: c_ast.Node | None) -> bool:

@@ -29,16 +29,17 @@ from polyopt.frontend.c.normalize.alpha_renaming import (
     locals_apart,
 )
 from polyopt.frontend.c.normalize.delinearize import is_size, unfolded
+from polyopt.frontend.c.normalize.induction_variables import Inductions, Outer
 from polyopt.frontend.c.normalize.inline_calls import Inliner
 from polyopt.frontend.c.normalize.lvalues import Flattener, structs_of
 from polyopt.frontend.c.regions.alias_checks import Pointers
 from polyopt.frontend.c.regions.bounds_checks import within_arrays
-from polyopt.frontend.c.regions.live_out_iterators import with_final, with_start
+from polyopt.frontend.c.regions.live_out_iterators import over_own, with_final, with_start
 from polyopt.frontend.c.regions.pragmas import after_labels
 from polyopt.frontend.c.syntax.desugar import stepped_name
 from polyopt.frontend.c.syntax.liveness import address_taken, is_read, sink
 from polyopt.frontend.c.syntax.parse import deep_recursion
-from polyopt.frontend.c.syntax.usage import names_in, nodes, usage_of
+from polyopt.frontend.c.syntax.usage import names_in, nodes, usage_of, written_names
 from polyopt.ir.block import Block
 from polyopt.ir.types import I64, U32, U64
 from polyopt.isl import Set, constant_value, dim_type, integer_val, params_space
@@ -129,6 +130,7 @@ class _Region:
         self.shapes: dict[str, Shape] = {}
         self.members: dict[str, Member] = {}
         self.sunk: set[str] = set()
+        self.stepped: Mapping[str, str] = {}
         self._check_declarations()
         self._check_directives()
         lines = range(_line_above(tree, region.function), region.last + 1)
@@ -164,6 +166,7 @@ class _Region:
         going_on = {stepped_name(i) for i in items if isinstance(i, c_ast.For) and not i.init}
         for name in sorted((iterated | going_on) & self.visible.keys()):
             items = self._with_own_iterator(items, name, flattener.taken)
+        items = self._without_inductions(items, flattener.taken)
         self.members = flattener.members
         self.visible |= {name: member.decl for name, member in self.members.items()}
         return self._sinking(self._unfolded(items))
@@ -195,6 +198,19 @@ class _Region:
             return items
         taken.add(own)
         return changed
+
+    def _without_inductions(self, items: list[c_ast.Node], taken: set[str]) -> list[c_ast.Node]:
+        """The items without scalars that their loops step, where those have a closed form."""
+        names = self.region.local & self.visible.keys() & written_names(items)
+        outer = {
+            name: Outer(
+                self.visible[name], is_read(items, name), not self._is_dead_after(name), over_own
+            )
+            for name in names
+        }
+        found = Inductions(items, self.visible, self.types, outer, taken)
+        self.stepped = found.reasons
+        return found.items
 
     def _unfolded(self, items: list[c_ast.Node]) -> list[c_ast.Node]:
         items, self.shapes, changed = unfolded(items, self.visible, self.types)
@@ -277,6 +293,7 @@ class _Region:
             self.text.source, self.locator, self.types, self.usage, params, inlines_of(self.tree)
         )
         program.taken.update(params)
+        program.stepped = self.stepped
         program.inbounds = True  # a program that leaves its arrays has no meaning in C
         outer = Env()
         constants(self.tree, program, outer)

@@ -9,6 +9,7 @@ the region does not change.
 
 # The parser's trees are copied and changed by the names of their parts, which have no types.
 # pyright: basic, reportCallIssue=false, reportAttributeAccessIssue=false
+# pyright: reportOptionalMemberAccess=false
 
 from __future__ import annotations
 
@@ -79,6 +80,13 @@ def with_start(
     made = _own(started, decl, fresh)
     made.init.decls[0].init = c_ast.ID(name, loop.coord)
     return [made if item is loop else item for item in items]
+
+
+def over_own(loop: c_ast.For, decl: c_ast.Decl, fresh: str) -> c_ast.For:
+    """A loop over ``fresh`` in place of a variable; its start may still be of that."""
+    made = _own(loop, decl, fresh)
+    made.init.decls[0].init = loop.init.rvalue
+    return made
 
 
 def _mentioned(node: c_ast.Node) -> set[str]:
@@ -155,7 +163,7 @@ def _name(node: c_ast.Node) -> str:
     return node.name if isinstance(node, c_ast.ID) else ""
 
 
-def _own(loop: c_ast.Node, decl: c_ast.Decl, fresh: str) -> c_ast.Node:
+def _own(loop: c_ast.Node, decl: c_ast.Decl, fresh: str) -> c_ast.For:
     """The loop over a variable of its own, of the same type."""
     result = renamed(loop, decl.name, fresh)
     assert isinstance(result, c_ast.For)

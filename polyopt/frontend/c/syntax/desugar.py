@@ -5,6 +5,9 @@ rewrite: ``f(n, a) int n; float *a; { ... }`` -> ``f(int n, float *a) { ... }``
 rewrite: ``again: S`` -> ``S``, where nothing jumps to the label
 
 rewrite: ``i = 2; for (; i < n; i++) S`` -> ``for (i = 2; i < n; i++) S``
+
+rewrite: ``for (i = 0, k = 3; i < n; i++, k--) S`` ->
+``{ k = 3; for (i = 0; i < n; i++) { S; k--; } }``
 """
 
 # The parser's trees are changed by the names of their parts, which have no types.
@@ -16,8 +19,12 @@ import copy
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.syntax.liveness import continues
 from polyopt.frontend.c.syntax.nodes import put
-from polyopt.frontend.c.syntax.usage import names_in, nodes
+from polyopt.frontend.c.syntax.usage import names_in, nodes, written_name
+
+#: parts of a header from which on it sets more than its iterator
+_SEVERAL = 2
 
 
 def desugared(tree: c_ast.FileAST) -> c_ast.FileAST:
@@ -65,6 +72,8 @@ def _plainer(node: c_ast.Node, targets: set[str]) -> c_ast.Node:
     result = copy.copy(node) if changed else node
     for place, child in changed.items():
         put(result, place, child)
+    if isinstance(result, c_ast.For):
+        result = _with_one_iterator(result)
     if isinstance(result, c_ast.Compound) and any(map(_has_no_start, result.block_items or [])):
         return c_ast.Compound(_with_starts(list(result.block_items or [])), result.coord)
     return result
@@ -130,6 +139,59 @@ def _taken_start(before: list[c_ast.Node], name: str) -> c_ast.Node | None:
         before[position : position + 1] = kept
         return value
     return None
+
+
+def _with_one_iterator(loop: c_ast.For) -> c_ast.Node:
+    """A loop whose header sets and steps its iterator alone, where the rest can stand outside."""
+    starts = list(loop.init.decls) if isinstance(loop.init, c_ast.DeclList) else _listed(loop.init)
+    steps = _listed(loop.next)
+    if max(len(starts), len(steps)) < _SEVERAL:
+        return loop
+    tested = names_in(loop.cond)
+    own = [one for one in steps if _set_name(one) in tested]
+    if len(own) != 1:
+        return loop
+    name = _set_name(own[0])
+    before = [one for one in starts if _set_name(one) != name]
+    after = [one for one in steps if one is not own[0]]
+    first = [one for one in starts if _set_name(one) == name]
+    others = {_set_name(one) for one in (*before, *after)}
+    read = {n for one in (*before, *after) for n in names_in(one)}
+    if name in read or "" in others or len(first) != 1 or others & _read(first[0], own[0]):
+        return loop
+    if after and continues(loop.stmt):
+        return loop
+    result = copy.copy(loop)
+    result.next = own[0]
+    if isinstance(loop.init, c_ast.DeclList):
+        result.init = c_ast.DeclList(first, loop.init.coord)
+    else:
+        result.init = first[0]
+    if after:
+        result.stmt = c_ast.Compound([loop.stmt, *after], loop.stmt.coord)
+    return c_ast.Compound([*before, result], loop.coord) if before else result
+
+
+def _listed(node: c_ast.Node | None) -> list[c_ast.Node]:
+    if node is None:
+        return []
+    return list(node.exprs) if isinstance(node, c_ast.ExprList) else [node]
+
+
+def _set_name(node: c_ast.Node) -> str:
+    """The variable that a part of a header declares or sets; "" of anything else."""
+    if isinstance(node, c_ast.Decl):
+        return node.name if node.init is not None else ""
+    return written_name(node) or "" if _is_of_scalar(node) else ""
+
+
+def _is_of_scalar(node: c_ast.Node) -> bool:
+    target = getattr(node, "lvalue", None) or getattr(node, "expr", None)
+    return isinstance(target, c_ast.ID)
+
+
+def _read(start: c_ast.Node, step: c_ast.Node) -> set[str]:
+    return names_in(start) | names_in(step)
 
 
 def _leaves(item: c_ast.Node) -> bool:

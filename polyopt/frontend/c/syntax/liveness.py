@@ -64,6 +64,15 @@ def leaves(node: c_ast.Node) -> bool:
     return bool(_jumps(node) - inner)
 
 
+def continues(node: c_ast.Node) -> bool:
+    """Whether a statement has a ``continue`` of the loop around it."""
+    if isinstance(node, c_ast.Continue):
+        return True
+    if isinstance(node, (c_ast.For, c_ast.While, c_ast.DoWhile)):
+        return False
+    return any(continues(child) for _, child in node.children())
+
+
 def _jumps(node: c_ast.Node) -> set[type[c_ast.Node]]:
     """The kinds of jumps below a statement that may leave its parts."""
     result: set[type[c_ast.Node]] = set()
@@ -233,16 +242,15 @@ def _is_element(node: c_ast.Node, name: str, rank: int) -> bool:
 
 
 def sink(items: Sequence[c_ast.Node], decl: c_ast.Decl) -> list[c_ast.Node]:
-    """The items with a scalar declared in the innermost loop body that holds all its uses.
+    """The items with a scalar declared in the innermost loop bodies that hold its uses.
 
     Its value must not be needed before or after the items. Each iteration of the loops around
-    then has a variable of its own, so that no order is forced by sharing one.
+    then has a variable of its own, so that no order is forced by sharing one: neither by
+    iterations nor by several loops, of which none reads what another one has left.
     """
+    changed = [_sunk(item, decl) if mentions(item, decl.name) else item for item in items]
     users = [k for k, item in enumerate(items) if mentions(item, decl.name)]
-    if len(users) != 1:
-        return list(items)
-    changed = _sunk(items[users[0]], decl)
-    return [changed if k == users[0] else item for k, item in enumerate(items)]
+    return list(items) if any(changed[k] is items[k] for k in users) else changed
 
 
 def _sunk(node: c_ast.Node, decl: c_ast.Decl) -> c_ast.Node:
@@ -264,7 +272,7 @@ def _sunk(node: c_ast.Node, decl: c_ast.Decl) -> c_ast.Node:
 def _sunk_body(body: c_ast.Node, decl: c_ast.Decl) -> c_ast.Node:
     items = list(body.block_items or []) if isinstance(body, c_ast.Compound) else [body]
     users = [item for item in items if mentions(item, decl.name)]
-    if len(users) == 1 and isinstance(users[0], (c_ast.For, c_ast.Compound)):
+    if all(isinstance(user, (c_ast.For, c_ast.Compound)) for user in users):
         inner = sink(items, decl)
         if inner != items:
             return c_ast.Compound(inner, body.coord)

@@ -57,6 +57,12 @@ def written_name(node: c_ast.Node) -> str | None:
     return target.name if isinstance(target, c_ast.ID) else None
 
 
+def written_names(roots: Iterable[c_ast.Node]) -> set[str]:
+    """The variables and arrays that are assigned anywhere below the roots."""
+    found = (written_name(node) for root in roots for node in nodes(root))
+    return {name for name in found if name is not None}
+
+
 def usage_of(roots: Iterable[c_ast.Node]) -> Usage:
     """Collect the usage of all names below the roots (a function and its pragmas)."""
     everything = [node for root in roots for node in nodes(root)]
