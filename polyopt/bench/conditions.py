@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from platform import python_version
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt import __version__
 from polyopt.bench.peers import COMPILERS, FRAMEWORKS, LIBRARIES
 from polyopt.bench.peers.compilers import compiler_version
+from polyopt.errors import CompilerMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,7 +37,8 @@ def _versions(peers: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for peer in peers:
         if peer in COMPILERS:
-            found[peer] = compiler_version(peer)
+            with suppress(CompilerMissingError):
+                found[peer] = compiler_version(peer)
             continue
         for distribution in distributions.get(
             {**LIBRARIES, **FRAMEWORKS}[peer].partition(".")[0], ()

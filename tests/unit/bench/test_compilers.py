@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.bench.conditions import conditions
 from polyopt.bench.exact import is_exact
 from polyopt.bench.machine import Machine
 from polyopt.bench.peers import check_peers, compilers, split_installed
@@ -14,7 +15,7 @@ from polyopt.bench.peers.call import Request
 from polyopt.bench.peers.compilers import COMPILERS, Compiler, calls
 from polyopt.bench.peers.source import Memory, build, source_text
 from polyopt.bench.runner import Subjects, bench
-from polyopt.errors import CompilerFailedError, MissingExtraError
+from polyopt.errors import CompilerFailedError, CompilerMissingError, MissingExtraError
 from polyopt.library import load_scop
 from polyopt.runtime.toolchain import find_toolchain
 
@@ -150,3 +151,12 @@ def test_the_compilers_of_this_machine_answer():
     there, missing = split_installed(tuple(COMPILERS))
     assert {*there, *missing} == set(COMPILERS)
     assert ("gcc" in there) == (shutil.which("gcc") is not None)
+
+
+def test_conditions_have_no_version_of_a_compiler_that_is_not_there(monkeypatch):
+    def missing(command):
+        message = f"the C compiler {command!r} was not found"
+        raise CompilerMissingError(message)
+
+    monkeypatch.setattr(compilers, "find_toolchain", missing)
+    assert "clang" not in conditions(["bench"], ("clang",))["versions"]
