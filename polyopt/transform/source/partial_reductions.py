@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import IllegalScheduleError
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, payload
+from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, RangeHint, payload
 from polyopt.isl import Map, PwMultiAff, dim_type
 from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.source.separate_reduction import (
@@ -158,6 +158,10 @@ class _Check:
         if isinstance(one, Inside) and isinstance(other, Inside):
             moved = other.where.preimage_pw_multi_aff(there)
             return moved.is_equal(one.where.intersect(domain))
+        if isinstance(one, RangeHint) and isinstance(other, RangeHint):
+            ends = (one.low, other.low), (one.high, other.high)
+            if not all(a.is_equal(b) for a, b in ends):
+                return False
         if payload(one) != payload(other) or len(one.children) != len(other.children):
             return False
         pairs = zip(one.children, other.children, strict=True)
@@ -200,6 +204,8 @@ class _Check:
         if not same_cells or inside != [[start.name], [update.name]]:
             raise self.refused(f"{update.array} has no nest of its own")
         cells = start.write.relation.intersect_params(self.scop.context).range()
+        if not cells.is_subset(self.scop.elements[update.array]):
+            raise self.refused(f"{update.array} has no room for its rows")
         if not update.write.relation.intersect_params(self.scop.context).range().is_subset(cells):
             raise self.refused(f"{start.name} does not set all of {update.array}")
 

@@ -264,6 +264,14 @@ def without_start(scop, _name):
     return replace(scop, nest=nest)
 
 
+def smaller(scop, name):
+    """The array of the rows has one column less."""
+    array = scop.array(name)
+    one = affine_constant(array.extents[1].get_domain_space(), 1)
+    less = replace(array, extents=(array.extents[0], array.extents[1].sub(one)))
+    return replace(scop, arrays=tuple(less if a is array else a for a in scop.arrays))
+
+
 def late(scop, _name):
     return replace(scop, nest=scop.nest[::-1])
 
@@ -281,6 +289,7 @@ def late(scop, _name):
         (other_operation, "out_1", "another operation"),
         (without_start, "", "no nest of its own"),
         (late, "", "before they are complete"),
+        (smaller, "out_part", "no room for its rows"),
     ],
 )
 def test_another_program_is_refused(change, name, why):
