@@ -14,6 +14,7 @@ from polyopt.bench.pages.markdown import (
     Page,
     ending,
     joined,
+    listed,
     mean_text,
     sizes,
     table,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from polyopt.bench.pages.markdown import Making
     from polyopt.bench.pages.reading import Times
 
+#: the least that each program should reach of the fastest peer
+_LEAST = 0.8
 #: what compilers make of the program's own C
 PLAIN = ("gcc", "clang")
 _TITLES = {
@@ -71,6 +74,7 @@ def field_page(run: Times, making: Making) -> Page:
             _columns(run),
             [*(_cells(run, x, classes[x.ours.kernel]) for x in lines), *_means(run, lines)],
         ),
+        *_losses(run, lines),
         *_ending(run, lines, making),
     ]
     return Page(joined(parts), _chart(run, lines, classes))
@@ -91,6 +95,13 @@ def kernel_class(name: str) -> str:
     """What a program of the field stands for, as the first line of its module says."""
     found = re.search(r"Class: ([^.]*)\.", load_kernel(name).module.__doc__ or "")
     return found[1] if found else NONE
+
+
+def cause_of(name: str) -> str:
+    """Why a peer is ahead in a program of the field, as its module says; else nothing."""
+    text = " ".join((load_kernel(name).module.__doc__ or "").split())
+    found = re.search(r"Behind others: (.*)", text)
+    return found[1] if found else ""
 
 
 def _share_of_suite(lines: Iterable[Line]) -> Iterator[str]:
@@ -118,7 +129,7 @@ def _goals(run: Times, lines: Sequence[Line]) -> Iterator[list[str]]:
         found = _ratios(mine, run.peers)
         mean = f"{geometric_mean(found.values()):.2f}" if found else "not measured"
         yield ["all, geometric mean", "fastest peer", str(count), ">= 1.3", mean, NONE]
-        yield _each("fastest peer", count, 0.8, found)
+        yield _each("fastest peer", count, _LEAST, found)
         yield _each("plain C", count, 0.95, _ratios(mine, PLAIN))
 
 
@@ -178,6 +189,26 @@ def _means(run: Times, lines: Sequence[Line]) -> Iterator[list[str]]:
         ]
         times = [NONE] * (1 + len(run.peers))
         yield ["**geometric mean**", NONE, str(count), *times, NONE, *means, NONE, NONE]
+
+
+# -- losses -----------------------------------------------------------------------------------
+
+
+def _losses(run: Times, lines: Sequence[Line]) -> Iterator[str]:
+    """The section of programs that a peer is well ahead in, each with its cause."""
+    worst: dict[str, tuple[float, str]] = {}
+    for line in lines:
+        ratio, fastest = line.ratio(run.peers), line.fastest(run.peers)
+        if ratio is not None and fastest is not None and ratio < _LEAST:
+            found = ratio, f"{_TITLES.get(fastest.variant, fastest.variant)}"
+            name = line.ours.kernel
+            worst[name] = min(found, worst.get(name, found))
+    if worst:
+        told = (
+            f"{name}, {ratio:.2f} of {peer}: {cause_of(name) or 'its cause is not known yet'}"
+            for name, (ratio, peer) in sorted(worst.items(), key=lambda item: item[1])
+        )
+        yield from ("## Losses", listed(told))
 
 
 # -- the picture ------------------------------------------------------------------------------

@@ -137,6 +137,19 @@ def test_a_program_stands_beside_the_fastest_peer_that_agrees():
     assert mean["plain C / ours"] == f"**{sqrt(1.5 * 0.9):.2f}**"
 
 
+def test_losses_are_told_with_their_causes(monkeypatch):
+    text = shown().markdown
+    assert "- dilate, 0.50 of OpenCV: its cause is not known yet" in text
+    module = po.load_kernel("dilate").module
+    said = f"{module.__doc__}\n\nBehind others: two\n    lines.\n"
+    monkeypatch.setattr(module, "__doc__", said)
+    monkeypatch.setattr(
+        "polyopt.bench.pages.field.load_kernel", lambda _name: SimpleNamespace(module=module)
+    )
+    assert "- dilate, 0.50 of OpenCV: two lines." in shown().markdown
+    assert "saxpy, 0.90" not in shown().markdown
+
+
 def test_the_picture_has_a_bar_for_each_class():
     svg = shown().svg
     assert all(text in svg for text in ("windows of reductions", "single loops", ">all<"))
