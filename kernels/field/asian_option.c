@@ -3,7 +3,7 @@
 #include <math.h>
 
 void asian_option(int P, int T, float spot, float strike, float drift, float volatility,
-                  const float z[restrict T][P], float payoff[restrict P], double price[restrict 1])
+                  const float z[restrict T][P], float payoff[restrict P], float price[restrict 1])
 {
     for (int p = 0; p < P; p++) {
         float s = spot, sum = 0.0f;
@@ -14,8 +14,8 @@ void asian_option(int P, int T, float spot, float strike, float drift, float vol
         float mean = sum / T;
         payoff[p] = mean > strike ? mean - strike : 0.0f;
     }
-    price[0] = 0.0;
+    double total = 0.0;
     for (int p = 0; p < P; p++)
-        price[0] += payoff[p];
-    price[0] /= P;
+        total += payoff[p];
+    price[0] = (float)(total / P);
 }

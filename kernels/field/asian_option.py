@@ -36,11 +36,12 @@ def reference(
     z: np.ndarray,
     **_sizes: int,
 ) -> dict[str, np.ndarray]:
-    """``payoff`` f32 ``[P]`` and ``price`` f64 ``[1]``."""
+    """``payoff`` f32 ``[P]`` and ``price`` f32 ``[1]``."""
     steps = np.exp(float(drift) + float(volatility) * z.astype(np.float64))
     mean = (float(spot) * np.cumprod(steps, axis=0)).mean(axis=0)
     payoff = np.maximum(mean - float(strike), 0)
-    return {"payoff": payoff.astype(np.float32), "price": payoff.mean(keepdims=True)}
+    price = payoff.mean(keepdims=True)
+    return {"payoff": payoff.astype(np.float32), "price": price.astype(np.float32)}
 
 
 def numba(
@@ -71,6 +72,6 @@ def numba(
 
     def call() -> dict[str, np.ndarray]:
         price = run(payoff)
-        return {"payoff": payoff, "price": np.array([price], np.float64)}
+        return {"payoff": payoff, "price": np.array([price], np.float32)}
 
     return call
