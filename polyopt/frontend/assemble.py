@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, TooDeepError
+from polyopt.frontend.if_conversion import if_converted
 from polyopt.ir.expr import Affine, Inside, index_of, rewrite
 from polyopt.ir.scop import Array, Loop, Scop, Statement, role_of
 from polyopt.isl import (
@@ -155,15 +156,17 @@ def _statement(draft: Draft, name: str) -> Statement:
             case _:
                 return expr
 
-    return Statement(
-        name=name,
-        iterators=draft.iterators,
-        domain=domain,
-        array=draft.array,
-        index=tuple(index_of(named(form)) for form in draft.index),
-        value=rewrite(draft.value, change),
-        span=draft.span,
-        spread=draft.spread,
+    return if_converted(
+        Statement(
+            name=name,
+            iterators=draft.iterators,
+            domain=domain,
+            array=draft.array,
+            index=tuple(index_of(named(form)) for form in draft.index),
+            value=rewrite(draft.value, change),
+            span=draft.span,
+            spread=draft.spread,
+        )
     )
 
 

@@ -244,7 +244,7 @@ def payload(expr: Expr) -> object:
     """What tells a node from others of its class over the same operands."""
     match expr:
         case Const():
-            return (type(expr.value), expr.value)
+            return (type(expr.value), repr(expr.value))  # zeros of both signs are two
         case Load():
             return expr.array
         case Unary() | Binary() | Compare():

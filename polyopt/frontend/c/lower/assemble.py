@@ -10,6 +10,7 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.declarations import plain
 from polyopt.frontend.c.lower.opaque import keeps_something
 from polyopt.frontend.c.lower.statements import LoopRecord
+from polyopt.frontend.if_conversion import if_converted
 from polyopt.ir.block import Block, Store, actions_in
 from polyopt.ir.expr import Affine, Expr, Inside, Load, RangeHint, index_of, loads, rewrite
 from polyopt.ir.scop import (
@@ -142,7 +143,7 @@ def _statement(record: Record, name: str) -> Statement:
         for i in (part or zero for part in record.index)
     )
     value = rewrite(record.value, change)
-    return Statement(name, iterators, domain, record.array, index, value, record.span)
+    return if_converted(Statement(name, iterators, domain, record.array, index, value, record.span))
 
 
 def _bounded(
