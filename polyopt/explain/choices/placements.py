@@ -18,7 +18,7 @@ from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.model.instances import rolled
 from polyopt.scheduler.model.symbolic import block_size
 from polyopt.scheduler.queries import is_ready, next_root, producers_of
-from polyopt.scheduler.strategies.fuse_reductions import join_spaces
+from polyopt.scheduler.strategies.loop_fusion import join_spaces
 from polyopt.scheduler.strategies.sliding_window import moves_with
 from polyopt.transform.loops.interchange import perfect_chain
 from polyopt.transform.plan import Plan

@@ -187,7 +187,8 @@ def _separated(plan: Plan, loop: PlanLoop) -> Plan:
 
 
 def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
-    """Each statement group of the loop gets a loop of its own, innermost in its nest."""
+    """Each statement group of the loop gets a loop of its own, innermost in its nest where one of
+    its statements walks along it."""
     plan = widen_locals(plan, loop)
     firsts = [copies_in(child)[0] for child in loop.body]
     for first in firsts[1:]:
@@ -195,7 +196,8 @@ def _moved_in(plan: Plan, loop: PlanLoop) -> Plan:
         plan = plan.distribute(current.name, at=first)
     for first in firsts:
         chain = _perfect(loop_like(plan.program, first, loop))
-        if len(chain) > 1:
+        walking = (contiguous_loop(plan.program, name) for name in chain[0].copies)
+        if len(chain) > 1 and any(own is chain[0] for own in walking):
             plan = plan.reorder(*(n.name for n in (*chain[1:], chain[0])))
     return plan
 

@@ -21,8 +21,8 @@ from polyopt.scheduler.queries import is_legal
 from polyopt.scheduler.search.finish import finishing
 from polyopt.scheduler.search.limits import take
 from polyopt.scheduler.strategies.blocked_factorization import factors
-from polyopt.scheduler.strategies.fuse_reductions import join_spaces
 from polyopt.scheduler.strategies.inline import inline_cheap
+from polyopt.scheduler.strategies.loop_fusion import join_siblings, join_spaces
 from polyopt.scheduler.strategies.matmul import contractions
 from polyopt.scheduler.strategies.overlapped_tiles import group
 from polyopt.scheduler.strategies.register_tiles import register_tiles, tileable
@@ -79,6 +79,7 @@ class Beam:
             lambda p: group(p, self.model),
             lambda p: transposes(p, target),
             lambda p: pieces(p, self.model),
+            lambda p: join_siblings(p, self.model),
         )
 
     def _stepped(self, step: Step, beam: tuple[Plan, ...], width: int) -> tuple[Plan, ...]:

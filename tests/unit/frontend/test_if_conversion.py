@@ -1,6 +1,6 @@
 """Conditional sums choose what is added: the same bits, and no condition on the sum."""
 
-# ruff: noqa: UP037  (extents are texts in subscripts of annotations)
+# ruff: noqa: F821, UP037  (extents are texts in subscripts of annotations)
 
 from __future__ import annotations
 
