@@ -108,10 +108,10 @@ class _Side:
         return self.values[statement.name]
 
     @cached_property
-    def references(self) -> Mapping[int, str]:
-        """The reference of each load, by its id."""
+    def references(self) -> Mapping[tuple[str, int], str]:
+        """The reference of each load, by statement and id: one node may stand in several."""
         return {
-            id(load): access.ref
+            (s.name, id(load)): access.ref
             for s in self.scop.statements
             if not _is_opaque(s)
             for load, access in zip(loads(s.value), s.reads, strict=True)
@@ -169,7 +169,7 @@ class _Side:
             if not _is_seen_through(head.expr):
                 yield head
             elif isinstance(head.expr, Load):
-                given = self._given(head.expr, head.pairs)
+                given = self._given(head.expr, head)
                 if not given.is_empty():
                     yield head._replace(stored=False, pairs=given)
 
@@ -180,22 +180,23 @@ class _Side:
             yield head._replace(expr=expr.then, pairs=self.within(head.pairs, where))
             yield head._replace(expr=expr.other, pairs=self.without(head.pairs, where))
         if isinstance(expr, Load):
-            for source in self._feeds(expr):
+            for source in self._feeds(expr, head.owner):
                 writer = self.statements[tuple_name(source, dim_type.out)]
                 pairs = self.at(head.pairs, source)
                 yield Head(self.value(writer), writer, stored=True, pairs=pairs)
 
-    def _feeds(self, load: Load) -> list[Map]:
-        ref = self.references[id(load)]
+    def _feeds(self, load: Load, owner: Statement) -> list[Map]:
+        ref = self.references[owner.name, id(load)]
         if not self.exact[ref] and load.array in self.written:
             raise NotShownError(f"a read of {load.array} finds its element in data")
         return self.sources.get(ref, []) if self.exact[ref] else []
 
-    def _given(self, load: Load, pairs: Map) -> Map:
+    def _given(self, load: Load, head: Head) -> Map:
         """The pairs whose element holds what the caller gave."""
-        if not self._feeds(load):
+        pairs = head.pairs
+        if not self._feeds(load, head.owner):
             return pairs
-        unfed = self.unfed.get(self.references[id(load)])
+        unfed = self.unfed.get(self.references[head.owner.name, id(load)])
         return pairs.subtract(pairs) if unfed is None else self.within(pairs, unfed)
 
 
@@ -359,7 +360,10 @@ class _Comparison:
         """Two elements that hold what the caller gave."""
         if self.names.get(mine.array) != theirs.array:
             raise _differ(one, other)
-        refs = self.one.references[id(mine)], self.other.references[id(theirs)]
+        refs = (
+            self.one.references[one.owner.name, id(mine)],
+            self.other.references[other.owner.name, id(theirs)],
+        )
         if not (self.one.exact[refs[0]] and self.other.exact[refs[1]]):
             for a, b in zip(mine.index, theirs.index, strict=True):
                 self._match(

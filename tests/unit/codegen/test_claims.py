@@ -84,3 +84,17 @@ def test_a_wrong_block_is_not_shown(old, new):
     wrong = replace(program, source=program.source.replace(old, new))
     with pytest.raises(NotShownError, match="may differ"):
         ReadBack(plan.scop, wrong).claims()
+
+
+def test_a_load_that_stands_in_two_statements_is_read_twice():
+    """Its element may have been written in between: each statement has a reference of its own."""
+    text = """void f(const float a[2], float y[1], float z[1]) {
+        float s = a[0];
+        y[0] = s;
+        s = a[1];
+        z[0] = s;
+    }"""
+    scop = po.parse_c(text)
+    one, other = scop.statement("y"), scop.statement("z")
+    shared = scop.with_statements(replace(other, value=one.value))
+    assert po.Plan(shared).prove(code=True)
