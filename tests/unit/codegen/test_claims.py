@@ -97,4 +97,9 @@ def test_a_load_that_stands_in_two_statements_is_read_twice():
     scop = po.parse_c(text)
     one, other = scop.statement("y"), scop.statement("z")
     shared = scop.with_statements(replace(other, value=one.value))
-    assert po.Plan(shared).prove(code=True)
+    program = po.Plan(shared).emit()
+    ReadBack(shared, program).claims()
+    wrong = replace(program, source=program.source.replace("y[0] = s;", "y[0] = s + 1.0f;"))
+    assert wrong.source != program.source
+    with pytest.raises(NotShownError):
+        ReadBack(shared, wrong).claims()
