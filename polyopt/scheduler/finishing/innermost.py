@@ -12,7 +12,8 @@ from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.scheduler.finishing.unroll_channels import jam_channels, pixels_of
 from polyopt.scheduler.model.cache import large_buffers
-from polyopt.scheduler.model.instances import constant_trips, trips
+from polyopt.scheduler.model.instances import constant_trips, instances_of, trips
+from polyopt.scheduler.model.objective import predicted
 from polyopt.scheduler.queries import (
     checked,
     contiguous_loop,
@@ -64,6 +65,8 @@ def arrange(
             if done:
                 continue
         changed = _bring_in(plan, loop)
+        if changed is not plan and not _pays(plan, changed, name, loop, model):
+            changed = plan
         jammed = jam_channels(plan, name, loop)
         if jammed is not plan:
             changed = _bring_in(jammed, find_loop(jammed.program, loop.name))
@@ -138,21 +141,40 @@ def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
         return plan
 
 
+def _pays(plan: Plan, changed: Plan, copy: str, loop: PlanLoop, model: SearchContext) -> bool:
+    """Whether a loop is better innermost: as a rule, and where most elements that are read lie in
+    other rows, only if its vectors are predicted to take less all the same."""
+    rows = _rows(plan.program, loop)
+    weights = dict.fromkeys((True, False), 0)
+    for host, way in rows:
+        if way is not None:
+            weights[way] += instances_of(plan.program.copies[host], model.sizes)
+    if weights[True] <= weights[False]:
+        return True
+    marked, _ = _mark(changed, copy, model)
+    return predicted(marked, model, threads=1) < predicted(plan, model, threads=1)
+
+
 def _jumps(program: ScheduledProgram, loop: PlanLoop) -> bool:
     """Whether more reads go from row to row as the loop goes on than go along a row.
 
     Such a loop is no good innermost, even where it walks along what is written: the sum of each
     row of a matrix is one.
     """
-    rows = [
-        _changes_rows(touch, program.copies[host].outer + iterator)
+    ways = [way for _, way in _rows(program, loop)]
+    return ways.count(True) > ways.count(False)
+
+
+def _rows(program: ScheduledProgram, loop: PlanLoop) -> list[tuple[str, bool | None]]:
+    """For each read of a loop's statements, whether it goes to another row as the loop goes on."""
+    return [
+        (host, _changes_rows(touch, program.copies[host].outer + iterator))
         for host in copies_in(loop)
         if (iterator := last_iterator(program.copies[host].statement)) is not None
         and loop.values[host].involves_dims(dim_type.in_, program.copies[host].outer + iterator, 1)
         for touch in program.read_events
         if touch.host == host and touch.access.array != program.copies[host].statement.array
     ]
-    return rows.count(True) > rows.count(False)
 
 
 def _changes_rows(touch: ScheduledAccess, wanted: int) -> bool | None:
