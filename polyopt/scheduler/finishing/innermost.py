@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.schedule.boundaries import interior
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
+    from polyopt.transform.schedule.tree import Tree
 
 #: reductions of at most this many iterations in all are unrolled inside the vector loop
 SHORT = 32
@@ -132,13 +132,24 @@ def _bring_in(plan: Plan, loop: PlanLoop) -> Plan:
     inner = list(loops_of(loop.body))
     if not inner:
         return plan
-    counts = [constant_trips(plan.program, node) for node in inner]
     try:
-        if prod(SHORT + 1 if count is None else count for count in counts) <= SHORT:
+        if _written_out(plan.program, loop.body) <= SHORT:
             return _unrolled(plan, loop, inner)
         return plan if _jumps(plan.program, loop) else _moved_in(plan, loop)
     except UserError:
         return plan
+
+
+def _written_out(program: ScheduledProgram, body: Tree) -> int:
+    """Iterations of the loops in a body once they are written out, one after the other and inside
+    of each other; more than ``SHORT`` where sizes decide."""
+    total = 0
+    for node in body:
+        if isinstance(node, PlanLoop):
+            count = constant_trips(program, node)
+            inside = max(1, _written_out(program, node.body))
+            total += SHORT + 1 if count is None else count * inside
+    return total
 
 
 def _pays(plan: Plan, changed: Plan, copy: str, loop: PlanLoop, model: SearchContext) -> bool:
