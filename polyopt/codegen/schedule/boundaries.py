@@ -7,6 +7,7 @@ to say of it is dropped from the few; conditions on loops around stay where they
 
 from __future__ import annotations
 
+from functools import reduce
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def interior(
     ``None`` where the loop meets no border. ``planned`` is the plan's program where this one has
     copies that move register blocks: these meet none.
     """
-    result: Set | None = None
+    result = everywhere(program, loop)
     for name in copies_in(loop):
         if planned is not None and name not in planned.places:
             continue
@@ -42,6 +43,33 @@ def interior(
                 part = _inside(program, loop, name, depth, node)
                 if part is not None:
                     result = part if result is None else result.intersect(part)
+    return result
+
+
+def everywhere(program: ScheduledProgram, loop: PlanLoop) -> Set | None:
+    """``{ [t] }``: values of a loop and those around it at which the copies run that do so in most
+    of its iterations, and no others: those of a border have statements of their own.
+
+    ``None`` where all copies run in all iterations, or have innermost loops of their own: what is
+    computed ahead for others is no border.
+    """
+    copies = copies_in(loop)
+    if len({program.places[name].loops[-1].name for name in copies}) > 1 or len(copies) == 1:
+        return None
+    path = program.places[copies[0]].loops
+    depth = next(i for i, n in enumerate(path, 1) if n.name == loop.name)
+    runs = [first_values(program.prefixes[name].range(), depth) for name in copies]
+    all_ = reduce(Set.union, runs).intersect_params(program.scop.context).coalesce()
+    result: Set | None = None
+    for one in runs:
+        own = _along(all_.intersect(one), [depth - 1])
+        if all_.is_subset(own):
+            continue
+        forms = [all_.intersect(own), all_.subtract(own)]
+        usual = _usual(program, forms)
+        if usual is None:
+            return None
+        result = forms[usual] if result is None else result.intersect(forms[usual])
     return result
 
 

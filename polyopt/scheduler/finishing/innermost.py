@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.schedule.boundaries import interior
+from polyopt.codegen.schedule.boundaries import everywhere, interior
 from polyopt.codegen.schedule.modulo import period
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
@@ -335,7 +335,17 @@ def _mark(plan: Plan, copy: str, model: SearchContext) -> tuple[Plan, list[Remar
     reason = "its iterations are independent and contiguous"
     remarks.append(Remark("applied", "vectorize", name, reason))
     if times == 1 and interior(marked.program, find_loop(marked.program, name)) is not None:
-        marked = marked.separate_full_tiles(name)
+        marked = _apart(marked, name)
         reason = "borders are near in few of its iterations: the others need no tests"
         remarks.append(Remark("applied", "separate_full_tiles", name, reason))
     return marked, remarks
+
+
+def _apart(plan: Plan, vector: str) -> Plan:
+    """A vector loop with its borders apart, and those of the loops around it whose borders have
+    statements of their own."""
+    plan = plan.separate_full_tiles(vector)
+    for node in path_to(plan.program, vector)[:-1]:
+        if not node.separate and everywhere(plan.program, node) is not None:
+            plan = plan.separate_full_tiles(node.name)
+    return plan
