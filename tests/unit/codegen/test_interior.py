@@ -63,3 +63,35 @@ def test_halves_are_loops_of_their_own():
     bodies = inner_loops(plan.separate_full_tiles("out.x").emit().source)
     assert len(bodies) == 2
     assert not any("?" in body for body in bodies)
+
+
+CORNERS = """void corners(int H, int W, const float a[restrict H][W], float b[restrict H][W])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++) {
+            float s;
+            if (y == 0 && x == 0)
+                s = a[0][0];
+            else if (y == 0)
+                s = a[0][x] + a[0][x - 1];
+            else if (x == 0)
+                s = a[y][0] + a[y - 1][0];
+            else
+                s = a[y][x] + a[y - 1][x] + a[y][x - 1];
+            b[y][x] = 0.5f * s;
+        }
+}"""
+
+
+def test_borders_with_statements_of_their_own_are_apart(tmp_path):
+    plan = po.auto(po.parse_c(CORNERS), sizes=SIZES, target="avx2")
+    bodies = [body for body in inner_loops(plan.emit().source) if "a[y][x]" in body]
+    assert bodies
+    assert not any("if (" in body for body in bodies)
+    kernel = plan.compile(cache=tmp_path, contract=False)
+    for shape in ((1, 1), (1, 9), (5, 1), (2, 2), (7, 40)):
+        a = np.random.default_rng(9).random(shape, dtype=np.float32)
+        left, up = np.zeros_like(a), np.zeros_like(a)
+        left[:, 1:], up[1:] = a[:, :-1], a[:-1]
+        expected = np.float32(0.5) * ((a + up) + left)
+        np.testing.assert_array_equal(kernel(a=a), expected)

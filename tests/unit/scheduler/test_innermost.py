@@ -65,3 +65,15 @@ def test_updates_that_need_each_other_are_rows_one_by_one(kind, tmp_path):
         expected = interpret(scop, {"N": size}, given)["x"]
         kernel(**given)
         np.testing.assert_array_equal(given["x"], expected)
+
+
+def test_loops_side_by_side_are_written_out_by_the_sum_of_their_iterations(tmp_path) -> None:
+    """Five elements are copied, then sorted by ten comparisons: no more than fifteen iterations."""
+    scop = po.load_kernel("median_sorted").scop
+    plan = po.auto(scop, target="avx2", sizes={"n": 1_000_000})
+    marks = {loop.name: loop.mark for loop in plan.program.places["v_1"].loops}
+    assert marks["out.i"] == "vector"
+    assert marks["v.p"] == marks["v.q"] == "unroll"
+    x = np.random.default_rng(1).random(104, dtype=np.float32)
+    views = np.lib.stride_tricks.sliding_window_view(x, 5)
+    np.testing.assert_array_equal(plan.compile(cache=tmp_path)(x=x), np.median(views, axis=1))
