@@ -153,8 +153,10 @@ def _written_out(program: ScheduledProgram, body: Tree) -> int:
 
 
 def _pays(plan: Plan, changed: Plan, copy: str, loop: PlanLoop, model: SearchContext) -> bool:
-    """Whether a loop is better innermost: as a rule, and where most elements that are read lie in
-    other rows, only if its vectors are predicted to take less all the same."""
+    """Whether a loop is better innermost: as a rule; where most elements that are read lie in other
+    rows, and no floating operation waits for the one before, only if that is predicted to pay."""
+    if any(_waits(plan.program, name) for name in copies_in(loop)):
+        return True
     rows = _rows(plan.program, loop)
     weights = dict.fromkeys((True, False), 0)
     for host, way in rows:
@@ -164,6 +166,13 @@ def _pays(plan: Plan, changed: Plan, copy: str, loop: PlanLoop, model: SearchCon
         return True
     marked, _ = _mark(changed, copy, model)
     return predicted(marked, model, threads=1) < predicted(plan, model, threads=1)
+
+
+def _waits(program: ScheduledProgram, copy: str) -> bool:
+    """Whether a floating value is made from the one before it."""
+    statement = program.copies[copy].statement
+    is_own = any(access.array == statement.array for access in statement.reads)
+    return is_own and statement.value.type.is_float
 
 
 def _jumps(program: ScheduledProgram, loop: PlanLoop) -> bool:

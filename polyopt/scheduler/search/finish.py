@@ -38,7 +38,7 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
         lambda p: splits(p, model, is_legal),
         lambda p: split_ranges(p, target, sizes, is_legal),
         lambda p: passed_once(p, model, legal),
-        lambda p: outer_vectors(p, model, legal, lambda q: _ended(q, model, legal)),
+        lambda p: outer_vectors(p, model, legal, lambda q, shared: _ended(q, model, legal, shared)),
         lambda p: arrange(p, model, legal),
         lambda p: sums_in_lanes(p, model, is_legal),
         lambda p: read_once(p, target, sizes, is_legal),
@@ -53,10 +53,17 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
     )
 
 
-def _ended(plan: Plan, model: SearchContext, legal: Callable[[Plan], bool]) -> Plan:
-    """The plan with vectors and threads, to be weighed against another that has them."""
+def _ended(
+    plan: Plan,
+    model: SearchContext,
+    legal: Callable[[Plan], bool],
+    shared: bool,  # noqa: FBT001 - a callback's argument
+) -> Plan:
+    """The plan with vectors, and threads where they share it, to be weighed against another."""
     sizes, target = model.sizes, model.target
     plan, _ = arrange(plan, model, legal)
+    if not shared:
+        return plan
     plan, _ = sums_in_lanes(plan, model, is_legal)
     plan, _ = read_once(plan, target, sizes, is_legal)
     plan, _ = strips(plan, target, sizes, is_legal)

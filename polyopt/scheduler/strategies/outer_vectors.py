@@ -42,12 +42,13 @@ def outer_vectors(
     plan: Plan,
     model: SearchContext,
     legal: Callable[[Plan], bool],
-    ended: Callable[[Plan], Plan] | None = None,
+    ended: Callable[[Plan, bool], Plan] | None = None,
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan with vectors along loops around sequential ones, where that is predicted to pay.
 
-    With ``ended``, which finishes a plan, only where iterations of the outer loop keep for
-    themselves all that waits, and the plan that is finished otherwise is predicted to take longer.
+    With ``ended``, which finishes a plan, with threads or without, only where iterations of the
+    outer loop keep for themselves all that waits, and the plan that is finished otherwise is
+    predicted to take longer.
     """
     remarks: list[Remark] = []
     done: set[str] = set()
@@ -69,7 +70,9 @@ def outer_vectors(
         if not found:
             continue
         changed = _cheapest(found, path[0].copies, model)
-        after, before = weigh.whole(changed), weigh.whole(plan)
+        # what is private stays in registers whatever comes after; sums have other ways to threads
+        sums = all(plan.program.copies[c].statement.reduction for c in path[-1].copies)
+        after, before = (weigh.whole(p, shared=sums) for p in (changed, plan))
         times = {"predicted ns": after, "otherwise": before}
         if after > (1 - NOISE) * before:
             reason = "lanes take longer than one after the other"
@@ -84,17 +87,17 @@ def outer_vectors(
 class _Weigh:
     """What plans are predicted to take when they are finished; each is finished once."""
 
-    def __init__(self, model: SearchContext, ended: Callable[[Plan], Plan] | None) -> None:
+    def __init__(self, model: SearchContext, ended: Callable[[Plan, bool], Plan] | None) -> None:
         self.model, self.ended = model, ended
-        self._last: dict[Same, float] = {}
+        self._last: dict[tuple[Same, bool], float] = {}
 
-    def whole(self, plan: Plan) -> float:
-        """Nanoseconds of a call."""
-        key = Same(plan)
+    def whole(self, plan: Plan, *, shared: bool) -> float:
+        """Nanoseconds of a call: with threads where work is ``shared``, too."""
+        key = Same(plan), shared
         if key not in self._last:
             ns = predicted(plan, self.model)
             if self.ended is not None:
-                ns = min(ns, predicted(self.ended(plan), self.model))
+                ns = min(ns, predicted(self.ended(plan, shared), self.model))
             self._last[key] = ns
         return self._last[key]
 

@@ -159,6 +159,7 @@ class Rows:
 
     @cached_property
     def kept(self) -> int:
+        """How many loops are around the reduction."""
         return len(self.statement.index)
 
     @cached_property
