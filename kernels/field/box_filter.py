@@ -1,4 +1,7 @@
-"""Box filter of any radius, separable, borders mirrored. Class: windows of reductions."""
+"""Box filter of any radius, separable, borders mirrored. Class: windows of reductions.
+
+Behind others: windows of floats are running sums there, which round in another order.
+"""
 
 from __future__ import annotations
 

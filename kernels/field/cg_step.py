@@ -1,4 +1,8 @@
-"""A step of conjugate gradients on the five-point Laplacian. Class: fused reductions."""
+"""A step of conjugate gradients on the five-point Laplacian. Class: fused reductions.
+
+Behind others: the product with the matrix is computed twice here, once for each sweep that reads
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The first element of each row above a threshold. Class: C as people write it."""
+"""The first element of each row above a threshold. Class: C as people write it.
+
+Behind others: clang looks at several elements at a time; a search that ends early is one by one
+here.
+"""
 
 from __future__ import annotations
 

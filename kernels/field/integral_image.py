@@ -1,4 +1,7 @@
-"""Integral image of 8 bits in sums of 32 bits. Class: windows of reductions."""
+"""Integral image of 8 bits in sums of 32 bits. Class: windows of reductions.
+
+Behind others: both sums are in one sweep with vectors there (a scan in registers).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The nearest of K centres for each point, and how far it is. Class: argmin and argmax."""
+"""The nearest of K centres for each point, and how far it is. Class: argmin and argmax.
+
+Behind others: the number of coordinates is a size: lanes over points would gather them.
+"""
 
 # ruff: noqa: F821, UP037 - the extents in annotations are texts
 

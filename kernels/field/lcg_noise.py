@@ -1,4 +1,7 @@
-"""Noise of a linear congruential generator added to a signal. Class: recurrences."""
+"""Noise of a linear congruential generator added to a signal. Class: recurrences.
+
+Behind others: the author's loop jumps ahead in the sequence, which is a rewrite of the generator.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Median of 3 x 3 by a network of minima and maxima. Class: windows of reductions."""
+"""Median of 3 x 3 by a network of minima and maxima. Class: windows of reductions.
+
+Behind others: the network of exchanges is shared between neighbouring windows there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""An image warped by a map of positions, bilinear. Class: gathers."""
+"""An image warped by a map of positions, bilinear. Class: gathers.
+
+Behind others: pixels are gathered one by one here.
+"""
 
 from __future__ import annotations
 

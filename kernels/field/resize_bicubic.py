@@ -1,4 +1,8 @@
-"""An image of 8 bits resized to any other size, bicubic. Class: gathers."""
+"""An image of 8 bits resized to any other size, bicubic. Class: gathers.
+
+Behind others: rows and columns are resampled one after the other there; rows that data choose are
+not shared here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""An image of floats resized to any other size, bilinear. Class: gathers."""
+"""An image of floats resized to any other size, bilinear. Class: gathers.
+
+Behind others: pixels are gathered one by one here, by tables of weights there.
+"""
 
 from __future__ import annotations
 
