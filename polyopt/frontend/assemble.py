@@ -100,14 +100,15 @@ def _drafts(body: Sequence[Draft | DraftLoop]) -> Iterator[Draft]:
 
 
 def _statement_names(drafts: Sequence[Draft]) -> dict[Draft, str]:
-    """The written array's name, numbered where several statements write it."""
+    """The written array's name, numbered where several statements write it; never that of another
+    array that is written: loops are known by either name."""
     writers = Counter(d.array for d in drafts)
-    taken = {array for array, count in writers.items() if count == 1}
+    taken = set(writers)
     numbers: Counter[str] = Counter()
     names: dict[Draft, str] = {}
     for draft in drafts:
         name = draft.array
-        while writers[draft.array] > 1 and (name == draft.array or name in taken):
+        while writers[draft.array] > 1 and name in taken:
             name = f"{draft.array}_{numbers[draft.array]}"
             numbers[draft.array] += 1
         taken.add(name)

@@ -296,6 +296,13 @@ def _fold_float(op: str, type_: ScalarType, a: float, b: float) -> Const | None:
     return const(type_, float(value)) if np.isfinite(value) else None
 
 
+def identity(op: str, type_: ScalarType) -> Const:
+    """What a reduction starts from: the number that changes nothing in ``add``, ``mul``, ``min`` or
+    ``max``."""
+    low, high = (-math.inf, math.inf) if type_.is_float else type_.range
+    return const(type_, {"add": 0, "mul": 1, "max": low, "min": high}[op])
+
+
 def compare(op: str, left: Expr, right: Expr) -> Expr:
     """``lt``, ``le``, ``eq``, ``ne`` (``gt`` and ``ge`` swap); of type bool."""
     if op in {"gt", "ge"}:

@@ -15,7 +15,7 @@ from polyopt.ir.types import BOOL, I64, ScalarType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from polyopt.isl import PwAff, Set
+    from polyopt.isl import PwAff, PwMultiAff, Set
     from polyopt.source import Span
 
 #: ``div`` and ``mod`` truncate as in C; ``floordiv`` and ``floormod`` round down as in Python.
@@ -225,6 +225,19 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     if any(new is not old for new, old in zip(children, expr.children, strict=True)):
         expr = expr.with_children(children)
     return change(expr)
+
+
+def pulled_back(expr: Expr, there: PwMultiAff) -> Expr:
+    """An expression of ``{ S[i] }`` as one of ``{ T[j] }``, by ``{ T[j] -> S[i] }``."""
+
+    def moved(node: Expr) -> Expr:
+        if isinstance(node, Affine):
+            return replace(node, form=node.form.pullback_pw_multi_aff(there))
+        if isinstance(node, Inside):
+            return replace(node, where=node.where.preimage_pw_multi_aff(there))
+        return node
+
+    return rewrite(expr, moved)
 
 
 def same_expr(one: Expr, other: Expr) -> bool:

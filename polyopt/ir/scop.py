@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from polyopt.arguments import checks_methods
@@ -349,6 +350,13 @@ class Scop:
     def statement(self, name: str) -> Statement:
         """The statement of that name. Raises ``UnknownNameError``."""
         return _named(self.statements, name, "statement")
+
+    def unused_name(self, stem: str, *endings: str) -> str:
+        """``stem``, or it with a number, that no size, array or statement has: with none of the
+        endings, where there are some."""
+        taken = {*self.params, *(a.name for a in self.arrays), *(s.name for s in self.statements)}
+        names = (f"{stem}{number or ''}" for number in count())
+        return next(n for n in names if not {n + end for end in endings or ("",)} & taken)
 
     @cached_property
     def elements(self) -> Mapping[str, Set]:

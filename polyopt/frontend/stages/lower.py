@@ -216,7 +216,7 @@ class Nest:
         if type_of(value) == BOOL and reduction.op in {"add", "mul"}:
             value = Weak(typed(value, I64))
         array = declare(type_of(value))
-        self.add(array, index, Strong(_initial(reduction.op, array.type)), node)
+        self.add(array, index, Strong(build.identity(reduction.op, array.type)), node)
         inner = tuple(affine_var(nest.space, k) for k in range(len(index)))
         old = Load(array.type, array.name, tuple(index_of(f) for f in inner), node.span)
         new = binary(reduction.op, Strong(old), Strong(typed(value, array.type)))
@@ -257,13 +257,3 @@ def _integer(value: Value) -> Value:
             hint='cast it: po.cast("i32", value)',
         )
     return Weak(build.cast(I64, as_expr(value)))
-
-
-def _initial(op: str, kind: ScalarType) -> Expr:
-    """What a reduction starts from: the value that changes nothing."""
-    if op in {"add", "mul"}:
-        return build.const(kind, 0 if op == "add" else 1)
-    if kind.is_float:
-        return build.const(kind, float("-inf") if op == "max" else float("inf"))
-    low, high = kind.range
-    return build.const(kind, low if op == "max" else high)

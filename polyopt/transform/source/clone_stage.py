@@ -13,7 +13,6 @@ before all other moves: the program gets one more array.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
@@ -44,9 +43,7 @@ def clone_stage(scop: Scop, array: str, *readers: str) -> Scop:
             raise unknown(f"reader of {array}", reader, reading)
     if not readers:
         raise InvalidOptionError(f"clone_stage({array!r}) needs a statement that reads it")
-    taken = {*scop.params, *(a.name for a in scop.arrays), *(s.name for s in scop.statements)}
-    names = (f"{array}_again{number or ''}" for number in count())
-    name = next(name for name in names if name not in taken)
+    name = scop.unused_name(f"{array}_again")
     again = _again(maker, name)
     statements: list[Statement] = []
     for statement in scop.statements:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import IllegalScheduleError
 from polyopt.ir.block import Block
+from polyopt.ir.build import identity
 from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, RangeHint, payload
 from polyopt.isl import Map, PwMultiAff, dim_type
 from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.source.separate_reduction import (
     alone_below,
-    identity_of,
     kept_loops,
     operand_of,
 )
@@ -90,7 +90,7 @@ class _Check:
         for update in self.chain[1:]:
             start = self.parts[update.array].start
             value = start.value
-            if not isinstance(value, Const) or value.value != identity_of(op, type_):
+            if not isinstance(value, Const) or value.value != identity(op, type_).value:
                 raise self.refused(f"{start.name} starts from another value")
             if value.type != type_ or start.spread:
                 raise self.refused(f"{start.name} sets another element")

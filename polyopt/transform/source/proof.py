@@ -59,7 +59,7 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     check = _Check(source, scop)
     check.arrays_and_loops()
     scattered = [name for name in check.known if check.is_turned(name)]
-    separated = [name for name in check.known if check.is_separated(name)]
+    separated = check.separated
     for name in separated:
         check_separated(source, scop, name, check.statements[name], check.parts)
     rest = [name for name in check.known if name not in {*scattered, *separated}]
@@ -107,6 +107,11 @@ class _Check:
     def parts(self) -> Mapping[str, Part]:
         """Arrays that were added for partial reductions, with what sets and what updates them."""
         return {a: Part(*s) for a, s in self._writers.items() if len(s) == 2}
+
+    @cached_property
+    def made(self) -> set[str]:
+        """The statements that were added."""
+        return {s.name for written in self._writers.values() for s in written}
 
     @cached_property
     def _writers(self) -> Mapping[str, list[Statement]]:
@@ -165,8 +170,7 @@ class _Check:
             raise _refused("its arrays are not the source's")
         if any(a.role != "temp" for a in self.scop.arrays if a.name in names):
             raise _refused("its arguments are not the source's")
-        made = {s.name for written in self._writers.values() for s in written}
-        alone = {name for name in self.known if self.is_separated(name)}
+        made, alone = self.made, set(self.separated)
         if _skeleton(self.scop.nest, made, alone) != _skeleton(self.source.nest, set(), alone):
             raise _refused("its loops are not the source's")
         if set(self.known) | made != set(self.statements):
@@ -179,12 +183,16 @@ class _Check:
             return False
         return _is_like(now, turned(own)) and not _is_like(now, own)
 
-    def is_separated(self, name: str) -> bool:
-        """Whether a statement reads partial reductions."""
-        own, now = self.known[name], self.statements.get(name)
-        if now is None or own is now:
-            return False
-        return any(access.array in self.parts for access in now.reads)
+    @cached_property
+    def separated(self) -> tuple[str, ...]:
+        """The statements of the source that read partial reductions."""
+        now = {name: self.statements[name] for name in self.known if name in self.statements}
+        return tuple(
+            name
+            for name, own in self.known.items()
+            if now.get(name, own) is not own
+            and any(access.array in self.parts for access in now[name].reads)
+        )
 
     def changes(self, name: str) -> bool:
         """Whether a statement adds up in passes; raises where it computes something else."""
@@ -217,7 +225,7 @@ class _Check:
     def places(self) -> None:
         """Show that what was added stands where it reads what the source would read."""
         order = [[*statements_in(node)] for node in self.scop.nest]
-        made = {s.name for written in self._writers.values() for s in written}
+        made = self.made
         for array, maker in self.added.items():
             if [maker.name] not in order or sum(s.array == array for s in self.scop.statements) > 1:
                 raise _refused(f"{array} has no nest of its own", maker)

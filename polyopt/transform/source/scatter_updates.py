@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.updates import clashes, exact_update, reversed_pairs
 from polyopt.errors import InvalidOptionError, OrderViolatedError, Witness
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Expr, Inside, rewrite
+from polyopt.ir.expr import Affine, pulled_back
 from polyopt.isl import (
     Map,
     PwMultiAff,
@@ -95,20 +95,13 @@ def turned(statement: Statement) -> Statement:
     """The statement with its two innermost dimensions exchanged, under the same names."""
     turn = PwMultiAff.from_map(exchange(statement))
 
-    def moved(node: Expr) -> Expr:
-        if isinstance(node, Affine):
-            return replace(node, form=node.form.pullback_pw_multi_aff(turn))
-        if isinstance(node, Inside):
-            return replace(node, where=node.where.preimage_pw_multi_aff(turn))
-        return node
-
     index: list[Affine] = []
     for part in statement.index:
-        there = moved(part)
+        there = pulled_back(part, turn)
         assert isinstance(there, Affine)
         index.append(there)
     domain = statement.domain.preimage_pw_multi_aff(turn)
-    value = rewrite(statement.value, moved)
+    value = pulled_back(statement.value, turn)
     return replace(statement, domain=domain, index=tuple(index), value=value)
 
 

@@ -17,7 +17,6 @@ sums: they would be rounded differently.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import count
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -209,12 +208,10 @@ def _passes(
     scop: Scop, statement: Statement, window: Window
 ) -> tuple[Array, Statement, Statement] | None:
     """The array between the passes, the first, and the second: the statement itself."""
-    taken = {*scop.params, *(a.name for a in scop.arrays), *(s.name for s in scop.statements)}
-    names = (f"{statement.array}_pass{number or ''}" for number in count())
-    name = next(name for name in names if name not in taken)
+    name = scop.unused_name(f"{statement.array}_pass")
     domain = statement.domain.apply(_shifts(statement, window, name)).coalesce()
     domain = domain.set_tuple_name(name)
-    box = bounding_box(domain, scop)
+    box = array_box(domain, scop)
     if box is None or domain.n_basic_set() != 1:
         return None
     lows, extents = box
@@ -254,7 +251,7 @@ def _shifts(statement: Statement, window: Window, name: str) -> Map:
     return result
 
 
-def bounding_box(domain: Set, scop: Scop) -> tuple[tuple[PwAff, ...], tuple[PwAff, ...]] | None:
+def array_box(domain: Set, scop: Scop) -> tuple[tuple[PwAff, ...], tuple[PwAff, ...]] | None:
     """First indices and extents of an array over a domain."""
     known = domain.intersect_params(scop.context)
     lows: list[PwAff] = []

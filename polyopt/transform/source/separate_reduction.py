@@ -22,26 +22,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count, product
-from math import inf
+from itertools import product
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.block import Block
-from polyopt.ir.build import binary, const, load
-from polyopt.ir.expr import Affine, Expr, Inside, index_of, rewrite, walk
+from polyopt.ir.build import binary, identity, load
+from polyopt.ir.expr import Affine, Expr, Inside, index_of, pulled_back, walk
 from polyopt.ir.scop import Array, Loop, Statement
 from polyopt.isl import Map, PwMultiAff, Set, affine_constant, affine_var, dim_type
 from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.registry import transformation
-from polyopt.transform.source.separate_filter import bounding_box
+from polyopt.transform.source.separate_filter import array_box
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from polyopt.ir.scop import Scop
-    from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, Space
 
 
@@ -75,13 +73,7 @@ def _separated(scop: Scop, name: str, *, floats: bool) -> Scop:
         message = f"{name} has no partial reductions that are shared"
         hint = "its value has to depend on a loop inside and one outside by their sum alone"
         raise InvalidOptionError(message, span=statement.span, hint=hint)
-    return rows.program(scop)
-
-
-def identity_of(op: str, type_: ScalarType) -> float:
-    """The number that changes nothing in a reduction."""
-    low, high = (-inf, inf) if type_.is_float else type_.range
-    return {"add": 0, "mul": 1, "max": low, "min": high}[op]
+    return rows.program()
 
 
 def kept_loops(statement: Statement) -> int | None:
@@ -171,14 +163,7 @@ class Rows:
     @cached_property
     def names(self) -> tuple[str, str]:
         """The array of the partial reductions, named like what updates it, and what sets it."""
-        taken = {
-            *self.scop.params,
-            *(a.name for a in self.scop.arrays),
-            *(s.name for s in self.scop.statements),
-        }
-        stem = f"{self.statement.array}_part"
-        names = (f"{stem}{number or ''}" for number in count())
-        name = next(n for n in names if not {n, f"{n}_start"} & taken)
+        name = self.scop.unused_name(f"{self.statement.array}_part", "", "_start")
         return name, f"{name}_start"
 
     @cached_property
@@ -250,11 +235,11 @@ class Rows:
             return moved.preimage_pw_multi_aff(there).is_equal(own)
         return True
 
-    def program(self, scop: Scop) -> Scop:
+    def program(self) -> Scop:
         """The program with the rows in an array. Raises ``InvalidOptionError``."""
-        statement, (name, start) = self.statement, self.names
+        scop, statement, (name, start) = self.scop, self.statement, self.names
         cells = self.runs.project_out(dim_type.set, self.kept, len(self.along)).coalesce()
-        box = bounding_box(cells.set_tuple_name(name), scop)
+        box = array_box(cells.set_tuple_name(name), scop)
         if box is None:
             message = f"the partial reductions of {statement.name} would have no simple bounds"
             raise InvalidOptionError(message, span=statement.span)
@@ -263,7 +248,7 @@ class Rows:
         assert op is not None
         array = Array(name, type_, extents, "temp", lows, span=statement.span)
         own = cells.set_tuple_name(start)
-        value = const(type_, identity_of(op, type_))
+        value = identity(op, type_)
         names = statement.iterators[: self.kept]
         first = Statement(start, names, own, name, self._cell(own.get_space()), value,
                           statement.span)  # fmt: skip
@@ -283,19 +268,12 @@ class Rows:
         operand = operand_of(statement)
         assert operand is not None
 
-        def moved(node: Expr) -> Expr:
-            if isinstance(node, Affine):
-                return replace(node, form=node.form.pullback_pw_multi_aff(self.back))
-            if isinstance(node, Inside):
-                return replace(node, where=node.where.preimage_pw_multi_aff(self.back))
-            return node
-
         iterators = (
             *statement.iterators[: self.kept],
             *(statement.iterators[k] for k in self.along),
         )
         cell = self._cell(self.runs.get_space())
-        value = binary(op, load(array.type, array.name, cell), rewrite(operand, moved))
+        value = binary(op, load(array.type, array.name, cell), pulled_back(operand, self.back))
         return Statement(array.name, iterators, self.runs, array.name, cell, value, statement.span)
 
     def _rest(self, array: Array, op: str) -> Statement:
