@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.bench.peers.modules import MODULES
 from polyopt.bench.suites import FIELD, members
 from polyopt.transform.plan import Plan
 from tests.oracle.agreement import assert_agree, outputs_of
@@ -22,9 +23,6 @@ VARIANTS = [(name, variant) for name in NAMES for variant in ("unfused", "auto")
 PURPOSES = ("test", "tiny")
 #: statements from which blocks of rows take longer to print than a test should
 LARGE = 10
-#: functions of a program's module that compute the same in a library -> what the library is
-#: imported as
-PEERS = {"numba": "numba", "opencv": "cv2", "scipy": "scipy", "torch": "torch"}
 #: numba's decorator and loop as plain Python has them: what a peer's loops compute shows without it
 PLAIN_NUMBA = SimpleNamespace(njit=lambda **_options: lambda function: function, prange=range)
 
@@ -92,13 +90,13 @@ def test_another_input_has_another_result(name):
 @pytest.mark.parametrize("name", grouped(NAMES))
 def test_peers_compute_the_same(name):
     """Those that are installed; numba's loops in any case."""
-    makers = {p: m for p in PEERS if (m := getattr(load_kernel(name).module, p, None))}
+    makers = {p: m for p in MODULES if (m := getattr(load_kernel(name).module, p, None))}
     sizes, arguments = given(name, "test")
     for peer, make in makers.items():
         assert set(arguments) < set(inspect.signature(make).parameters)
-        if peer != "numba" and not find_spec(PEERS[peer]):
+        if peer != "numba" and not find_spec(MODULES[peer]):
             continue
-        library = PLAIN_NUMBA if peer == "numba" else import_module(PEERS[peer])
+        library = PLAIN_NUMBA if peer == "numba" else import_module(MODULES[peer])
         call = make(library, **copied(arguments), **sizes)
         expected = referred(name, "test")
         for _ in range(2):

@@ -7,24 +7,32 @@ from typing import TYPE_CHECKING
 
 from polyopt.bench.pages.chart import Bar, Group, bar_chart
 from polyopt.bench.pages.fusions import fusion_section
-from polyopt.bench.pages.lines import differing, lines_of, thread_counts
+from polyopt.bench.pages.lines import (
+    agreement_text,
+    differing,
+    lines_of,
+    not_measured,
+    ratio_text,
+    thread_counts,
+)
 from polyopt.bench.pages.markdown import (
     NONE,
     Page,
     ending,
     joined,
     mean_text,
+    number_text,
     sizes,
     table,
     threads_text,
     time_text,
 )
 from polyopt.bench.peers.compilers import COMPILERS
-from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS, members
+from polyopt.bench.suites import AFFINE, CONTRACTIONS, TIME_STENCILS
 from polyopt.bench.variants import REASSOCIATED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from polyopt.bench.pages.lines import Line
     from polyopt.bench.pages.markdown import Making
@@ -66,7 +74,7 @@ def affine_page(run: Times, making: Making) -> Page:
         f"![The fastest compiler's time over ours, kernel by kernel]({making.picture})",
         _ABOUT,
         "## Goals",
-        *_share_of_suite(lines),
+        *not_measured(AFFINE, lines, "kernels"),
         table(_GOAL_COLUMNS, list(_goals(lines))),
         "## Kernels",
         table(_columns(run), [*(_cells(run, line) for line in lines), *_means(run, lines)]),
@@ -75,17 +83,6 @@ def affine_page(run: Times, making: Making) -> Page:
         *ending(run, differing(lines), sizes(line.ours for line in lines), making),
     ]
     return Page(joined(parts), _chart(lines))
-
-
-def _share_of_suite(lines: Iterable[Line]) -> Iterator[str]:
-    """What to know where the suite was not measured whole."""
-    measured = {line.ours.kernel for line in lines}
-    rest = [name for name in members(AFFINE) if name not in measured]
-    if rest:
-        yield (
-            f"{len(measured)} kernels were measured, and means are of these. Not among them: "
-            f"{', '.join(rest)}."
-        )
 
 
 _FREED = """\
@@ -107,7 +104,7 @@ def _freed(lines: Sequence[Line]) -> Iterator[str]:
     ]  # fmt: skip
     rows = [
         [line.ours.kernel, str(line.ours.threads), time_text(line.ours), time_text(free),
-         _number(line.ratio(COMPILERS)), _number(_free_ratio(line, free))]
+         number_text(line.ratio(COMPILERS)), number_text(_free_ratio(line, free))]
         for line, free in freed
     ]  # fmt: skip
     for count in thread_counts(lines):
@@ -205,26 +202,17 @@ def _title(peer: str) -> str:
 
 
 def _cells(run: Times, line: Line) -> list[str]:
-    spread = line.spread(COMPILERS)
-    ratio = NONE
-    if spread is not None:
-        low, middle, high = spread
-        ratio = f"{middle:.2f} ({low:.2f}-{high:.2f})"
     return [
         line.ours.kernel,
         str(line.ours.threads),
         time_text(line.ours),
         *(time_text(line.theirs[p]) if p in line.theirs else NONE for p in run.peers),
-        ratio,
-        *(_number(line.ratio(peers)) for peers in _ratios(run).values()),
+        ratio_text(line.spread(COMPILERS)),
+        *(number_text(line.ratio(peers)) for peers in _ratios(run).values()),
         f"{line.ours.schedule_s:.1f}",
         {True: "yes", False: "**NO**", None: NONE}[line.ours.exact],
-        f"**NO**: {', '.join(line.differ)}" if line.differ else "yes",
+        agreement_text(line),
     ]
-
-
-def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}"
 
 
 def _means(run: Times, lines: Sequence[Line]) -> Iterator[list[str]]:

@@ -8,7 +8,14 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from polyopt.bench.pages.chart import Bar, Group, bar_chart
-from polyopt.bench.pages.lines import differing, lines_of, thread_counts
+from polyopt.bench.pages.lines import (
+    agreement_text,
+    differing,
+    lines_of,
+    not_measured,
+    ratio_text,
+    thread_counts,
+)
 from polyopt.bench.pages.markdown import (
     NONE,
     Page,
@@ -16,12 +23,13 @@ from polyopt.bench.pages.markdown import (
     joined,
     listed,
     mean_text,
+    number_text,
     sizes,
     table,
     threads_text,
     time_text,
 )
-from polyopt.bench.suites import FIELD, members
+from polyopt.bench.suites import FIELD
 from polyopt.bench.variants import UNFUSED
 from polyopt.library import load_kernel
 
@@ -67,7 +75,7 @@ def field_page(run: Times, making: Making) -> Page:
         f"![The fastest peer's time over ours, class by class]({making.picture})",
         _ABOUT,
         "## Goals",
-        *_share_of_suite(lines),
+        *not_measured(FIELD, lines, "programs"),
         table(_GOAL_COLUMNS, list(_goals(run, lines))),
         "## Programs",
         table(
@@ -102,17 +110,6 @@ def cause_of(name: str) -> str:
     text = " ".join((load_kernel(name).module.__doc__ or "").split())
     found = re.search(r"Behind others: (.*)", text)
     return found[1] if found else ""
-
-
-def _share_of_suite(lines: Iterable[Line]) -> Iterator[str]:
-    """What to know where the suite was not measured whole."""
-    measured = {line.ours.kernel for line in lines}
-    rest = [name for name in members(FIELD) if name not in measured]
-    if rest:
-        yield (
-            f"{len(measured)} programs were measured, and means are of these. Not among them: "
-            f"{', '.join(rest)}."
-        )
 
 
 # -- goals ------------------------------------------------------------------------------------
@@ -161,7 +158,7 @@ def _columns(run: Times) -> list[tuple[str, str]]:
 
 
 def _cells(run: Times, line: Line, of: str) -> list[str]:
-    fastest, spread = line.fastest(run.peers), line.spread(run.peers)
+    fastest = line.fastest(run.peers)
     return [
         line.ours.kernel,
         of,
@@ -169,15 +166,11 @@ def _cells(run: Times, line: Line, of: str) -> list[str]:
         time_text(line.ours),
         *(time_text(line.theirs[p]) if p in line.theirs else NONE for p in run.peers),
         _TITLES.get(fastest.variant, fastest.variant) if fastest else NONE,
-        f"{spread[1]:.2f} ({spread[0]:.2f}-{spread[2]:.2f})" if spread else NONE,
-        *(_number(line.ratio(peers)) for peers in (PLAIN, (UNFUSED,))),
+        ratio_text(line.spread(run.peers)),
+        *(number_text(line.ratio(peers)) for peers in (PLAIN, (UNFUSED,))),
         f"{line.ours.fraction:.0%}",
-        f"**NO**: {', '.join(line.differ)}" if line.differ else "yes",
+        agreement_text(line),
     ]
-
-
-def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}"
 
 
 def _means(run: Times, lines: Sequence[Line]) -> Iterator[list[str]]:
@@ -200,7 +193,7 @@ def _losses(run: Times, lines: Sequence[Line]) -> Iterator[str]:
     for line in lines:
         ratio, fastest = line.ratio(run.peers), line.fastest(run.peers)
         if ratio is not None and fastest is not None and ratio < _LEAST:
-            found = ratio, f"{_TITLES.get(fastest.variant, fastest.variant)}"
+            found = ratio, _TITLES.get(fastest.variant, fastest.variant)
             name = line.ours.kernel
             worst[name] = min(found, worst.get(name, found))
     if worst:

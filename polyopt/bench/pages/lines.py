@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.bench.pages.markdown import NONE
 from polyopt.bench.pages.report import speed_ratio
+from polyopt.bench.suites import members
 from polyopt.bench.variants import OURS
 
 if TYPE_CHECKING:
@@ -66,3 +68,24 @@ def thread_counts(lines: Iterable[Line]) -> list[int]:
 def differing(lines: Iterable[Line]) -> Iterator[str]:
     """Forms whose results differ, and of what."""
     return (f"{form} of {line.ours.kernel}" for line in lines for form in line.differ)
+
+
+def not_measured(suite: str, lines: Iterable[Line], what: str) -> Iterator[str]:
+    """What to know where a suite was not measured whole; ``what`` its members are called."""
+    measured = {line.ours.kernel for line in lines}
+    rest = [name for name in members(suite) if name not in measured]
+    if rest:
+        yield (
+            f"{len(measured)} {what} were measured, and means are of these. Not among them: "
+            f"{', '.join(rest)}."
+        )
+
+
+def ratio_text(spread: tuple[float, float, float] | None) -> str:
+    """A ratio of medians, with the range that the spread of both allows."""
+    return NONE if spread is None else f"{spread[1]:.2f} ({spread[0]:.2f}-{spread[2]:.2f})"
+
+
+def agreement_text(line: Line) -> str:
+    """Whether all forms agree, or which do not."""
+    return f"**NO**: {', '.join(line.differ)}" if line.differ else "yes"

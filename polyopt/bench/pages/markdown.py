@@ -41,6 +41,11 @@ def time_text(row: Row) -> str:
     return f"{row.median_ms:.3f}{'~' if row.noisy else ''}"
 
 
+def number_text(value: float | None) -> str:
+    """A ratio, if there is one."""
+    return NONE if value is None else f"{value:.2f}"
+
+
 def mean_text(ratios: Sequence[float], asked: int) -> str:
     """A geometric mean, and over how many of those asked for where that is not all."""
     if not ratios:

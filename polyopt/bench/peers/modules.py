@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.bench.peers.call import PeerCall, needed, nothing
+from polyopt.bench.peers.numba import numba_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,10 +51,4 @@ def _threads(library: Any, peer: str) -> Callable[[int], object]:  # noqa: ANN40
         return library.setNumThreads
     if peer == "torch":
         return library.set_num_threads
-    if peer == "numba":
-        return lambda threads: library.set_num_threads(min(threads, _most(library)))
-    return nothing
-
-
-def _most(numba: Any) -> int:  # noqa: ANN401
-    return int(numba.config.NUMBA_NUM_THREADS)
+    return numba_threads(library) if peer == "numba" else nothing

@@ -54,10 +54,11 @@ def _by_hand(request: Request, maker: Callable[[Any], Callable[..., object]]) ->
     img, out = request.inputs["img"], outputs["out"]
     function(img, out)  # compiles
     taken = time.perf_counter() - start
-    return PeerCall("numba", "", lambda: function(img, out), _threads(numba), outputs, taken)
+    return PeerCall("numba", "", lambda: function(img, out), numba_threads(numba), outputs, taken)
 
 
-def _threads(numba: Any) -> Callable[[int], object]:  # noqa: ANN401
+def numba_threads(numba: Any) -> Callable[[int], object]:  # noqa: ANN401
+    """What sets numba's number of threads, of which it has no more than it started with."""
     most = int(numba.config.NUMBA_NUM_THREADS)
 
     def set_threads(threads: int) -> None:
@@ -87,7 +88,7 @@ def _loops(request: Request, scop: Scop) -> Offer:
         functions[parallel] = function, time.perf_counter() - start
     chosen: dict[bool, list[int]] = {}
     for threads in request.threads:
-        _threads(numba)(threads)
+        numba_threads(numba)(threads)
         tried = {p: made.seconds(f) for p, (f, _) in functions.items() if threads > 1 or not p}
         chosen.setdefault(min(tried, key=tried.__getitem__), []).append(threads)
     for parallel, counts in chosen.items():
@@ -97,7 +98,7 @@ def _loops(request: Request, scop: Scop) -> Offer:
                 "numba",
                 "prange" if parallel else "one thread",
                 partial(made.call, function),
-                _threads(numba),
+                numba_threads(numba),
                 made.results,
                 taken,
                 restore=made.restore if made.first else None,
