@@ -28,44 +28,55 @@ if TYPE_CHECKING:
 
     from polyopt.scheduler.context import SearchContext, Step
     from polyopt.transform.plan import Plan
+    from polyopt.transform.schedule.remark import Remark
+
+    Stepped = tuple[Plan, tuple[Remark, ...]]
 
 
 def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step, ...]:
     """The last stages of the search; ``legal`` says whether an order of loops keeps the flow."""
     sizes, target = model.sizes, model.target
+
+    def arranged(plan: Plan) -> Stepped:
+        return arrange(plan, model, legal)
+
+    def in_lanes(plan: Plan) -> Stepped:
+        return sums_in_lanes(plan, model, is_legal)
+
+    def in_blocks(plan: Plan) -> Stepped:
+        return read_once(plan, target, sizes, is_legal)
+
+    def in_strips(plan: Plan) -> Stepped:
+        return strips(plan, target, sizes, is_legal)
+
+    def mined(plan: Plan) -> Stepped:
+        return strip_mined(plan, model, is_legal)
+
+    def in_parallel(plan: Plan) -> Stepped:
+        return parallelize_outer(plan, model)
+
+    def ended(plan: Plan, shared: bool) -> Plan:  # noqa: FBT001 - a callback's argument
+        """The plan with vectors, and threads where they share it, to be weighed."""
+        later = (in_lanes, in_blocks, in_strips, mined, in_parallel) if shared else ()
+        for step in (arranged, *later):
+            plan, _ = step(plan)
+        return plan
+
     return (
         lambda p: contracted(p, model, is_legal),
         lambda p: splits(p, model, is_legal),
         lambda p: split_ranges(p, target, sizes, is_legal),
         lambda p: passed_once(p, model, legal),
-        lambda p: outer_vectors(p, model, legal, lambda q, shared: _ended(q, model, legal, shared)),
-        lambda p: arrange(p, model, legal),
-        lambda p: sums_in_lanes(p, model, is_legal),
-        lambda p: read_once(p, target, sizes, is_legal),
+        lambda p: outer_vectors(p, model, legal, ended),
+        arranged,
+        in_lanes,
+        in_blocks,
         lambda p: outer_vectors(p, model, legal),
         lambda p: rows_together(p, target, sizes, is_legal),
         lambda p: chains_together(p, target, sizes, is_legal),
-        lambda p: strips(p, target, sizes, is_legal),
-        lambda p: strip_mined(p, model, is_legal),
+        in_strips,
+        mined,
         lambda p: store_past_caches(p, model),
         lambda p: from_whole_vectors(p, model),
-        lambda p: parallelize_outer(p, model),
+        in_parallel,
     )
-
-
-def _ended(
-    plan: Plan,
-    model: SearchContext,
-    legal: Callable[[Plan], bool],
-    shared: bool,  # noqa: FBT001 - a callback's argument
-) -> Plan:
-    """The plan with vectors, and threads where they share it, to be weighed against another."""
-    sizes, target = model.sizes, model.target
-    plan, _ = arrange(plan, model, legal)
-    if not shared:
-        return plan
-    plan, _ = sums_in_lanes(plan, model, is_legal)
-    plan, _ = read_once(plan, target, sizes, is_legal)
-    plan, _ = strips(plan, target, sizes, is_legal)
-    plan, _ = strip_mined(plan, model, is_legal)
-    return parallelize_outer(plan, model)[0]

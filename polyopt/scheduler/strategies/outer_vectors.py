@@ -58,29 +58,30 @@ def outer_vectors(
         if len(path) < 2 or path[-1].name in done or not _is_chain(plan, path, model):
             continue
         done.add(path[-1].name)
-        if ended is not None and not _is_private(plan, path[-2], path[-1]):
+        rows, row = path[-2:]
+        sums = all(plan.program.copies[c].statement.reduction for c in row.copies)
+        if ended is not None and not _is_private(plan, rows, row):
             continue
-        if ended is not None and _is_short(plan, path[-1]):
+        if ended is not None and sums and _is_short(plan, row):
             continue
         found = [
             changed
-            for count in _vectors_of(plan, path[-1])
-            if (changed := _in_lanes(plan, path[-2], path[-1], count, model)) and legal(changed)
+            for count in (OF_REDUCTIONS if sums else (VECTORS,))
+            if (changed := _in_lanes(plan, rows, row, count, model)) and legal(changed)
         ]
         if not found:
             continue
         changed = _cheapest(found, path[0].copies, model)
         # what is private stays in registers whatever comes after; sums have other ways to threads
-        sums = all(plan.program.copies[c].statement.reduction for c in path[-1].copies)
         after, before = (weigh.whole(p, shared=sums) for p in (changed, plan))
         times = {"predicted ns": after, "otherwise": before}
         if after > (1 - NOISE) * before:
             reason = "lanes take longer than one after the other"
-            remarks.append(Remark("refused", "vectorize", path[-2].name, reason, numbers=times))
+            remarks.append(Remark("refused", "vectorize", rows.name, reason, numbers=times))
             continue
         plan = changed
         reason = "the loop inside is sequential: lanes are iterations of the one around it"
-        remarks.append(Remark("applied", "vectorize", path[-2].name, reason, numbers=times))
+        remarks.append(Remark("applied", "vectorize", rows.name, reason, numbers=times))
     return plan, tuple(remarks)
 
 
@@ -147,13 +148,7 @@ def _is_private(plan: Plan, rows: PlanLoop, row: PlanLoop) -> bool:
 def _is_short(plan: Plan, row: PlanLoop) -> bool:
     """Whether a reduction is so short that it is written out inside a vector loop."""
     count = constant_trips(plan.program, row)
-    statements = (plan.program.copies[name].statement for name in row.copies)
-    return count is not None and count <= SHORT and all(s.reduction for s in statements)
-
-
-def _vectors_of(plan: Plan, row: PlanLoop) -> tuple[int, ...]:
-    statements = (plan.program.copies[name].statement for name in row.copies)
-    return OF_REDUCTIONS if all(s.reduction for s in statements) else (VECTORS,)
+    return count is not None and count <= SHORT
 
 
 def _lanes(plan: Plan, row: PlanLoop, model: SearchContext) -> int:
