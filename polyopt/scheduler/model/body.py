@@ -178,8 +178,9 @@ class BodyModel:
             count = self.trips[frame.copy, blocks.name]
             total = count * self.trips[frame.copy, loop.name]
             missing = count * size - total
-            if missing > 0 < total:
-                share = max(share, min(1.0, (ceil(missing / size) * size - missing) / total))
+            if missing > 0 < total and size > 1:
+                partial = ceil(missing / (size - 1)) * size  # each has an iteration at least
+                share = max(share, min(1.0, (partial - missing) / total))
         return share
 
     def _frame(self, copy: str, accesses: tuple[AccessFunction, ...]) -> _Frame:

@@ -52,11 +52,10 @@ class Runs:
         lanes = self.body.lanes
         if lanes == 1 or not self.entries:
             return 0.0
-        if self.body.partial:
-            return self.body.partial * self.iterations * lanes
         each = self.iterations * lanes / self.entries
         whole = abs(each - round(each)) < _WHOLE
-        return self.entries * (round(each) % lanes if whole else min(each, (lanes - 1) / 2))
+        rest = round(each) % lanes if whole else min(each, (lanes - 1) / 2)
+        return self.entries * max(rest, self.body.partial * each)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ rewrite: ``for (p) for (q) out[y][x] = max(out[y][x], in[y+p][x+q]);`` ->
 *Requires* integers, whose sums, products, minima and maxima may be taken in any order and grouping,
 or leave to do so with floats (``reassociate``); a statement that updates one element in two
 innermost loops or more, alone in them, with a value that depends on one of these and a loop outside
-by their sum or difference alone. Comes before all other moves, but those that change the program as
-well: it gets one more array. With leave, sums of floats round differently, and maxima may choose
-another of NaNs and of zeros of both signs.
+by their sum or difference alone, or on the one inside and not on the other. Comes before all other
+moves, but those that change the program as well: it gets one more array. With leave, sums of floats
+round differently, and maxima may choose another of NaNs and of zeros of both signs.
 (G. Gautam and S. Rajopadhye, "Simplifying reductions", POPL 2006.)
 """
 
@@ -132,7 +132,7 @@ def shared_rows(scop: Scop, statement: Statement) -> Iterator[Rows]:
     """The ways in which a statement's partial reductions are shared, outer loops first."""
     kept = len(statement.index)
     inner = range(kept, len(statement.iterators))
-    for moved, across, sign in product(range(kept), inner, (1, -1)):
+    for moved, across, sign in product(range(kept), inner, (1, -1, 0)):
         rows = Rows(scop, statement, moved, across, sign)
         if rows.are_shared:
             yield rows
@@ -140,7 +140,8 @@ def shared_rows(scop: Scop, statement: Statement) -> Iterator[Rows]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Partial reductions that results share where ``moved + sign * across`` is one."""
+    """Partial reductions that results share where ``moved + sign * across`` is one; without a sign,
+    where ``across`` is: windows whose iterators are places."""
 
     scop: Scop
     statement: Statement
@@ -170,19 +171,25 @@ class Rows:
     def onto(self) -> PwMultiAff:
         """``{ S[y, x, p, q] -> T[y + p, x, q] }``."""
         space = self.statement.space
-        sum_ = affine_var(space, self.moved)
-        step = affine_var(space, self.across)
-        sum_ = sum_.add(step) if self.sign > 0 else sum_.sub(step)
-        kept = [sum_ if k == self.moved else affine_var(space, k) for k in range(self.kept)]
+        row = self._row(affine_var(space, self.moved), affine_var(space, self.across))
+        kept = [row if k == self.moved else affine_var(space, k) for k in range(self.kept)]
         return _joined([*kept, *(affine_var(space, k) for k in self.along)], self.names[0])
+
+    def _row(self, moved: PwAff, across: PwAff) -> PwAff:
+        """Which row an instance is of, from its two iterators."""
+        if self.sign == 0:
+            return across
+        return moved.add(across) if self.sign > 0 else moved.sub(across)
 
     @cached_property
     def back(self) -> PwMultiAff:
-        """``{ T[u, x, q] -> S[u, x, 0, q] }``, the instance that stands for all."""
+        """``{ T[u, x, q] -> S[u, x, 0, q] }``, the instance that stands for all; ``S[u, x, u, q]``
+        where iterators are places."""
         space = self.runs.get_space()
         parts = [affine_var(space, k) for k in range(self.kept)]
         inner = {k: affine_var(space, self.kept + n) for n, k in enumerate(self.along)}
-        inner[self.across] = affine_constant(space, 0)
+        here = affine_constant(space, 0) if self.sign else affine_var(space, self.moved)
+        inner[self.across] = here
         parts += [inner[k] for k in sorted(inner)]
         return _joined(parts, self.statement.name)
 
@@ -283,9 +290,7 @@ class Rows:
         step = affine_var(space, self.kept)
         parts = [affine_var(space, k) for k in range(self.kept)]
         own = tuple(index_of(part) for part in parts)
-        parts[self.moved] = (
-            parts[self.moved].add(step) if self.sign > 0 else parts[self.moved].sub(step)
-        )
+        parts[self.moved] = self._row(parts[self.moved], step)
         row = load(array.type, array.name, tuple(map(index_of, parts)))
         value = binary(op, load(array.type, statement.array, own), row)
         iterators = (*statement.iterators[: self.kept], statement.iterators[self.across])

@@ -141,6 +141,38 @@ def test_a_difference_of_two_loops_is_shared_as_well(tmp_path):
     np.testing.assert_array_equal(plan.compile(cache=tmp_path)(a=image), slid(image, 3, 3, np.sum))
 
 
+PLACES = """void s(int s_1, int s_part, const unsigned char p[restrict s_1][s_part],
+                       unsigned char s_2[restrict s_1][s_part], int sum[restrict s_1][s_part]) {
+    for (long y = 0; y < s_1; y++)
+        for (long x = 0; x < s_part; x++) {
+            unsigned char most = 0;
+            int all = 0;
+            for (long v = y < 2 ? 0 : y - 2; v <= (y + 2 < s_1 ? y + 2 : s_1 - 1); v++)
+                for (long u = x < 2 ? 0 : x - 2; u <= (x + 2 < s_part ? x + 2 : s_part - 1); u++)
+                    most = most > p[v][u] ? most : p[v][u];
+            for (long v = y < 2 ? 0 : y - 2; v <= (y + 2 < s_1 ? y + 2 : s_1 - 1); v++)
+                for (long u = x < 2 ? 0 : x - 2; u <= (x + 2 < s_part ? x + 2 : s_part - 1); u++)
+                    all += p[v][u];
+            s_2[y][x] = most;
+            sum[y][x] = all;
+        }
+}"""
+
+
+def test_iterators_may_be_places_of_a_clipped_window(tmp_path):
+    """Two results, 64-bit iterators, and names that are in each other."""
+    scop = po.parse_c(PLACES)
+    plan = po.Plan(scop).separate_reduction("most_1", "all_1")
+    assert plan.prove(code=True)
+    one, other = (p.compile(cache=tmp_path) for p in (plan, po.Plan(scop)))
+    for shape in ((1, 1), (2, 9), (13, 40)):
+        image = np.random.default_rng(7).integers(0, 256, shape, dtype=np.uint8)
+        for found, expected in zip(one(p=image), other(p=image), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    chosen = po.auto(scop, sizes={"s_1": 600, "s_part": 700}, target="avx2")
+    assert [move.name for move in chosen.moves[:2]] == ["separate_reduction"] * 2
+
+
 def test_a_plan_with_rows_is_saved_and_made_again(tmp_path):
     scop = dilated()
     plan = po.Plan(scop).separate_reduction("out_1").fuse("out_part", into="out_1", at="out.y")
