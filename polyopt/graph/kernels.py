@@ -13,7 +13,7 @@ from polyopt.graph.fusion.lower import lower, signature
 from polyopt.graph.operators import get_operator
 from polyopt.runtime.build import build_library
 from polyopt.runtime.kernel import Kernel
-from polyopt.runtime.processes import helpers
+from polyopt.runtime.processes import helpers, result_of
 from polyopt.scheduler import auto
 from polyopt.transform.plan import Plan
 
@@ -88,7 +88,7 @@ def compile_groups(
             job = pool.submit(_timed_build, found_plan.program, machine, options)
             started[key] = found_plan, job
         for key, (done, future) in started.items():
-            built, seconds = future.result()
+            built, seconds = result_of(future)
             kernel = Kernel(done.program, done.lowered.scop.context, built)
             found[key] = _KNOWN[key] = GroupKernel(done, kernel, seconds)
     return tuple(found[key] for key in keys)

@@ -11,7 +11,7 @@ from polyopt.codegen.validate.on_build import NOT_CHECKED
 from polyopt.errors import CompilerFailedError, InvalidOptionError
 from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
 from polyopt.runtime.load import is_library
-from polyopt.runtime.processes import helpers
+from polyopt.runtime.processes import helpers, result_of
 from polyopt.runtime.reports.notes import CompilerReport, about, read_report, write_report
 from polyopt.runtime.toolchain import find_toolchain
 
@@ -137,7 +137,7 @@ def _stored(
         with helpers(1) as aside:
             compiled = aside.submit(toolchain.compile_reported, source, made, flags)
             facts = {fact: check()} if check else {}
-            told = compiled.result()
+            told = result_of(compiled)
         if told is not None:
             write_report(about(told, program.vector_loops), directory)
         if made.exists() and not is_library(made):

@@ -7,18 +7,21 @@ import os
 import signal
 import subprocess
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Event, Lock, Thread, local
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
+    from concurrent.futures import Future
+
+_T = TypeVar("_T")
 
 _MINE = local()
 #: seconds until an interrupt is heard
-_WAIT_S = 0.1
+POLL_S = 0.1
 
 
 def run_group(
@@ -55,17 +58,29 @@ def _is_set(event: Event, timeout_s: float) -> bool:
     An interrupt just before a wait is heard when the wait ends: it is made of short ones.
     """
     limit = monotonic() + timeout_s
-    while not event.wait(min(_WAIT_S, max(0.0, limit - monotonic()))):
+    while not event.wait(min(POLL_S, max(0.0, limit - monotonic()))):
         if monotonic() >= limit:
             return False
     return True
+
+
+def result_of(future: Future[_T]) -> _T:
+    """A future's result, or what was raised in place of it; an interrupt ends the wait.
+
+    One that comes just before a wait without end is heard when that ends, which for a compiler that
+    hangs is its limit: this wait is made of short ones.
+    """
+    while not wait((future,), POLL_S).done:
+        pass
+    return future.result()
 
 
 @contextmanager
 def helpers(count: int) -> Generator[ThreadPoolExecutor]:
     """Threads for commands: where what waits for them fails or is interrupted, all are stopped.
 
-    A thread of them may have helpers itself, which are stopped with it.
+    They are waited for by ``result_of``. A thread of them may have helpers itself, which are
+    stopped with it.
     """
     mine = _Helpers()
     outer: _Helpers | None = getattr(_MINE, "helpers", None)

@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.errors import InvalidOptionError
+from polyopt.runtime.processes import POLL_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -79,7 +80,7 @@ def run_all(
                 while waiting and len(running) < window:
                     future = submit(current, waiting[-1])
                     running[future] = waiting.pop()
-                finished, _ = wait_for(running, return_when=FIRST_COMPLETED)
+                finished, _ = wait_for(running, POLL_S, FIRST_COMPLETED)
                 _collect(finished, running, done)
             except BrokenProcessPool:
                 revivals -= 1

@@ -297,14 +297,14 @@ def _stopped(number: signal.Signals, text: str = "") -> Callable[[Path], str]:
 _COMPILES = "compile_kernel(blur(), BLUR.context, cc=cc, openmp=False, cache=folder / 'cache')"
 #: as a network's kernels are compiled
 _COMPILES_MANY = """
-from polyopt.runtime.processes import helpers
+from polyopt.runtime.processes import helpers, result_of
 from tests.unit.runtime.programs import program
 def compiled(number):
     text = f"out[0][0] = {number};\\n    return 0;\\n"
     compile_kernel(program(BLUR, text), BLUR.context, cc=cc, openmp=False, cache=folder / 'cache')
 with helpers(3) as pool:
     for future in [pool.submit(compiled, number) for number in range(9)]:
-        future.result()
+        result_of(future)
 """
 
 

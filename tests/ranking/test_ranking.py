@@ -47,6 +47,16 @@ def others() -> dict[str, list[Ranked]]:
     return ranked(chosen)
 
 
+def test_what_was_recorded_is_made_again():
+    """Names of statements and loops are what recorded moves speak of: also of kernels that no test
+    below looks at."""
+    known = set(SWEPT) | set(left_out(t.kernel for t in timings()))
+    chosen = [t for t in timings() if t.name == "auto" and t.kernel not in known]
+    assert len(chosen) > 15
+    for timing in chosen:
+        assert len(timing.plan().moves) == len(timing.moves), timing.kernel
+
+
 @pytest.mark.parametrize("kernel", SWEPT)
 def test_a_sweep_of_tile_sizes_is_ranked(kernel):
     plans = swept()[kernel]

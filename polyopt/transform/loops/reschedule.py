@@ -61,8 +61,12 @@ if TYPE_CHECKING:
     #: the loops around a node
     _Path = tuple[PlanLoop, ...]
 
-#: isl operations that the scheduler may take
-SCHEDULER_BUDGET = 60_000_000
+#: isl operations that the scheduler may take for each number in the constraints of dependences: the
+#: library's kernels take 5 to 190, the smallest 310, and up to 46 for all of a component at once. A
+#: search that does not end takes ever longer for each, with numbers of hundreds of digits
+SCHEDULER_BUDGET = 300
+#: as if there were so many numbers more, and the share of operations for all of a component at once
+_FIRST, _AT_ONCE = 100, 5
 #: per heuristic, what isl is told: one loop nest per strongly connected component (min), shared
 #: loops only where no statement loses a permutable one (smart), wherever legal (max), or where
 #: isl's clustering finds it near (hybrid)
@@ -136,7 +140,7 @@ def bands(program: ScheduledProgram, fusion: str) -> Bands:
         domain = parts.range()
     known = _constant_bounds(domain)
     if not known.is_equal(known.universe()):
-        order, flow = (deps.gist_domain(known).gist_range(known) for deps in (order, flow))
+        order, flow = (_without(deps, known) for deps in (order, flow))
     # isl's scheduler prefers a number to a parameter, and would put a statement behind all
     # iterations that any size allows, { S[i] -> [i + 2147483647] }: a loop that runs over nothing
     sizes = largest_params(scop.context)
@@ -173,13 +177,22 @@ def _numbered(order: UnionMap, tuples: Mapping[str, str]) -> UnionMap:
 def _scheduled(constraints: ScheduleConstraints, name: str, fusion: str) -> Schedule:
     """isl's schedule. Raises ``NotDecidedError`` where it gives up."""
     try:
-        with budget(SCHEDULER_BUDGET, f"isl's schedule of {name}"), _told(FUSIONS[fusion]):
+        allowed = budget(_allowed(constraints, fusion), f"isl's schedule of {name}")
+        with allowed, _told(FUSIONS[fusion]):
             return constraints.compute_schedule()
     except InternalError as error:
         if "unable to carry dependences" not in str(error):
             raise
         message = f"the scheduler finds no order for {name} in which its dependences advance"
         raise NotDecidedError(message, hint="the source's order can be kept") from None
+
+
+def _allowed(constraints: ScheduleConstraints, fusion: str) -> int:
+    """isl operations for a search among orders, by the size of what each has to keep."""
+    pieces = [p for part in maps_of(constraints.get_validity()) for p in part.get_basic_maps()]
+    numbers = sum(piece.n_constraint() * (piece.dim(dim_type.all) + 1) for piece in pieces)
+    allowed = SCHEDULER_BUDGET * (_FIRST + numbers)
+    return allowed // _AT_ONCE if "whole_component" in FUSIONS[fusion] else allowed
 
 
 def _constant_bounds(domain: UnionSet) -> UnionSet:
@@ -202,6 +215,35 @@ def _constant_bounds(domain: UnionSet) -> UnionSet:
                 box = box.upper_bound_val(dim_type.set, position, high)
                 result = result.intersect(_others(result, part).union(box.to_union_set()))
     return result
+
+
+def _without(deps: UnionMap, known: UnionSet) -> UnionMap:
+    """Dependences without the bounds of their ends, but for those of what stays bounded without.
+
+    ``{ S[y] -> T[y'] : -7 + 3y <= 5y' <= 4 + 3y and 0 <= y' <= 3 }`` still bounds y, now between
+    fractions: isl's search for integers goes through them one cut at a time.
+    """
+    kept: list[UnionMap] = []
+    for part in maps_of(deps.gist_domain(known).gist_range(known)):
+        left = part.to_union_map()
+        for kind, end in ((dim_type.in_, part.domain()), (dim_type.out, part.range())):
+            again = _bounds_again(end, known.extract_set(end.get_space())).to_union_set()
+            at_start = kind == dim_type.in_
+            left = left.intersect_domain(again) if at_start else left.intersect_range(again)
+        kept.append(left)
+    return union_all(kept)
+
+
+def _bounds_again(end: Set, known: Set) -> Set:
+    """The known bounds of those dimensions of an end that are bounded without them."""
+    box = Set.universe(known.get_space())
+    for position in range(known.dim(dim_type.set)):
+        bounded = end.dim_is_bounded(dim_type.set, position)
+        low, high = known.dim_min_val(position), known.dim_max_val(position)
+        if bounded and low.is_int() and high.is_int():
+            box = box.lower_bound_val(dim_type.set, position, low)
+            box = box.upper_bound_val(dim_type.set, position, high)
+    return box
 
 
 def _others(domain: UnionSet, part: Set) -> UnionSet:

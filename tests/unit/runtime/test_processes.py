@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
 
-from polyopt.runtime.processes import helpers, run_group
+from polyopt.runtime.processes import helpers, result_of, run_group
 
 
 def _runs(number: int) -> bool:
@@ -83,3 +84,20 @@ def test_one_that_fails_ends_the_others(helped, tmp_path):
     assert isinstance(first.exception(), KeyboardInterrupt)
     assert second.cancelled()
     assert not _runs(int(child.read_text()))
+
+
+def test_an_interrupt_just_before_the_wait_for_a_helper_is_heard(monkeypatch):
+    """What the kernel delivered before the thread slept wakes nobody: a wait without end sleeps
+    on, as for a compiler that hangs."""
+    waits = []
+
+    def short(futures, timeout):
+        waits.append(timeout)
+        if len(waits) == 3:
+            raise KeyboardInterrupt
+        return wait(futures, 0)
+
+    monkeypatch.setattr("polyopt.runtime.processes.wait", short)
+    with pytest.raises(KeyboardInterrupt), helpers(1) as pool:
+        result_of(pool.submit(_shell, "sleep 3600"))
+    assert all(timeout < 1 for timeout in waits)
