@@ -1,7 +1,4 @@
-"""How many elements are above a threshold, and their sum. Class: fused reductions.
-
-Behind others: clang chooses what is added without a jump; gcc makes jumps of it again.
-"""
+"""How many elements are above a threshold, and their sum. Class: fused reductions."""
 
 from __future__ import annotations
 

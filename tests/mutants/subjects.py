@@ -57,6 +57,25 @@ void clamped(int H, int W, const unsigned short img[H][W], unsigned short out[H]
         }
 }
 """
+FIRST = """
+void first(int N, float t, const float a[N], int at[1], float best[1], double above[1])
+{
+    int k = 0;
+    float b = a[0];
+    for (int i = 1; i < N; i++)
+        if (a[i] > b) {
+            b = a[i];
+            k = i;
+        }
+    at[0] = k;
+    best[0] = b;
+    double s = 0.0;
+    for (int i = 0; i < N; i++)
+        if (a[i] > t)
+            s += a[i];
+    above[0] = s;
+}
+"""
 COLUMNS = """
 void columns(int M, int N, const float A[M][N], float s[N])
 {
@@ -289,6 +308,10 @@ def _ahead(plan: po.Plan) -> po.Plan:
     return plan.vectorize("out.i").vectorize("last.k")
 
 
+def _as_written(plan: po.Plan) -> po.Plan:
+    return plan
+
+
 _IMAGE = ({"H": 3, "W": 3}, {"H": 9, "W": 10}, {"H": 12, "W": 19})
 SUBJECTS = (
     Subject("fused tiles", BLUR, _tiled, _IMAGE),
@@ -325,5 +348,6 @@ SUBJECTS = (
         ({"N": 1, "M": 2, "inside": 0}, {"N": 7, "M": 5, "inside": 6}),
     ),
     Subject("loads before choices", AHEAD, _ahead, ({"N": 1}, {"N": 9}, {"N": 300})),
+    Subject("strips tested", FIRST, _as_written, ({"N": 1}, {"N": 66}, {"N": 200})),
     Subject("borders apart", CLAMPED, _separate, ({"H": 1, "W": 1}, {"H": 5, "W": 11})),
 )

@@ -35,6 +35,7 @@ from polyopt.frontend.c.readback.math_functions import with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
 from polyopt.frontend.c.readback.parallel_loops import in_turn, shared, turned
+from polyopt.frontend.c.readback.superword_branches import with_plain_searches
 from polyopt.frontend.c.readback.vectors import (
     ELEMENT,
     NEAR,
@@ -227,7 +228,7 @@ class _Reader:
         shapes, vectors = dict(self.shapes), dict(self.vectors)
         result: list[c_ast.Node] = []
         pragma = ""
-        for item in items:
+        for item in with_plain_searches(items):
             if isinstance(item, c_ast.Pragma):
                 pragma = item.string
                 self._mannered(item, odd_pragma(pragma))

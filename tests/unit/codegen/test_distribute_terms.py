@@ -1,4 +1,4 @@
-"""Math calls of sequential loops: done ahead in strips, as vectors, where nothing else is changed."""
+"""Terms of sequential loops: done ahead in strips, as vectors, where nothing else is changed."""
 
 from __future__ import annotations
 
@@ -84,3 +84,43 @@ def test_calls_under_a_condition_stay():
 
 def test_the_c_library_is_called_one_by_one():
     assert "exp_found" not in source_of(TOTAL, libm=True).source
+
+
+ABOVE = """
+void above(int N, float t, const float x[restrict N], double out[restrict 1])
+{
+    double s = 0.0;
+    for (int i = 0; i < N; i++)
+        if (x[i] > t)
+            s += x[i];
+    out[0] = s;
+}
+"""
+
+
+@pytest.mark.parametrize("size", [1, 64, 65, 300])
+def test_choices_by_data_are_made_ahead_of_their_sum(size):
+    plan = po.Plan(po.parse_c(ABOVE))
+    program = plan.emit()
+    ahead = "chosen_found[i - i_strip] = t < x[i] ? x[i] : -0.0;"
+    assert f"#pragma omp simd\n        for (int64_t i = i_strip; i < i_end; i++) {{\n            {ahead}" in program.source  # fmt: skip
+    assert "source's" in check_code(plan.scop, program).detail
+    x = np.random.default_rng(1).standard_normal(size).astype(np.float32)
+    total = np.float64(0)
+    for value in x:
+        if value > np.float32(0.2):
+            total += value
+    assert plan.compile()(x=x, t=np.float32(0.2))[0] == total
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("s += x[i];", "s += s > 3 ? x[i] : 2 * x[i];", id="waits for the sum"),
+        pytest.param("if (x[i] > t)", "if (i % 3 == 1)", id="is by place"),
+        pytest.param("double s = 0.0", "int s = 0", id="is of integers"),
+    ],
+)
+def test_choices_that_wait_or_cost_no_jump_stay(old, new):
+    text = ABOVE.replace("const float x", "const int x") if "int s" in new else ABOVE
+    assert "chosen_found" not in source_of(text.replace(old, new)).source

@@ -1,14 +1,17 @@
-"""Loop distribution of math calls: a sequential loop's calls are done ahead, as vectors.
+"""Loop distribution of terms: what a sequential loop adds up is computed ahead, as vectors.
 
 rewrite: ``for (j) s = s + expf(x[j] - m);`` -> for every strip of ``j``
 
     simd for (j) exp_found[j - j_strip] = expf(x[j] - m);
     for (j) s = s + exp_found[j - j_strip];
 
-A loop whose iterations wait for each other has no vectors, and one such function after the other
-takes several times as long. What they are called with seldom waits: the sum does.
+and of choices by data, ``s = s + (x[j] > t ? x[j] : -0.0);``, as ``chosen_found``.
 
-*Requires* a sequential loop of assignments alone, and arguments of calls that nothing in it writes.
+A loop whose iterations wait for each other has no vectors. One math function after the other takes
+several times as long there, and a choice of floats is a jump that a processor guesses wrong. What
+they are made of seldom waits: the sum does.
+
+*Requires* a sequential loop of assignments alone, and terms of nothing that it writes.
 
 *Does not handle* calls that a condition stands before: what these load may not be there.
 """
@@ -31,7 +34,7 @@ from polyopt.codegen.ast.nodes import (
     unscoped,
     with_loops,
 )
-from polyopt.codegen.ast.visit import base_of, elements_in, substitute
+from polyopt.codegen.ast.visit import base_of, elements_in, substitute, walk
 from polyopt.codegen.helpers.math.functions import VECTOR_MATH
 from polyopt.codegen.passes.strip_mine import StripMinedLoop, past_of, span_of
 from polyopt.ir.types import I64
@@ -49,22 +52,29 @@ STRIP = 64
 _FEW = 8
 
 
-def math_strips(function: Function) -> Function:
-    """The function with the math calls of sequential loops as vectors, strip by strip."""
-    tasks = tuple(replace(task, body=with_loops(task.body, _in_strips)) for task in function.tasks)
-    return replace(function, body=with_loops(function.body, _in_strips), tasks=tasks)
+def distribute_terms(function: Function, *, math: bool) -> Function:
+    """The function with terms of sequential loops as vectors, strip by strip.
+
+    With ``math``, calls of math functions are terms, too: not those of the C library.
+    """
+
+    def in_strips(loop: For) -> For | None:
+        return _in_strips(loop, math=math)
+
+    tasks = tuple(replace(task, body=with_loops(task.body, in_strips)) for task in function.tasks)
+    return replace(function, body=with_loops(function.body, in_strips), tasks=tasks)
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """A call that waits for nothing, and the locals that its arguments need."""
+    """A term that waits for nothing, and the locals that it needs."""
 
-    call: Call
+    term: Call | Select
     locals: tuple[Local, ...]
 
 
-def _in_strips(loop: For) -> For | None:
-    """A sequential loop with its calls ahead; ``None`` where it has none."""
+def _in_strips(loop: For, *, math: bool) -> For | None:
+    """A sequential loop with its terms ahead; ``None`` where it has none."""
     assigns = [part for inner in loop.body.body for part in unscoped(inner)]
     past, span = past_of(loop), span_of(loop)
     if not (loop.is_sequential or isinstance(loop.kind, Scalar)) or loop.step != 1 or past is None:
@@ -73,7 +83,11 @@ def _in_strips(loop: For) -> For | None:
         return None
     if not all(isinstance(part, Assign) for part in assigns):
         return None
-    found = list(_calls([part for part in assigns if isinstance(part, Assign)], loop.body))
+    found = [
+        one
+        for one in _terms([part for part in assigns if isinstance(part, Assign)], loop.body)
+        if math or isinstance(one.term, Select)
+    ]
     if not found:
         return None
     start, end = (Symbol(f"{loop.iterator.hint}_{name}", I64) for name in ("strip", "end"))
@@ -82,18 +96,18 @@ def _in_strips(loop: For) -> For | None:
 
 
 def _distributed(strips: StripMinedLoop, found: list[_Found]) -> For:
-    """The loop over strips: results of the calls, then what the loop does with them."""
+    """The loop over strips: the terms, then what the loop does with them."""
     buffers: list[Buffer] = []
     ahead: list[Node] = []
     known: dict[Expr, Expr] = {}
     declared: set[Symbol] = set()
     for one in found:
-        buffer = strips.buffer(f"{_stem(one.call)}_found", _scalar(one.call))
+        buffer = strips.buffer(f"{_stem(one.term)}_found", _scalar(one.term))
         own = tuple(local for local in one.locals if local.symbol not in declared)
         declared |= {local.symbol for local in own}
         buffers.append(buffer)
-        known[one.call] = strips.element(buffer)
-        ahead.append(Assign(strips.element(buffer), one.call, locals=own))
+        known[one.term] = strips.element(buffer)
+        ahead.append(Assign(strips.element(buffer), one.term, locals=own))
     first = replace(strips.vector(*ahead), kind=Simd())
     body = _used([_substituted(node, known) for node in strips.loop.body.body])
     rest = strips.vector(*body)
@@ -101,27 +115,31 @@ def _distributed(strips: StripMinedLoop, found: list[_Found]) -> For:
     return strips.around(first, rest, buffers=tuple(buffers))
 
 
-def _calls(assigns: list[Assign], body: Block) -> Iterator[_Found]:
-    """The calls, each once, that need nothing that the loop writes."""
+def _terms(assigns: list[Assign], body: Block) -> Iterator[_Found]:
+    """The terms, each once, that need nothing that the loop writes."""
     written = {assign.buffer for assign in assigns} | {b.symbol for b in body.buffers}
     locals_: dict[Symbol, Local] = {}
     seen: set[Expr] = set()
     for assign in assigns:
         locals_ |= {local.symbol: local for local in assign.locals}
         for value in assign.values:
-            for call in _unconditional(value):
-                needed = _needed(call, locals_)
-                values = (call, *(local.value for local in needed))
-                if call in seen or any(_waits(value, written) for value in values):
+            for term in _unconditional(value):
+                needed = _needed(term, locals_)
+                values = (term, *(local.value for local in needed))
+                if term in seen or any(_waits(value, written) for value in values):
                     continue
-                seen.add(call)
-                yield _Found(call, needed)
+                if isinstance(term, Select) and not _is_by_data(term, needed):
+                    continue
+                seen.add(term)
+                yield _Found(term, needed)
 
 
-def _unconditional(expr: Expr) -> Iterator[Call]:
-    """The outermost math calls that are made whatever comes."""
+def _unconditional(expr: Expr) -> Iterator[Call | Select]:
+    """The outermost math calls that are made whatever comes, and choices of floats."""
     match expr:
         case Call(function=function) if function in VECTOR_MATH:
+            yield expr
+        case Select() if _scalar(expr).is_float and not _has_calls(expr):
             yield expr
         case Select(test=test):
             yield from _unconditional(test)
@@ -132,9 +150,19 @@ def _unconditional(expr: Expr) -> Iterator[Call]:
                 yield from _unconditional(child)
 
 
-def _needed(call: Call, locals_: Mapping[Symbol, Local]) -> tuple[Local, ...]:
-    """The locals that a call's arguments are made of, in order."""
-    wanted = set(call.symbols)
+def _has_calls(expr: Expr) -> bool:
+    return any(isinstance(part, Call) and part.function in VECTOR_MATH for part in walk(expr))
+
+
+def _is_by_data(choice: Select, needed: tuple[Local, ...]) -> bool:
+    """Whether what is chosen hangs on an element: iterators and sizes are guessed right."""
+    loaded = {local.symbol for local in needed if any(elements_in(local.value))}
+    return bool(loaded & set(choice.test.symbols)) or any(elements_in(choice.test))
+
+
+def _needed(term: Expr, locals_: Mapping[Symbol, Local]) -> tuple[Local, ...]:
+    """The locals that a term is made of, in order."""
+    wanted = set(term.symbols)
     needed: list[Local] = []
     for symbol, local in reversed(list(locals_.items())):
         if symbol in wanted:
@@ -178,9 +206,11 @@ def _used(body: list[Node]) -> list[Node]:
     return list(reversed([kept(node) for node in reversed(body)]))
 
 
-def _stem(call: Call) -> str:
-    return VECTOR_MATH[call.function].rpartition("_")[0]
+def _stem(term: Call | Select) -> str:
+    if isinstance(term, Select):
+        return "chosen"
+    return VECTOR_MATH[term.function].rpartition("_")[0]
 
 
-def _scalar(call: Call) -> ScalarType:
-    return scalar(call.type)
+def _scalar(term: Call | Select) -> ScalarType:
+    return scalar(term.type)
