@@ -58,22 +58,24 @@ void clamped(int H, int W, const unsigned short img[H][W], unsigned short out[H]
 }
 """
 FIRST = """
-void first(int N, float t, const float a[N], int at[1], float best[1], double above[1])
+void first(int M, int N, float t, const float a[M][N], int at[M], float best[M], double above[M])
 {
-    int k = 0;
-    float b = a[0];
-    for (int i = 1; i < N; i++)
-        if (a[i] > b) {
-            b = a[i];
-            k = i;
-        }
-    at[0] = k;
-    best[0] = b;
-    double s = 0.0;
-    for (int i = 0; i < N; i++)
-        if (a[i] > t)
-            s += a[i];
-    above[0] = s;
+    for (int i = 0; i < M; i++) {
+        int k = 0;
+        float b = a[i][0];
+        double s = 0.0;
+        for (int j = 1; j < N; j++)
+            if (a[i][j] > b) {
+                b = a[i][j];
+                k = j;
+            }
+        for (int j = 0; j < N; j++)
+            if (a[i][j] > t)
+                s += a[i][j];
+        at[i] = k;
+        best[i] = b;
+        above[i] = s;
+    }
 }
 """
 COLUMNS = """
@@ -348,6 +350,11 @@ SUBJECTS = (
         ({"N": 1, "M": 2, "inside": 0}, {"N": 7, "M": 5, "inside": 6}),
     ),
     Subject("loads before choices", AHEAD, _ahead, ({"N": 1}, {"N": 9}, {"N": 300})),
-    Subject("strips tested", FIRST, _as_written, ({"N": 1}, {"N": 66}, {"N": 200})),
+    Subject(
+        "strips tested",
+        FIRST,
+        _as_written,
+        ({"M": 1, "N": 1}, {"M": 2, "N": 66}, {"M": 3, "N": 200}),
+    ),
     Subject("borders apart", CLAMPED, _separate, ({"H": 1, "W": 1}, {"H": 5, "W": 11})),
 )

@@ -25,9 +25,15 @@ if TYPE_CHECKING:
 
 
 def check_copies(program: ScheduledProgram) -> None:
-    """Raise ``IllegalScheduleError`` for a copy that is not what its source has there."""
+    """Raise ``IllegalScheduleError`` for a copy that is not what its source has there, and for a
+    buffer that is two."""
     packed = {program.copies[name].fills for name in program.places}
+    holds: dict[str, str] = {}
     for store in program.stores:
+        if store.name in holds:
+            message = f"{store.name} holds elements of {holds[store.name]} and of {store.array}"
+            raise IllegalScheduleError(message, hint="each buffer has a name of its own")
+        holds[store.name] = store.array
         if store.above and store.name not in packed:
             message = f"{store.name} holds results of operations that nothing has done"
             raise IllegalScheduleError(message, hint="pack(..., scaled=True) makes such buffers")
