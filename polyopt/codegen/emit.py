@@ -12,6 +12,7 @@ from polyopt.codegen.flop_count import flops_text, little_work, shared_work
 from polyopt.codegen.helpers.math.functions import has_vector_math
 from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.passes.distribute_terms import distribute_terms
+from polyopt.codegen.passes.early_exits import early_exits
 from polyopt.codegen.passes.superword_branches import superword_branches
 from polyopt.codegen.passes.time_nests import time_nests
 from polyopt.codegen.passes.vector_math import vector_math
@@ -83,7 +84,7 @@ def _emit(
     little = little_work(program, shared_work(scop, sizes), sizes)
     function = replace(function, notes=notes, little_work=little)
     math = has_vector_math(scop) and not libm
-    function = distribute_terms(superword_branches(function), math=math)
+    function = distribute_terms(superword_branches(early_exits(function)), math=math)
     function = vector_math(function) if math else function
     function, nests = time_nests(function) if timed else (function, ())
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
