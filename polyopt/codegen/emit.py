@@ -11,12 +11,8 @@ from polyopt.codegen.expressions.indices import index_variable
 from polyopt.codegen.flop_count import flops_text, little_work, shared_work
 from polyopt.codegen.helpers.math.functions import has_vector_math
 from polyopt.codegen.lower.lowering import lower
-from polyopt.codegen.passes.distribute_terms import distribute_terms
-from polyopt.codegen.passes.early_exits import early_exits
-from polyopt.codegen.passes.superword_branches import superword_branches
 from polyopt.codegen.passes.time_nests import time_nests
-from polyopt.codegen.passes.vector_math import vector_math
-from polyopt.codegen.pipeline import generate
+from polyopt.codegen.pipeline import generate, with_vectors_ahead
 from polyopt.codegen.printers.c import print_c
 from polyopt.codegen.signature import CProgram, c_prototype
 from polyopt.codegen.signed_overflow import needs_wrapv
@@ -83,9 +79,7 @@ def _emit(
     sizes = {a.name: index_variable(Var(a.symbol)) for a in tree.arguments if a.kind == "size"}
     little = little_work(program, shared_work(scop, sizes), sizes)
     function = replace(function, notes=notes, little_work=little)
-    math = has_vector_math(scop) and not libm
-    function = distribute_terms(superword_branches(early_exits(function)), math=math)
-    function = vector_math(function) if math else function
+    function = with_vectors_ahead(function, math=has_vector_math(scop) and not libm)
     function, nests = time_nests(function) if timed else (function, ())
     flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
     if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):

@@ -13,13 +13,17 @@ from polyopt.codegen.ast.nodes import Function
 from polyopt.codegen.passes.aligned_loads import aligned_loads
 from polyopt.codegen.passes.cse_across import cse_across
 from polyopt.codegen.passes.dce import dce
+from polyopt.codegen.passes.distribute_terms import distribute_terms
+from polyopt.codegen.passes.early_exits import early_exits
 from polyopt.codegen.passes.licm import licm
 from polyopt.codegen.passes.nontemporal_stores import NontemporalStores, nontemporal_stores
 from polyopt.codegen.passes.outline import outline
 from polyopt.codegen.passes.scalar_replacement import scalar_replacement
 from polyopt.codegen.passes.speculative_loads import speculative_loads
+from polyopt.codegen.passes.superword_branches import superword_branches
 from polyopt.codegen.passes.table_permute import table_permute
 from polyopt.codegen.passes.transpose_in_registers import transpose_in_registers
+from polyopt.codegen.passes.vector_math import vector_math
 from polyopt.codegen.workarounds.gcc_masked_groups import unmasked
 from polyopt.codegen.workarounds.gcc_slp import chains_apart
 
@@ -55,6 +59,15 @@ def run_passes(tree: Tree, program: ScheduledProgram) -> Block:
     block = cse_across(block)
     block = unmasked(block, heard=tree.is_whole)
     return aligned_loads(block) if tree.is_whole else block
+
+
+def with_vectors_ahead(function: Function, *, math: bool) -> Function:
+    """The function with vectors ahead of loops whose iterations wait: of searches their tests, of
+    sums their terms. ``math`` makes vectors of math functions, which are the C library's without.
+    """
+    function = superword_branches(early_exits(function))
+    function = distribute_terms(function, math=math)
+    return vector_math(function) if math else function
 
 
 def _with_loads(tree: Tree) -> Block:
