@@ -97,6 +97,7 @@ def test_what_is_short_stays():
         pytest.param(
             "changes = j_end - j_strip != 64", "changes = j_end - j_strip < 64", id="long"
         ),
+        pytest.param("int32_t changes", "static int32_t changes", id="the first alone"),
         pytest.param("if (changes != 0)", "if (changes == 0)", id="the others"),
         pytest.param("reduction(| : changes)", "reduction(& : changes)", id="all of them"),
     ],

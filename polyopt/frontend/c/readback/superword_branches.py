@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.readback.whitelist import odd_storage
 from polyopt.frontend.c.syntax.nodes import text_of
 from polyopt.frontend.c.syntax.usage import names_in
 
@@ -39,7 +40,7 @@ def _plain_search(decl: c_ast.Node, tested: c_ast.Node, kept: c_ast.Node) -> c_a
     """The loop that three statements run, or leave out where nothing would change."""
     name = decl.name if isinstance(decl, c_ast.Decl) else None
     init = decl.init if isinstance(decl, c_ast.Decl) else None
-    if name is None or not isinstance(init, c_ast.BinaryOp):
+    if name is None or not isinstance(init, c_ast.BinaryOp) or odd_storage(decl):
         return None
     if not (isinstance(tested, c_ast.If) and isinstance(kept, c_ast.If)):
         return None
