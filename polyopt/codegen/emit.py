@@ -11,11 +11,11 @@ from polyopt.codegen.expressions.indices import index_variable
 from polyopt.codegen.flop_count import flops_text, little_work, shared_work
 from polyopt.codegen.helpers.math.functions import has_vector_math
 from polyopt.codegen.lower.lowering import lower
-from polyopt.codegen.passes.time_nests import time_nests
 from polyopt.codegen.pipeline import generate, with_vectors_ahead
 from polyopt.codegen.printers.c import print_c
 from polyopt.codegen.signature import CProgram, c_prototype
 from polyopt.codegen.signed_overflow import needs_wrapv
+from polyopt.codegen.time_nests import time_nests
 from polyopt.codegen.workarounds.register_pressure import is_crowded
 from polyopt.ir.expr import Cast, walk
 from polyopt.ir.indices import index_arrays
