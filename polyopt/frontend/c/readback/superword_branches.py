@@ -38,9 +38,10 @@ def with_plain_searches(items: list[c_ast.Node]) -> list[c_ast.Node]:
 
 def _plain_search(decl: c_ast.Node, tested: c_ast.Node, kept: c_ast.Node) -> c_ast.For | None:
     """The loop that three statements run, or leave out where nothing would change."""
-    name = decl.name if isinstance(decl, c_ast.Decl) else None
-    init = decl.init if isinstance(decl, c_ast.Decl) else None
-    if name is None or not isinstance(init, c_ast.BinaryOp) or odd_storage(decl):
+    if not isinstance(decl, c_ast.Decl) or odd_storage(decl):
+        return None
+    name, init = decl.name, decl.init
+    if not isinstance(init, c_ast.BinaryOp):
         return None
     if not (isinstance(tested, c_ast.If) and isinstance(kept, c_ast.If)):
         return None
