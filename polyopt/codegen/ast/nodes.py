@@ -430,3 +430,8 @@ class Function:
     notes: tuple[str, ...] = ()
     #: the condition, over the sizes, that there is too little work to share; none if unknown
     little_work: Expr | None = None
+
+    def with_bodies(self, change: Callable[[Block], Block]) -> Function:
+        """The function with what ``change`` makes of its body, and of those of its tasks."""
+        tasks = tuple(replace(task, body=change(task.body)) for task in self.tasks)
+        return replace(self, body=change(self.body), tasks=tasks)

@@ -19,6 +19,7 @@ they are made of seldom waits: the sum does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary, Call, Select, Symbol, scalar
@@ -29,15 +30,13 @@ from polyopt.codegen.ast.nodes import (
     For,
     Function,
     Node,
-    Scalar,
     Simd,
     unscoped,
     with_loops,
 )
 from polyopt.codegen.ast.visit import base_of, elements_in, substitute, walk
 from polyopt.codegen.helpers.math.functions import VECTOR_MATH
-from polyopt.codegen.passes.strip_mine import StripMinedLoop, past_of, span_of
-from polyopt.ir.types import I64
+from polyopt.codegen.passes.strip_mine import StripMinedLoop, sequential_strips
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,12 +56,8 @@ def distribute_terms(function: Function, *, math: bool) -> Function:
 
     With ``math``, calls of math functions are terms, too: not those of the C library.
     """
-
-    def in_strips(loop: For) -> For | None:
-        return _in_strips(loop, math=math)
-
-    tasks = tuple(replace(task, body=with_loops(task.body, in_strips)) for task in function.tasks)
-    return replace(function, body=with_loops(function.body, in_strips), tasks=tasks)
+    in_strips = partial(_in_strips, math=math)
+    return function.with_bodies(lambda body: with_loops(body, in_strips))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,24 +70,14 @@ class _Found:
 
 def _in_strips(loop: For, *, math: bool) -> For | None:
     """A sequential loop with its terms ahead; ``None`` where it has none."""
-    assigns = [part for inner in loop.body.body for part in unscoped(inner)]
-    past, span = past_of(loop), span_of(loop)
-    if not (loop.is_sequential or isinstance(loop.kind, Scalar)) or loop.step != 1 or past is None:
+    strips = sequential_strips(loop, STRIP, _FEW)
+    parts = [part for inner in loop.body.body for part in unscoped(inner)]
+    assigns = [part for part in parts if isinstance(part, Assign)]
+    if strips is None or len(assigns) < len(parts):
         return None
-    if span is not None and span < _FEW:
-        return None
-    if not all(isinstance(part, Assign) for part in assigns):
-        return None
-    found = [
-        one
-        for one in _terms([part for part in assigns if isinstance(part, Assign)], loop.body)
-        if math or isinstance(one.term, Select)
-    ]
-    if not found:
-        return None
-    start, end = (Symbol(f"{loop.iterator.hint}_{name}", I64) for name in ("strip", "end"))
-    strips = StripMinedLoop(loop, STRIP, start, end, past)
-    return _distributed(strips, found)
+    terms = _terms(assigns, loop.body)
+    found = [one for one in terms if math or isinstance(one.term, Select)]
+    return _distributed(strips, found) if found else None
 
 
 def _distributed(strips: StripMinedLoop, found: list[_Found]) -> For:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary, Call, Index, Symbol, Var, minus, number, plus
-from polyopt.codegen.ast.nodes import Assign, Block, Buffer, For, Node, Simd
+from polyopt.codegen.ast.nodes import Assign, Block, Buffer, For, Node, Scalar, Simd
 from polyopt.codegen.ast.subscripts import with_offset
 from polyopt.codegen.helpers.arithmetic import helper_name
 from polyopt.ir.types import I64
@@ -75,8 +75,21 @@ class StripMinedLoop:
 
 def strips_of(loop: For, length: int) -> StripMinedLoop | None:
     """Strips of a vector loop; ``None`` where it is none, or its iterations depend on others."""
+    is_free = isinstance(loop.kind, Simd) and not loop.kind.width
+    return _strips(loop, length) if is_free else None
+
+
+def sequential_strips(loop: For, length: int, least: int) -> StripMinedLoop | None:
+    """Strips of a loop whose iterations wait for each other; ``None`` of others, and of those that
+    are known to have fewer iterations than the ``least`` that is worth it."""
+    span = span_of(loop)
+    waits = loop.is_sequential or isinstance(loop.kind, Scalar)
+    return _strips(loop, length) if waits and (span is None or span >= least) else None
+
+
+def _strips(loop: For, length: int) -> StripMinedLoop | None:
     past = past_of(loop)
-    if not isinstance(loop.kind, Simd) or loop.kind.width or loop.step != 1 or past is None:
+    if loop.step != 1 or past is None:
         return None
     start, end = (Symbol(f"{loop.iterator.hint}_{name}", I64) for name in ("strip", "end"))
     return StripMinedLoop(loop, length, start, end, past)

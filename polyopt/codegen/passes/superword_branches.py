@@ -32,14 +32,13 @@ from polyopt.codegen.ast.nodes import (
     Function,
     If,
     Local,
-    Scalar,
     Simd,
     unscoped,
     with_loops,
 )
-from polyopt.codegen.ast.visit import base_of, elements_in, substitute
-from polyopt.codegen.passes.strip_mine import StripMinedLoop, past_of, span_of
-from polyopt.ir.types import I32, I64
+from polyopt.codegen.ast.visit import elements_in, substitute
+from polyopt.codegen.passes.strip_mine import sequential_strips
+from polyopt.ir.types import I32
 
 if TYPE_CHECKING:
     from polyopt.codegen.ast.expr import Expr
@@ -50,22 +49,15 @@ STRIP = 64
 
 def superword_branches(function: Function) -> Function:
     """The function with searches that test strips of whole vectors at once."""
-    tasks = tuple(replace(task, body=with_loops(task.body, _in_strips)) for task in function.tasks)
-    return replace(function, body=with_loops(function.body, _in_strips), tasks=tasks)
+    return function.with_bodies(lambda body: with_loops(body, _in_strips))
 
 
 def _in_strips(loop: For) -> For | None:
     """A search as strips; ``None`` where the loop is none, or too short for one."""
-    past, span = past_of(loop), span_of(loop)
-    if not (loop.is_sequential or isinstance(loop.kind, Scalar)) or loop.step != 1 or past is None:
+    strips = sequential_strips(loop, STRIP, STRIP)
+    condition = None if strips is None else _condition(loop)
+    if strips is None or condition is None:
         return None
-    if span is not None and span < STRIP:
-        return None
-    condition = _condition(loop)
-    if condition is None:
-        return None
-    start, end = (Symbol(f"{loop.iterator.hint}_{name}", I64) for name in ("strip", "end"))
-    strips = StripMinedLoop(loop, STRIP, start, end, past)
     changes = Symbol("changes", I32)
     # a strip at the end that is none of whole vectors runs as it is
     known = Assign(Var(changes), Binary("!=", strips.count, number(STRIP)), declares=True)
@@ -89,37 +81,29 @@ def _condition(loop: For) -> Expr | None:
     for part in (part for node in loop.body.body for part in unscoped(node)):
         if not isinstance(part, Assign) or not isinstance(part.target, Var):
             return None
-        for local in (*part.locals, *((_own(part),) if _is_own(part, own) else ())):
+        target = part.target.symbol
+        is_own = part.declares or target in own
+        for local in (*part.locals, Local(target, part.value)) if is_own else part.locals:
             if local.value.symbols & (changed | late):
                 late.add(local.symbol)
             else:
                 known[Var(local.symbol)] = substitute(local.value, known)
-        if _is_own(part, own):
+        if is_own:
             continue
         match part.value:
             case Select(test=read, no=no) if no == part.target:
                 test = substitute(read, known)
             case _:
                 return None
-        if part.target.symbol in changed or read.symbols & (changed | late):
+        if target in changed or read.symbols & (changed | late):
             return None
         if test.symbols & own or condition not in {None, test}:
             return None
         condition = test
-        changed.add(part.target.symbol)
+        changed.add(target)
     if condition is None or not _compares(condition, changed, loop.iterator):
         return None
     return condition
-
-
-def _is_own(assign: Assign, own: set[Symbol]) -> bool:
-    return assign.declares or base_of(assign.target) in own
-
-
-def _own(assign: Assign) -> Local:
-    symbol = base_of(assign.target)
-    assert symbol is not None
-    return Local(symbol, assign.value)
 
 
 def _compares(condition: Expr, changed: set[Symbol], iterator: Symbol) -> bool:

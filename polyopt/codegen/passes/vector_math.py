@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 def vector_math(function: Function) -> Function:
     """The function with ours for the C library's, in all that it runs."""
-    tasks = tuple(replace(task, body=as_block(_node(task.body))) for task in function.tasks)
-    return replace(function, body=as_block(_node(function.body)), tasks=tasks)
+    return function.with_bodies(lambda body: as_block(_node(body)))
 
 
 def _node(node: Node) -> Node:
