@@ -3,7 +3,7 @@
 rewrite: ``int j = 0; for (; j < m; j++) if (t < a[i][j]) { first[i] = j; break; }`` ->
 
     int j = 0;
-    for (; m - j >= 64; j += 64) {
+    for (; j < m && m - j >= 64; j += 64) {
         int32_t found = 0;
         simd for (int64_t k = j; k < j + 64; k++) found = found | t < a[i][k];
         if (found != 0) break;
@@ -63,8 +63,7 @@ def early_exits(function: Function) -> Function:
     parameters = [*function.arguments, *(p for task in function.tasks for p in task.parameters)]
     lengths = {p.symbol: p.extents for p in parameters if p.extents}
     search = _Searches(lengths)
-    tasks = tuple(replace(task, body=as_block(search.node(task.body))) for task in function.tasks)
-    return replace(function, body=as_block(search.node(function.body)), tasks=tasks)
+    return function.with_bodies(lambda body: as_block(search.node(body)))
 
 
 @dataclass(frozen=True)
@@ -104,12 +103,14 @@ class _Searches:
             return None
         if not _cannot_fail(test) or not self._are_there(test, counter, end):
             return None
-        return _strips(counter, end, test)
+        # where the loop does not start, what is left of it may be less than any number
+        left = Binary(">=", Binary("-", end, Var(counter)), number(STRIP))
+        return _strips(counter, Binary("&&", loop.condition, left), test)
 
     def _are_there(self, test: Expr, counter: Symbol, end: Expr) -> bool:
         """Whether each element that the test loads is there up to the loop's end; one at least
         moves with the counter."""
-        while isinstance(end, Cast):
+        while isinstance(end, Cast) and not end.kind.is_float:
             end = end.operand  # never more than what is cast: sizes are not negative
         moves = False
         for element in elements_in(test):
@@ -154,8 +155,8 @@ def _cannot_fail(test: Expr) -> bool:
     return True
 
 
-def _strips(counter: Symbol, end: Expr, test: Expr) -> While:
-    """Strips from the counter on, up to the first in which the test holds."""
+def _strips(counter: Symbol, is_whole: Expr, test: Expr) -> While:
+    """Strips from the counter on, up to the first in which the test holds, or that is not whole."""
     lane, found = Symbol(f"{counter.hint}_ahead", I64), Symbol("found", I32)
     past = Binary("+", Var(counter), number(STRIP))
     either = Binary("|", Var(found), substitute(test, {Var(counter): Var(lane)}))
@@ -169,5 +170,4 @@ def _strips(counter: Symbol, end: Expr, test: Expr) -> While:
     )
     leave = If(Binary("!=", Var(found), number(0)), Block((Jump("break"),)))
     body = Block((Assign(Var(found), number(0), declares=True), tested, leave), scoped=True)
-    left = Binary(">=", Binary("-", end, Var(counter)), number(STRIP))
-    return While(left, body, (Assign(Var(counter), past),))
+    return While(is_whole, body, (Assign(Var(counter), past),))

@@ -73,3 +73,21 @@ def test_other_loops_stay(old, new):
     assert BRANCH in plan_of(text).emit().source
     assert text.count(old) == 1
     assert BRANCH not in plan_of(text.replace(old, new)).emit().source
+
+
+@pytest.mark.parametrize(
+    ("counter", "end"), [("unsigned j = 5", "(uint32_t)m"), ("int j = 70", "(int32_t)m")]
+)
+def test_a_loop_that_does_not_start_has_no_strips(counter, end):
+    """What is left of it is less than nothing: of numbers without a sign, that is very much."""
+    plan = plan_of(FIRST.replace("int j = 0", counter))
+    assert f"for (; j < {end} && {end} - j >= 64; j = j + 64)" in plan.emit().source
+    kernel, first = plan.compile(), int(counter.split()[-1])
+    for columns in (3, 69, 70, 71, 200):
+        a = np.ones((2, columns), np.float32)
+        expected = first if first < columns else -1
+        assert kernel(a=a, t=np.float32(0.5)).tolist() == [expected, expected]
+
+
+def test_an_end_that_is_rounded_is_no_extent():
+    assert BRANCH not in plan_of(FIRST.replace("j < m", "j < (float)m")).emit().source
