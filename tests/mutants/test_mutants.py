@@ -88,6 +88,14 @@ def test_no_c_comes_of_a_name_before_its_declaration(tmp_path):
     assert "survived" not in outcomes
 
 
+def test_no_two_buffers_that_live_at_once_have_one_name(tmp_path):
+    """Scalars of one loop: none is too small for another's element."""
+    kind = next(k for k in KINDS if k.name == "two buffers of one name")
+    subject = next(s for s in SUBJECTS if s.name == "strips tested")
+    outcomes = {verdict.outcome for verdict in judged(kind, [subject], tmp_path, 12)}
+    assert outcomes == {"disproved"}
+
+
 def test_a_local_may_be_called_like_the_iterator_of_another_loop(tmp_path):
     kind = next(k for k in KINDS if k.name == "a local called like an iterator")
     subject = next(s for s in SUBJECTS if s.name == "loads before choices")
