@@ -29,6 +29,13 @@ class VectorLoop:
     #: the arrays of the program that it writes to, or to buffers of
     writes: tuple[str, ...]
 
+    @property
+    def lines(self) -> range:
+        """Those that a report may name: from its ``#pragma omp simd``, as clang does before LLVM
+        15, to its end.
+        """
+        return range(self.first - 1, self.last + 1)
+
 
 class Head(str):
     """The line with which a vector loop begins, and the loop.

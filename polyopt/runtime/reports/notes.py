@@ -55,7 +55,7 @@ class CompilerReport:
 
 def about(report: CompilerReport, loops: Iterable[VectorLoop]) -> CompilerReport:
     """What a report says of vector loops: the rest, most of it, is of no use to anyone here."""
-    lines = {line for loop in loops for line in range(loop.first, loop.last + 1)}
+    lines = {line for loop in loops for line in loop.lines}
     notes = (note for note in report.notes if note.line in lines or note.kind == "merged")
     return CompilerReport(report.compiler, tuple(notes))
 

@@ -133,7 +133,7 @@ def facts(loops: Sequence[VectorLoop], report: CompilerReport | None) -> VectorL
 def _by_loop(loops: Sequence[VectorLoop], notes: Iterable[Note]) -> Mapping[VectorLoop, list[Note]]:
     """The notes on each loop: on the innermost one around their line."""
     found: dict[VectorLoop, list[Note]] = defaultdict(list)
-    inner = {line: loop for loop in loops for line in range(loop.first, loop.last + 1)}
+    inner = {line: loop for loop in loops for line in loop.lines}
     for note in notes:
         if note.line in inner:
             found[inner[note.line]].append(note)

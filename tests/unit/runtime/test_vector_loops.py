@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -103,6 +104,12 @@ def test_clang_says_it_in_remarks():
     assert (one.outcome, one.lanes, one.said) == ("vectors", 8, "8 lanes")
     assert (two.outcome, two.reason) == ("none", "cannot identify array bounds")
     assert three.outcome == "straight-line"
+
+
+def test_clang_s_remarks_at_the_pragma_are_about_the_loop_after_it():
+    said = "k.c:19:1: remark: vectorized loop (vectorization width: 4, interleaved count: 1)\n"
+    found = facts(LOOPS, read_clang(said, "Debian clang version 14.0.6"))
+    assert [fact.outcome for fact in found] == ["unknown", "vectors", "unknown"]
 
 
 def test_clang_without_a_reason():
@@ -224,7 +231,15 @@ def test_the_report_changes_nothing_in_the_library(powers, tmp_path):
 @pytest.mark.parametrize("cc", COMPILERS)
 def test_compilers_report_the_same_loops(powers, tmp_path, cc):
     kernel = powers.plan.compile(libm=True, cc=cc, cache=tmp_path)
-    assert [fact.outcome for fact in kernel.vector_loops] == ["none", "vectors"]
+    out, twice = kernel.vector_loops
+    # clang before LLVM 15 makes vectors around calls of one element each where it is told to
+    assert out.outcome == ("vectors" if _scalarises_calls(kernel) else "none")
+    assert twice.outcome == "vectors"
+
+
+def _scalarises_calls(kernel) -> bool:
+    found = re.search(r"clang version (\d+)", kernel.built.toolchain.version)
+    return found is not None and int(found[1]) < 15
 
 
 def test_facts_are_json(powers):
