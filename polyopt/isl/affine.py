@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.isl.api import (
     Aff,
     IslError,
+    Map,
     MultiAff,
     PwAff,
     PwMultiAff,
@@ -88,6 +89,14 @@ def identity_part(space: Space, first: int, count: int) -> PwMultiAff:
     total = space.dim(dim_type.set)
     whole = whole.drop_dims(dim_type.out, first + count, total - first - count)
     return PwMultiAff.from_multi_aff(whole.drop_dims(dim_type.out, 0, first))
+
+
+def joined_values(parts: Sequence[PwAff], name: str) -> PwMultiAff:
+    """``{ S[z] -> name[parts] }``."""
+    result = Map.from_pw_aff(parts[0])
+    for part in parts[1:]:
+        result = result.flat_range_product(Map.from_pw_aff(part))
+    return PwMultiAff.from_map(result.set_tuple_name(dim_type.out, name))
 
 
 def on_tuple(value: PwAff, space: Space) -> PwAff:

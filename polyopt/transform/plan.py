@@ -40,6 +40,7 @@ from polyopt.transform.schedule.query import loops_around
 from polyopt.transform.schedule.registry import registered
 from polyopt.transform.serialize import arrived, load_plan, write_moves
 from polyopt.transform.source.clone_stage import clone_stage
+from polyopt.transform.source.double_buffer import double_buffer
 from polyopt.transform.source.proof import source_shown
 from polyopt.transform.source.scatter_updates import scatter_updates
 from polyopt.transform.source.separate_filter import separate_filter
@@ -68,7 +69,7 @@ class Plan(PlanQueries):
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
     ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it. ``source``
     is the Scop it was made for, and ``scop`` the same but for moves that
-    change the program (``separate_filter``, ``clone_stage``, ``scatter_updates``).
+    change the program (``separate_filter``, ``clone_stage``, ``double_buffer``, ...).
 
     Making one raises ``OutOfBoundsError`` or ``UninitializedError`` for a program that leaves
     its arrays or reads what nothing wrote, and ``NotDecidedError`` on a spent budget.
@@ -170,8 +171,9 @@ class Plan(PlanQueries):
         """
         return self._apply(delay_updates, space, at=at)
 
-    def reschedule(self, *, fusion: str = "smart") -> Plan:
-        """All loops anew, in the order that isl's scheduler finds: permutable bands.
+    def reschedule(self, *, fusion: str = "smart", loop: str | None = None) -> Plan:
+        """All loops anew, in the order that isl's scheduler finds: permutable bands; of the nest of
+        one outermost ``loop`` alone, where one is named.
 
         ``fusion`` says where statements share loops: ``min`` nowhere, ``smart`` where none of
         them loses a permutable loop, ``hybrid`` where isl finds them near, ``max`` wherever it is
@@ -179,7 +181,7 @@ class Plan(PlanQueries):
         a spent budget, ``NotPermutableError`` after moves that it would undo.
         """
         check_first(self.moves)
-        return self._apply(reschedule, fusion=fusion)
+        return self._apply(reschedule, fusion=fusion, loop=loop)
 
     def separate_filter(self, *statements: str) -> Plan:
         """Separable filters of integers: a column and a row pass, before other moves. Raises
@@ -205,6 +207,12 @@ class Plan(PlanQueries):
         not write one element in its innermost loop, or is in less than two,
         ``OrderViolatedError`` where more would change places than updates of integers."""
         return self._anew(scatter_updates, *statements)
+
+    def double_buffer(self, *arrays: str) -> Plan:
+        """Double buffering: ``arrays``, which each step of a loop copies back, change places with
+        those that they are copied from, before other moves. Raises ``InvalidOptionError`` where
+        no loop copies them, ``IllegalScheduleError`` where results would not be the source's."""
+        return self._anew(double_buffer, *arrays)
 
     # -- moves: producers and storage -------------------------------------------------------
 

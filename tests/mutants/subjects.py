@@ -34,6 +34,20 @@ void sweep(int N, float a[N][N], float last[N])
         last[k] = a[N - 1][k] - a[k][N - 1];
 }
 """
+WAVE = """
+void wave(int T, int N, float old[N], float now[N])
+{
+    float new[N];
+    for (int t = 0; t < T; t++) {
+        for (int i = 1; i < N - 1; i++)
+            new[i] = now[i - 1] - old[i] + now[i + 1];
+        for (int i = 1; i < N - 1; i++) {
+            old[i] = now[i];
+            now[i] = new[i];
+        }
+    }
+}
+"""
 GEMM = """
 void gemm(int M, int N, int K, float alpha, const float A[M][K], const float B[K][N],
     float C[M][N])
@@ -269,6 +283,11 @@ def _shared_rows(plan: po.Plan) -> po.Plan:
     return plan.tile("out_1", y=4).parallelize("out.y_tile").vectorize("out.x", 4)
 
 
+def _taking_turns(plan: po.Plan) -> po.Plan:
+    plan = plan.double_buffer("old", "now").reschedule(loop="now.t").tile("new_3", t=2, i=4)
+    return plan.vectorize("new_edge.i", 4)
+
+
 def _twice(plan: po.Plan) -> po.Plan:
     plan = plan.clone_stage("bx", "out").tile("out", y=4)
     return plan.fuse("bx_again", into="out", storage="sliding").vectorize("out.x", 4)
@@ -327,6 +346,12 @@ SUBJECTS = (
     Subject("sums in lanes", LINES, _sums_in_lanes, ({"M": 1, "N": 2}, {"M": 4, "N": 37})),
     Subject("few lanes", LAG, _few_lanes, ({"N": 5}, {"N": 23})),
     Subject("diamonds", HEAT, _diamonds, ({"T": 2, "N": 3}, {"T": 7, "N": 14})),
+    Subject(
+        "taking turns",
+        WAVE,
+        _taking_turns,
+        ({"T": 1, "N": 4}, {"T": 4, "N": 9}, {"T": 11, "N": 13}),
+    ),
     Subject("two passes", WINDOW, _separable, _IMAGE),
     Subject("shared rows", BOXES, _shared_rows, _IMAGE),
     Subject("computed twice", BLUR, _twice, _IMAGE),

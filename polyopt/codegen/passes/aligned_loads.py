@@ -58,6 +58,7 @@ from polyopt.codegen.ast.nodes import (
     Block,
     For,
     If,
+    Local,
     Sequential,
     Simd,
     plain,
@@ -89,7 +90,7 @@ def _in_vectors(loop: For) -> Block | None:
         return None
     if loop.step != 1 or past is None:
         return None
-    assigns = plain(loop.body)
+    assigns = _with_locals(loop.body)
     wide = _vectors(assigns, loop, kind.lanes) if assigns else None
     if not assigns or wide is None:
         return None
@@ -97,10 +98,31 @@ def _in_vectors(loop: For) -> Block | None:
     start, first = _held(f"{x.hint}_start", loop.start)
     end, last = _held(f"{x.hint}_end", past)
     condition = Binary("<", Var(x), end)
-    whole = replace(loop, start=start, condition=condition, kind=replace(kind, lanes=0))
+    whole = replace(loop, start=start, condition=condition, body=Block(assigns),
+                    kind=replace(kind, lanes=0))  # fmt: skip
     few = Binary("<", Binary("-", end, start), number(LEAST_VECTORS * kind.lanes))
     long = _parts(whole, end, wide, assigns[0].target)
     return Block((*first, *last, If(few, Block((whole,)), long)), scoped=True)
+
+
+def _with_locals(block: Block) -> tuple[Assign, ...]:
+    """What a body assigns to elements, with the scalars that it sets once before as locals; nothing
+    where it does more."""
+    scalars = {b.symbol for b in block.buffers if b.is_scalar and not b.is_allocated}
+    assigns = plain(replace(block, buffers=()))
+    if assigns is None or len(scalars) < len(block.buffers):
+        return ()
+    result, waiting, known = list[Assign](), list[Local](), set[Symbol]()
+    for assign in assigns:
+        if assign.buffer not in scalars:
+            result.append(replace(assign, locals=(*waiting, *assign.locals)))
+            waiting = []
+            continue
+        if assign.buffer in known:
+            return ()
+        known.add(assign.buffer)
+        waiting += [*assign.locals, Local(assign.buffer, assign.value)]
+    return () if waiting else tuple(result)
 
 
 def _held(hint: str, value: Expr) -> tuple[Expr, tuple[Assign, ...]]:
@@ -252,17 +274,17 @@ class _Vectorizer:
     def all(self, assigns: Sequence[Assign]) -> tuple[Assign, ...] | None:
         """The assignments, if all that they compute is arithmetic on vectors."""
         result: list[Assign] = []
+        locals_: dict[Expr, Expr] = {}
         for assign in assigns:
-            done = self._assign(assign) if self.known else None
+            done = self._assign(assign, locals_) if self.known else None
             if done is None:
                 return None
             result += done
         return tuple(result)
 
-    def _assign(self, assign: Assign) -> list[Assign] | None:
+    def _assign(self, assign: Assign, locals_: dict[Expr, Expr]) -> list[Assign] | None:
         """An assignment after the locals that it reads; ``None`` where it has no such form."""
         made: list[Assign] = []
-        locals_: dict[Expr, Expr] = {}
         for local in assign.locals:
             value = self._value(local.value, locals_)
             if value is None or local.symbol.type != self.vector.element:
@@ -291,6 +313,8 @@ class _Vectorizer:
             case Const(kind=kind, value=literal):
                 finite = literal - literal == 0
                 return value if kind == self.vector.element and finite else None
+            case Var(symbol=symbol):  # the loop assigns none
+                return value if symbol.type == self.vector.element else None
             case Unary(sign="-") | Binary():
                 if isinstance(value, Binary) and value.sign not in _ARITHMETIC:
                     return None

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.codegen.validate.translation import ReadBack, check_runs, shown
 from polyopt.errors import UserError
 from polyopt.isl import budget
 from polyopt.oneline import some
+from polyopt.transform.legality.equivalence import NotShownError
 
 if TYPE_CHECKING:
     from polyopt.codegen.signature import CProgram

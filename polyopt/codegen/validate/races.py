@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.updates import update_of
-from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.errors import InternalError
 from polyopt.frontend.c.readback.parallel_loops import IN_TURN, mark_of, unmarked
 from polyopt.isl import Map, affine_constant, affine_var, dim_type
+from polyopt.transform.legality.equivalence import NotShownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,6 @@ from polyopt.codegen.ast.names import tokens
 from polyopt.codegen.printers.headers import after_notes, brings_along, parts_of
 from polyopt.codegen.printers.vocabulary import uses_in
 from polyopt.codegen.signature import c_prototype, signature_of
-from polyopt.codegen.validate.equivalence import NotShownError, check_same
 from polyopt.codegen.validate.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDeepError, UserError
 from polyopt.frontend.c.readback.emitted import parse_emitted
@@ -40,6 +39,7 @@ from polyopt.isl import (
     params_space,
     sample,
 )
+from polyopt.transform.legality.equivalence import NotShownError, check_same
 from polyopt.transform.legality.parallel import Obligation
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from polyopt.scheduler.model.parameters import assumed_sizes
 from polyopt.scheduler.queries import is_proven
 from polyopt.scheduler.search.beam import Beam
 from polyopt.scheduler.search.candidates import Candidates, listed, race, winner
+from polyopt.scheduler.search.double_buffer import NO_FASTER, taking_turns
 from polyopt.scheduler.search.isl_schedule import affine, reordered, scheduled
 from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
 from polyopt.scheduler.search.scatter import scattered
@@ -36,7 +37,7 @@ from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop
@@ -184,24 +185,30 @@ def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: b
     if passes is not again and stored(plan, model):
         plan, more = _searched(again, model, allowed, tile=True), refused(more, STORED)
         passes = again
-    plan, rows = _sharing(plan, passes, model, allowed)
-    return replace(plan, remarks=(*said, *more, *rows, *plan.remarks))
+    plan, rows = _weighed(plan, passes, sharing_rows, SLOWER, model, allowed)
+    plan, turns = _weighed(plan, passes, lambda p, _: taking_turns(p), NO_FASTER, model, allowed)
+    return replace(plan, remarks=(*said, *more, *rows, *turns, *plan.remarks))
 
 
-def _sharing(
-    plan: Plan, start: Plan, model: SearchContext, allowed: OperationLimit
+def _weighed(
+    plan: Plan,
+    start: Plan,
+    change: Callable[[Plan, SearchContext], tuple[Plan, tuple[Remark, ...]]],
+    slower: str,
+    model: SearchContext,
+    allowed: OperationLimit,
 ) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan, or that of the program whose reductions share rows where it is the better one."""
+    """The plan, or that of the program after a change of ``start``, where it is the better one."""
     with allowed:
-        shared, said = take(lambda p: sharing_rows(p, model), start)
-    if shared is start:
+        changed, said = take(lambda p: change(p, model), start)
+    if changed is start:
         return plan, said
-    other = _searched(shared, model, allowed, tile=True)
+    other = _searched(changed, model, allowed, tile=True)
     with allowed:
         times = [predicted_call(p, model) for p in (plan, other)]
     if times[1] < times[0] and is_proven(other):
         return other, said
-    return plan, refused(said, SLOWER)
+    return plan, refused(said, slower)
 
 
 def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: bool) -> Plan:

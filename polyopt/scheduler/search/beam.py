@@ -16,6 +16,7 @@ from polyopt.scheduler.context import MOST_STATEMENTS
 from polyopt.scheduler.finishing.aligned_loads import from_whole_vectors
 from polyopt.scheduler.finishing.innermost import arrange
 from polyopt.scheduler.finishing.interleave_recurrences import chains_together
+from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.model.objective import clearly_better, predicted
 from polyopt.scheduler.queries import is_legal
 from polyopt.scheduler.search.finish import finishing
@@ -127,7 +128,8 @@ class Beam:
         found, said = arrange(found, self.model, self._is_legal)
         found, more = chains_together(found, self.model.target, numbers, is_legal)
         found, near = from_whole_vectors(found, self.model)
-        return found, (*remarks, *said, *more, *near)
+        found, shared = parallelize_outer(found, self.model)
+        return found, (*remarks, *said, *more, *near, *shared)
 
     def _take(self, step: Step, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         """One step of the search; a cautious one keeps it only where the proof accepts it."""

@@ -8,6 +8,8 @@ Where time and the first grid loop have faces that lean both ways, the blocks ar
 a row start together, and threads share them. Elsewhere they are parallelograms; those on a
 diagonal of time and the first grid loop do not depend on each other and are shared.
 
+Other nests may stand before and after the one that sweeps. Locals of an iteration stay with it.
+
 Where values go round the grid (periodic boundaries) or are read in mirror order, its loops are
 split in the middle first: isl folds the halves onto each other, and what was as far apart as the
 grid is long lies side by side. (U. Bondhugula et al., "Tiling and optimizing time-iterated
@@ -40,22 +42,24 @@ from polyopt.isl import (
     integer_val,
     maps_of,
     sets_of,
+    tuple_name,
     union_all,
     value_text,
 )
 from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.instances import instances_of
 from polyopt.scheduler.strategies.strip_rows import short_rows
 from polyopt.transform.loops.reschedule import bands
-from polyopt.transform.schedule.query import loop_over_blocks
+from polyopt.transform.schedule.query import find_loop, loop_over_blocks
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from polyopt.analysis.dependences import Dependences
     from polyopt.codegen.target import Target
-    from polyopt.ir.scop import Scop
+    from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import PwAff
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
@@ -88,28 +92,33 @@ class _Stencil:
     slopes: tuple[int, ...]
     #: iterations of the source along each
     lengths: tuple[float, ...]
+    #: the outermost loop of the source's nest, where there are other nests
+    nest: str | None
+    #: bytes of all that its statements use, per point of the grid
+    each: float
 
 
 def time_tiles(
     plan: Plan, target: Target, sizes: Mapping[str, int]
 ) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan in blocks of several steps; as it was where the program does not sweep."""
-    if not _sweeps(plan.scop):
+    nest = _sweeping(plan, sizes)
+    if nest is None:
         return plan, ()
     try:
-        found = _stencil(plan, sizes)
+        found = _stencil(plan, nest, sizes)
     except UserError as error:
         return plan, (refusal("reschedule", "all loops", error),)
     start, splits = plan, tuple[Remark, ...]()
     if found is None:
-        plan, found, splits = _folded(plan, sizes)
+        plan, found, splits = _folded(plan, nest, sizes)
     if found is None:
         return start, splits
     remarks: list[Remark] = []
     for move, shape in _SHAPES.items():
         if move == "diamond" and len(found.loops) == 2:
             continue  # a line has many blocks on a diagonal
-        blocks, footprint = shape.sizes(plan.scop, found, target, sizes)
+        blocks, footprint = shape.sizes(found, target)
         if not blocks:
             reason = "blocks of several steps would leave the cache"
             remarks.append(Remark("refused", move, "all loops", reason))
@@ -117,7 +126,7 @@ def time_tiles(
         try:
             done = _upright(shape.cut(plan, found, blocks), found, blocks)
             done, pieces = _in_pieces(done, found, blocks, target)
-            done = _apart(done, found)
+            done = _apart(_with_locals(done, found), found)
             done.prove()
         except UserError as error:
             remarks.append(refusal(move, found.loops[0].name, error))
@@ -131,20 +140,33 @@ def time_tiles(
     return start, tuple(remarks)
 
 
-def _sweeps(scop: Scop) -> bool:
-    """Whether one loop holds all, and what is written does not move with it."""
-    if len(scop.nest) != 1 or isinstance(scop.nest[0], str):
-        return False
+def _sweeping(plan: Plan, sizes: Mapping[str, int]) -> PlanLoop | None:
+    """The nest with the most to do among those that sweep over the same arrays again and again."""
+    roots = [node for node in plan.program.tree if isinstance(node, PlanLoop)]
+    found = [root for root in roots if _sweeps(plan.scop, root)]
+    return max(found, key=lambda root: _instances(plan, root, sizes), default=None)
+
+
+def _instances(plan: Plan, root: PlanLoop, sizes: Mapping[str, int]) -> int:
+    return sum(instances_of(plan.program.copies[name], sizes) for name in root.copies)
+
+
+def _sweeps(scop: Scop, root: PlanLoop) -> bool:
+    """Whether what a nest writes does not move with its outermost loop, but for its locals."""
+
+    def is_kept(array: str) -> bool:
+        return scop.array(array).rank < 2 or scop.array(array).private > 0
+
     return all(
         len(s.iterators) > 1
-        and not any(_moves(x, 0) for x in s.index)
+        and (scop.array(s.array).private > 0 or not any(_moves(x, 0) for x in s.index))
         and not any(
             _moves(x, 0)
             for load in loads(s.value)
-            if not scop.array(load.array).rank < 2 and scop.array(load.array).role != "in"
+            if not is_kept(load.array) and scop.array(load.array).role != "in"
             for x in load.index
         )
-        for s in scop.statements
+        for s in map(scop.statement, root.copies)
     )
 
 
@@ -152,8 +174,9 @@ def _moves(index: object, dim: int) -> bool:
     return not isinstance(index, Affine) or index.form.involves_dims(dim_type.in_, dim, 1)
 
 
-def _stencil(plan: Plan, sizes: Mapping[str, int]) -> _Stencil | None:
-    found = bands(plan.program, "smart")
+def _stencil(plan: Plan, nest: PlanLoop, sizes: Mapping[str, int]) -> _Stencil | None:
+    alone = None if len(plan.program.tree) == 1 else nest.name
+    found = bands(plan.program, "smart", alone)
     chain: list[PlanLoop] = []
     level = found.tree
     while len(level) == 1 and isinstance(level[0], PlanLoop):
@@ -164,7 +187,8 @@ def _stencil(plan: Plan, sizes: Mapping[str, int]) -> _Stencil | None:
         return None
     if not all(isinstance(child, str) for child in level):
         return None
-    deepest = max(plan.scop.statements, key=lambda s: len(s.iterators))
+    inside = [plan.program.copies[name].statement for name in nest.copies]
+    deepest = max(inside, key=lambda s: len(s.iterators))
     if len(deepest.iterators) != len(chain):
         return None
     slopes = tuple(_coefficient(loop.values[deepest.name], 0) for loop in chain)
@@ -173,16 +197,17 @@ def _stencil(plan: Plan, sizes: Mapping[str, int]) -> _Stencil | None:
     lengths = tuple(
         _length(plan.program, deepest.name, position, sizes) for position in range(len(chain))
     )
-    return _Stencil(tuple(chain), slopes, lengths)
+    each = _bytes_each(plan.scop, inside, lengths, sizes)
+    return _Stencil(tuple(chain), slopes, lengths, alone, each)
 
 
 def _folded(
-    plan: Plan, sizes: Mapping[str, int]
+    plan: Plan, nest: PlanLoop, sizes: Mapping[str, int]
 ) -> tuple[Plan, _Stencil | None, tuple[Remark, ...]]:
     """The plan with grid loops in halves, where that makes one band of them."""
     made, names, found = plan, list[str](), None
-    long = _long(plan.program.dependences)
-    parts = len(plan.scop.statements) << len(long)
+    long = _long(plan.program.dependences, nest.copies)
+    parts = len(nest.copies) << len(long)
     if long and parts > MOST_PARTS:
         reason = f"folded in the middle it would have more than {MOST_PARTS} statements"
         remark = Remark(
@@ -191,10 +216,11 @@ def _folded(
         return plan, None, (remark,)
     try:
         with budget(_FOLDING, "how the grid's halves may be folded"):
-            for loop, at in _middles(plan, long):
+            for loop, at in _middles(plan, nest, long):
                 made = made.split_range(loop, at=at)
                 names.append(loop)
-            found = _stencil(made, sizes) if names else None
+            root = find_loop(made.program, nest.name)
+            found = _stencil(made, root, sizes) if names else None
     except UserError as error:
         return plan, None, (refusal("split_range", ", ".join(names), error),)
     if not names:
@@ -206,11 +232,11 @@ def _folded(
     return made, found, (Remark("applied", "split_range", ", ".join(names), reason),)
 
 
-def _middles(plan: Plan, long: Collection[int]) -> Iterator[tuple[str, str]]:
+def _middles(plan: Plan, nest: PlanLoop, long: Collection[int]) -> Iterator[tuple[str, str]]:
     """The loops along some dimensions, with their middles; inner ones first, which outer ones then
     split as well."""
     for dim in sorted(long, reverse=True):
-        loops = [p.loops[dim] for p in plan.program.places.values() if dim < len(p.loops)]
+        loops = [p.loops[dim] for p in nest.places if dim < len(p.loops)]
         for loop in {loop.name: loop for loop in loops}.values():
             values = union_all(
                 Map.from_pw_aff(loop.values[name]).intersect_domain(
@@ -227,12 +253,13 @@ def _middles(plan: Plan, long: Collection[int]) -> Iterator[tuple[str, str]]:
                 yield loop.name, value_text(middle)
 
 
-def _long(deps: Dependences) -> set[int]:
+def _long(deps: Dependences, names: Collection[str]) -> set[int]:
     """The dimensions along which some dependence is as long as the sizes say."""
     found: set[int] = set()
     for one in maps_of(deps.flow):
-        first, last = (one.dim(kind) for kind in (dim_type.in_, dim_type.out))
-        if first != last:
+        ends = [(one.dim(kind), tuple_name(one, kind)) for kind in (dim_type.in_, dim_type.out)]
+        first, last = (count for count, _ in ends)
+        if first != last or not all(name in names for _, name in ends):
             continue
         steps = one.set_tuple_name(dim_type.in_, "").set_tuple_name(dim_type.out, "").deltas()
         for dim in range(1, first):
@@ -256,23 +283,24 @@ def _length(program: ScheduledProgram, name: str, position: int, sizes: Mapping[
     return float(about(line.project_out(dim_type.set, 0, position), sizes))
 
 
-def _bytes_each(scop: Scop, found: _Stencil, sizes: Mapping[str, int]) -> float:
-    """Bytes of all arrays per point of the grid."""
-    points = max(prod(found.lengths[1:]), 1)
-    grids = [a for a in scop.arrays if a.rank == len(found.loops) - 1]
-    return sum(array_bytes(array, sizes) for array in grids) / points
+def _bytes_each(
+    scop: Scop, inside: Sequence[Statement], lengths: Sequence[float], sizes: Mapping[str, int]
+) -> float:
+    """Bytes of all arrays that statements use per point of the grid."""
+    used = {name for s in inside for name in (s.array, *(a.array for a in s.reads))}
+    grids = [a for a in scop.arrays if a.name in used and a.rank == len(lengths) - 1]
+    points = max(prod(lengths[1:]), 1)
+    return sum(array_bytes(array, sizes) for array in grids if not array.private) / points
 
 
-def _diamond_sizes(
-    scop: Scop, found: _Stencil, target: Target, sizes: Mapping[str, int]
-) -> tuple[tuple[int, ...], float]:
+def _diamond_sizes(found: _Stencil, target: Target) -> tuple[tuple[int, ...], float]:
     """Sizes per loop, 0 for none, and the bytes that a step touches where the diamond is widest.
 
     What a step leaves in the cache is what the next one needs; as a diamond's steps are half as
     wide on the whole, the widest may fill it. Long rows come first, then wide diamonds: a sweep
     over one moves each byte once, whatever its width.
     """
-    room, each = target.l2_bytes, _bytes_each(scop, found, sizes)
+    room, each = target.l2_bytes, found.each
     enough = EACH * target.cores
     for columns in COLUMNS:
         for rows in ROWS:
@@ -295,7 +323,7 @@ def _steps(found: _Stencil, width: int) -> float:
 
 def _in_diamonds(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
     time, first, *others = found.loops
-    plan = replace(plan, checked=False).reschedule(fusion="smart")
+    plan = replace(plan, checked=False).reschedule(fusion="smart", loop=found.nest)
     plan = plan.diamond(time.name, first.name, blocks[1])
     plan = plan.parallelize(loop_over_blocks(plan.program, first.name).name)
     inner = {loop: size for loop, size in zip(others, blocks[2:], strict=True) if size}
@@ -308,11 +336,9 @@ def _in_diamonds(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
     return plan.reorder(*tiles, *points)
 
 
-def _parallelogram_sizes(
-    scop: Scop, found: _Stencil, target: Target, sizes: Mapping[str, int]
-) -> tuple[tuple[int, ...], float]:
+def _parallelogram_sizes(found: _Stencil, target: Target) -> tuple[tuple[int, ...], float]:
     """Sizes per loop, 0 for none, of the longest blocks that fit, and the bytes that they touch."""
-    room, each = target.l2_bytes * SHARE, _bytes_each(scop, found, sizes)
+    room, each = target.l2_bytes * SHARE, found.each
     for steps, *rows in _candidates(found):
         touched = [
             min(length, (size or length) + slope * steps)
@@ -342,7 +368,7 @@ def _candidates(found: _Stencil) -> Iterator[tuple[int, ...]]:
 
 def _in_parallelograms(plan: Plan, found: _Stencil, blocks: tuple[int, ...]) -> Plan:
     time, first, *_ = found.loops
-    plan = replace(plan, checked=False).reschedule(fusion="smart")
+    plan = replace(plan, checked=False).reschedule(fusion="smart", loop=found.nest)
     sizes = {loop.iterator: size for loop, size in zip(found.loops, blocks, strict=True) if size}
     space = plan.program.copies[_copies(found)[-1]].statement.array
     plan = plan.tile(space, **sizes)
@@ -380,11 +406,30 @@ def _copies(found: _Stencil) -> list[str]:
     return [child for child in found.loops[-1].body if isinstance(child, str)]
 
 
+def _with_locals(plan: Plan, found: _Stencil) -> Plan:
+    """Locals of an iteration as such again: the order is one of all their elements."""
+    used = {access for name in _copies(found) for access in plan.program.arrays_read(name)}
+    for array in plan.scop.arrays:
+        if array.private and array.name in used:
+            name = next(n for n in _copies(found) if _writes(plan, n) == array.name)
+            plan = plan.store(array.name, at=plan.program.places[name].loops[-1].name)
+    return plan
+
+
+def _writes(plan: Plan, name: str) -> str:
+    return plan.program.copies[name].statement.array
+
+
 def _apart(plan: Plan, found: _Stencil) -> Plan:
-    """A vector loop of its own for each statement."""
-    for name in _copies(found)[1:]:
-        shared = plan.program.places[name].loops[-1].name
-        plan = plan.distribute(shared, at=name)
+    """A vector loop of its own for each statement, with the locals that it reads."""
+    local = set[str]()
+    for position, name in enumerate(_copies(found)):
+        if position and not local & set(plan.program.arrays_read(name)):
+            shared = plan.program.places[name].loops[-1].name
+            plan = plan.distribute(shared, at=name)
+            local = set[str]()
+        if plan.scop.array(_writes(plan, name)).private:
+            local.add(_writes(plan, name))
     return plan
 
 
@@ -392,7 +437,7 @@ def _apart(plan: Plan, found: _Stencil) -> Plan:
 class _Shape:
     """How blocks of one shape are sized and cut, and what is good about them."""
 
-    sizes: Callable[[Scop, _Stencil, Target, Mapping[str, int]], tuple[tuple[int, ...], float]]
+    sizes: Callable[[_Stencil, Target], tuple[tuple[int, ...], float]]
     cut: Callable[[Plan, _Stencil, tuple[int, ...]], Plan]
     reason: str
 

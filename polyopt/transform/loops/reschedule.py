@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from polyopt.errors import (
@@ -47,8 +48,9 @@ from polyopt.isl import (
     union_all,
 )
 from polyopt.transform.schedule.identity import source_program
+from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.registry import registered, transformation
-from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_at, prefix_map
+from polyopt.transform.schedule.tree import PlanLoop, Tree, copies_at, loops_of, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -96,8 +98,8 @@ class Bands:
 
 
 @transformation("loops")
-def reschedule(program: ScheduledProgram, fusion: str) -> ScheduledProgram:
-    """The program in the order of isl's scheduler."""
+def reschedule(program: ScheduledProgram, fusion: str, loop: str | None = None) -> ScheduledProgram:
+    """The program, or the nest of one outermost loop, in the order of isl's scheduler."""
     start = replace(
         source_program(program.scop),
         flow=program.flow,
@@ -106,7 +108,21 @@ def reschedule(program: ScheduledProgram, fusion: str) -> ScheduledProgram:
         nontemporal=program.nontemporal,
         known=program.known,
     )
-    return replace(start, tree=bands(program, fusion).tree)
+    found = bands(program, fusion, loop)
+    if loop is None:
+        return replace(start, tree=found.tree)
+    tree = tuple(
+        new for node in program.tree for new in (found.tree if _name_of(node) == loop else (node,))
+    )
+    others = {
+        inner.name for node in program.tree if _name_of(node) != loop for inner in loops_of((node,))
+    }
+    stores = tuple(store for store in program.stores if store.at in others)
+    return replace(start, tree=tree, stores=stores)
+
+
+def _name_of(node: PlanLoop | str) -> str:
+    return node if isinstance(node, str) else node.name
 
 
 def check_first(moves: Sequence[Move]) -> None:
@@ -122,8 +138,9 @@ def check_first(moves: Sequence[Move]) -> None:
     raise NotPermutableError(message, hint=hint)
 
 
-def bands(program: ScheduledProgram, fusion: str) -> Bands:
-    """The schedule that isl finds for a program's copies, each of which is a part of its statement.
+def bands(program: ScheduledProgram, fusion: str, loop: str | None = None) -> Bands:
+    """The schedule that isl finds for a program's copies, each of which is a part of its statement,
+    or for those of one outermost loop.
 
     Raises ``NotDecidedError`` on a spent budget, or where isl's scheduler gives up.
     """
@@ -131,13 +148,25 @@ def bands(program: ScheduledProgram, fusion: str) -> Bands:
     if not isinstance(fusion, str) or fusion not in FUSIONS:
         message = f"reschedule: no heuristic is called {given(fusion)}"
         raise InvalidOptionError(message, hint="there are: " + ", ".join(FUSIONS))
+    copies, taken = program.copies, set[str]()
+    if loop is not None:
+        root = _root(program, loop)
+        copies = {name: program.copies[name] for name in root.copies}
+        taken = {other.name for other in loops_of(program.tree)} - {o.name for o in root.loops}
     deps = program.dependences
     order = deps.flow.union(deps.value_anti).union(deps.value_output).coalesce()
     flow, domain = deps.flow, scop.domain.intersect_params(scop.context)
-    if any(copy.name != copy.statement.name for copy in program.copies.values()):
-        parts = copies_at(program.copies.values())
+    if any(copy.name != copy.statement.name for copy in copies.values()):
+        parts = copies_at(copies.values())
         order, flow = (deps.apply_domain(parts).apply_range(parts) for deps in (order, flow))
         domain = parts.range()
+    if loop is not None:
+        spaces = (Set.universe(c.domain.get_space()).to_union_set() for c in copies.values())
+        inside = reduce(UnionSet.union, spaces)
+        order, flow = (
+            deps.intersect_domain(inside).intersect_range(inside) for deps in (order, flow)
+        )
+        domain = domain.intersect(inside)
     known = _constant_bounds(domain)
     if not known.is_equal(known.universe()):
         order, flow = (_without(deps, known) for deps in (order, flow))
@@ -145,7 +174,7 @@ def bands(program: ScheduledProgram, fusion: str) -> Bands:
     # iterations that any size allows, { S[i] -> [i + 2147483647] }: a loop that runs over nothing
     sizes = largest_params(scop.context)
     order, flow = (deps.gist_params(sizes) for deps in (order, flow))
-    tuples = canonical_tuples(program.copies)
+    tuples = canonical_tuples(copies)
     numbered = _numbered(order, tuples)
     parts = {tuple_name(part): part for part in sets_of(domain)}
     whole = on_tuples({name: parts[name] for name in tuples if name in parts}, tuples)
@@ -153,8 +182,18 @@ def bands(program: ScheduledProgram, fusion: str) -> Bands:
     constraints = constraints.set_validity(numbered).set_coincidence(numbered)
     constraints = constraints.set_proximity(_numbered(flow, tuples))
     schedule = _scheduled(constraints, scop.name, fusion)
-    copies = {tuple_: name for name, tuple_ in tuples.items()}
-    return _Reader(program.copies, order, copies).read(schedule, tuple(program.places))
+    named = {tuple_: name for name, tuple_ in tuples.items()}
+    names = tuple(name for name in program.places if name in copies)
+    return _Reader(copies, order, named, taken).read(schedule, names)
+
+
+def _root(program: ScheduledProgram, loop: str) -> PlanLoop:
+    """The outermost loop of that name. Raises ``UnknownNameError``."""
+    roots = [node for node in program.tree if isinstance(node, PlanLoop)]
+    found = next((node for node in roots if node.name == loop), None)
+    if found is None:
+        raise unknown("outermost loop", loop, [node.name for node in roots])
+    return found
 
 
 def _numbered(order: UnionMap, tuples: Mapping[str, str]) -> UnionMap:

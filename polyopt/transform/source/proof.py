@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.errors import IllegalScheduleError
+from polyopt.errors import IllegalScheduleError, InternalError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Expr, Load, loads, payload, rewrite, same_expr
+from polyopt.ir.verify import verify
 from polyopt.isl import budget
 from polyopt.memo import Same, memory
+from polyopt.transform.legality.equivalence import NotShownError, check_same
 from polyopt.transform.legality.parallel import Obligation
 from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.source.clone_stage import over
@@ -50,14 +52,17 @@ def source_shown(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
 
 def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     """Show that ``scop`` is ``source`` but for sums in passes, partial reductions, arrays computed
-    once more, and updates in another order.
+    once more, and updates in another order; or, with other loops, that it has the same results.
 
     *Requires* that what was added has a nest of its own: that of a pass right before the nest that
     reads it, that of a clone right after the nest of what it clones. Then nothing that it
     reads is written in between. Raises ``IllegalScheduleError``.
     """
     check = _Check(source, scop)
-    check.arrays_and_loops()
+    try:
+        check.arrays_and_loops()
+    except IllegalScheduleError as other_loops:
+        return _same_values(source, scop, other_loops)
     scattered = [name for name in check.known if check.is_turned(name)]
     separated = check.separated
     for name in separated:
@@ -84,6 +89,25 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
         pairs = ", ".join(f"{clone} as {array}" for clone, array in check.clones.items())
         found.append(Obligation("clones", f"computed by the same statement: {pairs}"))
     return tuple(found)
+
+
+def _same_values(source: Scop, scop: Scop, unlike: IllegalScheduleError) -> tuple[Obligation, ...]:
+    """Show of a program with other loops that each result has the source's value, as followed
+    through arrays and copies. Raises what it is ``unlike`` its source for, or the difference."""
+    if scop.signature != source.signature or scop.params != source.params:
+        raise unlike
+    given = [[a for a in s.arrays if a.role != "temp"] for s in (source, scop)]
+    if given[0] != given[1]:
+        raise unlike
+    try:
+        verify(scop)
+    except InternalError:
+        raise unlike from None
+    try:
+        claims = check_same(source, scop, {a.name: a.name for a in given[0]})
+    except NotShownError as error:
+        raise _refused(str(error)) from None
+    return (Obligation("values", f"each result has its source's value ({claims} claims)"),)
 
 
 @dataclass(frozen=True, eq=False)

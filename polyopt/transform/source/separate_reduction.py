@@ -30,7 +30,7 @@ from polyopt.ir.block import Block
 from polyopt.ir.build import binary, identity, load
 from polyopt.ir.expr import Affine, Expr, Inside, index_of, pulled_back, walk
 from polyopt.ir.scop import Array, Loop, Statement
-from polyopt.isl import Map, PwMultiAff, Set, affine_constant, affine_var, dim_type
+from polyopt.isl import Map, PwMultiAff, Set, affine_constant, affine_var, dim_type, joined_values
 from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.registry import transformation
@@ -173,7 +173,7 @@ class Rows:
         space = self.statement.space
         row = self._row(affine_var(space, self.moved), affine_var(space, self.across))
         kept = [row if k == self.moved else affine_var(space, k) for k in range(self.kept)]
-        return _joined([*kept, *(affine_var(space, k) for k in self.along)], self.names[0])
+        return joined_values([*kept, *(affine_var(space, k) for k in self.along)], self.names[0])
 
     def _row(self, moved: PwAff, across: PwAff) -> PwAff:
         """Which row an instance is of, from its two iterators."""
@@ -191,7 +191,7 @@ class Rows:
         here = affine_constant(space, 0) if self.sign else affine_var(space, self.moved)
         inner[self.across] = here
         parts += [inner[k] for k in sorted(inner)]
-        return _joined(parts, self.statement.name)
+        return joined_values(parts, self.statement.name)
 
     @cached_property
     def runs(self) -> Set:
@@ -323,11 +323,3 @@ class Rows:
             return [node]
         body = tuple(new for child in node.body for new in self._without(child, depth + 1))
         return [*body] if depth in self.along else [replace(node, body=body)]
-
-
-def _joined(parts: list[PwAff], name: str) -> PwMultiAff:
-    """``{ S[z] -> name[parts] }``."""
-    result = Map.from_pw_aff(parts[0])
-    for part in parts[1:]:
-        result = result.flat_range_product(Map.from_pw_aff(part))
-    return PwMultiAff.from_map(result.set_tuple_name(dim_type.out, name))

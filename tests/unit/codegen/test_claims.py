@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 
 import polyopt as po
-from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.codegen.validate.translation import ReadBack
 from polyopt.library import load_scop
+from polyopt.transform.legality.equivalence import NotShownError
 
 AVERAGES = """
 void averages(int M, int N, const double data[M][N], double mean[M])

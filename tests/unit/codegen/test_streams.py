@@ -14,11 +14,11 @@ import pytest
 import polyopt as po
 from polyopt.codegen.helpers.nontemporal import LINE, NAMES, STRIP, past_functions
 from polyopt.codegen.target import target
-from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import InternalError, InvalidOptionError, UnsupportedError
 from polyopt.frontend.c.readback.emitted import parse_emitted
 from polyopt.ir.types import TYPES
+from polyopt.transform.legality.equivalence import NotShownError
 from tests.unit.codegen.test_cexpr import COMPILERS
 
 BLUR = """\

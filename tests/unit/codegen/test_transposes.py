@@ -12,10 +12,10 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.helpers.transpose import SIDE, TRANSPOSED
-from polyopt.codegen.validate.equivalence import NotShownError
 from polyopt.codegen.validate.translation import ReadBack
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.readback.emitted import parse_emitted
+from polyopt.transform.legality.equivalence import NotShownError
 from tests.unit.codegen.test_cexpr import COMPILERS
 from tests.unit.codegen.vectors import FLAGS
 

@@ -9,6 +9,8 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.target import target
+from polyopt.isl import constant_value
+from polyopt.transform.schedule.tree import loops_of
 
 HEAT = """
 void heat(int T, int N, int M, double a[N][M], double b[N][M])
@@ -139,3 +141,58 @@ def test_too_few_steps_leave_the_source_s_order() -> None:
     plan = planned(HEAT, {"T": 1, "N": 2000, "M": 2000}, cores=2)
     assert "_tile" not in plan.loops("a")[0]
     assert {r.kind for r in plan.remarks if r.move in {"diamond", "tile"}} == {"refused"}
+
+
+COPIED = """
+void heat(int T, int N, int M, double from[N][M], double a[N][M], double last[N][M])
+{
+    double b[N][M];
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < M; j++)
+            a[i][j] = 2 * from[i][j];
+    for (int t = 0; t < T; t++) {
+        for (int i = 1; i < N - 1; i++)
+            for (int j = 1; j < M - 1; j++) {
+                double around = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+                b[i][j] = a[i][j] + 0.1 * (around - 4 * a[i][j]);
+            }
+        for (int i = 1; i < N - 1; i++)
+            for (int j = 1; j < M - 1; j++)
+                a[i][j] = b[i][j];
+    }
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < M; j++)
+            last[i][j] = a[i][j] - from[i][j];
+}
+"""
+
+
+def test_steps_that_copy_back_take_turns_in_diamonds_among_other_nests() -> None:
+    plan = planned(COPIED, LARGE, cores=2)
+    moves = {m.name: m for m in plan.moves}
+    assert moves["double_buffer"].args == ("a",)
+    assert dict(moves["reschedule"].options)["loop"] == "a.t"
+    assert "diamond" in moves
+    shared = [loop.name for loop in loops_of(plan.program.tree) if loop.mark == "parallel"]
+    assert any(name.endswith("_tile") for name in shared)
+    assert {"a.i", "last.i"} <= set(shared)
+    rng = np.random.default_rng(0)
+    for steps, n, m in ((1, 9, 9), (6, 40, 33), (13, 70, 35)):
+        given = {name: rng.random((n, m)) for name in ("from", "a", "last")}
+        expected = given["from"] * 2
+        for _ in range(steps):
+            here = expected[1:-1, 1:-1]
+            around = expected[:-2, 1:-1] + expected[2:, 1:-1]
+            around = around + expected[1:-1, :-2] + expected[1:-1, 2:]
+            expected[1:-1, 1:-1] = here + 0.1 * (around - 4 * here)
+        plan.compile()(**given, T=steps)
+        np.testing.assert_allclose(given["a"], expected)
+        np.testing.assert_allclose(given["last"], expected - given["from"])
+
+
+def test_locals_stay_with_their_iteration_in_time_tiles() -> None:
+    plan = planned(COPIED, LARGE, cores=2)
+    kept = {s.array: s.at for s in plan.program.stores if s.array.startswith("around")}
+    assert len(kept) == 3
+    sizes = [[constant_value(e) for e in s.extents] for s in plan.program.scratches]
+    assert sizes == [[1, 1, 1]] * 3

@@ -65,6 +65,7 @@ EACH = {
     "delay_updates": (BLOCKS, lambda p: p.delay_updates("A_1", at="A.t")),
     "separate_filter": (WINDOW, lambda p: p.separate_filter("o")),
     "separate_reduction": (BOXES, lambda p: p.separate_reduction("o_1")),
+    "double_buffer": (JACOBI, lambda p: p.double_buffer("a")),
     "clone_stage": (BLUR, lambda p: p.clone_stage("bx", "out")),
     "scatter_updates": (CHAIN, lambda p: p.scatter_updates("x_1")),
     "reassociate": (TRIANGLE, lambda p: p.reassociate("o_1")),
