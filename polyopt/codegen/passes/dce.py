@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.ast.expr import Symbol
 from polyopt.codegen.ast.nodes import (
     Assign,
     Block,
@@ -26,9 +27,7 @@ from polyopt.codegen.ast.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from polyopt.codegen.ast.expr import Symbol
+    from collections.abc import Collection, Iterator
 
 
 def dce(block: Block) -> Block:
@@ -40,8 +39,13 @@ def _declared(block: Block, dead: frozenset[Symbol]) -> Block:
     """The block without assignments to ``dead`` variables, and to those that are found here."""
     parts = [node for node in walk(block) if isinstance(node, Assign | Opaque | Do)]
     written = {node.buffer for node in parts if isinstance(node, Assign)}
-    read = {symbol for node in parts for symbol in _read(node)}
-    unread = {b.symbol for b in block.buffers if not b.is_allocated and b.symbol not in read}
+    read, unread = set[Symbol](), set[Symbol]()
+    while True:  # what only dead values are made of is dead, too
+        read = {s for node in parts if not _sets(node, dead | unread) for s in _read(node)}
+        more = {b.symbol for b in block.buffers if not b.is_allocated and b.symbol not in read}
+        if more == unread:
+            break
+        unread = more
     body = tuple(_inside(node, dead | unread) for node in block.body)
     kept = tuple(b for b in block.buffers if b.symbol in read | written and b.symbol not in unread)
     return replace(block, body=tuple(n for n in body if not _is_empty(n)), buffers=kept)
@@ -67,6 +71,10 @@ def _is_empty(node: Node) -> bool:
             return _is_empty(node.then) and (node.other is None or _is_empty(node.other))
         case _:
             return False
+
+
+def _sets(node: Assign | Opaque | Do, dead: Collection[Symbol]) -> bool:
+    return isinstance(node, Assign) and node.buffer in dead
 
 
 def _read(node: Assign | Opaque | Do) -> Iterator[Symbol]:

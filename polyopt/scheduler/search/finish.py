@@ -21,7 +21,7 @@ from polyopt.scheduler.finishing.split_for_parallelism import splits
 from polyopt.scheduler.finishing.split_ranges import split_ranges
 from polyopt.scheduler.finishing.strip_mine import strip_mined
 from polyopt.scheduler.queries import is_legal
-from polyopt.scheduler.strategies.outer_vectors import outer_vectors
+from polyopt.scheduler.strategies.outer_vectors import nests_in_lanes, outer_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +68,7 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
         lambda p: split_ranges(p, target, sizes, is_legal),
         lambda p: passed_once(p, model, legal),
         lambda p: outer_vectors(p, model, legal, ended),
+        lambda p: nests_in_lanes(p, model, legal, ended),
         arranged,
         in_lanes,
         in_blocks,

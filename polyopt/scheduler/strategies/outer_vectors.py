@@ -6,31 +6,40 @@ element per lane. So loops whose own iterations wait for each other have vectors
 rewrite: ``for (x) { s = 0; for (k) s = f(s, x, k); out[x] = s; }`` ->
 ``for (xs) { for (x in strip) s[x] = 0; for (k) for (x in strip) s[x] = f(s[x], x, k); ... }``
 
+The loop may be around several others, one inside the other: its strip goes into all of them, around
+each statement (``nests_in_lanes``).
+
 *Requires* independent iterations of the outer loop, which access elements few apart: lanes in other
-rows load one by one, each from a line of its own.
+rows load one by one, each from a line of its own. Of a nest of several loops such rows are packed
+first, a strip's columns side by side.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
+from polyopt.isl import dim_type
 from polyopt.memo import Same
 from polyopt.scheduler.finishing.innermost import SHORT
 from polyopt.scheduler.finishing.unroll_channels import is_near
+from polyopt.scheduler.model.accesses import accesses_of, moves_of
+from polyopt.scheduler.model.body import MOST_STRIDE
 from polyopt.scheduler.model.instances import constant_trips, trips
 from polyopt.scheduler.model.objective import NOISE, predicted
-from polyopt.scheduler.queries import checked, widen_locals
+from polyopt.scheduler.queries import checked, is_free, widen_locals
 from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
 from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: vectors that run side by side: the second starts while the first waits for its own (nbody as fast
 #: with one, two and four; mandelbrot fastest with two). Of reductions, which wait for each of their
@@ -83,6 +92,154 @@ def outer_vectors(
         reason = "the loop inside is sequential: lanes are iterations of the one around it"
         remarks.append(Remark("applied", "vectorize", rows.name, reason, numbers=times))
     return plan, tuple(remarks)
+
+
+def nests_in_lanes(
+    plan: Plan,
+    model: SearchContext,
+    legal: Callable[[Plan], bool],
+    ended: Callable[[Plan, bool], Plan],
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with vectors along loops around nests of sequential ones, where iterations keep all
+    that waits for themselves and the plan that ``ended`` makes of it is predicted to take less."""
+    remarks: list[Remark] = []
+    weigh = _Weigh(model, ended)
+    done: set[str] = set()
+    for name in list(plan.program.places):
+        path = plan.program.places[name].loops
+        if len(path) < 3 or path[0].name in done or not _is_sequential(plan, path[-1]):
+            continue
+        done.add(path[0].name)
+        if _is_chain(plan, path, model):
+            continue
+        tried = ((rows, _nest_in_lanes(plan, rows, model)) for rows in reversed(path[:-2]))
+        rows, changed = next((found for found in tried if found[1] is not None), (path[0], None))
+        if changed is None or not legal(changed):
+            continue
+        after, before = (weigh.whole(p, shared=True) for p in (changed, plan))
+        times = {"predicted ns": after, "otherwise": before}
+        if after > (1 - NOISE) * before:
+            reason = "lanes take longer than one after the other"
+            remarks.append(Remark("refused", "vectorize", rows.name, reason, numbers=times))
+            continue
+        plan = changed
+        reason = "the loops inside are sequential: lanes are iterations of the one around them"
+        remarks.append(Remark("applied", "vectorize", rows.name, reason, numbers=times))
+    return plan, tuple(remarks)
+
+
+def _nest_in_lanes(plan: Plan, rows: PlanLoop, model: SearchContext) -> Plan | None:
+    """The plan with strips of ``rows`` in all loops inside, and what lies in other rows packed;
+    ``None`` where what it writes lies there, or loops inside depend on it."""
+    program = plan.program
+    width = _lanes(plan, rows, model)
+    if rows.mark or any(loop.mark for loop in loops_of(rows.body)):
+        return None
+    if trips(program, rows, model.sizes) < 2 * VECTORS * width:
+        return None
+    if any(isinstance(program.copies[name].statement.value, Block) for name in rows.copies):
+        return None
+    far = _far(program, rows)
+    if far is None or not is_free(plan, rows.name):
+        return None
+    if not all(_is_box(program, name, rows) for name in rows.copies):
+        return None
+    try:
+        plan = plan.split(rows.name, width)
+        blocks, strip = path_to(plan.program, rows.name)[-2:]
+        plan = _sunk(widen_locals(plan, strip), strip, width)
+        plan = _in_strips(plan).separate_full_tiles(blocks.name)
+        for array, order in far.items():
+            plan = plan.pack(array, at=blocks.name, order=order)
+    except UserError:
+        return None
+    return plan
+
+
+def _is_sequential(plan: Plan, row: PlanLoop) -> bool:
+    """Whether a loop has no vectors of its own."""
+    if row.mark:
+        return False
+    try:
+        checked(plan.vectorize(row.name), row.name)
+    except UserError:
+        return True
+    return False
+
+
+def _far(program: ScheduledProgram, rows: PlanLoop) -> dict[str, tuple[int, ...]] | None:
+    """Arrays that iterations of a loop read in rows far apart, with the order of dimensions in
+    which they are neighbours; ``None`` where there is none, or they write such rows."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name in rows.copies:
+        loops = program.places[name].loops
+        moved = moves_of(name, loops)[loops.index(rows)]
+        for access in accesses_of(program, name):
+            stride = access.stride(moved)
+            if stride is not None and abs(stride) <= MOST_STRIDE:
+                continue
+            steps = access.steps(moved)
+            moving = [k for k, step in enumerate(steps or ()) if step]
+            if access.writes or access.buffer or len(moving) != 1:
+                return None
+            rest = (k for k in range(len(steps or ())) if k != moving[0])
+            order = (*rest, moving[0])
+            if found.setdefault(access.array, order) != order:
+                return None
+    written = {program.copies[name].statement.array for name in rows.copies}
+    return None if written & found.keys() else found
+
+
+def _is_box(program: ScheduledProgram, name: str, rows: PlanLoop) -> bool:
+    """Whether loops inside of ``rows`` have the same iterations in each of its own.
+
+    relation: ``{ [.., r, .., k] }`` is what is left without r together with what is without k
+    """
+    loops = program.places[name].loops
+    at = loops.index(rows)
+    inside = prefix_map(program.copies[name], loops).range()
+    inner = len(loops) - at - 1
+    free = inside.eliminate(dim_type.set, at, 1)
+    return inside.is_equal(free.intersect(inside.eliminate(dim_type.set, at + 1, inner)))
+
+
+def _sunk(plan: Plan, strip: PlanLoop, width: int) -> Plan:
+    """The strip around each statement, inside all other loops in it, as vectors.
+
+    Raises ``UserError`` where it cannot be.
+    """
+    children = find_loop(plan.program, strip.name).body
+    apart = [
+        copies_in(child)[0]
+        for before, child in pairwise(children)
+        if not (isinstance(before, str) and isinstance(child, str))
+    ]
+    for name in apart:
+        plan = plan.distribute(loop_like(plan.program, name, strip).name, at=name)
+    for name in (copies_in(children[0])[0], *apart):
+        own = loop_like(plan.program, name, strip)
+        inner = own.body[0]
+        if isinstance(inner, str):
+            plan = checked(plan.vectorize(own.name, width), own.name)
+            continue
+        plan = plan.reorder(inner.name, own.name)
+        plan = _sunk(plan, loop_like(plan.program, name, strip), width)
+    return plan
+
+
+def _in_strips(plan: Plan) -> Plan:
+    """Buffers that one strip alone uses, kept for each of its lanes."""
+    for store in plan.program.stores:
+        users = [
+            place.loops[-1]
+            for name, place in plan.program.places.items()
+            if store.array == plan.program.copies[name].statement.array
+            or store.array in plan.program.arrays_read(name)
+        ]
+        names = {loop.name for loop in users}
+        if len(names) == 1 and users[0].mark == "vector" and store.at not in names:
+            plan = plan.store(store.array, at=users[0].name)
+    return plan
 
 
 class _Weigh:

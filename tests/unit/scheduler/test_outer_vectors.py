@@ -150,3 +150,54 @@ def test_sums_of_a_length_that_a_size_says_stay_in_registers():
 def test_strips_do_not_jump_from_row_to_row_of_a_large_matrix():
     """A strip of columns is too short for lines to be fetched ahead: rows are passed whole."""
     assert not widths(planned(COLUMNS, N=8000))
+
+
+NEAREST = """
+void nearest(int N, int D, int K, const float a[restrict N][D], const float b[restrict K][D],
+             int where[restrict N])
+{{
+    for (int i = 0; i < N; i++) {{
+        float best = 1e30f;
+        int found = 0;
+        for (int k = {first}; k < K; k++) {{
+            float apart = 0;
+            for (int d = 0; d < D; d++)
+                apart += (a[i][d] - b[k][d]) * (a[i][d] - b[k][d]);
+            if (apart < best) {{
+                best = apart;
+                found = k;
+            }}
+        }}
+        where[i] = found;
+    }}
+}}
+"""
+
+
+def test_lanes_go_around_nests_and_their_rows_are_packed():
+    plan = planned(NEAREST.format(first="0"), N=100000, D=6, K=20)
+    (packed,) = [m for m in plan.moves if m.name == "pack"]
+    assert packed.args == ("a",)
+    assert dict(packed.options) == {"at": "where.i_tile", "order": (1, 0)}
+    assert widths(plan) == {8}
+    assert "where.i_tile:  # parallel" in str(plan)
+    rng = np.random.default_rng(0)
+    kernel = plan.compile()
+    for n, d, k in ((1, 1, 1), (7, 3, 5), (16, 6, 20), (43, 2, 9)):
+        a, b = rng.random((n, d), dtype=np.float32), rng.random((k, d), dtype=np.float32)
+        where = kernel(a, b)
+        expected = ((a[:, None] - b) ** 2).sum(-1).argmin(1)
+        np.testing.assert_array_equal(where, expected)
+
+
+def test_loops_that_end_apart_in_each_lane_stay_as_they_are():
+    plan = planned(NEAREST.format(first="i % 2"), N=100000, D=6, K=20)
+    assert not [m for m in plan.moves if m.name == "pack"]
+    plan = planned(NEAREST.format(first="i"), N=100000, D=6, K=200000)
+    assert not [m for m in plan.moves if m.name == "pack"]
+
+
+def test_what_would_be_written_in_rows_far_apart_has_no_lanes():
+    text = NEAREST.format(first="0").replace("int where[restrict N]", "int where[restrict N][D]")
+    plan = planned(text.replace("where[i] =", "where[i][0] ="), N=100000, D=6, K=20)
+    assert not widths(plan)
