@@ -19,6 +19,7 @@ from polyopt.codegen.time_nests import time_nests
 from polyopt.codegen.workarounds.register_pressure import is_crowded
 from polyopt.ir.expr import Cast, walk
 from polyopt.ir.indices import index_arrays
+from polyopt.ir.integers import temp_bounds
 from polyopt.ir.types import F32, F64
 from polyopt.isl import budget
 from polyopt.transform.schedule.tree import loops_of
@@ -81,7 +82,9 @@ def _emit(
     function = replace(function, notes=notes, little_work=little)
     function = with_vectors_ahead(function, math=has_vector_math(scop) and not libm)
     function, nests = time_nests(function) if timed else (function, ())
-    flags = ("-fwrapv",) if any(needs_wrapv(s.value) for s in scop.statements) else ()
+    temps = temp_bounds(scop)
+    wraps = any(needs_wrapv(s.value, temps[s.name]) for s in scop.statements)
+    flags = ("-fwrapv",) if wraps else ()
     if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):
         flags += KEEP_ACCUMULATORS
     if _rounds_between(scop):

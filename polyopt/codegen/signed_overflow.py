@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol, Var
@@ -9,7 +10,7 @@ from polyopt.codegen.expressions.indices import index_variable
 from polyopt.codegen.expressions.ir import lowered
 from polyopt.codegen.expressions.lowered import Lowered, loaded
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Local, walk
+from polyopt.ir.expr import Local, loads, walk
 from polyopt.ir.types import I64
 
 if TYPE_CHECKING:
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr, Load
 
 
-def needs_wrapv(expr: Expr) -> bool:
-    """Whether printed C relies on signed overflow that wraps: compile it with ``-fwrapv``."""
+def needs_wrapv(expr: Expr, temps: Mapping[str, tuple[int, int]] | None = None) -> bool:
+    """Whether printed C relies on signed overflow that wraps: compile it with ``-fwrapv``.
+
+    ``temps`` has the least and the greatest value of arrays, where those are known.
+    """
     if isinstance(expr, Block):
         known = {
             id(n): loaded(n.type, Var(Symbol(n.name, n.type)))
@@ -27,7 +31,12 @@ def needs_wrapv(expr: Expr) -> bool:
             if isinstance(n, Local)
         }
         return any(_wraps(part, known) for part in expr.children)
-    return _wraps(expr, {})
+    known = {
+        id(n): replace(loaded(n.type, Var(Symbol("x", n.type))), bounds=temps[n.array])
+        for n in loads(expr)
+        if temps and n.array in temps and n.type.is_integer
+    }
+    return _wraps(expr, known)
 
 
 def _wraps(expr: Expr, known: Mapping[int, Lowered]) -> bool:

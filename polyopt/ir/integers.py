@@ -17,7 +17,7 @@ from polyopt.ir.types import BOOL, I64, U64, ScalarType
 from polyopt.isl import dim_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
@@ -30,24 +30,34 @@ _ROUNDING = frozenset({"div", "mod", "floordiv", "floormod"})
 
 def plain_values(scop: Scop) -> dict[str, Expr]:
     """What each statement of a program stores, as a number; opaque statements are left out."""
-    values: dict[str, Expr] = {}
+    return {name: value for name, value, _ in _in_order(scop) if value is not None}
+
+
+def temp_bounds(scop: Scop) -> dict[str, dict[str, Bounds]]:
+    """By statement, the least and the greatest value that local arrays may hold when it reads them,
+    where that is less than their types hold."""
+    return {name: temps for name, _, temps in _in_order(scop)}
+
+
+def _in_order(scop: Scop) -> Iterator[tuple[str, Expr | None, dict[str, Bounds]]]:
+    """Each statement, what it stores as a number, and the bounds of the arrays that it may read."""
     temps: dict[str, Bounds] = {}
     waiting = {a.name: 0 for a in scop.arrays if a.role == "temp"}
     for statement in scop.statements:
         waiting[statement.array] = waiting.get(statement.array, 0) + 1
     stored: dict[str, list[Bounds]] = {}
     for statement in scop.statements:
-        name = statement.array
-        bounds = whole(statement.value.type)
+        name, value = statement.array, None
+        bounds, known_before = whole(statement.value.type), dict(temps)
         if not isinstance(statement.value, Block):
             known = _Known(temps, statement.domain.intersect_params(scop.context))
-            values[statement.name], bounds = _plain(statement.value, known)
+            value, bounds = _plain(statement.value, known)
+        yield statement.name, value, known_before
         stored.setdefault(name, []).append(bounds)
         # what is read before its last writer may hold any value
         if len(stored[name]) == waiting[name] and scop.array(name).role == "temp":
             lows, highs = zip(*stored[name], strict=True)
             temps[name] = min(lows), max(highs)
-    return values
 
 
 def plain(expr: Expr) -> Expr:

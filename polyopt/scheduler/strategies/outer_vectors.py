@@ -16,6 +16,8 @@ first, a strip's columns side by side.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -28,14 +30,14 @@ from polyopt.scheduler.finishing.unroll_channels import is_near
 from polyopt.scheduler.model.accesses import accesses_of, moves_of
 from polyopt.scheduler.model.body import MOST_STRIDE
 from polyopt.scheduler.model.instances import constant_trips, trips
-from polyopt.scheduler.model.objective import NOISE, predicted
+from polyopt.scheduler.model.objective import CLEARLY, NOISE, predicted
 from polyopt.scheduler.queries import checked, is_free, widen_locals
 from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
@@ -107,18 +109,18 @@ def nests_in_lanes(
     done: set[str] = set()
     for name in list(plan.program.places):
         path = plan.program.places[name].loops
-        if len(path) < 3 or path[0].name in done or not _is_sequential(plan, path[-1]):
+        if len(path) < 2 or path[-1].name in done or not _is_sequential(plan, path[-1]):
             continue
-        done.add(path[0].name)
+        done.add(path[-1].name)
         if _is_chain(plan, path, model):
             continue
-        tried = ((rows, _nest_in_lanes(plan, rows, model)) for rows in reversed(path[:-2]))
+        tried = ((rows, _nest_in_lanes(plan, rows, model)) for rows in reversed(path[:-1]))
         rows, changed = next((found for found in tried if found[1] is not None), (path[0], None))
         if changed is None or not legal(changed):
             continue
         after, before = (weigh.whole(p, shared=True) for p in (changed, plan))
         times = {"predicted ns": after, "otherwise": before}
-        if after > (1 - NOISE) * before:
+        if after > CLEARLY * before:
             reason = "lanes take longer than one after the other"
             remarks.append(Remark("refused", "vectorize", rows.name, reason, numbers=times))
             continue
@@ -149,11 +151,48 @@ def _nest_in_lanes(plan: Plan, rows: PlanLoop, model: SearchContext) -> Plan | N
         blocks, strip = path_to(plan.program, rows.name)[-2:]
         plan = _sunk(widen_locals(plan, strip), strip, width)
         plan = _in_strips(plan).separate_full_tiles(blocks.name)
-        for array, order in far.items():
-            plan = plan.pack(array, at=blocks.name, order=order)
+        plan = _outwards(plan, blocks, far) if far else plan
+        for one in far:
+            plan = plan.pack(one.array, at=blocks.name, read=one.read or None, order=one.order)
     except UserError:
         return None
     return plan
+
+
+def _outwards(plan: Plan, blocks: PlanLoop, far: Collection[_Far]) -> Plan:
+    """The loop over strips around all loops that hold nothing else and that ``far`` arrays do not
+    move with: what is packed for a strip then serves all their iterations. Locals are those of an
+    iteration as before."""
+    around = path_to(plan.program, blocks.name)[:-1]
+    for outer in reversed(around):
+        alone = len(find_loop(plan.program, outer.name).body) == 1
+        if not alone or any(_moves(plan.program, name, outer, far) for name in outer.copies):
+            break
+        try:
+            plan = checked(plan.reorder(blocks.name, outer.name), blocks.name)
+        except UserError:
+            break
+    if path_to(plan.program, blocks.name)[:-1] == around:
+        return plan
+    for store in plan.program.stores:
+        if store.at == blocks.name:
+            plan = plan.store(store.array, at=around[-1].name)
+    return plan
+
+
+def _moves(program: ScheduledProgram, name: str, loop: PlanLoop, far: Collection[_Far]) -> bool:
+    """Whether a copy reads other rows in each iteration of a loop."""
+    loops = program.places[name].loops
+    moved = moves_of(name, loops)[next(k for k, n in enumerate(loops) if n.name == loop.name)]
+    writes, reads = program.touches_in({name})
+    touches = zip((*writes, *reads), accesses_of(program, name), strict=True)
+    wanted = {(one.array, one.read) for one in far}
+    found = (
+        access
+        for touch, access in touches
+        if wanted & {(access.array, ""), (access.array, touch.access.ref)}
+    )
+    return any(any(access.steps(moved) or (1,)) for access in found)
 
 
 def _is_sequential(plan: Plan, row: PlanLoop) -> bool:
@@ -167,27 +206,47 @@ def _is_sequential(plan: Plan, row: PlanLoop) -> bool:
     return False
 
 
-def _far(program: ScheduledProgram, rows: PlanLoop) -> dict[str, tuple[int, ...]] | None:
-    """Arrays that iterations of a loop read in rows far apart, with the order of dimensions in
-    which they are neighbours; ``None`` where there is none, or they write such rows."""
-    found: dict[str, tuple[int, ...]] = {}
+@dataclass(frozen=True)
+class _Far:
+    """Elements of an array that iterations of a loop read in rows far apart."""
+
+    array: str
+    #: the reference that reads them; empty where all in the loop do
+    read: str
+    #: the dimensions as a buffer has them in which they are neighbours
+    order: tuple[int, ...]
+
+
+def _far(program: ScheduledProgram, rows: PlanLoop) -> tuple[_Far, ...] | None:
+    """What iterations of a loop read in rows far apart; ``None`` where they write such rows, or
+    data decide which."""
+    found: dict[str, _Far] = {}
+    near: set[str] = set()
     for name in rows.copies:
         loops = program.places[name].loops
         moved = moves_of(name, loops)[loops.index(rows)]
-        for access in accesses_of(program, name):
+        writes, reads = program.touches_in({name})
+        for touch, access in zip((*writes, *reads), accesses_of(program, name), strict=True):
             stride = access.stride(moved)
             if stride is not None and abs(stride) <= MOST_STRIDE:
+                near |= {access.array}
                 continue
-            steps = access.steps(moved)
-            moving = [k for k, step in enumerate(steps or ()) if step]
+            steps = access.steps(moved) or ()
+            moving = [k for k, step in enumerate(steps) if step]
             if access.writes or access.buffer or len(moving) != 1:
                 return None
-            rest = (k for k in range(len(steps or ())) if k != moving[0])
-            order = (*rest, moving[0])
-            if found.setdefault(access.array, order) != order:
-                return None
+            order = (*(k for k in range(len(steps)) if k != moving[0]), moving[0])
+            found[touch.access.ref] = _Far(access.array, touch.access.ref, order)
     written = {program.copies[name].statement.array for name in rows.copies}
-    return None if written & found.keys() else found
+    if written & {far.array for far in found.values()}:
+        return None
+    orders = Counter(array for array, _ in {(far.array, far.order) for far in found.values()})
+    alone = {far.array for far in found.values()} - near
+    alike = {
+        replace(far, read="") if far.array in alone and orders[far.array] == 1 else far
+        for far in found.values()
+    }
+    return tuple(sorted(alike, key=lambda far: (far.array, far.read)))
 
 
 def _is_box(program: ScheduledProgram, name: str, rows: PlanLoop) -> bool:

@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.analysis.interpreter.evaluate import Environment, evaluate
 from polyopt.codegen.ast import expr as c_ast
 from polyopt.codegen.ast import visit
@@ -164,6 +165,40 @@ def test_needs_wrapv() -> None:
     assert not needs_wrapv(total)
     assert not needs_wrapv(build.binary("add", build.cast(I32, a), build.cast(I32, b)))
     assert needs_wrapv(build.select(build.compare("lt", a, b), build.negate(i), j))
+
+
+LOCALS = """
+void locals(int N, const {type} a[N], int out[N])
+{{
+    int kept[N];
+    for (int i = 0; i < N; i++)
+        kept[i] = 0;
+    for (int i = 0; i < N; i++) {{
+        int v = {first};
+        int w = {second};
+        out[i] = w < 0 ? -w : w;
+        kept[i] = out[i];
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "first", "second", "wraps"),
+    [
+        ("unsigned char", "a[i] - a[N - 1 - i]", "2 * v - a[i]", False),
+        ("short", "a[i] * a[N - 1 - i]", "v - 1", False),
+        ("short", "a[i] * a[N - 1 - i]", "2 * v", True),
+        ("int", "a[i]", "v", True),
+        ("unsigned char", "a[i] + kept[i]", "v", True),
+    ],
+    ids=["bytes", "products", "too large", "any number", "read before it is written"],
+)
+def test_locals_hold_what_is_stored_in_them(
+    type_: str, first: str, second: str, *, wraps: bool
+) -> None:
+    scop = po.parse_c(LOCALS.format(type=type_, first=first, second=second))
+    assert ("-fwrapv" in po.Plan(scop).emit().flags) is wraps
 
 
 def test_helpers_are_those_used() -> None:
