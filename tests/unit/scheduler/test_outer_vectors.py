@@ -191,10 +191,41 @@ def test_lanes_go_around_nests_and_their_rows_are_packed():
 
 
 def test_loops_that_end_apart_in_each_lane_stay_as_they_are():
-    plan = planned(NEAREST.format(first="i % 2"), N=100000, D=6, K=20)
-    assert not [m for m in plan.moves if m.name == "pack"]
-    plan = planned(NEAREST.format(first="i"), N=100000, D=6, K=200000)
-    assert not [m for m in plan.moves if m.name == "pack"]
+    for first, k in (("i % 2", 20), ("i", 200000)):
+        plan = planned(NEAREST.format(first=first), N=100000, D=6, K=k)
+        assert not [m for m in plan.moves if m.name == "pack" and m.args == ("a",)]
+
+
+PAIRS = """
+void pairs(int N, int D, const float a[restrict N][D], float apart[restrict N][N])
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            float s = 0;
+            for (int d = 0; d < D; d++) {
+                float t = a[i][d] - a[j][d];
+                s += t * t;
+            }
+            apart[i][j] = s;
+        }
+}
+"""
+
+
+def test_rows_that_are_read_once_more_for_all_others_are_packed_once():
+    plan = planned(PAIRS, N=2000, D=12)
+    (packed,) = [m for m in plan.moves if m.name == "pack"]
+    assert packed.args == ("a",)
+    options = dict(packed.options)
+    assert options["read"] == "t_r1"
+    assert plan.loops("apart")[:2] == ("apart.j_tile", "apart.i")
+    assert {s.array: s.at for s in plan.program.stores}["s"] == "apart.i"
+    rng = np.random.default_rng(0)
+    kernel = plan.compile()
+    for n, d in ((1, 1), (9, 3), (40, 12)):
+        a = rng.random((n, d), dtype=np.float32)
+        expected = ((a[:, None] - a) ** 2).sum(-1)
+        np.testing.assert_allclose(kernel(a), expected, rtol=1e-5)
 
 
 def test_what_would_be_written_in_rows_far_apart_has_no_lanes():
