@@ -179,7 +179,7 @@ def test_lanes_go_around_nests_and_their_rows_are_packed():
     (packed,) = [m for m in plan.moves if m.name == "pack"]
     assert packed.args == ("a",)
     assert dict(packed.options) == {"at": "where.i_tile", "order": (1, 0)}
-    assert widths(plan) == {8}
+    assert widths(plan) == {32}  # four vectors side by side
     assert "where.i_tile:  # parallel" in str(plan)
     rng = np.random.default_rng(0)
     kernel = plan.compile()
