@@ -13,6 +13,8 @@ from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
@@ -141,3 +143,34 @@ def widen_locals(plan: Plan, loop: PlanLoop) -> Plan:
         if store.at == loop.name:
             plan = plan.store(store.array, at=outer)
     return plan
+
+
+def narrow_locals(plan: Plan, legal: Callable[[Plan], bool]) -> Plan:
+    """Locals private to an iteration of the innermost loop around all that uses them: where loops
+    have changed places they may have been widened, and lie in memory for nothing."""
+    for store in plan.program.stores:
+        if not plan.scop.array(store.array).private:
+            continue
+        at = _around(plan.program, store.array)
+        if at and at != store.at:
+            try:
+                changed = plan.store(store.array, at=at)
+            except UserError:
+                continue
+            plan = changed if legal(changed) else plan
+    return plan
+
+
+def _around(program: ScheduledProgram, array: str) -> str:
+    """The innermost loop around all copies that use an array; empty where there is none."""
+    users = [
+        [loop.name for loop in place.loops]
+        for name, place in program.places.items()
+        if array == program.copies[name].statement.array or array in program.arrays_read(name)
+    ]
+    shared = ""
+    for level in zip(*users, strict=False) if users else ():
+        if len(set(level)) > 1:
+            break
+        shared = level[0]
+    return shared

@@ -14,7 +14,7 @@ rewrite: ``for (i) for (j) x[i] += A[i][j];`` ->
 
 from __future__ import annotations
 
-from math import ceil, log2
+from math import ceil, log2, prod
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UserError
@@ -48,34 +48,39 @@ def rows_together(
     count = rows_at_once(target)
     for name in list(plan.program.places):
         path = plan.program.places[name].loops
-        if len(path) < 2 or any(loop.mark for loop in path) or not _is_chain(plan, name):
-            continue
-        if min(trips(plan.program, loop, sizes) for loop in path[-2:]) < 4 * count:
+        chain = () if any(loop.mark for loop in path) else _chain_of_updates(plan, name)
+        lengths = [trips(plan.program, loop, sizes) for loop in chain]
+        if not chain or min(lengths[0], prod(lengths[1:])) < 4 * count:
             continue
         try:
-            changed = _jammed(plan, name, count)
+            changed = _jammed(plan, name, len(chain), count)
         except UserError:
             continue
         if legal(changed):
             plan = changed
             reason = "sums of several rows wait for their additions together"
-            done = Remark("applied", "unroll", path[-2].name, reason, numbers={"rows": count})
+            done = Remark("applied", "unroll", chain[0].name, reason, numbers={"rows": count})
             remarks.append(done)
     return plan, tuple(remarks)
 
 
-def _is_chain(plan: Plan, name: str) -> bool:
-    """Whether a copy updates one element all along its innermost loop, another in each row."""
+def _chain_of_updates(plan: Plan, name: str) -> tuple[PlanLoop, ...]:
+    """The loop over rows, and those inside all along which a copy updates one float; nothing where
+    it updates others."""
     program, path = plan.program, plan.program.places[name].loops
     statement = program.copies[name].statement
     if statement.reduction is None or not statement.value.type.is_float:
-        return False
-    return not moves_target(program, name, path[-1]) and moves_target(program, name, path[-2])
+        return ()
+    moves = [moves_target(program, name, loop) for loop in path]
+    if len(path) < 2 or moves[-1] or True not in moves:
+        return ()
+    return path[len(moves) - 1 - moves[::-1].index(True) :]
 
 
-def _jammed(plan: Plan, name: str, count: int) -> Plan:
+def _jammed(plan: Plan, name: str, depth: int, count: int) -> Plan:
+    """The plan with rows of a chain of so many loops side by side, and nothing else in them."""
     path = plan.program.places[name].loops
-    for loop in reversed(path[-2:]):
+    for loop in reversed(path[-depth:]):
         inside = copies_in(find_loop(plan.program, loop.name))
         at = inside.index(name)
         for first in (*inside[at : at + 1], *inside[at + 1 : at + 2]):
@@ -83,10 +88,10 @@ def _jammed(plan: Plan, name: str, count: int) -> Plan:
             held = copies_in(shared)
             if first in held and held.index(first) > 0:
                 plan = plan.distribute(shared.name, at=first)
-    rows = plan.program.places[name].loops[-2]
+    rows = plan.program.places[name].loops[-depth]
     plan = plan.unroll_and_jam(rows.name, count)
-    blocks = path_to(plan.program, rows.name)[-3]
-    return plan.separate_full_tiles(blocks.name)
+    around = path_to(plan.program, rows.name)
+    return plan.separate_full_tiles(around[-1 - depth].name)
 
 
 def chains_together(

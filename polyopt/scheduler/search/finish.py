@@ -20,7 +20,7 @@ from polyopt.scheduler.finishing.simd_reductions import sums_in_lanes
 from polyopt.scheduler.finishing.split_for_parallelism import splits
 from polyopt.scheduler.finishing.split_ranges import split_ranges
 from polyopt.scheduler.finishing.strip_mine import strip_mined
-from polyopt.scheduler.queries import is_legal
+from polyopt.scheduler.queries import is_legal, narrow_locals
 from polyopt.scheduler.strategies.outer_vectors import nests_in_lanes, outer_vectors
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
     sizes, target = model.sizes, model.target
 
     def arranged(plan: Plan) -> Stepped:
-        return arrange(plan, model, legal)
+        plan, said = arrange(plan, model, legal)
+        return narrow_locals(plan, is_legal), said
 
     def in_lanes(plan: Plan) -> Stepped:
         return sums_in_lanes(plan, model, is_legal)

@@ -32,7 +32,7 @@ from polyopt.scheduler.model.accesses import accesses_of, moves_of
 from polyopt.scheduler.model.body import MOST_STRIDE
 from polyopt.scheduler.model.instances import constant_trips, trips
 from polyopt.scheduler.model.objective import CLEARLY, NOISE, predicted
-from polyopt.scheduler.queries import checked, is_free, widen_locals
+from polyopt.scheduler.queries import checked, is_free, narrow_locals, widen_locals
 from polyopt.transform.schedule.query import find_loop, loop_like, moves_target, path_to
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
@@ -157,7 +157,7 @@ def _nest_in_lanes(plan: Plan, rows: PlanLoop, model: SearchContext) -> Plan | N
         plan = plan.split(rows.name, width)
         blocks, strip = path_to(plan.program, rows.name)[-2:]
         plan = _sunk(widen_locals(plan, strip), strip, width)
-        plan = _in_strips(plan).separate_full_tiles(blocks.name)
+        plan = narrow_locals(plan, lambda _: True).separate_full_tiles(blocks.name)
         plan = _outwards(plan, blocks, far) if far else plan
         if any(_uses(plan, one, blocks, model) < LEAST_USES for one in far):
             return None
@@ -212,12 +212,7 @@ def _outwards(plan: Plan, blocks: PlanLoop, far: Collection[_Far]) -> Plan:
             plan = checked(plan.reorder(blocks.name, outer.name), blocks.name)
         except UserError:
             break
-    if path_to(plan.program, blocks.name)[:-1] == around:
-        return plan
-    for store in plan.program.stores:
-        if store.at == blocks.name:
-            plan = plan.store(store.array, at=around[-1].name)
-    return plan
+    return narrow_locals(plan, lambda _: True)
 
 
 def _moves(program: ScheduledProgram, name: str, loop: PlanLoop, far: Collection[_Far]) -> bool:
@@ -323,21 +318,6 @@ def _sunk(plan: Plan, strip: PlanLoop, width: int) -> Plan:
             continue
         plan = plan.reorder(inner.name, own.name)
         plan = _sunk(plan, loop_like(plan.program, name, strip), width)
-    return plan
-
-
-def _in_strips(plan: Plan) -> Plan:
-    """Buffers that one strip alone uses, kept for each of its lanes."""
-    for store in plan.program.stores:
-        users = [
-            place.loops[-1]
-            for name, place in plan.program.places.items()
-            if store.array == plan.program.copies[name].statement.array
-            or store.array in plan.program.arrays_read(name)
-        ]
-        names = {loop.name for loop in users}
-        if len(names) == 1 and users[0].mark == "vector" and store.at not in names:
-            plan = plan.store(store.array, at=users[0].name)
     return plan
 
 

@@ -77,3 +77,61 @@ def test_loops_side_by_side_are_written_out_by_the_sum_of_their_iterations(tmp_p
     x = np.random.default_rng(1).random(104, dtype=np.float32)
     views = np.lib.stride_tricks.sliding_window_view(x, 5)
     np.testing.assert_array_equal(plan.compile(cache=tmp_path)(x=x), np.median(views, axis=1))
+
+
+CHANNELS = """
+void channels(int N, int C, int H, int W, const float x[N][C][H][W], float sum[C])
+{
+    for (int c = 0; c < C; c++) {
+        sum[c] = 0;
+        for (int n = 0; n < N; n++)
+            for (int y = 0; y < H; y++)
+                for (int i = 0; i < W; i++)
+                    sum[c] += x[n][c][y][i];
+    }
+}
+"""
+
+
+def test_sums_over_several_loops_run_side_by_side_as_well() -> None:
+    plan = po.auto(po.parse_c(CHANNELS), target="avx2", sizes=dict.fromkeys("NCHW", 64))
+    assert str(plan).splitlines()[2:] == [
+        "for sum.c_jam:  # parallel",
+        "  for sum.n:",
+        "    for sum.y:",
+        "      for sum.i:",
+        "        for sum.c:  # unroll",
+        "          sum_1: sum[...] = ...",
+    ]
+    x = np.random.default_rng(0).random((2, 19, 3, 5), dtype=np.float32)
+    np.testing.assert_allclose(plan.compile()(x), x.sum((0, 2, 3)), rtol=1e-5)
+
+
+MOMENTS = """
+void moments(int H, int W, const float a[H][W], float mean[H - 6][W - 6], float square[H - 6][W - 6])
+{
+    for (int y = 0; y < H - 6; y++)
+        for (int x = 0; x < W - 6; x++) {
+            float s = 0, q = 0;
+            for (int i = 0; i < 7; i++)
+                for (int j = 0; j < 7; j++) {
+                    float v = a[y + i][x + j];
+                    s += v;
+                    q += v * v;
+                }
+            mean[y][x] = s;
+            square[y][x] = q;
+        }
+}
+"""
+
+
+def test_locals_of_loops_that_change_places_stay_in_registers() -> None:
+    plan = po.auto(po.parse_c(MOMENTS), target="avx2", sizes={"H": 400, "W": 600})
+    kept = {store.array: store.at for store in plan.program.stores}
+    assert kept["v"] == plan.program.places["v"].loops[-1].name
+    a = np.random.default_rng(0).random((11, 40), dtype=np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(a, (7, 7))
+    mean, square = plan.compile()(a)
+    np.testing.assert_allclose(mean, windows.sum((2, 3)), rtol=1e-5)
+    np.testing.assert_allclose(square, (windows**2).sum((2, 3)), rtol=1e-5)
