@@ -91,7 +91,9 @@ def _is_copy(scop: Scop, statement: Statement) -> bool:
     if any(part.form.involves_dims(dim_type.in_, 0, 1) for part in statement.index):
         return False
     one, other = scop.array(statement.array), scop.array(value.array)
-    if one.private or other.private or one.type != other.type or one.rank != other.rank:
+    if one.private or other.private or one.type != other.type:
+        return False
+    if one.rank == 0 or one.rank != other.rank:
         return False
     same = zip((*one.extents, *one.lower), (*other.extents, *other.lower), strict=False)
     return (
