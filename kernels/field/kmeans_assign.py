@@ -1,7 +1,4 @@
-"""The nearest of K centres for each point, and how far it is. Class: argmin and argmax.
-
-Behind others: the number of coordinates is a size: lanes over points would gather them.
-"""
+"""The nearest of K centres for each point, and how far it is. Class: argmin and argmax."""
 
 # ruff: noqa: F821, UP037 - the extents in annotations are texts
 

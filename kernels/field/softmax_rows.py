@@ -1,4 +1,8 @@
-"""Softmax of the rows of a matrix, with the greatest element taken off. Class: fused reductions."""
+"""Softmax of the rows of a matrix, with the greatest element taken off. Class: fused reductions.
+
+Behind others: sums of a row keep their order here; NumPy adds up in vectors, which
+rounds otherwise.
+"""
 
 # ruff: noqa: F821, UP037 - the extents in annotations are texts
 

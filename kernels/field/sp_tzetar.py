@@ -1,4 +1,7 @@
-"""A block-diagonal matrix times five unknowns per cell, in place. Class: C as people write it."""
+"""A block-diagonal matrix times five unknowns per cell, in place. Class: C as people write it.
+
+Behind others: clang makes faster code of these loops than gcc, which compiles ours.
+"""
 
 from __future__ import annotations
 

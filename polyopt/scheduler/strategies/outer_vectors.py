@@ -38,9 +38,10 @@ from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from polyopt.scheduler.context import SearchContext
+    from polyopt.scheduler.model.accesses import AccessFunction
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
 
@@ -184,12 +185,10 @@ def _uses(plan: Plan, far: _Far, blocks: PlanLoop, model: SearchContext) -> floa
     for name in find_loop(program, blocks.name).copies:
         loops = program.places[name].loops
         at = next(k for k, loop in enumerate(loops) if loop.name == blocks.name) + 1
-        writes, reads = program.touches_in({name})
-        touches = zip((*writes, *reads), accesses_of(program, name), strict=True)
-        for touch, access in touches:
-            if access.array != far.array or far.read not in {"", touch.access.ref}:
+        moved = moves_of(name, loops)[at:]
+        for ref, access in _accesses(program, name):
+            if access.array != far.array or far.read not in {"", ref}:
                 continue
-            moved = moves_of(name, loops)[at:]
             still = (
                 trips(program, loop, model.sizes)
                 for loop, step in zip(loops[at:], moved, strict=True)
@@ -219,15 +218,19 @@ def _moves(program: ScheduledProgram, name: str, loop: PlanLoop, far: Collection
     """Whether a copy reads other rows in each iteration of a loop."""
     loops = program.places[name].loops
     moved = moves_of(name, loops)[next(k for k, n in enumerate(loops) if n.name == loop.name)]
-    writes, reads = program.touches_in({name})
-    touches = zip((*writes, *reads), accesses_of(program, name), strict=True)
     wanted = {(one.array, one.read) for one in far}
-    found = (
-        access
-        for touch, access in touches
-        if wanted & {(access.array, ""), (access.array, touch.access.ref)}
+    return any(
+        any(access.steps(moved) or (1,))
+        for ref, access in _accesses(program, name)
+        if wanted & {(access.array, ""), (access.array, ref)}
     )
-    return any(any(access.steps(moved) or (1,)) for access in found)
+
+
+def _accesses(program: ScheduledProgram, name: str) -> Iterator[tuple[str, AccessFunction]]:
+    """The accesses of a copy with the references that they are of, writes first."""
+    writes, reads = program.touches_in({name})
+    refs = (touch.access.ref for touch in (*writes, *reads))
+    return zip(refs, accesses_of(program, name), strict=True)
 
 
 def _is_sequential(plan: Plan, row: PlanLoop) -> bool:
@@ -260,8 +263,7 @@ def _far(program: ScheduledProgram, rows: PlanLoop) -> tuple[_Far, ...] | None:
     for name in rows.copies:
         loops = program.places[name].loops
         moved = moves_of(name, loops)[loops.index(rows)]
-        writes, reads = program.touches_in({name})
-        for touch, access in zip((*writes, *reads), accesses_of(program, name), strict=True):
+        for ref, access in _accesses(program, name):
             stride = access.stride(moved)
             if stride is not None and abs(stride) <= MOST_STRIDE:
                 near |= {access.array}
@@ -271,7 +273,7 @@ def _far(program: ScheduledProgram, rows: PlanLoop) -> tuple[_Far, ...] | None:
             if access.writes or access.buffer or len(moving) != 1:
                 return None
             order = (*(k for k in range(len(steps)) if k != moving[0]), moving[0])
-            found[touch.access.ref] = _Far(access.array, touch.access.ref, order)
+            found[ref] = _Far(access.array, ref, order)
     written = {program.copies[name].statement.array for name in rows.copies}
     if written & {far.array for far in found.values()}:
         return None
