@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.normalize.chosen_places import choices_apart, is_access
 from polyopt.frontend.c.normalize.lvalues import replaced
-from polyopt.frontend.c.syntax.literals import literal
+from polyopt.frontend.c.normalize.polynomials import Known, combined, definitions_in, polynomial
 from polyopt.frontend.c.syntax.nodes import as_long
 from polyopt.frontend.c.syntax.usage import names_in, nodes, usage_of
 from polyopt.ir.types import BOOL, I32
@@ -32,12 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from polyopt.frontend.c.lower.ctypes import CType, Types
+    from polyopt.frontend.c.normalize.polynomials import Monomial, Polynomial
 
-#: a product of names, sorted; the empty product is 1
-Monomial = tuple[str, ...]
-Polynomial = dict[Monomial, int]
-#: products of more terms are not looked at
-_MOST_TERMS = 64
 #: ways of padding rows are tried, if they are no more
 _MOST_SHAPES = 32
 
@@ -135,15 +132,15 @@ def delinearized(
     ``arrays`` are the candidates, ``sizes`` the names that are the same in the whole region, and
     ``visible`` what is declared around it.
     """
-    known = _Known(_definitions(items, types), types, _wrapping(items, visible, types))
+    known = Known(definitions_in(items, types), types, _wrapping(items, visible, types))
     found: dict[str, Shape] = {}
     for name in arrays:
-        apart = [_choices_apart(item, name, known) for item in items]
+        apart = [choices_apart(item, name, known) for item in items]
         polynomials = [
             polynomial(node.subscript, known)
             for item in apart
             for node in nodes(item)
-            if isinstance(node, c_ast.ArrayRef) and _is_access(node, name)
+            if isinstance(node, c_ast.ArrayRef) and is_access(node, name)
         ]
         shape = _padded_shape([p for p in polynomials if p is not None], sizes)
         if shape is not None and all(p is not None for p in polynomials):
@@ -151,101 +148,6 @@ def delinearized(
     if not found:
         return items, {}
     return [_unfolded(item, found, known) for item in items], found
-
-
-def _is_access(node: c_ast.ArrayRef, name: str) -> bool:
-    return isinstance(node.name, c_ast.ID) and node.name.name == name
-
-
-def _choices_apart(node: c_ast.Node, name: str, known: _Known) -> c_ast.Node:
-    """A node with choices of elements of an array for elements at chosen places.
-
-    ``A[i == 0 ? c : c - 1]`` is ``i == 0 ? A[c] : A[c - 1]``, also where the place has a name.
-    """
-    target = _target(node)
-    changed = {
-        child: new
-        for child, below in node.children()
-        if (new := _choices_apart(below, name, known)) is not below
-        and not (below is target and isinstance(new, c_ast.TernaryOp))
-    }
-    node = replaced(node, changed) if changed else node
-    if not isinstance(node, c_ast.ArrayRef) or not _is_access(node, name):
-        return node
-    place = _defined(node.subscript, known)
-    if not isinstance(place, c_ast.TernaryOp) or not _stays_inside(place, known):
-        return node
-    then, other = (
-        _choices_apart(c_ast.ArrayRef(node.name, part, node.coord), name, known)
-        for part in (place.iftrue, place.iffalse)
-    )
-    return replaced(place, {"iftrue": then, "iffalse": other})
-
-
-def _defined(node: c_ast.Node, known: _Known) -> c_ast.Node:
-    """What a name stands for, where it is one."""
-    while isinstance(node, c_ast.ID) and node.name in known.definitions:
-        node = known.definitions[node.name]
-    return node
-
-
-def _stays_inside(place: c_ast.TernaryOp, known: _Known) -> bool:
-    """Whether tests of iterators choose between neighbours along those: what is not chosen lies
-    beyond a border. ``y == 0 ? c : c - 1`` goes on in the row before, which no shape allows."""
-    tested, places = _choices(place, known)
-    if None in places or tested is None:
-        return False
-    first, *others = [p for p in places if p is not None]
-    for other in others:
-        for apart in _combined("-", other, first):
-            along = {m[k] for m in first for k in range(len(m)) if (*m[:k], *m[k + 1 :]) == apart}
-            if not along & tested:
-                return False
-    return True
-
-
-def _choices(
-    node: c_ast.Node, known: _Known
-) -> tuple[frozenset[str] | None, list[Polynomial | None]]:
-    """The names that the tests of a choice are about, ``None`` where one is not linear, and the
-    places that it is between."""
-    node = _defined(node, known)
-    if not isinstance(node, c_ast.TernaryOp):
-        return frozenset(), [polynomial(node, known)]
-    names, places = _linear_test(node.cond, known), list[Polynomial | None]()
-    for part in (node.iftrue, node.iffalse):
-        more, found = _choices(part, known)
-        names = None if names is None or more is None else names | more
-        places += found
-    return names, places
-
-
-def _linear_test(node: c_ast.Node, known: _Known) -> frozenset[str] | None:
-    """The names in a test that is made of linear comparisons, or ``None``."""
-    node = _defined(node, known)
-    match node:
-        case c_ast.UnaryOp(op="!"):
-            return _linear_test(node.expr, known)
-        case c_ast.BinaryOp(op="&&" | "||"):
-            both = [_linear_test(part, known) for part in (node.left, node.right)]
-            found = [names for names in both if names is not None]
-            return found[0] | found[1] if len(found) == 2 else None
-        case c_ast.BinaryOp(op="==" | "!=" | "<" | "<=" | ">" | ">="):
-            sides = [polynomial(part, known) for part in (node.left, node.right)]
-            if any(side is None or any(len(m) > 1 for m in side) for side in sides):
-                return None
-            return frozenset(name for side in sides for m in side or () for name in m)
-        case _:
-            return None
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """What names stand for, which casts keep every index, and which names wrap below zero."""
-
-    definitions: Mapping[str, c_ast.Node]
-    types: Types
-    wrapping: frozenset[str]
 
 
 def _wrapping(
@@ -262,84 +164,6 @@ def _wrapping(
 def _wraps(kind: CType) -> bool:
     scalar = kind.scalar
     return scalar is not None and scalar.kind == "uint" and scalar.bits >= I32.bits
-
-
-def _is_index(type_: c_ast.Node, types: Types) -> bool:
-    """Whether a type holds every index: then a conversion to it changes nothing."""
-    kind = types.of(type_)
-    return kind.scalar is not None and kind.scalar.is_integer and kind.scalar.bits >= 32
-
-
-def _definitions(items: list[c_ast.Node], types: Types) -> dict[str, c_ast.Node]:
-    """Locals that are set once, where they are declared: names for their expressions.
-
-    What they are made of does not change, so that they are the same wherever they are used.
-    """
-    everything = [node for item in items for node in nodes(item)]
-    changed = usage_of(items).assigned
-    writes = Counter(
-        target.name for node in everything if isinstance(target := _target(node), c_ast.ID)
-    )
-    decls = [n for n in everything if isinstance(n, c_ast.Decl) and n.name and n.init is not None]
-    heads = {
-        id(d)
-        for n in everything
-        if isinstance(n, c_ast.For) and isinstance(n.init, c_ast.DeclList)
-        for d in n.init.decls
-    }
-    names = Counter(d.name for d in decls)
-    return {
-        d.name: d.init
-        for d in decls
-        if d.init is not None and id(d) not in heads and not writes[d.name] and names[d.name] == 1
-        and not names_in(d.init) & changed.keys() and _is_index(d.type, types)
-    }  # fmt: skip
-
-
-def _target(node: c_ast.Node) -> c_ast.Node | None:
-    if isinstance(node, c_ast.Assignment):
-        return node.lvalue
-    if isinstance(node, c_ast.UnaryOp) and node.op in {"++", "--", "p++", "p--", "&"}:
-        return node.expr
-    return None
-
-
-def polynomial(node: c_ast.Node, known: _Known) -> Polynomial | None:
-    """An integer expression as a polynomial in names, or ``None``."""
-    match node:
-        case c_ast.Constant():
-            value = literal(node.value)
-            whole = value is not None and value.type.is_integer
-            return {(): int(value.value)} if whole and value is not None else None
-        case c_ast.ID() if node.name in known.definitions:
-            return polynomial(known.definitions[node.name], known)
-        case c_ast.ID():
-            return {(node.name,): 1}
-        case c_ast.Cast() if _is_index(node.to_type, known.types):
-            return polynomial(node.expr, known)
-        case c_ast.UnaryOp(op="-"):
-            inner = polynomial(node.expr, known)
-            return None if inner is None else {m: -c for m, c in inner.items()}
-        case c_ast.BinaryOp(op="+" | "-" | "*"):
-            left, right = polynomial(node.left, known), polynomial(node.right, known)
-            if left is None or right is None or len(left) * len(right) > _MOST_TERMS:
-                return None
-            return _combined(node.op, left, right)
-        case _:
-            return None
-
-
-def _combined(op: str, left: Polynomial, right: Polynomial) -> Polynomial:
-    result: Counter[Monomial] = Counter()
-    if op == "*":
-        for one, a in left.items():
-            for two, b in right.items():
-                result[tuple(sorted((*one, *two)))] += a * b
-    else:
-        result.update(left)
-        for two, b in right.items():
-            result[two] += b if op == "+" else -b
-    return {m: c for m, c in result.items() if c}
 
 
 def _quotient(one: Monomial, two: Monomial) -> Monomial | None:
@@ -433,8 +257,8 @@ def _with_pads(poly: Polynomial, pads: tuple[tuple[str, int], ...]) -> Polynomia
         for monomial, count in poly.items():
             term: Polynomial = {tuple(n for n in monomial if n != size): count}
             for _ in range(monomial.count(size)):
-                term = _combined("*", term, {(_padded(size, by),): 1, (): -by})
-            total = _combined("+", total, term)
+                term = combined("*", term, {(_padded(size, by),): 1, (): -by})
+            total = combined("+", total, term)
         poly = total
     return poly
 
@@ -485,7 +309,7 @@ def _is_below(part: Polynomial) -> bool:
     return bool(part) and all(count < 0 for count in part.values())
 
 
-def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known) -> c_ast.Node:
+def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: Known) -> c_ast.Node:
     if (
         isinstance(node, c_ast.ArrayRef)
         and isinstance(node.name, c_ast.ID)
@@ -507,7 +331,7 @@ def _unfolded(node: c_ast.Node, shapes: Mapping[str, Shape], known: _Known) -> c
     return replaced(node, changed) if changed else node
 
 
-def _expression(poly: Polynomial, node: c_ast.Node, known: _Known) -> c_ast.Node:
+def _expression(poly: Polynomial, node: c_ast.Node, known: Known) -> c_ast.Node:
     """A polynomial of single names as C that does not wrap.
 
     ``b - 1 - j`` of an unsigned ``j`` may be below zero: with the row added to it, it is the
