@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from polyopt.ir.types import BOOL, I64, ScalarType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from polyopt.isl import PwAff, PwMultiAff, Set
     from polyopt.source import Span
@@ -238,6 +238,11 @@ def pulled_back(expr: Expr, there: PwMultiAff) -> Expr:
         return node
 
     return rewrite(expr, moved)
+
+
+def pulled_back_index(index: Iterable[Affine], there: PwMultiAff) -> tuple[Affine, ...]:
+    """Subscripts of ``{ S[i] }`` as those of ``{ T[j] }``, by ``{ T[j] -> S[i] }``."""
+    return tuple(replace(x, form=x.form.pullback_pw_multi_aff(there)) for x in index)
 
 
 def same_expr(one: Expr, other: Expr) -> bool:

@@ -151,26 +151,26 @@ def narrow_locals(plan: Plan, legal: Callable[[Plan], bool]) -> Plan:
     for store in plan.program.stores:
         if not plan.scop.array(store.array).private:
             continue
-        at = _around(plan.program, store.array)
-        if at and at != store.at:
+        around = loops_around_uses(plan.program, store.array)
+        if around and around[-1].name != store.at:
             try:
-                changed = plan.store(store.array, at=at)
+                changed = plan.store(store.array, at=around[-1].name)
             except UserError:
                 continue
             plan = changed if legal(changed) else plan
     return plan
 
 
-def _around(program: ScheduledProgram, array: str) -> str:
-    """The innermost loop around all copies that use an array; empty where there is none."""
+def loops_around_uses(program: ScheduledProgram, array: str) -> list[PlanLoop]:
+    """The loops around all copies that use an array, from the outside in."""
     users = [
-        [loop.name for loop in place.loops]
+        place.loops
         for name, place in program.places.items()
         if array == program.copies[name].statement.array or array in program.arrays_read(name)
     ]
-    shared = ""
+    shared: list[PlanLoop] = []
     for level in zip(*users, strict=False) if users else ():
-        if len(set(level)) > 1:
+        if any(loop.name != level[0].name for loop in level):
             break
-        shared = level[0]
+        shared.append(level[0])
     return shared

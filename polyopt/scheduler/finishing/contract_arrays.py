@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.points import parameter_value
 from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.queries import loops_around_uses
 from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def contracted(
         size = array_bytes(array, model.sizes)
         if array.role != "temp" or array.name in kept or size <= model.target.l2_bytes:
             continue
-        for loop in reversed(_around(plan, array.name)):
+        for loop in reversed(loops_around_uses(plan.program, array.name)):
             found = _kept_in(plan, array.name, loop, model)
             if found is None or not legal(found[0]):
                 continue
@@ -48,22 +49,6 @@ def contracted(
             remarks.append(done)
             break
     return plan, tuple(remarks)
-
-
-def _around(plan: Plan, array: str) -> list[PlanLoop]:
-    """The loops around all uses of an array, from the outside in."""
-    program = plan.program
-    users = [
-        place.loops
-        for name, place in program.places.items()
-        if program.copies[name].statement.array == array or array in program.arrays_read(name)
-    ]
-    shared: list[PlanLoop] = []
-    for level in zip(*users, strict=False) if users else ():
-        if any(loop.name != level[0].name for loop in level):
-            break
-        shared.append(level[0])
-    return shared
 
 
 def _kept_in(

@@ -91,15 +91,10 @@ def outer_vectors(
             continue
         changed = _cheapest(found, path[0].copies, model)
         # what is private stays in registers whatever comes after; sums have other ways to threads
-        after, before = (weigh.whole(p, shared=sums) for p in (changed, plan))
-        times = {"predicted ns": after, "otherwise": before}
-        if after > (1 - NOISE) * before:
-            reason = "lanes take longer than one after the other"
-            remarks.append(Remark("refused", "vectorize", rows.name, reason, numbers=times))
-            continue
-        plan = changed
         reason = "the loop inside is sequential: lanes are iterations of the one around it"
-        remarks.append(Remark("applied", "vectorize", rows.name, reason, numbers=times))
+        said = weigh.said(plan, changed, rows, reason, share=1 - NOISE, shared=sums)
+        remarks.append(said)
+        plan = changed if said.kind == "applied" else plan
     return plan, tuple(remarks)
 
 
@@ -125,15 +120,10 @@ def nests_in_lanes(
         rows, changed = next((found for found in tried if found[1] is not None), (path[0], None))
         if changed is None or not legal(changed):
             continue
-        after, before = (weigh.whole(p, shared=True) for p in (changed, plan))
-        times = {"predicted ns": after, "otherwise": before}
-        if after > CLEARLY * before:
-            reason = "lanes take longer than one after the other"
-            remarks.append(Remark("refused", "vectorize", rows.name, reason, numbers=times))
-            continue
-        plan = changed
         reason = "the loops inside are sequential: lanes are iterations of the one around them"
-        remarks.append(Remark("applied", "vectorize", rows.name, reason, numbers=times))
+        said = weigh.said(plan, changed, rows, reason, share=CLEARLY, shared=True)
+        remarks.append(said)
+        plan = changed if said.kind == "applied" else plan
     return plan, tuple(remarks)
 
 
@@ -330,6 +320,17 @@ class _Weigh:
         self.model, self.ended = model, ended
         self._last: dict[tuple[Same, bool], float] = {}
 
+    def said(
+        self, plan: Plan, changed: Plan, rows: PlanLoop, reason: str, *, share: float, shared: bool
+    ) -> Remark:
+        """Whether lanes are predicted to take that share of the time or less, with why they may."""
+        after, before = (self.whole(p, shared=shared) for p in (changed, plan))
+        times = {"predicted ns": after, "otherwise": before}
+        if after > share * before:
+            reason = "lanes take longer than one after the other"
+            return Remark("refused", "vectorize", rows.name, reason, numbers=times)
+        return Remark("applied", "vectorize", rows.name, reason, numbers=times)
+
     def whole(self, plan: Plan, *, shared: bool) -> float:
         """Nanoseconds of a call: with threads where work is ``shared``, too."""
         key = Same(plan), shared
@@ -364,11 +365,7 @@ def _is_chain(plan: Plan, path: tuple[PlanLoop, ...], model: SearchContext) -> b
         return False
     if trips(program, rows, model.sizes) < 2 * VECTORS * _lanes(plan, row, model):
         return False
-    try:
-        checked(plan.vectorize(row.name), row.name)
-    except UserError:
-        return True
-    return False
+    return _is_sequential(plan, row)
 
 
 def _is_private(plan: Plan, rows: PlanLoop, row: PlanLoop) -> bool:

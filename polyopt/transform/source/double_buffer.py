@@ -26,7 +26,15 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Expr, Load, index_of, pulled_back, rewrite, same_expr
+from polyopt.ir.expr import (
+    Expr,
+    Load,
+    index_of,
+    pulled_back,
+    pulled_back_index,
+    rewrite,
+    same_expr,
+)
 from polyopt.ir.scop import Loop, Statement
 from polyopt.isl import (
     PwAff,
@@ -200,6 +208,13 @@ class _Turns:
             raise self._refused("not all statements run in all of them")
         return low, high
 
+    @cached_property
+    def groups(self) -> PwAff:
+        """How many groups of steps there are, ``[N] -> { [count] }``."""
+        low, high = self.ends
+        steps = _plus(high.sub(low), 1 - self.kept)
+        return steps.scale_down_val(integer_val(len(self.steps))).floor()
+
     def _refused(self, why: str) -> InvalidOptionError:
         message = f"the steps of loop {self.node.iterator} cannot take turns: {why}"
         return InvalidOptionError(message, span=self.copies[0].span)
@@ -257,15 +272,14 @@ class _Turns:
 
     def _left(self) -> dict[str, Statement]:
         """The steps that fill no group, by the names of what they are made of."""
-        low, high = self.ends
+        low, _ = self.ends
         period, result = len(self.steps), dict[str, Statement]()
         for statement in self.inside:
             name = self.unused(f"{statement.name}_left")
             space = instance_space(self.scop.params, name, statement.iterators)
             same = [affine_var(space, k) for k in range(len(statement.iterators))]
             there = joined_values(same, statement.name)
-            groups = _plus(high.sub(low), 1 - self.kept).scale_down_val(integer_val(period)).floor()
-            start = low.add(groups.scale_val(integer_val(period))).insert_domain(space)
+            start = low.add(self.groups.scale_val(integer_val(period))).insert_domain(space)
             domain = statement.domain.preimage_pw_multi_aff(there).intersect(same[0].ge_set(start))
             if not domain.intersect_params(self.scop.context).is_empty():
                 result[statement.name] = _moved(statement, name, there, domain, {})
@@ -350,13 +364,11 @@ class _Turns:
         for name, place in self.start.items():
             if name != place:
                 result.append(replace(self.scop.array(name), name=place, role="temp"))
-        low, high = self.ends
-        groups = _plus(high.sub(low), 1).scale_down_val(integer_val(len(self.steps))).floor()
         for name, other in ((n, o) for own in self.own_arrays for n, o in own.items()):
             array = self.scop.array(name)
-            zero = affine_constant(groups.get_domain_space(), 0)
+            zero = affine_constant(self.groups.get_domain_space(), 0)
             lower = (zero, *array.lower[1:]) if array.lower else ()
-            extents = (groups, *array.extents[1:])
+            extents = (self.groups, *array.extents[1:])
             result.append(replace(array, name=other, extents=extents, lower=lower))
         return tuple(a for a in result if a.role != "temp" or a.name in used)
 
@@ -385,11 +397,6 @@ def _moved(
             return replace(node, array=places[node.array])
         return node
 
-    index: list[Affine] = []
-    for part in statement.index:
-        moved = pulled_back(part, there)
-        assert isinstance(moved, Affine)
-        index.append(moved)
     for position, iterator in enumerate(statement.iterators):
         domain = domain.set_dim_name(dim_type.set, position, iterator)
     return replace(
@@ -397,7 +404,7 @@ def _moved(
         name=name,
         domain=domain.coalesce(),
         array=places.get(statement.array, statement.array),
-        index=tuple(index),
+        index=pulled_back_index(statement.index, there),
         value=rewrite(pulled_back(statement.value, there), placed),
     )
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.updates import clashes, exact_update, reversed_pairs
 from polyopt.errors import InvalidOptionError, OrderViolatedError, Witness
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, pulled_back
+from polyopt.ir.expr import pulled_back, pulled_back_index
 from polyopt.isl import (
     Map,
     PwMultiAff,
@@ -94,15 +94,10 @@ def not_scattered(scop: Scop, statement: Statement) -> str:
 def turned(statement: Statement) -> Statement:
     """The statement with its two innermost dimensions exchanged, under the same names."""
     turn = PwMultiAff.from_map(exchange(statement))
-
-    index: list[Affine] = []
-    for part in statement.index:
-        there = pulled_back(part, turn)
-        assert isinstance(there, Affine)
-        index.append(there)
+    index = pulled_back_index(statement.index, turn)
     domain = statement.domain.preimage_pw_multi_aff(turn)
     value = pulled_back(statement.value, turn)
-    return replace(statement, domain=domain, index=tuple(index), value=value)
+    return replace(statement, domain=domain, index=index, value=value)
 
 
 def exchange(statement: Statement) -> Map:
