@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, TooDeepError
 from polyopt.frontend.if_conversion import if_converted
+from polyopt.frontend.ranges import with_value_ranges
 from polyopt.ir.expr import Affine, Inside, index_of, rewrite
 from polyopt.ir.scop import Array, Loop, Scop, Statement, role_of
 from polyopt.isl import (
@@ -86,9 +87,8 @@ def assemble(program: Program) -> Scop:
         reference=program.reference,
     )
     roles = {a.name: role_of(scop, a.name) for a in program.arguments}
-    return replace(
-        scop, arrays=tuple(replace(a, role=roles.get(a.name, a.role)) for a in scop.arrays)
-    )
+    arrays = tuple(replace(a, role=roles.get(a.name, a.role)) for a in scop.arrays)
+    return with_value_ranges(replace(scop, arrays=arrays), wraps=True)
 
 
 def _drafts(body: Sequence[Draft | DraftLoop]) -> Iterator[Draft]:

@@ -31,6 +31,8 @@ FUNCTIONS = {
     "erf": 1, "fabs": 1, "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "pow": 2, "fmod": 2,
     "atan2": 2, "abs": 1,
 }  # fmt: skip
+#: those that are instructions, of vectors too: the others are code with branches
+INSTRUCTIONS = frozenset({"sqrt", "fabs", "abs", "floor", "ceil", "trunc"})
 
 
 @dataclass(frozen=True, eq=False)

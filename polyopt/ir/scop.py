@@ -258,6 +258,8 @@ def _form_bounds(expr: Expr, space: Space | None) -> tuple[PwAff | None, PwAff |
             return form, form
         case Binary(op="min" | "max"):
             return _clamp_bounds(expr, space)
+        case Binary(op="mod" | "floormod"):
+            return _remainder_bounds(expr, space)
         case Cast() if contains(expr.type, expr.operand.type):
             return index_bounds(expr.operand, space)
         case Select():
@@ -284,6 +286,19 @@ def _clamp_bounds(expr: Binary, space: Space | None) -> tuple[PwAff | None, PwAf
     if expr.op == "min":
         return _if_both(a, c, PwAff.min), _if_any(b, d, PwAff.min)
     return _if_any(a, c, PwAff.max), _if_both(b, d, PwAff.max)
+
+
+def _remainder_bounds(expr: Binary, space: Space | None) -> tuple[PwAff | None, PwAff | None]:
+    """Bounds of ``x % n``: below the size of ``n``, and on the side of ``x`` where it truncates, of
+    ``n`` where it rounds down."""
+    sign = expr.left if expr.op == "mod" else expr.right
+    low, high = index_bounds(expr.right, space)
+    if low is None or low is not high:
+        return None, None
+    one = affine_constant(low.get_domain_space(), 1)
+    most = low.max(low.neg()).sub(one)
+    least = affine_constant(low.get_domain_space(), 0)
+    return (least if value_range(sign)[0] >= 0 else most.neg()), most
 
 
 def _select_bounds(expr: Select, space: Space | None) -> tuple[PwAff | None, PwAff | None]:

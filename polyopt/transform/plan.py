@@ -45,6 +45,7 @@ from polyopt.transform.source.proof import source_shown
 from polyopt.transform.source.scatter_updates import scatter_updates
 from polyopt.transform.source.separate_filter import separate_filter
 from polyopt.transform.source.separate_reduction import separate_reduction
+from polyopt.transform.source.tabulate import tabulate
 from polyopt.transform.storage.fuse import fuse
 from polyopt.transform.storage.inline import inline
 from polyopt.transform.storage.pack import pack
@@ -213,6 +214,12 @@ class Plan(PlanQueries):
         those that they are copied from, before other moves. Raises ``InvalidOptionError`` where
         no loop copies them, ``IllegalScheduleError`` where results would not be the source's."""
         return self._anew(double_buffer, *arrays)
+
+    def tabulate(self, statement: str, *loops: str, data: bool = False) -> Plan:
+        """Tabulation (loop-invariant code motion into arrays): parts of ``statement`` that depend
+        on ``loops`` alone, and with ``data`` on an integer that data choose between bounds, are
+        looked up in tables, before other moves. Raises ``InvalidOptionError`` without such."""
+        return self._anew(tabulate, statement, *loops, **({"data": True} if data else {}))
 
     # -- moves: producers and storage -------------------------------------------------------
 

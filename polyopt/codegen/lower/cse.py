@@ -35,6 +35,7 @@ from polyopt.codegen.ast.names import c_name
 from polyopt.codegen.ast.nodes import Local
 from polyopt.codegen.expressions.lowered import Lowered, is_simple
 from polyopt.ir.expr import (
+    INSTRUCTIONS,
     Affine,
     Binary,
     Call,
@@ -265,8 +266,16 @@ def _fixed(root: Expr, is_fixed: Callable[[Expr], bool]) -> set[int]:
 
 
 def _branches(expr: Expr) -> bool:
-    """Whether compilers see control flow in an operation."""
-    return isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in {"min", "max"})
+    """Whether compilers see control flow in an operation: math functions are choices, too."""
+    match expr:
+        case Select():
+            return True
+        case Binary():
+            return expr.op in {"min", "max"}
+        case Call():
+            return expr.function not in INSTRUCTIONS
+        case _:
+            return False
 
 
 def _always(expr: Expr, found: set[int]) -> set[int]:

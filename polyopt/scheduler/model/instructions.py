@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import (
+    INSTRUCTIONS,
     Affine,
     Binary,
     Call,
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from polyopt.codegen.target import Target
     from polyopt.scheduler.model.machine import Costs
 
-#: math functions that are vector instructions
-VECTOR_CALLS = {"sqrt", "fabs", "abs", "floor", "ceil", "trunc"}
 #: math functions of our own (``codegen/helpers/math``): instructions for a vector of doubles, as
 #: gcc 12 makes them for AVX2 (SSE2 takes a quarter more, AVX-512 a tenth less), and its divisions
 OWN_CALLS = {
@@ -69,7 +68,7 @@ class Operations:
 
 def has_vectors(expr: Expr, own_math: bool) -> bool:  # noqa: FBT001
     """Whether compilers have vector code for a node; with our own math functions, or without."""
-    if not isinstance(expr, Call) or expr.function in VECTOR_CALLS:
+    if not isinstance(expr, Call) or expr.function in INSTRUCTIONS:
         return True
     return own_math and (expr.function, expr.type) in OWN_CALLS
 
@@ -97,7 +96,7 @@ def own_operations(node: Expr, machine: Target, lanes: int, *, own_math: bool) -
             return Operations(integer_divisions=lanes)
         case Call(function="sqrt"):
             return Operations(divided=1.5 * max(8, lanes * node.type.bytes))
-        case Call() if node.function not in VECTOR_CALLS:
+        case Call() if node.function not in INSTRUCTIONS:
             if has_vectors(node, own_math):
                 return _own_call(node, machine, lanes)
             return Operations(calls=lanes)

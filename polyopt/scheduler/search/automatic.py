@@ -23,6 +23,7 @@ from polyopt.scheduler.search.double_buffer import NO_FASTER, taking_turns
 from polyopt.scheduler.search.isl_schedule import affine, reordered, scheduled
 from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
 from polyopt.scheduler.search.scatter import scattered
+from polyopt.scheduler.search.tabulate import tabulated
 from polyopt.scheduler.strategies.clone_stage import cloned
 from polyopt.scheduler.strategies.separable import (
     SLOWER,
@@ -179,6 +180,7 @@ def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: b
     if not tile:
         return _searched(start, model, allowed, tile=False)
     with allowed:
+        start, looked = take(lambda p: tabulated(p, model), start)
         again, said = take(lambda p: cloned(p, model), start)
         passes, more = take(lambda p: in_passes(p, model), again)
     plan = _searched(passes, model, allowed, tile=True)
@@ -187,7 +189,7 @@ def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: b
         passes = again
     plan, rows = _weighed(plan, passes, sharing_rows, SLOWER, model, allowed)
     plan, turns = _weighed(plan, passes, lambda p, _: taking_turns(p), NO_FASTER, model, allowed)
-    return replace(plan, remarks=(*said, *more, *rows, *turns, *plan.remarks))
+    return replace(plan, remarks=(*looked, *said, *more, *rows, *turns, *plan.remarks))
 
 
 def _weighed(

@@ -1,8 +1,8 @@
 """Validation of source-level rewrites: a program is the one that was given, but for these.
 
 ``separate_filter`` adds an array for the first pass of a sum, ``separate_reduction`` one for
-partial reductions, ``clone_stage`` one that holds what another does, ``scatter_updates`` exchanges
-the two innermost loops of a statement. Here that is
+partial reductions, ``tabulate`` some for parts of values, ``clone_stage`` one that holds what
+another does, ``scatter_updates`` exchanges the two innermost loops of a statement. Here that is
 shown of the result, which knows nothing of how it was made: arrays that were added are told by
 their names, what they hold by what writes them, and statements that were turned by their instances.
 """
@@ -26,6 +26,7 @@ from polyopt.transform.source.clone_stage import over
 from polyopt.transform.source.linear_combination import agree, expanded, terms
 from polyopt.transform.source.partial_reductions import Part, check_separated
 from polyopt.transform.source.scatter_updates import check_scattered, not_scattered, turned
+from polyopt.transform.source.table_lookups import without_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +59,10 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     reads it, that of a clone right after the nest of what it clones. Then nothing that it
     reads is written in between. Raises ``IllegalScheduleError``.
     """
+    plain, tables = without_tables(source, scop)
+    if tables:
+        detail = f"looked up in tables of what the source computes there: {', '.join(tables)}"
+        return (Obligation("tables", detail), *check_source(source, plain))
     check = _Check(source, scop)
     try:
         check.arrays_and_loops()

@@ -87,6 +87,14 @@ void factors(int N, double A[N][N])
     }
 }
 """
+WEIGHTED = """
+void weighted(int H, int W, const float a[H][W], const float c[W], float o[H][W])
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            o[y][x] = a[y][x] * (c[x] * c[x] + x);
+}
+"""
 WINDOW = """
 void window(int N, const unsigned short a[N][N], unsigned short o[N][N])
 {

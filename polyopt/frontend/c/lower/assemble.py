@@ -11,6 +11,7 @@ from polyopt.frontend.c.lower.declarations import plain
 from polyopt.frontend.c.lower.opaque import keeps_something
 from polyopt.frontend.c.lower.statements import LoopRecord
 from polyopt.frontend.if_conversion import if_converted
+from polyopt.frontend.ranges import with_value_ranges
 from polyopt.ir.block import Block, Store, actions_in
 from polyopt.ir.expr import Affine, Expr, Inside, Load, RangeHint, index_of, loads, rewrite
 from polyopt.ir.scop import (
@@ -77,7 +78,8 @@ def assemble(program: Program, name: str, signature: tuple[str, ...], nest: list
         source=program.source,
         signature=signature,
     )
-    return replace(scop, arrays=tuple(_with_role(scop, a) for a in arrays))
+    scop = replace(scop, arrays=tuple(_with_role(scop, a) for a in arrays))
+    return with_value_ranges(scop, wraps=False)
 
 
 def check_count(
