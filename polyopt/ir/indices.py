@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.ir.block import Block, If, Jump, Let, Store, While, actions_in
 from polyopt.ir.expr import Cast, Load, Local, RangeHint, Select, loads, walk
-from polyopt.ir.scop import index_bounds
+from polyopt.ir.index_bounds import index_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from polyopt.errors import NonAffineError
 from polyopt.ir.block import Block, If, Store
 from polyopt.ir.expr import Affine, Cast, Load, RangeHint, index_of, rewrite
+from polyopt.ir.index_bounds import index_bounds
 from polyopt.ir.indices import index_arrays
-from polyopt.ir.scop import index_bounds, spread_over
+from polyopt.ir.scop import spread_over
 from polyopt.isl import affine_constant
 
 if TYPE_CHECKING:

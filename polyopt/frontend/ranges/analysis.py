@@ -23,14 +23,14 @@ from polyopt.ir.expr import (
     Unary,
     walk,
 )
-from polyopt.ir.scop import Loop, index_bounds
+from polyopt.ir.index_bounds import index_bounds
 from polyopt.ir.types import BOOL, contains
 from polyopt.isl import Map, PwAff, Set, affine_constant, dim_type, params_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from polyopt.ir.scop import Scop, Statement
+    from polyopt.ir.scop import Loop, Scop, Statement
     from polyopt.ir.types import ScalarType
 
     _Join = Callable[[PwAff, PwAff], PwAff]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Load
+from polyopt.ir.expr import Affine, Load, RangeHint
 from polyopt.isl import dim_type
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.objective import CLEARLY, NOISE
@@ -46,25 +46,27 @@ def tabulated(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Remark, ...
     """The plan of the program whose values are looked up where that is clearly less work; and what
     was decided."""
     remarks: list[Remark] = []
+    # readers come first: what only a table needs of a local is seen through it
     waiting = [s.name for s in plan.scop.statements]
     while waiting:
-        name = waiting.pop(0)
+        name = waiting.pop()
         found = [*_choices(plan.scop, plan.scop.statement(name), model)]
         if not found:
             continue
         best = min(found, key=lambda choice: choice.after)
-        remarks.append(best.remark())
+        if best.after < best.before:
+            remarks.append(best.remark())
         if not best.pays:
             continue
         known = {s.name for s in plan.scop.statements}
         plan = plan.tabulate(name, *best.loops, data=best.data)
-        waiting = [*(s.name for s in plan.scop.statements if s.name not in known), name, *waiting]
+        waiting += [name, *(s.name for s in plan.scop.statements if s.name not in known)]
     return plan, tuple(remarks)
 
 
 def _choices(scop: Scop, statement: Statement, model: SearchContext) -> Iterator[_Choice]:
     """The ways in which a statement may look values up."""
-    if statement.spread or not statement.iterators:
+    if statement.spread or not statement.iterators or not _is_needed(scop, statement):
         return
     top = next(node for node in scop.nest if statement.name in statements_in(node))
     if any(isinstance(scop.statement(name).value, Block) for name in statements_in(top)):
@@ -74,7 +76,17 @@ def _choices(scop: Scop, statement: Statement, model: SearchContext) -> Iterator
         tables = tables_of(scop, statement, names, data=data)
         if tables and (not data or any(table.key is not None for table in tables)):
             made = with_tables(scop, statement, tables)
+            is_all = isinstance(made.statement(statement.name).value, (Load, RangeHint))
+            if is_all and not data and scop.array(statement.array).role == "temp":
+                continue  # the array is a table itself
             yield _Choice(scop, made, statement.name, names, data, model)
+
+
+def _is_needed(scop: Scop, statement: Statement) -> bool:
+    """Whether what a statement writes is a result, or read by another one."""
+    if scop.array(statement.array).role != "temp":
+        return True
+    return any(a.array == statement.array for s in scop.statements for a in s.reads)
 
 
 @dataclass(frozen=True, eq=False)

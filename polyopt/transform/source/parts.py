@@ -19,7 +19,7 @@ from polyopt.ir.expr import (
     Unary,
     payload,
 )
-from polyopt.ir.scop import index_bounds
+from polyopt.ir.index_bounds import index_bounds
 from polyopt.ir.types import BOOL
 from polyopt.isl import affine_constant, affine_var, dim_type, joined_values, tuple_name
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import IllegalScheduleError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Cast, Expr, Inside, Load, RangeHint, Select, same_expr, walk
-from polyopt.ir.scop import Loop, index_bounds
+from polyopt.ir.index_bounds import index_bounds
 from polyopt.ir.types import contains
 from polyopt.isl import Map, affine_constant, affine_var, dim_type, joined_values
 from polyopt.transform.schedule.nest import statements_in
@@ -25,7 +25,7 @@ from polyopt.transform.source.tabulate import may_fail
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from polyopt.ir.scop import Scop, Statement
+    from polyopt.ir.scop import Loop, Scop, Statement
     from polyopt.isl import PwAff, PwMultiAff, Set
 
 
@@ -55,16 +55,13 @@ class _Tables:
     @cached_property
     def makers(self) -> Mapping[str, Statement]:
         """Arrays that may be tables: added, and written by one statement at its own iterators."""
-        known = {a.name for a in self.source.arrays}
+        added = {a.name for a in self.scop.arrays if a.role == "temp" and not a.private}
+        added -= {a.name for a in self.source.arrays}
         written = [s.array for s in self.scop.statements]
         return {
             s.array: s
             for s in self.scop.statements
-            if s.array not in known
-            and self.scop.array(s.array).role == "temp"
-            and not self.scop.array(s.array).private
-            and written.count(s.array) == 1
-            and _is_table(s)
+            if s.array in added and written.count(s.array) == 1 and _is_table(s)
         }
 
     @cached_property

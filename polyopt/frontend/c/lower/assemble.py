@@ -14,12 +14,12 @@ from polyopt.frontend.if_conversion import if_converted
 from polyopt.frontend.ranges import with_value_ranges
 from polyopt.ir.block import Block, Store, actions_in
 from polyopt.ir.expr import Affine, Expr, Inside, Load, RangeHint, index_of, loads, rewrite
+from polyopt.ir.index_bounds import index_bounds
 from polyopt.ir.scop import (
     Array,
     Loop,
     Scop,
     Statement,
-    index_bounds,
     role_of,
     spread_over,
 )
