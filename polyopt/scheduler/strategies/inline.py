@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.errors import PolyoptError, UserError
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Inside, Load, loads, walk
+from polyopt.ir.expr import Affine, Inside, Load, Select, loads, walk
 from polyopt.isl import PwMultiAff, coalesced, dim_type, maps_of, tuple_name
 from polyopt.scheduler.finishing.unroll_channels import channels
 from polyopt.scheduler.model.objective import CLEARLY
@@ -25,8 +25,9 @@ from polyopt.scheduler.subscripts import step
 from polyopt.transform.schedule.remark import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from polyopt.ir.expr import Expr
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, Set
     from polyopt.scheduler.context import SearchContext
@@ -70,6 +71,10 @@ def inline_cheap(
         if _loses_lanes(scop, statement, hosts, crossing):
             added += (model.target.lanes(4) - 1) * own
         numbers = {"evaluations per element": evaluations, "operations": own, "added": added}
+        if own > weights.load and _is_chosen_again(scop, statement):
+            reason = "choices would work it out again and again; a register holds it"
+            remarks.append(Remark("refused", "inline", statement.array, reason, numbers=numbers))
+            continue
         # a reader that is large already, of calls as a rule, may clearly not grow
         too_large = any(size > max(LARGEST, cost[name] / CLEARLY) for name, size in grown.items())
         if added > weights.buffer or too_large:
@@ -111,6 +116,24 @@ def _loses_lanes(
         if statement.name in crossing and tests(host):
             return True
     return False
+
+
+def _is_chosen_again(scop: Scop, statement: Statement) -> bool:
+    """Whether a scalar of each iteration is read at several places, some of which data may leave
+    out: compilers find equal values only where both are worked out for sure."""
+    if scop.array(statement.array).private < len(statement.iterators):
+        return False
+    found = [lazy for s in scop.statements for lazy in _reads(s.value, statement.array)]
+    return len(found) > 1 and any(found)
+
+
+def _reads(value: Expr, array: str, *, lazy: bool = False) -> Iterator[bool]:
+    """For each load of an array, whether a choice by data may leave it out."""
+    if isinstance(value, Load) and value.array == array:
+        yield lazy
+    for position, child in enumerate(value.children):
+        chosen = isinstance(value, Select) and position > 0 and not isinstance(value.cond, Inside)
+        yield from _reads(child, array, lazy=lazy or chosen)
 
 
 def _is_serial(scop: Scop, host: Statement, taps: list[Map]) -> bool:
