@@ -15,7 +15,7 @@ from polyopt.codegen.python.program import python_text
 from polyopt.codegen.signature import signature_of
 from polyopt.errors import UnsupportedError, UserError
 from polyopt.runtime.arrays import aligned_copy
-from polyopt.scheduler.finishing.parallelize import independent
+from polyopt.scheduler.threads.parallelize import independent
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.tree import PlanLoop
 

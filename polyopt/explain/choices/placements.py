@@ -14,12 +14,12 @@ from polyopt.errors import NotFusableError, PolyoptError, UserError
 from polyopt.isl import dim_type
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.finishing.innermost import arrange
-from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.model.instances import rolled
 from polyopt.scheduler.model.symbolic import block_size
 from polyopt.scheduler.queries import is_ready, next_root, producers_of
 from polyopt.scheduler.strategies.loop_fusion import join_spaces
 from polyopt.scheduler.strategies.sliding_window import moves_with
+from polyopt.scheduler.threads.parallelize import parallelize_outer
 from polyopt.transform.loops.interchange import perfect_chain
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.query import find_loop, loops_around

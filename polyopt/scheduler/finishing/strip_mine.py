@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.flop_count import has_little_work_test
 from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.errors import UserError
-from polyopt.scheduler.finishing.parallelize import PER_THREAD, independent
 from polyopt.scheduler.model.instances import instances_of, trips
 from polyopt.scheduler.model.objective import (
     is_worth_sharing,
@@ -23,6 +22,7 @@ from polyopt.scheduler.model.objective import (
     predicted,
     shared_time,
 )
+from polyopt.scheduler.threads.parallelize import PER_THREAD, independent
 from polyopt.transform.schedule.query import path_to
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.schedule.tree import PlanLoop, loops_of

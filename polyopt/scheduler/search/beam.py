@@ -16,7 +16,6 @@ from polyopt.scheduler.context import MOST_STATEMENTS
 from polyopt.scheduler.finishing.aligned_loads import from_whole_vectors
 from polyopt.scheduler.finishing.innermost import arrange
 from polyopt.scheduler.finishing.interleave_recurrences import chains_together
-from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.model.objective import clearly_better, predicted
 from polyopt.scheduler.queries import is_legal
 from polyopt.scheduler.search.finish import finishing
@@ -31,6 +30,7 @@ from polyopt.scheduler.strategies.sliding_window import pipelines
 from polyopt.scheduler.strategies.tile_producers import pieces
 from polyopt.scheduler.strategies.time_tiles import time_tiles
 from polyopt.scheduler.strategies.transpose_tiles import across, transposes
+from polyopt.scheduler.threads.parallelize import parallelize_outer
 from polyopt.transform.schedule.remark import Remark, refusal
 
 if TYPE_CHECKING:

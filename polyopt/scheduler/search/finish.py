@@ -13,15 +13,16 @@ from polyopt.scheduler.finishing.interleave_recurrences import (
     strips,
 )
 from polyopt.scheduler.finishing.nontemporal import store_past_caches
-from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.finishing.permute_for_reuse import passed_once
 from polyopt.scheduler.finishing.row_column_blocks import read_once
 from polyopt.scheduler.finishing.simd_reductions import sums_in_lanes
-from polyopt.scheduler.finishing.split_for_parallelism import splits
 from polyopt.scheduler.finishing.split_ranges import split_ranges
 from polyopt.scheduler.finishing.strip_mine import strip_mined
 from polyopt.scheduler.queries import is_legal, narrow_locals
 from polyopt.scheduler.strategies.outer_vectors import nests_in_lanes, outer_vectors
+from polyopt.scheduler.threads.parallelize import parallelize_outer
+from polyopt.scheduler.threads.split_for_parallelism import splits
+from polyopt.scheduler.threads.wavefronts import wavefronts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,4 +82,5 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
         lambda p: store_past_caches(p, model),
         lambda p: from_whole_vectors(p, model),
         in_parallel,
+        lambda p: wavefronts(p, model, is_legal),
     )

@@ -17,7 +17,6 @@ from polyopt.errors import UserError
 from polyopt.isl import dim_type
 from polyopt.memo import memo
 from polyopt.scheduler.context import MOST_STATEMENTS, Budget
-from polyopt.scheduler.finishing.parallelize import PER_THREAD
 from polyopt.scheduler.finishing.unroll_channels import pixels_of
 from polyopt.scheduler.model.cache import array_bytes, private_bytes
 from polyopt.scheduler.model.instances import instances_of, trips
@@ -32,6 +31,7 @@ from polyopt.scheduler.queries import (
 )
 from polyopt.scheduler.strategies.clone_stage import is_cheap
 from polyopt.scheduler.strategies.jam_rows import block, blocks_of
+from polyopt.scheduler.threads.parallelize import PER_THREAD
 from polyopt.transform.loops.interchange import perfect_chain
 from polyopt.transform.schedule.query import copies_of, find_loop, loops_around
 from polyopt.transform.schedule.remark import Remark, refusal

@@ -7,10 +7,10 @@ import pytest
 import polyopt as po
 from polyopt.codegen.target import target
 from polyopt.scheduler.context import SearchContext
-from polyopt.scheduler.finishing.parallelize import parallelize_outer
 from polyopt.scheduler.model.machine import costs_of
 from polyopt.scheduler.model.objective import is_worth_sharing, predicted, predicted_sharing
 from polyopt.scheduler.strategies.inline import inline_cheap
+from polyopt.scheduler.threads.parallelize import parallelize_outer
 from polyopt.transform.plan import Plan
 
 CONTEXT = SearchContext(target("generic"), {})

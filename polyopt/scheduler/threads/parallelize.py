@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import ParallelCarriedError, UserError
-from polyopt.scheduler.finishing.parallel_reductions import sums_in_blocks
-from polyopt.scheduler.finishing.static_schedule import has_one_each
 from polyopt.scheduler.model.instances import constant_trips, trips
 from polyopt.scheduler.model.objective import is_worth_sharing, predicted_sharing
 from polyopt.scheduler.queries import checked
+from polyopt.scheduler.threads.parallel_reductions import sums_in_blocks
+from polyopt.scheduler.threads.static_schedule import has_one_each
 from polyopt.transform.legality.parallel import shared_sums
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.remark import Remark, refusal

@@ -1,0 +1,1 @@
+"""Finishing steps that share loops among threads."""
