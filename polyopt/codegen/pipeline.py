@@ -26,6 +26,7 @@ from polyopt.codegen.passes.transpose_in_registers import transpose_in_registers
 from polyopt.codegen.passes.vector_math import vector_math
 from polyopt.codegen.workarounds.gcc_masked_groups import unmasked
 from polyopt.codegen.workarounds.gcc_slp import chains_apart
+from polyopt.codegen.workarounds.gcc_unroll import unrolled
 
 if TYPE_CHECKING:
     from polyopt.codegen.ast.nodes import Block
@@ -58,7 +59,7 @@ def run_passes(tree: Tree, program: ScheduledProgram) -> Block:
     block = dce(replace(block, buffers=(*tree.local, *block.buffers)))
     block = cse_across(block)
     block = unmasked(block, heard=tree.is_whole)
-    return aligned_loads(block) if tree.is_whole else block
+    return unrolled(aligned_loads(block)) if tree.is_whole else block
 
 
 def with_vectors_ahead(function: Function, *, math: bool) -> Function:

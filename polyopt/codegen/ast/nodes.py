@@ -162,7 +162,9 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Sequential:
-    """A loop as it stands."""
+    """A loop as it stands; ``unroll`` iterations are for compilers to write out, if not 0."""
+
+    unroll: int = 0
 
 
 @dataclass(frozen=True)

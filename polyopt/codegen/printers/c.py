@@ -27,6 +27,7 @@ from polyopt.codegen.ast.nodes import (
     Parallel,
     Parameter,
     Scalar,
+    Sequential,
     Simd,
     Task,
     While,
@@ -364,6 +365,8 @@ class Printer:
                 width = f" safelen({kind.width})" if kind.width else ""
                 sums = "".join(f" reduction({op} : {self.name(s)})" for op, s in kind.sums)
                 return [self.words.pragma("simd", width + sums)]
+            case Sequential(unroll=times) if times:
+                return [f"#pragma GCC unroll {times}"]
             case Scalar():
                 return [self.words.pragma("simd", " safelen(1) simdlen(1)")]
             case _:

@@ -6,6 +6,7 @@ before its functions follows from what these use (``headers.py``).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -35,9 +36,13 @@ class Uses:
     tasks: bool
 
 
+#: a pragma whose words are no names of the program's
+_UNROLL = re.compile(r"#pragma GCC unroll \d+")
+
+
 def uses_in(text: str) -> Uses:
     """What printed functions use."""
-    words = tokens(text)
+    words = tokens(_UNROLL.sub("", text))
     names = frozenset(filter(str.isidentifier, words))
     return Uses(
         frozenset(name for name, after in pairwise(words) if after == "(") & names,

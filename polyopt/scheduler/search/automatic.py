@@ -16,7 +16,7 @@ from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.model.objective import CLEARLY, predicted_call
 from polyopt.scheduler.model.parameters import assumed_sizes
-from polyopt.scheduler.queries import is_proven
+from polyopt.scheduler.queries import is_legal, is_proven
 from polyopt.scheduler.search.beam import Beam
 from polyopt.scheduler.search.candidates import Candidates, listed, race, winner
 from polyopt.scheduler.search.double_buffer import NO_FASTER, taking_turns
@@ -33,6 +33,7 @@ from polyopt.scheduler.strategies.separable import (
     sharing_rows,
     stored,
 )
+from polyopt.scheduler.threads.wavefronts import wavefronts
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import loops_of
@@ -224,7 +225,8 @@ def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, til
     if tile:
         with allowed:
             plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
-        plan = replace(plan, remarks=(*plan.remarks, *said))
+            plan, diagonals = take(lambda p: wavefronts(p, model, is_legal), plan)
+        plan = replace(plan, remarks=(*plan.remarks, *said, *diagonals))
         plan = scattered(
             plan, start, model, allowed, lambda p: _searched(p, model, allowed, tile=True)
         )

@@ -22,7 +22,6 @@ from polyopt.scheduler.queries import is_legal, narrow_locals
 from polyopt.scheduler.strategies.outer_vectors import nests_in_lanes, outer_vectors
 from polyopt.scheduler.threads.parallelize import parallelize_outer
 from polyopt.scheduler.threads.split_for_parallelism import splits
-from polyopt.scheduler.threads.wavefronts import wavefronts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,5 +81,4 @@ def finishing(model: SearchContext, legal: Callable[[Plan], bool]) -> tuple[Step
         lambda p: store_past_caches(p, model),
         lambda p: from_whole_vectors(p, model),
         in_parallel,
-        lambda p: wavefronts(p, model, is_legal),
     )
