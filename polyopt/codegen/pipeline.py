@@ -59,7 +59,7 @@ def run_passes(tree: Tree, program: ScheduledProgram) -> Block:
     block = dce(replace(block, buffers=(*tree.local, *block.buffers)))
     block = cse_across(block)
     block = unmasked(block, heard=tree.is_whole)
-    return unrolled(aligned_loads(block)) if tree.is_whole else block
+    return aligned_loads(unrolled(block)) if tree.is_whole else block
 
 
 def with_vectors_ahead(function: Function, *, math: bool) -> Function:

@@ -75,7 +75,7 @@ def _another_operation(copy: ScheduledStatement) -> dict[str, object] | None:
     swapped = {"add": "sub", "sub": "add", "mul": "add", "div": "mul"}
 
     def change(node):
-        return replace(node, op=swapped[node.op]) if isinstance(node, Binary) else node
+        return replace(node, op=swapped.get(node.op, node.op)) if isinstance(node, Binary) else node
 
     value = copy.statement.value
     new = rewrite(value, change) if isinstance(value, Binary) else value

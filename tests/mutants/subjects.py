@@ -48,6 +48,16 @@ void wave(int T, int N, float old[N], float now[N])
     }
 }
 """
+LOOKUPS = """
+void lookups(int H, int W, int N, const int row[N], const float a[H][W], float out[N][W])
+{
+    for (int y = 0; y < N; y++) {
+        int r = row[y] < 0 ? 0 : row[y] > H - 1 ? H - 1 : row[y];
+        for (int x = 0; x < W; x++)
+            out[y][x] = y * (a[r][x] * 2 + x * x);
+    }
+}
+"""
 GEMM = """
 void gemm(int M, int N, int K, float alpha, const float A[M][K], const float B[K][N],
     float C[M][N])
@@ -288,6 +298,11 @@ def _taking_turns(plan: po.Plan) -> po.Plan:
     return plan.vectorize("new_edge.i", 4)
 
 
+def _looked_up(plan: po.Plan) -> po.Plan:
+    plan = plan.tabulate("out", "x", data=True).tabulate("out_table", "x")
+    return plan.tile("out", y=4).parallelize("out.y_tile").vectorize("out_table.x", 4)
+
+
 def _twice(plan: po.Plan) -> po.Plan:
     plan = plan.clone_stage("bx", "out").tile("out", y=4)
     return plan.fuse("bx_again", into="out", storage="sliding").vectorize("out.x", 4)
@@ -354,6 +369,12 @@ SUBJECTS = (
     ),
     Subject("two passes", WINDOW, _separable, _IMAGE),
     Subject("shared rows", BOXES, _shared_rows, _IMAGE),
+    Subject(
+        "looked up",
+        LOOKUPS,
+        _looked_up,
+        ({"H": 1, "W": 1, "N": 1}, {"H": 3, "W": 5, "N": 7}, {"H": 4, "W": 9, "N": 2}),
+    ),
     Subject("computed twice", BLUR, _twice, _IMAGE),
     Subject("updates scattered", CHAIN, _scattered, ({"N": 1}, {"N": 6}, {"N": 37})),
     Subject(

@@ -173,6 +173,10 @@ class _Asked:
             ordered = replace(model, reassociate=False)
             in_order = _best(start, ordered, allowed, tile=self.tile)
             plan = _kept_in_registers(plan, in_order)
+        if self.tile:
+            with allowed:
+                plan, said = take(lambda p: wavefronts(p, model, is_legal), plan)
+            plan = replace(plan, remarks=(*plan.remarks, *said))
         return replace(plan, checked=True, remarks=_once(plan.remarks))
 
 
@@ -225,8 +229,7 @@ def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, til
     if tile:
         with allowed:
             plan, said = take(lambda p: (reordered(p, start, model), ()), plan)
-            plan, diagonals = take(lambda p: wavefronts(p, model, is_legal), plan)
-        plan = replace(plan, remarks=(*plan.remarks, *said, *diagonals))
+        plan = replace(plan, remarks=(*plan.remarks, *said))
         plan = scattered(
             plan, start, model, allowed, lambda p: _searched(p, model, allowed, tile=True)
         )

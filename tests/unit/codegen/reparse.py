@@ -101,7 +101,7 @@ def _flat(node):
             yield from node.locals
             yield node
         case n.For():
-            if not node.is_sequential:
+            if not node.is_sequential or node.kind.unroll:
                 yield node.kind
             yield node
         case _:
@@ -297,6 +297,8 @@ class _Walk:
                 assert tuple((op, scope[name]) for op, name in sums) == kind.sums
             case n.Scalar():
                 assert text == "omp simd safelen(1) simdlen(1)"
+            case n.Sequential():
+                assert text == f"GCC unroll {kind.unroll}"
 
     # -- expressions --------------------------------------------------------------------------
 

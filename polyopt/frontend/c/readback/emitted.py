@@ -78,6 +78,8 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
 
+#: what compilers are asked, and changes no meaning: its line stays, empty
+_UNROLL = re.compile(r"^#pragma GCC unroll \d+$", re.MULTILINE)
 _HELPER = re.compile(r"(min|max|floordiv)_([uif]\d+)")
 
 
@@ -134,7 +136,7 @@ def parse_emitted(text: str, name: str) -> Emitted:
     Raises the frontend's errors.
     """
     known_macros = {"_OPENMP": 1, "__GNUC__": 12, "__SIZE_TYPE__": "unsigned long"}
-    program = preprocess(Source(f"{name}.c", text), known_macros)
+    program = preprocess(Source(f"{name}.c", _UNROLL.sub("", text)), known_macros)
     locator = Locator(program)
     return Emitted(name, program, locator, with_library_calls(parse(program, locator)))
 

@@ -25,7 +25,6 @@ _PRAGMAS = (
     re.compile(r"omp ordered"),
     re.compile(r"omp simd( safelen\(\d+\))?( reduction\([+*] : \w+\))*"),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
-    re.compile(r"GCC unroll \d+"),
 )
 
 
