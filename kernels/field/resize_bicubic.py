@@ -1,7 +1,6 @@
 """An image of 8 bits resized to any other size, bicubic. Class: gathers.
 
-Behind others: rows and columns are resampled one after the other there; rows that data choose are
-not shared here.
+Behind others: bytes are gathered one by one, of which compilers make no vectors.
 """
 
 from __future__ import annotations

@@ -175,6 +175,13 @@ class Statement:
             return None
         return self.value.op if any(map(self.is_target, self.value.children)) else None
 
+    def is_own(self, index: tuple[Expr, ...]) -> bool:
+        """Whether subscripts are its outermost iterators, in order."""
+        return len(index) <= len(self.iterators) and all(
+            isinstance(part, Affine) and part.form.is_equal(affine_var(self.space, k))
+            for k, part in enumerate(index)
+        )
+
     def is_target(self, expr: Expr) -> bool:
         """Whether an operand reads the element that the statement writes."""
         if not isinstance(expr, Load) or expr.array != self.array:
@@ -243,6 +250,15 @@ class Loop:
     iterator: str
     body: tuple[Loop | str, ...]
     step: int = 1
+
+
+def statements_in(node: Loop | str) -> Iterator[str]:
+    """The statements of a loop, in textual order."""
+    if isinstance(node, str):
+        yield node
+        return
+    for child in node.body:
+        yield from statements_in(child)
 
 
 @checks_methods

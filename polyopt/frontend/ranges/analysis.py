@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.frontend.ranges.place import Held, Place, covers, is_own
+from polyopt.frontend.ranges.place import Held, Place, covers
 from polyopt.frontend.ranges.range import Range
 from polyopt.ir.block import Block
 from polyopt.ir.build import value_range
@@ -24,6 +24,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.index_bounds import index_bounds
+from polyopt.ir.scop import statements_in
 from polyopt.ir.types import BOOL, contains
 from polyopt.isl import Map, PwAff, Set, affine_constant, dim_type, params_space
 
@@ -114,7 +115,7 @@ class Analysis:
             if isinstance(node, str):
                 self._statement(self.scop.statement(node))
                 continue
-            inside = {self.scop.statement(name).array for name in _names(node)}
+            inside = {self.scop.statement(name).array for name in statements_in(node)}
             self._forget(inside)
             self.run(node.body)
             self._forget(inside)
@@ -136,7 +137,7 @@ class Analysis:
         self._written.setdefault(array, []).append(place)
         before = self._held.get(array)
         self._forget({array})
-        if array not in self._writers or not is_own(statement.index, statement):
+        if array not in self._writers or not statement.is_own(statement.index):
             return
         if before is None or covers(statement, before.place.statement):
             self._held[array] = Held((place,), is_sure=True)
@@ -403,11 +404,3 @@ def _is_truth(key: object) -> bool:
 def _and(one: Facts, other: Facts) -> Facts:
     """What both say."""
     return one | {key: found.meet(one.get(key, Range())) for key, found in other.items()}
-
-
-def _names(node: Loop | str) -> Iterator[str]:
-    if isinstance(node, str):
-        yield node
-        return
-    for child in node.body:
-        yield from _names(child)

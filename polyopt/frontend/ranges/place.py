@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Affine, Cast, Expr, Inside, Load, RangeHint, payload
 from polyopt.ir.types import contains
-from polyopt.isl import affine_var, dim_type
+from polyopt.isl import dim_type
 from polyopt.memo import memo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from polyopt.ir.scop import Statement
 
@@ -28,7 +28,7 @@ class Place:
     def holding(self, node: Expr) -> Held | None:
         """What a statement of this iteration wrote where a load reads."""
         held = self.held.get(node.array) if isinstance(node, Load) else None
-        if held is None or not isinstance(node, Load) or not is_own(node.index, self.statement):
+        if held is None or not isinstance(node, Load) or not self.statement.is_own(node.index):
             return None
         return held if covers(held.place.statement, self.statement) else None
 
@@ -45,7 +45,7 @@ class Place:
             own = str(node.where)
         elif isinstance(node, Load):
             own = (node.array, self.versions.get(node.array, 0))
-            if is_own(node.index, self.statement):  # the same in all statements of an iteration
+            if self.statement.is_own(node.index):  # the same in all statements of an iteration
                 return (Load, node.type, own)
         return (type(node), node.type, own, *map(self.key, node.children))
 
@@ -62,14 +62,6 @@ class Held:
     def place(self) -> Place:
         """The writer that ran wherever others did."""
         return self.writers[0]
-
-
-def is_own(index: Sequence[Expr], statement: Statement) -> bool:
-    """Whether subscripts are the outermost iterators of a statement."""
-    return len(index) <= len(statement.iterators) and all(
-        isinstance(part, Affine) and part.form.is_equal(affine_var(statement.space, k))
-        for k, part in enumerate(index)
-    )
 
 
 @memo

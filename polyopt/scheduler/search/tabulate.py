@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Load, RangeHint
+from polyopt.ir.scop import statements_in
 from polyopt.isl import dim_type
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.objective import CLEARLY, NOISE
 from polyopt.scheduler.model.op_cost import Weights
 from polyopt.scheduler.strategies.inline import NARROWEST
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.source.tabulate import parts_of, tables_of, with_tables
 

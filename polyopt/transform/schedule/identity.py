@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.ir.scop import statements_in
 from polyopt.isl import dim_type, maps_of, tuple_name
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.schedule.program import ScheduledProgram
 from polyopt.transform.schedule.storage import StorageDirective
 from polyopt.transform.schedule.tree import (

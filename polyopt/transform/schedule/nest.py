@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from polyopt.ir.scop import Loop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-def statements_in(node: Loop | str) -> Iterator[str]:
-    """The statements of a loop, in textual order."""
-    if isinstance(node, str):
-        yield node
-        return
-    for child in node.body:
-        yield from statements_in(child)
+from polyopt.ir.scop import Loop, statements_in
 
 
 def is_alone(node: Loop | str, name: str) -> bool:

@@ -35,7 +35,7 @@ from polyopt.ir.expr import (
     rewrite,
     same_expr,
 )
-from polyopt.ir.scop import Loop, Statement
+from polyopt.ir.scop import Loop, Statement, statements_in
 from polyopt.isl import (
     PwAff,
     Set,
@@ -46,7 +46,6 @@ from polyopt.isl import (
     integer_val,
     joined_values,
 )
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.registry import transformation
 

@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Expr, Load, loads, pulled_back, walk
-from polyopt.ir.scop import Loop
+from polyopt.ir.expr import Expr, Load, loads, pulled_back, walk
+from polyopt.ir.scop import Loop, statements_in
 from polyopt.isl import affine_var, dim_type, joined_values
-from polyopt.transform.schedule.nest import statements_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,14 +49,14 @@ class Forwarding:
             and names.count(s.array) == 1
             and not isinstance(s.value, Block)
             and len(s.index) == len(s.iterators) > 0
-            and _is_own(s.index, s)
+            and s.is_own(s.index)
         }
 
     def held(self, load: Expr, reader: Statement) -> Expr | None:
         """What a local holds where a statement reads it, as a value of that statement; ``None``
         where a load is of no such local."""
         maker = self._makers.get(load.array) if isinstance(load, Load) else None
-        if maker is None or not isinstance(load, Load) or not _is_own(load.index, reader):
+        if maker is None or not isinstance(load, Load) or not reader.is_own(load.index):
             return None
         key = maker.name, reader.name
         if key not in self._known:
@@ -118,11 +117,3 @@ def _paths(
             yield node, (*around, place)
         else:
             yield from _paths(node.body, (*around, node))
-
-
-def _is_own(index: tuple[Expr, ...], statement: Statement) -> bool:
-    """Whether subscripts are the outermost iterators of a statement."""
-    return len(index) <= len(statement.iterators) and all(
-        isinstance(part, Affine) and part.form.is_equal(affine_var(statement.space, k))
-        for k, part in enumerate(index)
-    )

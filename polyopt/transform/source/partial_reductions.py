@@ -15,8 +15,8 @@ from polyopt.errors import IllegalScheduleError
 from polyopt.ir.block import Block
 from polyopt.ir.build import identity
 from polyopt.ir.expr import Affine, Const, Expr, Inside, Load, RangeHint, payload
+from polyopt.ir.scop import statements_in
 from polyopt.isl import Map, PwMultiAff, dim_type
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.source.separate_reduction import (
     alone_below,
     kept_loops,

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from polyopt.errors import IllegalScheduleError, InternalError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Expr, Load, loads, payload, rewrite, same_expr
+from polyopt.ir.scop import statements_in
 from polyopt.ir.verify import verify
 from polyopt.isl import budget
 from polyopt.memo import Same, memory
 from polyopt.transform.legality.equivalence import NotShownError, check_same
 from polyopt.transform.legality.parallel import Obligation
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.source.clone_stage import over
 from polyopt.transform.source.linear_combination import agree, expanded, terms
 from polyopt.transform.source.partial_reductions import Part, check_separated

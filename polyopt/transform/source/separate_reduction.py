@@ -29,9 +29,8 @@ from polyopt.errors import InvalidOptionError
 from polyopt.ir.block import Block
 from polyopt.ir.build import binary, identity, load
 from polyopt.ir.expr import Affine, Expr, Inside, index_of, pulled_back, walk
-from polyopt.ir.scop import Array, Loop, Statement
+from polyopt.ir.scop import Array, Loop, Statement, statements_in
 from polyopt.isl import Map, PwMultiAff, Set, affine_constant, affine_var, dim_type, joined_values
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.source.separate_filter import array_box

@@ -16,9 +16,9 @@ from polyopt.errors import IllegalScheduleError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Cast, Expr, Inside, Load, RangeHint, Select, same_expr, walk
 from polyopt.ir.index_bounds import index_bounds
+from polyopt.ir.scop import statements_in
 from polyopt.ir.types import contains
 from polyopt.isl import Map, affine_constant, affine_var, dim_type, joined_values
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.source.forwarding import Forwarding
 from polyopt.transform.source.tabulate import may_fail
 

@@ -42,10 +42,9 @@ from polyopt.ir.expr import (
     index_of,
     same_expr,
 )
-from polyopt.ir.scop import Array, Loop, Statement
+from polyopt.ir.scop import Array, Loop, Statement, statements_in
 from polyopt.ir.types import BOOL, I64
 from polyopt.isl import PwMultiAff, affine_constant, affine_var, dim_type, joined_values
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.source.clone_stage import over

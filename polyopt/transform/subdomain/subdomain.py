@@ -25,7 +25,7 @@ from polyopt.analysis.alignment import alignment
 from polyopt.analysis.needed import needed
 from polyopt.analysis.sets.ranges import param_range
 from polyopt.ir.block import Block
-from polyopt.ir.scop import Array, Loop, Scop, Statement, role_of
+from polyopt.ir.scop import Array, Loop, Scop, Statement, role_of, statements_in
 from polyopt.isl import (
     Map,
     PwAff,
@@ -43,7 +43,6 @@ from polyopt.isl import (
     tuple_name,
     union_all,
 )
-from polyopt.transform.schedule.nest import statements_in
 from polyopt.transform.subdomain.box import Axis, ParametricBox, fresh
 from polyopt.transform.subdomain.footprints import Footprint, slabs_of
 from polyopt.transform.subdomain.rebase import (
