@@ -27,6 +27,7 @@ from .variants import variant
 
 if TYPE_CHECKING:
     from polyopt.codegen.signature import CProgram
+    from polyopt.ir.scop import Statement
 
 #: programs of one compilation
 BATCH = 40
@@ -40,11 +41,13 @@ BUILDS = (
 _FORMS = ("c", "c", "c", "variant", "variant", "python", "python", "stages", "stages", "stages")
 _PLANS = {
     "unfused": 1, "auto": 6, "affine": 2, "auto, moves": 3, "moves": 8, "scatter, moves": 1,
-    "rows, moves": 1,
+    "rows, moves": 1, "tables, moves": 2,
 }  # fmt: skip
 #: what changes a program, by the kind of plan that tries it on all statements: programs that it is
 #: for are rare
-_REWRITES = {"scatter": "scatter_updates", "rows": "separate_reduction"}
+_REWRITES = {
+    "scatter": "scatter_updates", "rows": "separate_reduction", "tables": "tabulate",
+}  # fmt: skip
 _FUSIONS = ("min", "smart", "hybrid", "max")
 
 
@@ -123,7 +126,7 @@ def _planned(
             calls = calls_of(start)
         elif rewriting := _REWRITES.get(kind.partition(",")[0]):
             for statement in scop.statements:
-                start = tried(start, Call(rewriting, (statement.name,)), tally)
+                start = tried(start, _rewrite(rng, rewriting, statement), tally)
             calls = calls_of(start)
         plan = start
         if "moves" in kind:
@@ -144,6 +147,14 @@ def _planned(
         found = _failed(example, where, f"{type(error).__name__}: {error}", calls)
     trial.failures += found.failures
     return None
+
+
+def _rewrite(rng: random.Random, move: str, statement: Statement) -> Call:
+    """A move that changes the program, of one statement; of its values some go into tables."""
+    if move != "tabulate":
+        return Call(move, (statement.name,))
+    loops = rng.sample(statement.iterators, rng.randint(0, len(statement.iterators)))
+    return Call(move, (statement.name, *loops), rng.choice([{}, {}, {"data": True}]))
 
 
 def _auto(rng: random.Random) -> Call:
