@@ -4,7 +4,8 @@ rewrite: ``for (x) { row = row + a[x]; s[x] = row; }`` ->
 ``#pragma GCC unroll 4`` before the same loop
 
 Counting and testing take two instructions of each iteration, beside a body of a few. Vectors have
-long bodies already, and so has what has loops or conditions in it.
+long bodies already, and so has what has loops or conditions in it. A test that computes its bound
+is no plain end of a loop where sanitizers look at it, and gcc warns of what is asked of such loops.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ def _node(node: Node) -> Node:
 
 
 def _is_short(loop: For) -> bool:
+    if not all(isinstance(side, (Var, Const)) for side in loop.condition.children):
+        return False
     if any(isinstance(n, (For, If)) or not isinstance(n, (Assign, Block)) for n in walk(loop.body)):
         return False
     values = [v for a in assigns_in(loop.body) for v in (a.target, *a.values)]
