@@ -56,7 +56,7 @@ def _of_statement(scop: Scop, statement: Statement) -> Iterator[IndexArray]:
     accesses = {
         id(load): access for load, access in zip(loads(value), statement.reads, strict=True)
     }
-    sure = {id(node) for node in _sure(value)}
+    sure = {id(node) for node in surely_evaluated(value)}
     subscripts = [(load.array, load.index, id(load) in sure) for load in loads(value)]
     if isinstance(value, Block):
         top = {id(action) for action in _surely(value)}
@@ -99,15 +99,15 @@ def _sources(block: Block) -> set[str]:
     return {n.array for v in values for n in walk(v) if isinstance(n, Load) and n.type.is_integer}
 
 
-def _sure(value: Expr) -> Iterator[Expr]:
+def surely_evaluated(value: Expr) -> Iterator[Expr]:
     """The parts of a value that are evaluated whatever the data."""
     if isinstance(value, Block):
         for action in _surely(value):
-            yield from (part for given in _given(action) for part in _sure(given))
+            yield from (part for given in _given(action) for part in surely_evaluated(given))
         return
     yield value
     for child in value.children[:1] if isinstance(value, Select) else value.children:
-        yield from _sure(child)
+        yield from surely_evaluated(child)
 
 
 def _surely(block: Block) -> Iterator[Let | Store | If | While]:

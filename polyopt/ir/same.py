@@ -40,3 +40,15 @@ def _same_statement(one: Statement, other: Statement) -> bool:
         and same_expr(one.value, other.value)
         and len(loads(one.value)) == len(loads(other.value))
     )
+
+
+def same_target(one: Statement, other: Statement) -> bool:
+    """Whether two statements have the same instances, and write one element each, the same."""
+    return (
+        one.array == other.array
+        and one.domain.is_equal(other.domain)
+        and len(one.index) == len(other.index)
+        and all(map(same_expr, one.index, other.index))
+        and not one.spread
+        and not other.spread
+    )

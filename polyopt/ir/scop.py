@@ -294,6 +294,12 @@ class Scop:
         """The statement of that name. Raises ``UnknownNameError``."""
         return _named(self.statements, name, "statement")
 
+    def written_around(self, name: str) -> frozenset[str]:
+        """The arrays that the outermost loop around a statement writes."""
+        nests = (set(statements_in(node)) for node in self.nest)
+        around = next(names for names in nests if name in names)
+        return frozenset(s.array for s in self.statements if s.name in around)
+
     def unused_name(self, stem: str, *endings: str) -> str:
         """``stem``, or it with a number, that no size, array or statement has: with none of the
         endings, where there are some."""

@@ -6,7 +6,6 @@ before its functions follows from what these use (``headers.py``).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -36,14 +35,14 @@ class Uses:
     tasks: bool
 
 
-#: a pragma whose words are no names of the program's
-_UNROLL = re.compile(r"#pragma GCC unroll \d+")
-
-
 def uses_in(text: str) -> Uses:
     """What printed functions use."""
-    words = tokens(_UNROLL.sub("", text))
-    names = frozenset(filter(str.isidentifier, words))
+    words = tokens(text)
+    names = frozenset(
+        word
+        for before, word in pairwise(("", *words))
+        if word.isidentifier() and before != "pragma"
+    )
     return Uses(
         frozenset(name for name, after in pairwise(words) if after == "(") & names,
         frozenset(vector for name in names if (vector := vector_type(name)) is not None),

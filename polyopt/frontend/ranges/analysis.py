@@ -29,12 +29,10 @@ from polyopt.ir.types import BOOL, contains
 from polyopt.isl import Map, PwAff, Set, affine_constant, dim_type, params_space
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.ir.scop import Loop, Scop, Statement
     from polyopt.ir.types import ScalarType
-
-    _Join = Callable[[PwAff, PwAff], PwAff]
 
 
 #: bounds of values by what they are: see ``Place.key``

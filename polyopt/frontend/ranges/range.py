@@ -25,10 +25,8 @@ class Range(NamedTuple):
 
     def join(self, other: Range) -> Range:
         """What holds of either value."""
-        low = None if self.low is None or other.low is None else self.low.min(other.low)
-        return Range(
-            low, None if self.high is None or other.high is None else self.high.max(other.high)
-        )
+        low = _both(self.low, other.low, PwAff.min)
+        return Range(low, _both(self.high, other.high, PwAff.max))
 
     def plus(self, other: Range) -> Range:
         """Sums."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Expr, Load, loads, pulled_back, walk
-from polyopt.ir.scop import Loop, statements_in
+from polyopt.ir.scop import Loop
 from polyopt.isl import affine_var, dim_type, joined_values
+from polyopt.memo import memo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,19 +77,14 @@ class Forwarding:
 
     def _pulled(self, maker: Statement, reader: Statement) -> Expr | None:
         value = self.forwarded(maker.value, maker)
-        if any(load.array in self._written(maker) for load in loads(value)):
+        written = self.scop.written_around(maker.name)
+        if any(load.array in written for load in loads(value)):
             return None
         if sum(1 for _ in walk(value)) > _MOST_NODES:
             return None
         rank = len(maker.iterators)
         there = joined_values([affine_var(reader.space, k) for k in range(rank)], maker.name)
         return pulled_back(value, there)
-
-    def _written(self, maker: Statement) -> set[str]:
-        """The arrays that the nest around a statement changes."""
-        top = next(node for node in self.scop.nest if maker.name in statements_in(node))
-        inside = set(statements_in(top))
-        return {s.array for s in self.scop.statements if s.name in inside}
 
     def _is_before(self, maker: Statement, reader: Statement) -> bool:
         """Whether a reader runs after the maker in each iteration of all loops around that one."""
@@ -107,6 +103,12 @@ class Forwarding:
         assert isinstance(place, int)
         outer = reader.domain.project_out(dim_type.set, rank, count - rank).reset_tuple_id()
         return after > place and outer.is_subset(maker.domain.reset_tuple_id())
+
+
+@memo
+def forwarding_of(scop: Scop) -> Forwarding:
+    """Those of a program."""
+    return Forwarding(scop)
 
 
 def _paths(

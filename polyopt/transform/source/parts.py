@@ -22,6 +22,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.index_bounds import index_bounds
 from polyopt.ir.types import BOOL
 from polyopt.isl import affine_constant, affine_var, dim_type, joined_values, tuple_name
+from polyopt.memo import memo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +80,7 @@ class Parts:
         """The loops that each part depends on."""
         return self.without(None)
 
+    @memo
     def without(self, key: int | None) -> list[Loops]:
         """The loops that each part depends on, but for what depends on part ``key``."""
         result: list[Loops] = []
@@ -125,6 +127,7 @@ class Parts:
                 found[number] = low, high
         return found
 
+    @memo
     def above(self, key: int) -> list[bool]:
         """Whether each part is made of part ``key``, and more than it."""
         result: list[bool] = []
@@ -132,6 +135,7 @@ class Parts:
             result.append(any(k == key or result[k] for k in below))
         return result
 
+    @memo
     def works_on(self, key: int) -> list[bool]:
         """Whether each part is made of part ``key`` by more than a cast."""
         above = self.above(key)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import IllegalScheduleError, InternalError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Expr, Load, loads, payload, rewrite, same_expr
+from polyopt.ir.same import same_target
 from polyopt.ir.scop import statements_in
 from polyopt.ir.verify import verify
 from polyopt.isl import budget
@@ -228,7 +229,7 @@ class _Check:
         own, now = self.known[name], self.statements[name]
         if own is now:
             return False
-        if not _same_target(own, now) or not self._same(own.value, own, now.value, now):
+        if not same_target(own, now) or not self._same(own.value, own, now.value, now):
             raise _refused(f"{name} is something else", own)
         return any(access.array in self.passes for access in now.reads)
 
@@ -278,18 +279,7 @@ class _Check:
 
 def _is_like(one: Statement, other: Statement) -> bool:
     """Whether two statements of one name have the same instances and do the same in each."""
-    return _same_target(one, other) and same_expr(one.value, other.value)
-
-
-def _same_target(one: Statement, other: Statement) -> bool:
-    return (
-        one.array == other.array
-        and one.domain.is_equal(other.domain)
-        and len(one.index) == len(other.index)
-        and all(map(same_expr, one.index, other.index))
-        and not one.spread
-        and not other.spread
-    )
+    return same_target(one, other) and same_expr(one.value, other.value)
 
 
 def _is_clone(maker: Statement, other: Statement) -> bool:

@@ -78,11 +78,7 @@ def _separated(scop: Scop, name: str, *, floats: bool) -> Scop:
 def kept_loops(statement: Statement) -> int | None:
     """How many loops are around the reduction: the outermost, each a subscript of what is written;
     ``None`` where subscripts are others."""
-    kept = len(statement.index)
-    alike = (
-        part.form.is_equal(affine_var(statement.space, k)) for k, part in enumerate(statement.index)
-    )
-    return kept if kept <= len(statement.iterators) and all(alike) else None
+    return len(statement.index) if statement.is_own(statement.index) else None
 
 
 def alone_below(nest: Sequence[Loop | str], name: str, depth: int) -> bool:
@@ -109,8 +105,7 @@ def not_reducing(scop: Scop, statement: Statement, *, floats: bool = False) -> s
         return "it is not in two loops or more over one element"
     if not alone_below(scop.nest, statement.name, kept):
         return "other statements are in its innermost loops"
-    top = next(node for node in scop.nest if statement.name in statements_in(node))
-    written = {s.array for s in scop.statements if s.name in statements_in(top)}
+    written = scop.written_around(statement.name)
     operand = operand_of(statement)
     if any(a.array in written for a in statement.reads if a.array != statement.array):
         return "what it reads is written in its own loops"

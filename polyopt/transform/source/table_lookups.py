@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import IllegalScheduleError
 from polyopt.ir.block import Block
-from polyopt.ir.expr import Affine, Cast, Expr, Inside, Load, RangeHint, Select, same_expr, walk
+from polyopt.ir.expr import Affine, Cast, Expr, Inside, Load, RangeHint, same_expr, walk
 from polyopt.ir.index_bounds import index_bounds
+from polyopt.ir.indices import surely_evaluated
+from polyopt.ir.same import same_target
 from polyopt.ir.scop import statements_in
 from polyopt.ir.types import contains
 from polyopt.isl import Map, affine_constant, affine_var, dim_type, joined_values
-from polyopt.transform.source.forwarding import Forwarding
+from polyopt.transform.source.forwarding import forwarding_of
 from polyopt.transform.source.tabulate import may_fail
 
 if TYPE_CHECKING:
@@ -94,14 +96,7 @@ class _Tables:
         return [a.array for a in statement.reads if a.array in self.makers]
 
     def _is_same(self, now: Statement, own: Statement) -> bool:
-        target = (
-            now.array == own.array
-            and now.domain.is_equal(own.domain)
-            and len(now.index) == len(own.index)
-            and all(map(same_expr, now.index, own.index))
-            and not (now.spread or own.spread)
-        )
-        if not target:
+        if not same_target(now, own):
             return False
         try:
             value = self._expanded(now.value, now)
@@ -109,13 +104,8 @@ class _Tables:
             return False
         if same_expr(value, own.value):
             return True
-        through = self.through.forwarded
+        through = forwarding_of(self.source).forwarded
         return same_expr(through(value, own), through(own.value, own))
-
-    @cached_property
-    def through(self) -> Forwarding:
-        """What the source's locals hold."""
-        return Forwarding(self.source)
 
     # -- values -----------------------------------------------------------------------------
 
@@ -206,7 +196,7 @@ class _Tables:
         """``{ T[x] }``, projected on some dimensions: the elements that readers look up whatever
         the data."""
         for reader in self.scop.statements:
-            for node in _sure(reader.value):
+            for node in surely_evaluated(reader.value):
                 if not isinstance(node, Load) or node.array != maker.array:
                     continue
                 at = [node.index[k] for k in used]
@@ -283,20 +273,8 @@ def _is_table(statement: Statement) -> bool:
     """Whether a statement writes what it computes at its own iterators, and reads nothing of it."""
     if isinstance(statement.value, Block) or statement.spread:
         return False
-    if len(statement.index) != len(statement.iterators):
-        return False
-    return all(
-        part.form.is_equal(affine_var(statement.space, k)) for k, part in enumerate(statement.index)
-    ) and statement.array not in {a.array for a in statement.reads}
-
-
-def _sure(value: Expr) -> Iterator[Expr]:
-    """The parts of a value that are evaluated whatever the data, and wherever it is."""
-    if isinstance(value, Block):
-        return
-    yield value
-    for child in value.children[:1] if isinstance(value, Select) else value.children:
-        yield from _sure(child)
+    whole = len(statement.index) == len(statement.iterators) and statement.is_own(statement.index)
+    return whole and statement.array not in {a.array for a in statement.reads}
 
 
 def _dimensions(node: Expr, count: int) -> tuple[int, ...]:

@@ -45,10 +45,11 @@ from polyopt.ir.expr import (
 from polyopt.ir.scop import Array, Loop, Statement, statements_in
 from polyopt.ir.types import BOOL, I64
 from polyopt.isl import PwMultiAff, affine_constant, affine_var, dim_type, joined_values
+from polyopt.memo import memo
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.source.clone_stage import over
-from polyopt.transform.source.forwarding import Forwarding
+from polyopt.transform.source.forwarding import forwarding_of
 from polyopt.transform.source.parts import Parts, range_of
 from polyopt.transform.source.separate_filter import array_box
 
@@ -212,12 +213,10 @@ def tables_of(
     return tuple(tables)
 
 
+@memo
 def parts_of(scop: Scop, statement: Statement) -> Parts:
     """The parts of a statement's value, where the nest around it may change what they read."""
-    top = next(node for node in scop.nest if statement.name in statements_in(node))
-    inside = set(statements_in(top))
-    written = frozenset(s.array for s in scop.statements if s.name in inside)
-    return Parts(statement, written, Forwarding(scop))
+    return Parts(statement, scop.written_around(statement.name), forwarding_of(scop))
 
 
 def with_tables(scop: Scop, statement: Statement, tables: tuple[Table, ...]) -> Scop:

@@ -53,6 +53,7 @@ from polyopt.frontend.c.readback.whitelist import (
     odd_storage,
     odd_sums,
     odd_threads,
+    without_advice,
 )
 from polyopt.frontend.c.syntax.locations import Locator
 from polyopt.frontend.c.syntax.nodes import (
@@ -78,8 +79,6 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
 
-#: what compilers are asked, and changes no meaning: its line stays, empty
-_UNROLL = re.compile(r"^#pragma GCC unroll \d+$", re.MULTILINE)
 _HELPER = re.compile(r"(min|max|floordiv)_([uif]\d+)")
 
 
@@ -136,9 +135,10 @@ def parse_emitted(text: str, name: str) -> Emitted:
     Raises the frontend's errors.
     """
     known_macros = {"_OPENMP": 1, "__GNUC__": 12, "__SIZE_TYPE__": "unsigned long"}
-    program = preprocess(Source(f"{name}.c", _UNROLL.sub("", text)), known_macros)
+    program = preprocess(Source(f"{name}.c", text), known_macros)
     locator = Locator(program)
-    return Emitted(name, program, locator, with_library_calls(parse(program, locator)))
+    tree = with_library_calls(without_advice(parse(program, locator)))
+    return Emitted(name, program, locator, tree)
 
 
 def _is_task(function: c_ast.FuncDef) -> bool:

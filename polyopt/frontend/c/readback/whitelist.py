@@ -26,6 +26,20 @@ _PRAGMAS = (
     re.compile(r"omp simd( safelen\(\d+\))?( reduction\([+*] : \w+\))*"),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
+#: what compilers are asked, and changes no meaning
+_ADVICE = re.compile(r"GCC unroll \d+")
+
+
+def without_advice(tree: c_ast.FileAST) -> c_ast.FileAST:
+    """The tree without pragmas that only ask compilers for something, in place."""
+    for node in nodes(tree):
+        if isinstance(node, c_ast.Compound):
+            node.block_items = [i for i in node.block_items or [] if not _is_advice(i)] or None
+    return tree
+
+
+def _is_advice(item: c_ast.Node) -> bool:
+    return isinstance(item, c_ast.Pragma) and _ADVICE.fullmatch(item.string) is not None
 
 
 def odd_pragma(text: str) -> str:
