@@ -92,12 +92,12 @@ def sign(value: Value) -> Value:
 
 
 def convert(type_: ScalarType, value: Value) -> Value:
-    """The value as a NumPy scalar of the type."""
+    """The value as a NumPy scalar of the type: of a half it is the f32 that is one."""
     if type_ == BOOL and type_of(value) != BOOL:
         value = compare("ne", value, Number(0))
     if isinstance(value, Number) and isinstance(value.value, int) and type_.is_integer:
         return Strong(typed(value, type_))
-    return Strong(typed(value, type_))
+    return Strong(build.cast(type_.computed, typed(value, type_)))
 
 
 def to_int(value: Value) -> Value:
@@ -141,4 +141,4 @@ def _numpy_constant(value: np.generic[Any]) -> Strong:
     kind = named_type(value.dtype.name)
     if kind is None:
         raise UnsupportedError(f"NumPy's type {value.dtype.name} is not taken")
-    return Strong(build.const(kind, value.item()))
+    return Strong(build.const(kind.computed, value.item()))

@@ -17,6 +17,7 @@ from polyopt.frontend.stages.origin import origin, span_of
 from polyopt.frontend.stages.term import Term, as_term
 from polyopt.frontend.values import Where, truth, type_of
 from polyopt.ir.scop import Array
+from polyopt.ir.types import ScalarType
 from polyopt.isl import (
     Set,
     affine_constant,
@@ -29,8 +30,8 @@ from polyopt.isl import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from polyopt.frontend.values import Value
     from polyopt.ir.scop import Scop
-    from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, Space
 
 
@@ -243,6 +244,13 @@ def _lowered(stages: Sequence[Stage], inputs: Sequence[Input], params: tuple[str
     return _Made(arrays, body)
 
 
+def _stored(expression: Term, value: Value) -> ScalarType:
+    """The type that a stage has of its own accord: that of its values, or the half that they are
+    rounded to at last."""
+    kind = expression.payload if expression.op == "cast" else None
+    return kind if isinstance(kind, ScalarType) and kind.is_half else type_of(value)
+
+
 def _array(grid: Grid, kind: ScalarType, outer: Nest) -> Array:
     """The array of a grid: extents and first indices over the parameters."""
     ranges = [outer.range(ends) for ends in grid.ranges]
@@ -272,9 +280,28 @@ def _stage(stage: Stage, tables: Tables, universe: Set) -> list[Draft | DraftLoo
         tables.declare(array)
         return array
 
-    if stage.expression.op == "reduce":
-        nest.reduce(stage.expression, forms, declare)
+    expression = stage.expression
+    if expression.op == "reduce":
+        op = expression.payload.op
+        array, _ = nest.reduce(
+            expression,
+            forms,
+            lambda kind: (
+                declare(kind)
+                if _holds_steps(stage.type or kind, kind, op)
+                else nest.local(op, kind, expression)
+            ),
+        )
+        if array.name != stage.name:
+            nest.add(declare(array.type), forms, nest.element_of(array, expression), expression)
     else:
-        value = nest.value(stage.expression)
-        nest.add(declare(type_of(value)), forms, value, stage.expression)
+        value = nest.value(expression)
+        nest.add(declare(_stored(expression, value)), forms, value, expression)
     return outer.body
+
+
+def _holds_steps(stored: ScalarType, computed: ScalarType, op: str) -> bool:
+    """Whether a reduction may go on in the type that it is stored in: sums and products of integers
+    wrap alike in each step and at last, anything else is converted once it is complete."""
+    wraps = stored.is_integer and computed.is_integer and stored.bits <= computed.bits
+    return stored == computed or (wraps and op in {"add", "mul"})
