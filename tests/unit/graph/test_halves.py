@@ -11,7 +11,10 @@ from polyopt.errors import ArgumentError
 from polyopt.graph import compile_model, load_onnx
 from polyopt.graph.execution.run import random_inputs
 
-KINDS = {"f16": (TensorProto.FLOAT16, np.float16), "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16)}
+KINDS = {
+    "f16": (TensorProto.FLOAT16, np.float16),
+    "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+}
 #: half a unit in the last place of numbers up to 1
 HALF_UNIT = {"f16": 2.0**-12, "bf16": 2.0**-9}
 
