@@ -5,7 +5,7 @@ rewrite: ``j = c ? i : j`` -> ``j = max(j, c ? i : INT_MIN)``
 What came first is less: so the last is the greatest, and a maximum may be taken in any order, by
 lanes and by threads. Numbers that fall become a minimum. *Requires* integers that all writers of
 the element give by affine forms, in this order for all sizes (checked as relations), of an array
-that the caller does not fill. (LLVM knows it as ``FindLastIV``.)
+that the caller does not fill, and a condition on nothing that the loop computes. (LLVM knows it as ``FindLastIV``.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import NotDecidedError
 from polyopt.ir import build
-from polyopt.ir.expr import Affine, Const, Select
+from polyopt.ir.expr import Affine, Const, Select, loads
 from polyopt.ir.types import I64
 from polyopt.isl import Map, UnionMap, affine_constant, budget, dim_type
 
@@ -72,11 +72,12 @@ def _number(statement: Statement) -> PwAff | None:
 
 
 def _reduced(scop: Scop, statement: Statement) -> Statement | None:
-    if scop.array(statement.array).is_live_in:
-        return None
-    op = next((op for op in _OPPOSITE if _is_last(scop, statement, op)), None)
     value = statement.value
     assert isinstance(value, Select)
+    carried = scop.written_around(statement.name)  # the place of the greatest so far, say
+    if scop.array(statement.array).is_live_in or any(x.array in carried for x in loads(value.cond)):
+        return None
+    op = next((op for op in _OPPOSITE if _is_last(scop, statement, op)), None)
     if op is None:
         return None
     lowest: Expr = build.identity(op, value.type)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.helpers.math import f32, f64, halves
@@ -47,6 +46,13 @@ NAMES = (*f32.FUNCTIONS, *f64.FUNCTIONS)
 INNER_NAMES = _TEXTS.keys() - set(NAMES) - halves.CONVERSIONS.keys()
 
 
+def _used(text: str) -> set[str]:
+    """The names that a text calls or subscripts."""
+    heads = text.replace("[", "(").split("(")[:-1]
+    words = ("".join(c if c.isalnum() or c == "_" else " " for c in head) for head in heads)
+    return {word.split()[-1] for word in words if word[-1:].strip()}
+
+
 def _c_library(name: str) -> str:
     """The C library's function: ``expf`` of ``exp_f32``."""
     function, _, type_ = name.rpartition("_")
@@ -71,5 +77,5 @@ def math_functions(called: Container[str]) -> str:
     for name, text in reversed(_TEXTS.items()):
         if name in needed:
             kept.append(text)
-            needed |= set(re.findall(r"\w+(?=[(\[])", text)) & _TEXTS.keys()
+            needed |= _used(text) & _TEXTS.keys()
     return "".join(f"{text}\n\n" for text in reversed(kept))
