@@ -5,7 +5,8 @@ rewrite: ``j = c ? i : j`` -> ``j = max(j, c ? i : INT_MIN)``
 What came first is less: so the last is the greatest, and a maximum may be taken in any order, by
 lanes and by threads. Numbers that fall become a minimum. *Requires* integers that all writers of
 the element give by affine forms, in this order for all sizes (checked as relations), of an array
-that the caller does not fill, and a condition on nothing that the loop computes. (LLVM knows it as ``FindLastIV``.)
+that the caller does not fill, and a condition on nothing that the loop computes. (LLVM knows it as
+``FindLastIV``.)
 """
 
 from __future__ import annotations

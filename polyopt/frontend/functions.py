@@ -23,7 +23,7 @@ from polyopt.frontend.values import (
     typed,
 )
 from polyopt.ir import build
-from polyopt.ir.types import BOOL, F32, F64, I64, TYPES, U16, ScalarType
+from polyopt.ir.types import BOOL, ELEMENTS, F32, F64, I64, U16, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,9 +118,9 @@ def to_float(value: Value) -> Value:
 
 def named_type(name: str) -> ScalarType | None:
     """The type of a short name (``u16``) or a NumPy name (``uint16``)."""
-    if name in TYPES:
-        return TYPES[name]
-    return next((t for t in TYPES.values() if t.numpy_name == name), None)
+    if name in ELEMENTS:
+        return ELEMENTS[name]
+    return next((t for t in ELEMENTS.values() if t.numpy_name == name), None)
 
 
 def constant(value: object) -> Number | Strong:

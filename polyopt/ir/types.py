@@ -91,8 +91,10 @@ F32, F64 = (ScalarType(f"f{b}", "float", b) for b in (32, 64))
 #: binary16 of IEEE 754, and bfloat16: the upper half of an f32
 F16, BF16 = (ScalarType(name, "float", 16) for name in ("f16", "bf16"))
 
-#: Every type by its short name.
-TYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64, F16, BF16)}
+#: Types that are computed with, by their short names.
+TYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)}
+#: Types of arrays' elements, by their short names.
+ELEMENTS = {**TYPES, F16.name: F16, BF16.name: BF16}
 
 
 def promote_c(one: ScalarType, other: ScalarType) -> ScalarType:

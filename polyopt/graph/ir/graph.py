@@ -16,7 +16,7 @@ import numpy as np
 from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.frontend.loops.annotations import as_scalar
 from polyopt.graph.ir.open import at, open_sizes
-from polyopt.ir.types import TYPES, ScalarType
+from polyopt.ir.types import ELEMENTS, ScalarType
 from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: what a node's attribute can be
 Attribute = bool | int | float | str | tuple[int, ...] | tuple[float, ...]
 
-_BY_NUMPY = {t.numpy_name: t for t in TYPES.values()}
+_BY_NUMPY = {t.numpy_name: t for t in ELEMENTS.values()}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.graph.onnx.context import CONVERTERS, converts
-from polyopt.ir.types import TYPES
+from polyopt.ir.types import ELEMENTS
 
 if TYPE_CHECKING:
     from polyopt.graph.onnx.context import OnnxNode
@@ -109,7 +109,7 @@ def _cast(node: OnnxNode) -> None:
         name = onnx.helper.tensor_dtype_to_np_dtype(number).name
     except KeyError:
         name = str(number)
-    known = {t.numpy_name: t.name for t in TYPES.values()}
+    known = {t.numpy_name: t.name for t in ELEMENTS.values()}
     if name not in known:
         raise node.unsupported(f"there is no type {name}", f"there are: {', '.join(known)}")
     node.define("cast", to=known[name])
