@@ -102,9 +102,13 @@ def _mean(node: OnnxNode) -> None:
 
 @converts("Cast")
 def _cast(node: OnnxNode) -> None:
+    node.define("cast", to=type_named(node, int(node.get("to"))))
+
+
+def type_named(node: OnnxNode, number: int) -> str:
+    """Our name of one of ONNX's types. Raises ``UnsupportedError`` for a type that C has not."""
     import onnx
 
-    number = int(node.get("to"))
     try:
         name = onnx.helper.tensor_dtype_to_np_dtype(number).name
     except KeyError:
@@ -112,7 +116,7 @@ def _cast(node: OnnxNode) -> None:
     known = {t.numpy_name: t.name for t in TYPES.values()}
     if name not in known:
         raise node.unsupported(f"there is no type {name}", f"there are: {', '.join(known)}")
-    node.define("cast", to=known[name])
+    return known[name]
 
 
 @converts("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")

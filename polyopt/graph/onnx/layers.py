@@ -10,22 +10,43 @@ import numpy as np
 from polyopt.graph.onnx.context import as_ints, converts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from polyopt.graph.onnx.context import OnnxNode
 
 
 @converts("Conv")
 def _conv(node: OnnxNode) -> None:
-    kernel = node.value(1).shape[2:]
+    convolution(node, "conv", 1, node.inputs)
+
+
+def convolution(
+    node: OnnxNode, op: str, w: int, inputs: Sequence[str], *, step: bool = False
+) -> str:
+    """A convolution with the weights ``w`` by an operator; the name of its tensor.
+
+    With ``step`` it is on the way to the output.
+    """
+    kernel = kernel_of(node, w)
+    strides, pads, dilations = windows(node, kernel)
+    options = {"strides": strides, "pads": pads, "dilations": dilations}
+    group = int(node.get("group", 1))
+    if step:
+        return node.step(op, inputs, **options, group=group)
+    node.define(op, inputs, **options, group=group)
+    return node.outputs[0]
+
+
+def kernel_of(node: OnnxNode, w: int) -> tuple[int, ...]:
+    """The extents of weights. Raises ``GraphError`` where ``kernel_shape`` says others."""
+    kernel = node.value(w).shape[2:]
     if "kernel_shape" in node.attributes and as_ints(node.get("kernel_shape")) != kernel:
         raise node.wrong(f"kernel_shape says {list(node.get('kernel_shape'))},"
                          f" the weights have {list(kernel)}")  # fmt: skip
-    strides, pads, dilations = _windows(node, kernel)
-    node.define(
-        "conv", strides=strides, pads=pads, dilations=dilations, group=int(node.get("group", 1))
-    )
+    return kernel
 
 
-def _windows(
+def windows(
     node: OnnxNode, kernel: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Strides, pads and dilations, with ``auto_pad`` worked out."""
@@ -58,7 +79,7 @@ def _pool(node: OnnxNode) -> None:
     if len(node.outputs) > 1 and node.outputs[1]:
         raise node.unsupported("indices of the greatest elements are not given")
     kernel = as_ints(node.get("kernel_shape", ()))
-    strides, pads, dilations = _windows(node, kernel)
+    strides, pads, dilations = windows(node, kernel)
     # What ceil_mode means for windows that auto_pad made is settled by auto_pad.
     rounds_up = int(node.get("ceil_mode", 0)) and node.get("auto_pad", "NOTSET") == "NOTSET"
     if node.op == "MaxPool":

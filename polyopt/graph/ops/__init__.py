@@ -7,6 +7,7 @@ from polyopt.graph.ops import (
     normalisations,
     pointwise,
     pooling,
+    quantised,
     reductions,
     resizing,
     shapes,
@@ -14,5 +15,5 @@ from polyopt.graph.ops import (
 
 __all__ = [
     "blocked", "contractions", "convolutions", "normalisations", "pointwise", "pooling",
-    "reductions", "resizing", "shapes",
+    "quantised", "reductions", "resizing", "shapes",
 ]  # fmt: skip
