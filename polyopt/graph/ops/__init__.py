@@ -11,9 +11,10 @@ from polyopt.graph.ops import (
     reductions,
     resizing,
     shapes,
+    transposed,
 )
 
 __all__ = [
     "blocked", "contractions", "convolutions", "normalisations", "pointwise", "pooling",
-    "quantised", "reductions", "resizing", "shapes",
+    "quantised", "reductions", "resizing", "shapes", "transposed",
 ]  # fmt: skip
