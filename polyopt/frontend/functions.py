@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 #: Functions of one number that NumPy computes in floats.
 FLOAT_FUNCTIONS = (
     "sqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "erf", "floor", "ceil",
-    "trunc", "pow", "fmod", "atan2",
+    "trunc", "rint", "pow", "fmod", "atan2",
 )  # fmt: skip
-_ROUNDING = {"floor", "ceil", "trunc"}
+_ROUNDING = {"floor", "ceil", "trunc", "rint"}
 
 
 def float_call(function: str, args: Sequence[Value], *, weak: bool = False) -> Value:

@@ -26,11 +26,13 @@ class Importer:
     known: dict[str, Array] = field(default_factory=dict[str, "Array"])
     #: names of tensors that are other tensors
     aliases: dict[str, str] = field(default_factory=dict[str, str])
+    #: names of tensors that are still to come
+    reserved: frozenset[str] = frozenset()
 
     def fresh(self, base: str) -> str:
-        """A name that no tensor has yet."""
+        """A name that no tensor has or will have."""
         name, number = base, 2
-        while name in self.values:
+        while name in self.values or name in self.reserved:
             name, number = f"{base}_{number}", number + 1
         return name
 

@@ -28,11 +28,11 @@ UNARY_OPS = ("neg", "not")
 #: Pure math functions and their number of arguments, named as in C's ``math.h`` for doubles.
 FUNCTIONS = {
     "sqrt": 1, "exp": 1, "exp2": 1, "log": 1, "log2": 1, "sin": 1, "cos": 1, "tan": 1, "tanh": 1,
-    "erf": 1, "fabs": 1, "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "pow": 2, "fmod": 2,
-    "atan2": 2, "abs": 1,
+    "erf": 1, "fabs": 1, "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "rint": 1, "pow": 2,
+    "fmod": 2, "atan2": 2, "abs": 1,
 }  # fmt: skip
 #: those that are instructions, of vectors too: the others are code with branches
-INSTRUCTIONS = frozenset({"sqrt", "fabs", "abs", "floor", "ceil", "trunc"})
+INSTRUCTIONS = frozenset({"sqrt", "fabs", "abs", "floor", "ceil", "trunc", "rint"})
 
 
 @dataclass(frozen=True, eq=False)

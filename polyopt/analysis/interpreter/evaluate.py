@@ -264,8 +264,8 @@ def _round(value: np.float64) -> np.float64:
 _MATH: dict[str, Callable[..., Any]] = {
     "sqrt": np.sqrt, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "fabs": np.abs, "abs": np.abs,
-    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": _round, "pow": np.power,
-    "fmod": np.fmod, "atan2": np.arctan2, "erf": math.erf,
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": _round, "rint": np.rint,
+    "pow": np.power, "fmod": np.fmod, "atan2": np.arctan2, "erf": math.erf,
 }  # fmt: skip
 
 

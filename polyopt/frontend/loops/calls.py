@@ -72,7 +72,7 @@ def _fabs(x: Value) -> Value:
 _FLOAT = {
     "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "sin": "sin",
     "cos": "cos", "tan": "tan", "tanh": "tanh", "floor": "floor", "ceil": "ceil",
-    "trunc": "trunc", "fmod": "fmod", "arctan2": "atan2",
+    "trunc": "trunc", "rint": "rint", "fmod": "fmod", "arctan2": "atan2",
 }  # fmt: skip
 _OPERATIONS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv",

@@ -42,6 +42,7 @@ from polyopt.frontend.stages.reductions import (
     min,  # noqa: A004  (public name)
     pow,  # noqa: A004  (public name)
     product,
+    rint,
     select,
     sin,
     sqrt,
@@ -55,6 +56,6 @@ from polyopt.frontend.stages.term import Term
 __all__ = [
     "Border", "Grid", "Input", "Stage", "Term", "assume", "atan2", "cast", "ceil", "clamp",
     "clamped", "cos", "erf", "exp", "exp2", "floor", "fmod", "input", "log", "log2", "max", "min",
-    "mirrored", "padded", "pipeline", "pow", "product", "scalar", "select", "sin", "size", "sqrt",
-    "stage", "sum", "tan", "tanh", "trunc", "wrapped",
+    "mirrored", "padded", "pipeline", "pow", "product", "rint", "scalar", "select", "sin", "size",
+    "sqrt", "stage", "sum", "tan", "tanh", "trunc", "wrapped",
 ]  # fmt: skip

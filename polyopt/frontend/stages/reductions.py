@@ -146,5 +146,5 @@ def _function(name: str, arity: int) -> Callable[..., Term]:
 
 sqrt, exp, exp2, log, log2 = (_function(n, 1) for n in ("sqrt", "exp", "exp2", "log", "log2"))
 sin, cos, tan, tanh, erf = (_function(n, 1) for n in ("sin", "cos", "tan", "tanh", "erf"))
-floor, ceil, trunc = (_function(n, 1) for n in ("floor", "ceil", "trunc"))
+floor, ceil, trunc, rint = (_function(n, 1) for n in ("floor", "ceil", "trunc", "rint"))
 pow, fmod, atan2 = (_function(n, 2) for n in ("pow", "fmod", "atan2"))  # noqa: A001

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from polyopt.errors import GraphError, PolyoptError, UnsupportedError
 from polyopt.graph.ir.graph import Node, attributes
 
@@ -118,6 +120,11 @@ class OnnxNode:
         """The node's output is its input."""
         self.value(index)  # there has to be one
         self.importer.aliases[self.outputs[0]] = self.inputs[index]
+
+    def nothing(self, shape: tuple[int, ...], output: int = 0) -> None:
+        """The node's output has no elements: it is known, and what joins it leaves it out."""
+        empty = np.empty(shape, self.value(0).dtype.numpy_name)
+        self.importer.constant(self.outputs[output], empty, self.span)
 
     def constant(self, array: Array, base: str) -> str:
         """An array made from attributes; the name of its tensor."""

@@ -102,9 +102,13 @@ def _mean(node: OnnxNode) -> None:
 
 @converts("Cast")
 def _cast(node: OnnxNode) -> None:
+    node.define("cast", to=type_named(node, int(node.get("to"))))
+
+
+def type_named(node: OnnxNode, number: int) -> str:
+    """Our name of one of ONNX's types. Raises ``UnsupportedError`` for a type that C has not."""
     import onnx
 
-    number = int(node.get("to"))
     try:
         name = onnx.helper.tensor_dtype_to_np_dtype(number).name
     except KeyError:
@@ -112,7 +116,7 @@ def _cast(node: OnnxNode) -> None:
     known = {t.numpy_name: t.name for t in ELEMENTS.values()}
     if name not in known:
         raise node.unsupported(f"there is no type {name}", f"there are: {', '.join(known)}")
-    node.define("cast", to=known[name])
+    return known[name]
 
 
 @converts("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")
@@ -125,6 +129,37 @@ def _reduce(node: OnnxNode) -> None:
             return
         axes = tuple(range(node.rank))
     node.define(op, node.inputs[:1], axes=axes, keepdims=int(node.get("keepdims", 1)))
+
+
+#: ONNX's name -> ours; over no axes, the steps before and after the reduction remain
+COMPOSITE = {
+    "ReduceL1": "reduce_l1", "ReduceL2": "reduce_l2", "ReduceLogSum": "reduce_log_sum",
+    "ReduceLogSumExp": "reduce_log_sum_exp", "ReduceSumSquare": "reduce_sum_square",
+}  # fmt: skip
+
+
+@converts(*COMPOSITE)
+def _composite(node: OnnxNode) -> None:
+    axes = node.numbers(1, "axes") or ()
+    if not axes and not node.get("noop_with_empty_axes", 0):
+        axes = tuple(range(node.rank))
+    options = {"axes": axes, "keepdims": int(node.get("keepdims", 1))}
+    node.define(COMPOSITE[node.op], node.inputs[:1], **options)
+
+
+@converts("ArgMax", "ArgMin")
+def _arg(node: OnnxNode) -> None:
+    op = "arg_max" if node.op == "ArgMax" else "arg_min"
+    last = int(node.get("select_last_index", 0))
+    axis, keepdims = int(node.get("axis", 0)), int(node.get("keepdims", 1))
+    node.define(op, axis=axis, keepdims=keepdims, last=last)
+
+
+@converts("Hardmax")
+def _hardmax(node: OnnxNode) -> None:
+    if node.opset < 13 and int(node.get("axis", 1)) % max(1, node.rank) != node.rank - 1:
+        raise node.unsupported("before opset 13 the axis has to be the last one")
+    node.define("hardmax", axis=int(node.get("axis", -1)))
 
 
 @converts("Identity", "Dropout")

@@ -10,22 +10,44 @@ import numpy as np
 from polyopt.graph.onnx.context import as_ints, converts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.graph.ir.graph import Attribute
     from polyopt.graph.onnx.context import OnnxNode
 
 
 @converts("Conv")
 def _conv(node: OnnxNode) -> None:
-    kernel = node.value(1).shape[2:]
+    convolution(node, "conv", 1, node.inputs)
+
+
+def convolution(
+    node: OnnxNode, op: str, w: int, inputs: Sequence[str], *, step: bool = False
+) -> str:
+    """A convolution with the weights ``w`` by an operator; the name of its tensor.
+
+    With ``step`` it is on the way to the output.
+    """
+    kernel = kernel_of(node, w)
+    strides, pads, dilations = windows(node, kernel)
+    options = {"strides": strides, "pads": pads, "dilations": dilations}
+    group = int(node.get("group", 1))
+    if step:
+        return node.step(op, inputs, **options, group=group)
+    node.define(op, inputs, **options, group=group)
+    return node.outputs[0]
+
+
+def kernel_of(node: OnnxNode, w: int) -> tuple[int, ...]:
+    """The extents of weights. Raises ``GraphError`` where ``kernel_shape`` says others."""
+    kernel = node.value(w).shape[2:]
     if "kernel_shape" in node.attributes and as_ints(node.get("kernel_shape")) != kernel:
         raise node.wrong(f"kernel_shape says {list(node.get('kernel_shape'))},"
                          f" the weights have {list(kernel)}")  # fmt: skip
-    strides, pads, dilations = _windows(node, kernel)
-    node.define(
-        "conv", strides=strides, pads=pads, dilations=dilations, group=int(node.get("group", 1))
-    )
+    return kernel
 
 
-def _windows(
+def windows(
     node: OnnxNode, kernel: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Strides, pads and dilations, with ``auto_pad`` worked out."""
@@ -53,21 +75,84 @@ def _windows(
     return strides, pads, dilations
 
 
-@converts("MaxPool", "AveragePool")
+@converts("ConvTranspose")
+def _conv_transpose(node: OnnxNode) -> None:
+    kernel = kernel_of(node, 1)
+    strides, pads, dilations = windows(node, kernel)
+    rank, inputs = len(kernel), node.value(0).shape[2:]
+    more = as_ints(node.get("output_padding", [0] * rank))
+    if len(more) != rank or min(more, default=0) < 0:
+        raise node.wrong(f"output_padding {list(more)} does not fit {rank} dimension(s)")
+    mode, wanted = node.get("auto_pad", "NOTSET"), as_ints(node.get("output_shape", ()))
+    reach = [
+        strides[d] * (inputs[d] - 1) + more[d] + dilations[d] * (kernel[d] - 1) + 1
+        for d in range(rank)
+    ]
+    if not wanted and mode in {"SAME_UPPER", "SAME_LOWER"}:
+        wanted = tuple(n * s for n, s in zip(inputs, strides, strict=True))
+    if wanted and len(wanted) != rank:
+        raise node.wrong(f"output_shape {list(wanted)} does not fit {rank} dimension(s)")
+    if wanted:
+        totals = [max(0, r - n) for r, n in zip(reach, wanted, strict=True)]
+        begins = tuple(t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in totals)
+    else:
+        begins = pads[:rank]
+        wanted = tuple(r - pads[d] - pads[rank + d] for d, r in enumerate(reach))
+    node.define("conv_transpose", strides=strides, begins=begins, dilations=dilations,
+                extents=wanted, group=int(node.get("group", 1)))  # fmt: skip
+
+
+@converts("Col2Im")
+def _col2im(node: OnnxNode) -> None:
+    image, block = node.numbers(1, "image_shape") or (), node.numbers(2, "block_shape") or ()
+    rank = len(image)
+    strides, dilations = (as_ints(node.get(k, [1] * rank)) for k in ("strides", "dilations"))
+    pads = as_ints(node.get("pads", [0] * 2 * rank))
+    if not len(block) == len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
+        raise node.wrong(f"block, strides, dilations and pads do not fit {rank} dimension(s)")
+    if min((*strides, *dilations, *block, *image), default=0) < 1 or node.rank != 3:
+        raise node.wrong("its extents, strides and dilations are not all positive")
+    counts = [(image[d] + pads[d] + pads[rank + d] - dilations[d] * (block[d] - 1) - 1)
+              // strides[d] + 1 for d in range(rank)]  # fmt: skip
+    batch, channels, places = node.value(0).shape
+    if channels % prod(block) or places != prod(counts):
+        raise node.wrong(f"{list(node.value(0).shape)} is not made of blocks {list(block)} at"
+                         f" {counts} places")  # fmt: skip
+    shape = (batch, channels // prod(block), *block, *counts)
+    split = node.step("reshape", node.inputs[:1], shape=shape)
+    node.define("fold", [split], extents=image, strides=strides, begins=pads[:rank],
+                dilations=dilations)  # fmt: skip
+
+
+@converts("MaxPool", "AveragePool", "LpPool")
 def _pool(node: OnnxNode) -> None:
-    if len(node.outputs) > 1 and node.outputs[1]:
-        raise node.unsupported("indices of the greatest elements are not given")
     kernel = as_ints(node.get("kernel_shape", ()))
-    strides, pads, dilations = _windows(node, kernel)
+    strides, pads, dilations = windows(node, kernel)
     # What ceil_mode means for windows that auto_pad made is settled by auto_pad.
     rounds_up = int(node.get("ceil_mode", 0)) and node.get("auto_pad", "NOTSET") == "NOTSET"
-    if node.op == "MaxPool":
-        node.define("max_pool", kernel=kernel, strides=strides, pads=pads, dilations=dilations,
-                    ceil_mode=int(rounds_up))  # fmt: skip
+    options: dict[str, Attribute] = {
+        "kernel": kernel, "strides": strides, "pads": pads, "dilations": dilations,
+        "ceil_mode": int(rounds_up),
+    }  # fmt: skip
+    if node.op == "AveragePool":
+        included = int(node.get("count_include_pad", 0))
+        node.define("avg_pool", count_include_pad=included, **options)
         return
-    node.define("avg_pool", kernel=kernel, strides=strides, pads=pads, dilations=dilations,
-                ceil_mode=int(rounds_up),
-                count_include_pad=int(node.get("count_include_pad", 0)))  # fmt: skip
+    if node.op == "LpPool":
+        node.define("lp_pool", p=int(node.get("p", 2)), **options)
+        return
+    node.define("max_pool", **options)
+    if len(node.outputs) > 1 and node.outputs[1]:
+        order = int(node.get("storage_order", 0))
+        node.define("max_pool_places", output=1, column_major=order, **options)
+
+
+@converts("GlobalLpPool")
+def _global_norm(node: OnnxNode) -> None:
+    kernel = node.value(0).shape[2:]
+    ones = (1,) * len(kernel)
+    node.define("lp_pool", kernel=kernel, strides=ones, pads=(0,) * (2 * len(kernel)),
+                dilations=ones, p=int(node.get("p", 2)))  # fmt: skip
 
 
 @converts("GlobalAveragePool", "GlobalMaxPool")

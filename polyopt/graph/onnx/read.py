@@ -21,6 +21,7 @@ from polyopt.graph.ir.open import left_open
 from polyopt.graph.ir.verify import verify
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
 from polyopt.graph.onnx.folding import fold
+from polyopt.graph.onnx.functions import EXPANDED, expanded
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def load_onnx(
 def _read(onnx: Any, proto: Any, sizes: Mapping[str, int], opset: int, name: str) -> Graph:  # noqa: ANN401
     """The graph for these numbers of open dimensions."""
     source = Source(name, "\n".join(map(_line, proto.graph.node)))
-    importer = Importer()
+    importer = Importer(reserved=frozenset(o for n in proto.graph.node for o in n.output))
     inputs = _inputs(onnx, proto, importer, sizes, name)
     _check_order(proto, set(importer.values), source)
     for number, node in enumerate(proto.graph.node, 1):
@@ -77,17 +78,17 @@ def _read(onnx: Any, proto: Any, sizes: Mapping[str, int], opset: int, name: str
 @checks_arguments
 def onnx_operators() -> tuple[str, ...]:
     """The ONNX operators that are taken, sorted."""
-    from polyopt.graph.onnx import elements, layers, shapes
+    from polyopt.graph.onnx import elements, layers, normalisations, quantised, shapes
 
-    _ = elements, layers, shapes  # they register
-    return tuple(sorted(CONVERTERS))
+    _ = elements, layers, normalisations, quantised, shapes  # they register
+    return tuple(sorted({*CONVERTERS, *EXPANDED, "If"}))
 
 
 def _onnx() -> Any:  # noqa: ANN401
     try:
         parts = [
             import_module(f"onnx{name}")
-            for name in ("", ".inliner", ".reference", ".shape_inference")
+            for name in ("", ".compose", ".inliner", ".reference", ".shape_inference")
         ]
     except ImportError:
         hint = install_command("nn")
@@ -289,7 +290,18 @@ def _convert(
     opset: int,
     span: Span,
 ) -> None:
+    for name in node.input:
+        _need_tensor(importer, node, name, span)
     if fold(onnx, importer, node, opset, span):
+        return
+    if node.op_type == "If" and not node.domain:
+        _convert_branch(onnx, proto, importer, node, opset, span)
+        return
+    if node.op_type in EXPANDED and node.domain in {"", "ai.onnx"}:
+        _check_node(onnx, proto, node, span)
+        body, version = expanded(onnx, importer, node, opset, span)
+        for inner in body.graph.node:
+            _convert(onnx, body, importer, inner, version, span)
         return
     known = onnx_operators()
     if node.op_type not in known or node.domain not in {"", "ai.onnx"}:
@@ -305,6 +317,40 @@ def _convert(
     made = OnnxNode(importer, node.op_type, opset, inputs, tuple(node.output), values,
                     _title(node), span)  # fmt: skip
     CONVERTERS[node.op_type](made)
+
+
+def _convert_branch(
+    onnx: Any,  # noqa: ANN401
+    proto: Any,  # noqa: ANN401
+    importer: Importer,
+    node: Any,  # noqa: ANN401
+    opset: int,
+    span: Span,
+) -> None:
+    """The branch that a known condition chooses, in place of an ``If``."""
+    _check_node(onnx, proto, node, span)
+    condition = importer.known.get(importer.resolve(node.input[0]))
+    if condition is None or condition.size != 1:
+        raise UnsupportedError(f"{_title(node)}: its condition has to be a constant", span=span,
+                               hint="control flow that depends on data is not taken")  # fmt: skip
+    wanted = "then_branch" if condition.item() else "else_branch"
+    (branch,) = (a.g for a in node.attribute if a.name == wanted)
+    for tensor in branch.initializer:
+        importer.constant(tensor.name, onnx.numpy_helper.to_array(tensor), span)
+    for inner in branch.node:
+        _convert(onnx, proto, importer, inner, opset, span)
+    if len(branch.output) != len(node.output):
+        raise GraphError(f"{_title(node)}: its branch has {len(branch.output)} results, not"
+                         f" {len(node.output)}", span=span)  # fmt: skip
+    for name, made in zip(node.output, branch.output, strict=True):
+        _need_tensor(importer, node, made.name, span)
+        importer.aliases[name] = importer.resolve(made.name)
+
+
+def _need_tensor(importer: Importer, node: Any, name: str, span: Span) -> None:  # noqa: ANN401
+    """Raises ``GraphError`` for a name in a branch that nothing makes."""
+    if name and importer.resolve(name) not in importer.values:
+        raise GraphError(f"{_title(node)} reads {name!r}, which does not exist", span=span)
 
 
 def _check_node(onnx: Any, proto: Any, node: Any, span: Span) -> None:  # noqa: ANN401
@@ -337,6 +383,9 @@ def _finished(
     outputs = tuple(importer.resolve(entry.name) for entry in proto.graph.output)
     used = {n for node in importer.nodes for n in node.inputs} | set(outputs)
     constants = {n: a for n, a in importer.known.items() if n in used}
+    empty = next((n for n in outputs if not importer.values[n].size), None)
+    if empty is not None:
+        raise UnsupportedError(f"the output {empty!r} of {name} has 0 elements")
     graph = Graph(Path(name).stem, inputs, constants, tuple(importer.nodes), outputs)
     try:
         verify(graph)

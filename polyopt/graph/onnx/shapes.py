@@ -88,7 +88,8 @@ def _transpose(node: OnnxNode) -> None:
 
 @converts("Concat")
 def _concat(node: OnnxNode) -> None:
-    node.define("concat", axis=int(node.get("axis", 1)))
+    some = [name for name in node.inputs if node.importer.values[name].size]
+    node.define("concat", some or node.inputs, axis=int(node.get("axis", 1)))
 
 
 @converts("Pad")
@@ -132,9 +133,10 @@ def _slice(node: OnnxNode) -> None:
         if step == 0:
             raise node.wrong("a step of 0")
         taken = range(shape[d])[start:end:step]
-        if not taken:
-            raise node.unsupported(f"it takes no element of axis {d}")
-        firsts[d], strides[d], counts[d] = taken[0], step, len(taken)
+        firsts[d], strides[d], counts[d] = taken[0] if taken else 0, step, len(taken)
+    if not all(counts):
+        node.nothing(tuple(counts))
+        return
     node.define("slice", node.inputs[:1], starts=tuple(firsts), steps=tuple(strides),
                 shape=tuple(counts))  # fmt: skip
 
@@ -155,12 +157,15 @@ def _split(node: OnnxNode) -> None:
     if sizes is None:
         size = -(-shape[axis] // count)
         sizes = (*(size,) * (count - 1), shape[axis] - size * (count - 1))
-    if len(sizes) != count or sum(sizes) != shape[axis] or min(sizes) < 1:
+    if len(sizes) != count or sum(sizes) != shape[axis] or min(sizes) < 0:
         raise node.wrong(f"parts of {list(sizes)} do not make {shape[axis]} elements")
     start = 0
     for number, size in enumerate(sizes):
         firsts = tuple(start if d == axis else 0 for d in range(len(shape)))
         part = tuple(size if d == axis else extent for d, extent in enumerate(shape))
+        if not size:
+            node.nothing(part, number)
+            continue
         node.define("slice", node.inputs[:1], output=number, starts=firsts,
                     steps=(1,) * len(shape), shape=part)  # fmt: skip
         start += size

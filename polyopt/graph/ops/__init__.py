@@ -7,12 +7,14 @@ from polyopt.graph.ops import (
     normalisations,
     pointwise,
     pooling,
+    quantised,
     reductions,
     resizing,
     shapes,
+    transposed,
 )
 
 __all__ = [
     "blocked", "contractions", "convolutions", "normalisations", "pointwise", "pooling",
-    "reductions", "resizing", "shapes",
+    "quantised", "reductions", "resizing", "shapes", "transposed",
 ]  # fmt: skip

@@ -86,7 +86,8 @@ def gemm(
     return make.stage(shape, scaled)
 
 
-def _matmul_rule(a: Value, b: Value) -> Result:
+def matmul_rule(a: Value, b: Value) -> Result:
+    """The shape of NumPy's ``matmul``, of the operands' type. Raises ``GraphError``."""
     if a.dtype != b.dtype:
         raise GraphError(f"operands of one type are needed, not {a.dtype} and {b.dtype}")
     need_rank(a, 1)
@@ -101,10 +102,15 @@ def _matmul_rule(a: Value, b: Value) -> Result:
     return Result((*outer, *row, *column), a.dtype)
 
 
-@operator("matmul", result=_matmul_rule)
+@operator("matmul", result=matmul_rule)
 def matmul(make: Maker, a: Tensor, b: Tensor) -> Tensor:
     """NumPy's ``matmul``: leading dimensions broadcast, vectors lose theirs again."""
-    shape = _matmul_rule(Value("a", a.shape, a.dtype), Value("b", b.shape, b.dtype)).shape
+    return matmul_sums(make, a, b)
+
+
+def matmul_sums(make: Maker, a: Tensor, b: Tensor, dtype: str = "") -> Tensor:
+    """The stage of ``matmul``; ``dtype`` is the type that both operands are converted to."""
+    shape = matmul_rule(Value("a", a.shape, make.dtype), Value("b", b.shape, make.dtype)).shape
     inner = a.shape[-1]
     has_row, has_column = a.rank > 1, b.rank > 1
     outer = len(shape) - has_row - has_column
@@ -114,7 +120,8 @@ def matmul(make: Maker, a: Tensor, b: Tensor) -> Tensor:
         right = _batch(b, i[:outer])
         row = (i[outer],) if has_row else ()
         column = (i[-1],) if has_column else ()
-        return a[(*left, *row, k)] * b[(*right, k, *column)]
+        one, other = a[(*left, *row, k)], b[(*right, k, *column)]
+        return po.cast(dtype, one) * po.cast(dtype, other) if dtype else one * other
 
     def total(*i: Term) -> Term:
         def element(k: Term) -> Term:

@@ -9,7 +9,7 @@ from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from polyopt.frontend.stages import Term
     from polyopt.graph.ir.graph import Value
@@ -58,6 +58,19 @@ def _rule(
     group: int = 1,
 ) -> Result:
     need_float(x, w, b)
+    return convolution_rule(x, w, b, strides, pads, dilations, group)
+
+
+def convolution_rule(
+    x: Value,
+    w: Value,
+    b: Value | None,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    group: int,
+) -> Result:
+    """The shape of a convolution, of the operand's type. Raises ``GraphError``."""
     need_rank(x, 3, 5)
     need_rank(w, len(x.shape), len(x.shape))
     rank = len(x.shape) - 2
@@ -89,11 +102,37 @@ def conv(
 
     A depthwise convolution has as many groups as channels.
     """
-    rank = x.rank - 2
-    count, per_group, *kernel = w.shape
-    outputs = output_extents(x, kernel, strides, pads, dilations)
-    split = per_group == 1 and strides[-1] > 1
+    split = w.shape[1] == 1 and strides[-1] > 1
     source = _by_phase(make, x, pads, strides[-1]) if split else pad_constant(make, x, pads, 0.0)
+    outputs = output_extents(x, w.shape[2:], strides, pads, dilations)
+    shape = (x.shape[0], w.shape[0], *outputs)
+    summed = products(source, w, strides, dilations, group, split=split)
+    sums = make.stage(shape, summed, part="sums" if b is not None else "")
+    if b is None:
+        return sums
+    return make.stage(shape, lambda *i: sums[i] + b[i[1]])
+
+
+def products(
+    source: Tensor,
+    w: Tensor,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    group: int,
+    *,
+    split: bool = False,
+    dtype: str = "",
+) -> Callable[..., Term]:
+    """The sum of products of each element of a convolution, for an operand that has its frame.
+
+    With ``split``, ``source`` is laid out as ``_by_phase`` does; ``dtype`` is the type that both
+    operands are converted to.
+    """
+    count, per_group, *kernel = w.shape
+    rank = len(kernel)
+
+    def factor(value: Term) -> Term:
+        return po.cast(dtype, value) if dtype else value
 
     def summed(n: Term, co: Term, *place: Term) -> Term:
         def product(ci: Term, *k: Term) -> Term:
@@ -102,7 +141,7 @@ def conv(
                 ahead = dilations[-1] * k[-1]
                 at[-1:] = [ahead % strides[-1], place[-1] + ahead // strides[-1]]
             channel = ci if group == 1 else _channel(co, ci, count // group, per_group)
-            return source[(n, channel, *at)] * w[(co, ci, *k)]
+            return factor(source[(n, channel, *at)]) * factor(w[(co, ci, *k)])
 
         over = {"ci": per_group, **dict(zip(KERNEL[rank], kernel, strict=True))}
         if per_group == 1:
@@ -110,11 +149,7 @@ def conv(
             return po.sum(lambda *k: product(0, *k), over)  # type: ignore[arg-type]
         return po.sum(product, over)
 
-    shape = (x.shape[0], count, *outputs)
-    sums = make.stage(shape, summed, part="sums" if b is not None else "")
-    if b is None:
-        return sums
-    return make.stage(shape, lambda *i: sums[i] + b[i[1]])
+    return summed
 
 
 def _channel(co: Term, ci: Term, per_output: int, per_input: int) -> Term:

@@ -6,13 +6,15 @@ blocked channels) stay as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
 from polyopt.graph.ops.convolutions import need_lengths
+from polyopt.ir.types import I64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,6 +91,109 @@ def max_pool(
     return _pooled(make, x, windows, po.max, lowest, "")
 
 
+def _power_rule(x: Value, *, p: int = 2, **options: Sequence[int]) -> Result:
+    need_float(x)
+    if p < 1:
+        raise GraphError(f"the order of the norm is 1 or more, not {p}")
+    return _rule(x, **options)  # type: ignore[arg-type]
+
+
+@operator("lp_pool", result=_power_rule)
+def lp_pool(
+    make: Maker,
+    x: Tensor,
+    *,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: int = 0,
+    p: int = 2,
+) -> Tensor:
+    """The norm of order ``p`` of each window; what lies outside is 0."""
+
+    def power(*i: Term) -> Term:
+        return x[i] * x[i] if p == 2 else po.pow(abs(x[i]), float(p)) if p > 1 else abs(x[i])
+
+    powers = make.stage(x.shape, power, part="powers")
+    windows = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    sums = _pooled(make, powers, windows, po.sum, 0.0, "sums")
+
+    def root(*i: Term) -> Term:
+        return po.sqrt(sums[i]) if p == 2 else po.pow(sums[i], 1.0 / p) if p > 1 else sums[i]
+
+    return make.stage(sums.shape, root)
+
+
+def _place_rule(x: Value, *, column_major: int = 0, **options: Sequence[int]) -> Result:
+    _ = column_major
+    return Result(_rule(x, **options).shape, I64)  # type: ignore[arg-type]
+
+
+@operator("max_pool_places", result=_place_rule)
+def max_pool_places(
+    make: Maker,
+    x: Tensor,
+    *,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: int = 0,
+    column_major: int = 0,
+) -> Tensor:
+    """The place of the first greatest element of each window, counted through the whole tensor.
+
+    Places count through rows, or through columns with ``column_major``; 0 where all of a window
+    are NaN.
+    """
+    windows = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    lowest = float("-inf") if x.dtype.is_float else x.dtype.range[0]
+    wide = replace(make, dtype=x.dtype)
+    best = _pooled(wide, x, windows, po.max, lowest, "most")
+    size, read = prod(x.shape), x.padded(lowest)
+    over = {f"k{d}": window.kernel for d, window in enumerate(windows)}
+
+    def first(*i: Term) -> Term:
+        def candidate(*k: Term) -> Term:
+            at = [w.at(i[2 + d], k[d]) for d, w in enumerate(windows)]
+            found = read[(*i[:2], *at)] == best[i]
+            for place, w in zip(at, windows, strict=True):
+                found = found if w.is_inside else found & (place >= 0) & (place < w.size)
+            row = _counted((*i[:2], *at), x.shape)
+            return po.select(found, po.cast("i64", row), po.cast("i64", size))
+
+        return po.min(candidate, over=over)
+
+    places = make.stage(best.shape, first, part="first")
+
+    def place(*i: Term) -> Term:
+        found = po.select(places[i] == size, 0, places[i])
+        return _by_columns(found, x.shape) if column_major else found
+
+    return make.stage(best.shape, place)
+
+
+def _counted(index: Sequence[Term], shape: Sequence[int]) -> Term:
+    """The place of an element, counted through rows."""
+    place: Term | int = 0
+    for i, extent in zip(index, shape, strict=True):
+        place = place * extent + i
+    return place  # type: ignore[return-value]
+
+
+def _by_columns(place: Term, shape: Sequence[int]) -> Term:
+    """A place counted through rows as one counted through columns of each channel."""
+    size = prod(shape[2:])
+    inside, result = place % size, place // size * size
+    below, beside = size, 1
+    for extent in shape[2:]:
+        below //= extent
+        result = result + inside // below % extent * beside
+        beside *= extent
+    return result
+
+
 @operator("avg_pool", result=_mean_rule)
 def avg_pool(  # noqa: PLR0913  (an argument per attribute)
     make: Maker,
@@ -131,6 +236,10 @@ class _Window:
     after: int
     dilation: int
     outputs: int
+
+    def at(self, i: Term, k: Term) -> Term:
+        """Where element ``k`` of window ``i`` lies."""
+        return self.stride * i + self.dilation * k - self.before
 
     @property
     def is_inside(self) -> bool:
@@ -196,8 +305,7 @@ def _along(
 
     def value(*i: Term) -> Term:
         def element(*k: Term) -> Term:
-            place = window.stride * i[axis] + window.dilation * k[0] - window.before
-            return read[(*i[:axis], place, *i[axis + 1 :])]
+            return read[(*i[:axis], window.at(i[axis], k[0]), *i[axis + 1 :])]
 
         return reduce(element, over={"k": window.kernel})
 

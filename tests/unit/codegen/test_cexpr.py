@@ -288,7 +288,7 @@ class Draw:
     def call(self, type_: ScalarType, depth: int) -> Expr:
         if not type_.is_float:
             return build.call("abs", self.expr(type_, depth))
-        function = self.random.choice(("sqrt", "fabs", "floor", "ceil", "trunc", "round"))
+        function = self.random.choice(("sqrt", "fabs", "floor", "ceil", "trunc", "round", "rint"))
         return build.call(function, self.expr(type_, depth))
 
     def binary(self, type_: ScalarType, depth: int) -> Expr:

@@ -345,7 +345,7 @@ def test_functions() -> None:
             out[i, 12] = a[i].astype(np.int32)
             out[i, 13] = f32(i) * THIRD
             out[i, 14] = np.logical_and(a[i] > 0, b[i] > 0)
-            out[i, 15] = np.trunc(a[i] * 3)
+            out[i, 15] = np.trunc(a[i] * 3) + np.rint(b[i] * 2)
             out[i, 16] = math.fabs(a[i]) + math.ceil(a[i])
             out[i, 17] = np.add(a[i], np.multiply(b[i], 2))
             out[i, 18] = np.pi * a[i]

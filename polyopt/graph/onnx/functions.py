@@ -1,0 +1,102 @@
+"""Operators that ONNX defines by a function body: the body's nodes take the node's place.
+
+Taken so are operators whose body is as good as what would be written by hand, as each of its nodes
+is a stage that may be fused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyopt.errors import GraphError, UnsupportedError
+
+if TYPE_CHECKING:
+    from polyopt.graph.importer import Importer
+    from polyopt.source import Span
+
+#: operators that are put in as their bodies
+EXPANDED = ("AffineGrid", "Attention", "CenterCropPad", "RotaryEmbedding")
+#: the domain of a body while it is put in
+_DOMAIN = "polyopt.body"
+
+
+def expanded(
+    onnx: Any,  # noqa: ANN401
+    importer: Importer,
+    node: Any,  # noqa: ANN401
+    opset: int,
+    span: Span,
+) -> tuple[Any, int]:
+    """A model of the nodes of a node's body, with names that are not taken, and its opset.
+
+    Raises ``UnsupportedError`` where ONNX has no body for the node, ``GraphError`` for a node from
+    which ONNX makes none.
+    """
+    schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
+    try:
+        body, version = _body(onnx, importer, schema, node, opset)
+        model = onnx.inliner.inline_local_functions(_calling(onnx, schema, body, node, version))
+    except Exception as error:  # noqa: BLE001  (bindings raise what C++ raises)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise GraphError(f"{node.op_type} has no body that can be put in", span=span,
+                         notes=[reason]) from None  # fmt: skip
+    if not model.graph.node:
+        raise UnsupportedError(f"ONNX has no body for this form of {node.op_type}", span=span)
+    onnx.compose.add_prefix_graph(
+        model.graph, _prefix(importer, node.output[0]), rename_inputs=False,
+        rename_outputs=False, rename_nodes=False, inplace=True,
+    )  # fmt: skip
+    return model, version
+
+
+def _body(onnx: Any, importer: Importer, schema: Any, node: Any, opset: int) -> tuple[Any, int]:  # noqa: ANN401
+    """The function of a node, for the types of its operands, and the opset of its nodes."""
+    body = onnx.FunctionProto()
+    if schema.has_function:
+        version = max(v for v in schema.function_opset_versions if v <= opset)
+        body.ParseFromString(schema.get_function_with_opset_version(version))
+        return body, version
+    version = max(v for v in schema.context_dependent_function_opset_versions if v <= opset)
+    types = [_type(onnx, importer, name).SerializeToString() for name in node.input]
+    text = schema.get_context_dependent_function_with_opset_version(
+        version, node.SerializeToString(), types
+    )
+    body.ParseFromString(text)
+    return body, version
+
+
+def _type(onnx: Any, importer: Importer, name: str) -> Any:  # noqa: ANN401
+    if not name:
+        return onnx.TypeProto()
+    value = importer.values[importer.resolve(name)]
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(value.dtype.numpy_name))
+    return onnx.helper.make_tensor_type_proto(kind, value.shape)
+
+
+def _calling(onnx: Any, schema: Any, body: Any, node: Any, version: int) -> Any:  # noqa: ANN401
+    """A model of one call of the body, all attributes given."""
+    call = onnx.NodeProto()
+    call.CopyFrom(node)
+    call.domain = body.domain = _DOMAIN
+    body.name = node.op_type
+    given = {attribute.name for attribute in node.attribute}
+    usual = [a.default_value for name, a in schema.attributes.items() if name not in given]
+    call.attribute.extend([value for value in usual if value.name])
+    nothing = onnx.TypeProto()
+    graph = onnx.helper.make_graph(
+        [call], "body",
+        [onnx.helper.make_value_info(name, nothing) for name in dict.fromkeys(node.input) if name],
+        [onnx.helper.make_value_info(name, nothing) for name in node.output if name],
+    )  # fmt: skip
+    opsets = [onnx.helper.make_opsetid("", version), onnx.helper.make_opsetid(_DOMAIN, 1)]
+    return onnx.helper.make_model(graph, functions=[body], opset_imports=opsets)
+
+
+def _prefix(importer: Importer, base: str) -> str:
+    """The beginning of no tensor's name."""
+    prefix, number = f"{base}_", 2
+    while any(name.startswith(prefix) for name in (*importer.values, *importer.reserved)):
+        prefix, number = f"{base}_{number}_", number + 1
+    return prefix
