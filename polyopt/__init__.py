@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         wrapped,
     )
     from polyopt.graph.compiling import compile_model
+    from polyopt.graph.quantize import quantize
     from polyopt.ir.same import same_scop
     from polyopt.ir.scop import Array, Scop
     from polyopt.library import load_kernel
@@ -75,13 +76,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "bf16", "boolean",
-    "candidates", "cast", "ceil", "clamp", "clamped", "compile_model", "cos", "cuts", "erf",
-    "errors", "exp", "exp2", "f16", "f32", "f64", "floor", "fmod", "graph", "i8", "i16", "i32", "i64",
-    "input", "load_kernel", "log", "log2", "map_blocks", "max", "min", "mirrored",
-    "padded", "parse_c", "pipeline", "pow", "product", "rint", "same_scop", "scalar", "scop",
-    "select", "sin", "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32",
-    "u64", "wrapped",
+    "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "bf16", "boolean", "candidates",
+    "cast", "ceil", "clamp", "clamped", "compile_model", "cos", "cuts", "erf", "errors", "exp",
+    "exp2", "f16", "f32", "f64", "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input",
+    "load_kernel", "log", "log2", "map_blocks", "max", "min", "mirrored", "padded", "parse_c",
+    "pipeline", "pow", "product", "quantize", "rint", "same_scop", "scalar", "scop", "select",
+    "sin", "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64",
+    "wrapped",
 ]  # fmt: skip
 
 #: where the public names live
@@ -95,6 +96,7 @@ _NAMES_IN: Final = {
         " trunc wrapped"
     ),
     "polyopt.graph.compiling": "compile_model",
+    "polyopt.graph.quantize": "quantize",
     "polyopt.ir.same": "same_scop",
     "polyopt.ir.scop": "Array Scop",
     "polyopt.library": "load_kernel",

@@ -10,6 +10,7 @@ from polyopt.graph.ir.verify import verify
 from polyopt.graph.onnx import load_onnx, onnx_operators
 from polyopt.graph.operators import Maker, Result, Tensor, forget, operator, supported
 from polyopt.graph.passes import DEFAULT_PASSES, default_passes, run_passes
+from polyopt.graph.quantize import Quantized, quantize
 from polyopt.graph.reasons import NetworkExplanation, explain_network
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Model",
     "NetworkExplanation",
     "Node",
+    "Quantized",
     "Result",
     "Tensor",
     "Value",
@@ -35,6 +37,7 @@ __all__ = [
     "load_onnx",
     "onnx_operators",
     "operator",
+    "quantize",
     "run_passes",
     "same_graph",
     "supported",

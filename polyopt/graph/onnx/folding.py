@@ -34,6 +34,8 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
         return False
     if any(a.type in {a.GRAPH, a.GRAPHS} for a in node.attribute):
         return False
+    if node.op_type == "DequantizeLinear":  # passes may want the integers, and fold it else
+        return False
     fed = {n: importer.known[importer.resolve(n)] for n in node.input if n}
     try:
         if not _is_small(onnx, node, fed, opset):
