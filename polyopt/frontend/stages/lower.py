@@ -76,6 +76,12 @@ class Nest:
         self._positions = dict(positions)
         self._known: dict[Term, Value] = {}
 
+    def of(self, stage: Stage) -> Nest:
+        """The same loops, for another stage."""
+        nest = Nest(stage, self.tables, self.domain, self._positions)
+        nest.iterators, nest.body = self.iterators, self.body
+        return nest
+
     def inner(self, index: Term, bounds: Range) -> tuple[Nest, DraftLoop]:
         """One more loop inside these."""
         name, number = str(index.payload), 0
@@ -189,21 +195,31 @@ class Nest:
         reduction: Reduction = node.payload
         word = {"add": "sum", "mul": "product"}.get(reduction.op, reduction.op)
         name = self.tables.fresh(f"{self.stage.name}_{word}")
-        index = tuple(affine_var(self.space, k) for k in range(len(self.iterators)))
+        index = self.place(self)
 
         def declare(kind: ScalarType) -> Array:
             array = expanded(name, kind, (), self.domain, node.span)
             self.tables.declare(array)
             return array
 
-        array, weak = self.reduce(node, index, declare)
+        array, weak = self.reduce(node, self.place, declare)
         load = Load(array.type, name, tuple(index_of(form) for form in index), node.span)
         return Weak(load) if weak else Strong(load)
 
+    def place(self, nest: Nest) -> tuple[PwAff, ...]:
+        """The iterators of these loops, in those loops or in a nest inside of them."""
+        return tuple(affine_var(nest.space, k) for k in range(len(self.iterators)))
+
     def reduce(
-        self, node: Term, index: tuple[PwAff, ...], declare: Callable[[ScalarType], Array]
+        self,
+        node: Term,
+        index: Callable[[Nest], tuple[PwAff, ...]],
+        declare: Callable[[ScalarType], Array],
     ) -> tuple[Array, bool]:
-        """The statements of a reduction into ``array[index]``; the array, and whether weak."""
+        """The statements of a reduction into ``array[index]``; the array, and whether weak.
+
+        ``index`` gives the subscripts in these loops and in those of the reduction.
+        """
         reduction: Reduction = node.payload
         nest: Nest = self
         loops: list[DraftLoop] = []
@@ -216,8 +232,8 @@ class Nest:
         if type_of(value) == BOOL and reduction.op in {"add", "mul"}:
             value = Weak(typed(value, I64))
         array = declare(type_of(value))
-        self.add(array, index, Strong(build.identity(reduction.op, array.type)), node)
-        inner = tuple(affine_var(nest.space, k) for k in range(len(index)))
+        self.add(array, index(self), Strong(build.identity(reduction.op, array.type)), node)
+        inner = index(nest)
         old = Load(array.type, array.name, tuple(index_of(f) for f in inner), node.span)
         new = binary(reduction.op, Strong(old), Strong(typed(value, array.type)))
         nest.add(array, inner, new, node)

@@ -8,6 +8,7 @@ from polyopt.graph.ops import (
     pointwise,
     pooling,
     quantised,
+    recurrent,
     reductions,
     resizing,
     shapes,
@@ -16,5 +17,5 @@ from polyopt.graph.ops import (
 
 __all__ = [
     "blocked", "contractions", "convolutions", "normalisations", "pointwise", "pooling",
-    "quantised", "reductions", "resizing", "shapes", "transposed",
+    "quantised", "recurrent", "reductions", "resizing", "shapes", "transposed",
 ]  # fmt: skip
