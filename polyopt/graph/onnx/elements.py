@@ -145,7 +145,7 @@ def _composite(node: OnnxNode) -> None:
     if not axes and not node.get("noop_with_empty_axes", 0):
         axes = tuple(range(node.rank))
     options = {"axes": axes, "keepdims": int(node.get("keepdims", 1))}
-    node.define(COMPOSITE[node.op], node.inputs[:1], **options)
+    node.define(COMPOSITE[node.op], node.inputs[:1], output=0, **options)
 
 
 @converts("ArgMax", "ArgMin")

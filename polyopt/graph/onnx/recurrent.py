@@ -183,8 +183,8 @@ def _activations(layer: _Layer, direction: int) -> dict[str, Attribute]:
     if unknown is not None:
         raise node.unsupported(f"the activation {unknown!r} is not taken",
                                f"known: {', '.join(ACTIVATIONS)}")  # fmt: skip
-    alpha = _consumed(node, "activation_alpha", names, 1)
-    beta = _consumed(node, "activation_beta", names, 2)
+    alpha = _consumed(node, "activation_alpha", names, 0)
+    beta = _consumed(node, "activation_beta", names, 1)
     own = slice(direction * len(usual), (direction + 1) * len(usual))
     return {
         "activations": " ".join(names[own]), "alpha": tuple(alpha[own]), "beta": tuple(beta[own]),
@@ -201,11 +201,12 @@ def _consumed(node: OnnxNode, attribute: str, names: Sequence[str], place: int) 
     rest = [float(value) for value in node.get(attribute, ())]
     found: list[float] = []
     for name in names:
-        usual = ACTIVATIONS[name][place]
+        _, *both = ACTIVATIONS[name]
+        usual = both[place]
         if usual is None:
             found.append(0.0)
             continue
-        found.append(rest.pop(0) if rest else float(usual))
+        found.append(rest.pop(0) if rest else usual)
     if rest:
         raise node.wrong(f"{attribute} has {len(rest)} more value(s) than activations take")
     return found

@@ -222,8 +222,8 @@ def rnn(  # noqa: PLR0913  (an argument per attribute)
     """J. Elman, 1990: ``h = f(x + h r)``; with ``lens`` so many steps for each image."""
     f = _Activations(tuple(activations.split()), alpha, beta, clip)
     cell = _Cell(make, x, r, lens, reverse, make.steps(x.shape[0]))
-    state = cell.run.state(h.shape, lambda n, j: h[n, j], "h")
-    sums = cell.sums(lambda t, n, k: state[t, n, k], [0], "sums")
+    state = cell.run.state(h.shape, lambda *i: h[i], "h")
+    sums = cell.sums(lambda *i: state[i], [0], "sums")
     cell.next(state, lambda t, n, j: f(0, cell.given(t, n, 0, j) + sums[t, 0, n, j]))
     return cell.result(state)
 
@@ -267,17 +267,17 @@ def gru(  # noqa: PLR0913  (an argument per attribute)
     """
     f = _Activations(tuple(activations.split()), alpha, beta, clip)
     cell = _Cell(make, x, r, lens, reverse, make.steps(x.shape[0]))
-    state = cell.run.state(h.shape, lambda n, j: h[n, j], "h")
+    state = cell.run.state(h.shape, lambda *i: h[i], "h")
 
     def before(t: Term, n: Term, k: Term) -> Term:
         return state[t, n, k]
 
     gates = cell.sums(before, [0, 1], "gates")
-    reset = cell.run.stage(
-        h.shape,
-        lambda t, n, j: f(0, cell.given(t, n, 1, j) + gates[t, 1, n, j]),
-        "reset",
-    )
+
+    def resetting(t: Term, n: Term, j: Term) -> Term:
+        return f(0, cell.given(t, n, 1, j) + gates[t, 1, n, j])
+
+    reset = cell.run.stage(h.shape, resetting, "reset")
 
     def kept(t: Term, n: Term, k: Term) -> Term:
         return reset[t, n, k] * state[t, n, k]
@@ -333,9 +333,9 @@ def lstm(  # noqa: PLR0913  (an argument per attribute)
     """
     f = _Activations(tuple(activations.split()), alpha, beta, clip)
     cell = _Cell(make, x, r, lens, reverse, make.steps(x.shape[0]))
-    state = cell.run.state(h.shape, lambda n, j: h[n, j], "h")
-    memory = cell.run.state(c.shape, lambda n, j: c[n, j], "c")
-    sums = cell.sums(lambda t, n, k: state[t, n, k], [0, 1, 2, 3], "sums")
+    state = cell.run.state(h.shape, lambda *i: h[i], "h")
+    memory = cell.run.state(c.shape, lambda *i: c[i], "c")
+    sums = cell.sums(lambda *i: state[i], [0, 1, 2, 3], "sums")
 
     def gate(t: Term, n: Term, number: int, j: Term) -> Term:
         return cell.given(t, n, number, j) + sums[t, number, n, j]

@@ -169,7 +169,10 @@ def _extreme(make: Maker, x: Tensor, d: int, reduce: Callable[..., Term]) -> Ten
     """The extreme along an axis, without that axis."""
 
     def extreme(*i: Term) -> Term:
-        return reduce(lambda k: x[(*i[:d], k, *i[d:])], over={"k": x.shape[d]})
+        def element(k: Term) -> Term:
+            return x[(*i[:d], k, *i[d:])]
+
+        return reduce(element, over={"k": x.shape[d]})
 
     shape = (*x.shape[:d], *x.shape[d + 1 :])
     return make.stage(shape, extreme, part="extreme", dtype=x.dtype)
@@ -256,7 +259,7 @@ def _selection(make: Maker, x: Tensor, d: int, k: int, largest: int) -> Tensor:
         return po.min(candidate, over={"j": count})
 
     run.next(place, first)
-    run.next(value, lambda t, *i: best[(t, *i)])
+    run.next(value, lambda *i: best[i])
     return place
 
 
