@@ -300,6 +300,7 @@ peers-field: $(PEERS_STAMP)
 	    --installed --threads $(THREADS) --seconds $(SECONDS) --json > $$file.new || failed=$$?; \
 	  [ ! -s $$file.new ] || mv $$file.new $$file; \
 	done; \
+	[ -n "$$(ls build/field/*.json 2>/dev/null)" ] || { echo "nothing measured yet"; exit $$failed; }; \
 	$(BIN)/polyopt report build/field/*.json -o docs/field.md || failed=$$?; \
 	exit $$failed
 

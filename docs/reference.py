@@ -55,7 +55,7 @@ def _names() -> Iterator[str]:
             continue
         if inspect.isfunction(value) or inspect.isclass(value):
             yield _entry(name, value, "po.")
-    types = [n for n in polyopt.__all__ if re.fullmatch(r"[fiu]\d+|boolean", n)]
+    types = [n for n in polyopt.__all__ if re.fullmatch(r"b?[fiu]\d+|boolean", n)]
     yield "**element types**: " + ", ".join(f"`po.{n}`" for n in types) + "\n"
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from polyopt.frontend.c import parse_c
     from polyopt.frontend.loops import scop
     from polyopt.frontend.loops.checked import (
+        bf16,
         boolean,
+        f16,
         f32,
         f64,
         i8,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
         size,
         sqrt,
         stage,
+        steps,
         sum,
         tan,
         tanh,
@@ -73,23 +76,24 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "boolean", "candidates", "cast",
-    "ceil", "clamp", "clamped", "compile_model", "cos", "cuts", "erf", "errors", "exp", "exp2",
-    "f32", "f64", "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input", "load_kernel",
-    "log", "log2", "map_blocks", "max", "min", "mirrored", "padded", "parse_c", "pipeline", "pow",
-    "product", "rint", "same_scop", "scalar", "scop", "select", "sin", "size", "sqrt", "stage",
-    "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
+    "Array", "Plan", "Scop", "affine", "assume", "atan2", "auto", "bf16", "boolean",
+    "candidates", "cast", "ceil", "clamp", "clamped", "compile_model", "cos", "cuts", "erf",
+    "errors", "exp", "exp2", "f16", "f32", "f64", "floor", "fmod", "graph", "i8", "i16", "i32",
+    "i64", "input", "load_kernel", "log", "log2", "map_blocks", "max", "min", "mirrored",
+    "padded", "parse_c", "pipeline", "pow", "product", "rint", "same_scop", "scalar", "scop",
+    "select", "sin", "size", "sqrt", "stage", "steps", "sum", "tan", "tanh", "trunc", "u8", "u16",
+    "u32", "u64", "wrapped",
 ]  # fmt: skip
 
 #: where the public names live
 _NAMES_IN: Final = {
     "polyopt.scheduler": "affine auto candidates",
     "polyopt.frontend.c": "parse_c",
-    "polyopt.frontend.loops": "boolean f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
+    "polyopt.frontend.loops": "bf16 boolean f16 f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
     "polyopt.frontend.stages": (
         "assume atan2 cast ceil clamp clamped cos erf exp exp2 floor fmod input log log2 max min"
-        " mirrored padded pipeline pow product rint scalar select sin size sqrt stage sum tan tanh"
-        " trunc wrapped"
+        " mirrored padded pipeline pow product rint scalar select sin size sqrt stage steps sum"
+        " tan tanh trunc wrapped"
     ),
     "polyopt.graph.compiling": "compile_model",
     "polyopt.ir.same": "same_scop",

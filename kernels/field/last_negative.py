@@ -1,8 +1,4 @@
-"""The last negative element of each row. Class: C as people write it.
-
-Behind others: the last index waits for the one before, choice by choice; gcc makes a maximum of it,
-in vectors, where the index is an ``int``.
-"""
+"""The last negative element of each row. Class: C as people write it."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InvalidOptionError, TooDeepError
+from polyopt.frontend.find_last import with_find_last
 from polyopt.frontend.if_conversion import if_converted
 from polyopt.frontend.ranges import with_value_ranges
 from polyopt.ir.expr import Affine, Inside, index_of, rewrite
@@ -88,7 +89,8 @@ def assemble(program: Program) -> Scop:
     )
     roles = {a.name: role_of(scop, a.name) for a in program.arguments}
     arrays = tuple(replace(a, role=roles.get(a.name, a.role)) for a in scop.arrays)
-    return with_value_ranges(replace(scop, arrays=arrays), wraps=True)
+    ranged = with_value_ranges(replace(scop, arrays=arrays), wraps=True)
+    return with_find_last(ranged, wraps=True)
 
 
 def _drafts(body: Sequence[Draft | DraftLoop]) -> Iterator[Draft]:

@@ -23,7 +23,7 @@ from polyopt.frontend.values import (
     typed,
 )
 from polyopt.ir import build
-from polyopt.ir.types import BOOL, F32, F64, I64, TYPES, U16, ScalarType
+from polyopt.ir.types import BOOL, ELEMENTS, F32, F64, I64, U16, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,12 +92,12 @@ def sign(value: Value) -> Value:
 
 
 def convert(type_: ScalarType, value: Value) -> Value:
-    """The value as a NumPy scalar of the type."""
+    """The value as a NumPy scalar of the type: of a half it is the f32 that is one."""
     if type_ == BOOL and type_of(value) != BOOL:
         value = compare("ne", value, Number(0))
     if isinstance(value, Number) and isinstance(value.value, int) and type_.is_integer:
         return Strong(typed(value, type_))
-    return Strong(typed(value, type_))
+    return Strong(build.cast(type_.computed, typed(value, type_)))
 
 
 def to_int(value: Value) -> Value:
@@ -118,9 +118,9 @@ def to_float(value: Value) -> Value:
 
 def named_type(name: str) -> ScalarType | None:
     """The type of a short name (``u16``) or a NumPy name (``uint16``)."""
-    if name in TYPES:
-        return TYPES[name]
-    return next((t for t in TYPES.values() if t.numpy_name == name), None)
+    if name in ELEMENTS:
+        return ELEMENTS[name]
+    return next((t for t in ELEMENTS.values() if t.numpy_name == name), None)
 
 
 def constant(value: object) -> Number | Strong:
@@ -141,4 +141,4 @@ def _numpy_constant(value: np.generic[Any]) -> Strong:
     kind = named_type(value.dtype.name)
     if kind is None:
         raise UnsupportedError(f"NumPy's type {value.dtype.name} is not taken")
-    return Strong(build.const(kind, value.item()))
+    return Strong(build.const(kind.computed, value.item()))

@@ -18,7 +18,7 @@ from polyopt.isl import PwAff, Set, affine_constant, constant_value, dim_type, l
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.ir.expr import Expr
+    from polyopt.ir.expr import Expr, Load
     from polyopt.isl import Space
 
 
@@ -82,6 +82,11 @@ SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
     "pow": "**", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
 }  # fmt: skip
+
+
+def loaded(load: Load) -> Strong:
+    """What a load is worth: halves are computed with as f32."""
+    return Strong(build.cast(load.type.computed, load))
 
 
 def is_weak(value: Value) -> bool:

@@ -91,12 +91,14 @@ class Maker:
         """An array of the node: ``function`` gives the element at each index.
 
         ``part`` names a step on the way to the result, such as ``"sums"``. Elements have the type
-        of the node's result unless ``dtype`` says otherwise.
+        of the node's result, and parts that in which it is computed, unless ``dtype`` says
+        otherwise.
         """
         name = self.fresh(f"{self.base}_{part}" if part else self.base)
         rank = len(shape)
         names = tuple(_INDICES.get(rank, "")) or tuple(f"i{d}" for d in range(rank))
-        kind = dtype or self.dtype
+        # what is rounded to a half is the node's result, not each step on the way to it
+        kind = dtype or (self.dtype.computed if part else self.dtype)
         if rank:
             extents = [extent_of(e) for e in shape]
             made = po.stage(name, extents, function, type=kind.name, indices=names)

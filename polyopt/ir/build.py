@@ -29,6 +29,7 @@ from polyopt.ir.expr import (
     Select,
     Unary,
 )
+from polyopt.ir.halves import rounded
 from polyopt.ir.types import BOOL, F32, I64, U64, ScalarType, contains
 from polyopt.isl import constant_value
 
@@ -41,6 +42,8 @@ _ROUNDING = {"div", "mod", "floordiv", "floormod"}
 
 def const(type_: ScalarType, value: float) -> Const:
     """A literal of the type, wrapped or rounded into it."""
+    if type_.is_half:
+        return Const(type_, rounded(type_, float(const(F32, value).value)))
     if type_ == BOOL:
         return Const(type_, int(value != 0))
     if not type_.is_float:
@@ -139,9 +142,14 @@ def _quotients(op: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[
 
 
 def cast(type_: ScalarType, operand: Expr) -> Expr:
-    """``operand`` converted to the type, in the simplest form that is equal."""
+    """``operand`` converted to the type, in the simplest form that is equal.
+
+    Halves are made of f32 and become f32: from and to other types there are two conversions.
+    """
     if operand.type == type_:
         return operand
+    if F32 not in {type_, operand.type} and (type_.is_half or operand.type.is_half):
+        return cast(type_, cast(F32, operand))
     if isinstance(operand, Const):
         return _cast_const(type_, operand)
     if isinstance(operand, Affine) and type_.is_integer and _widens(type_, operand.type):
@@ -170,6 +178,8 @@ def _cast_const(type_: ScalarType, operand: Const) -> Expr:
 def _drops_inner(type_: ScalarType, operand: Cast) -> bool:
     """Whether ``type_(inner_type(x))`` equals ``type_(x)`` for every ``x``."""
     inner, origin = operand.type, operand.operand.type
+    if origin.is_half and type_ != origin:
+        return False
     if inner.is_float or origin.is_float or BOOL in {inner, type_}:
         return inner.is_float and origin.is_float and inner.bits >= origin.bits
     return contains(inner, origin) or (type_.is_integer and type_.bits <= inner.bits)

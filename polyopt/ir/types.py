@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from polyopt.errors import TypeMismatchError
 
@@ -27,6 +30,8 @@ class ScalarType:
     @property
     def c_name(self) -> str:
         """The C type: ``uint16_t``, ``float``, ..."""
+        if self.is_half:
+            return f"{self.name}_bits"
         if self.kind == "float":
             return {32: "float", 64: "double"}[self.bits]
         if self.kind == "bool":
@@ -38,12 +43,27 @@ class ScalarType:
         """The NumPy dtype's name: ``uint16``, ``float32``, ..."""
         if self.kind == "bool":
             return "bool"
-        return f"{self.kind}{self.bits}"
+        return f"{'b' if self.name == 'bf16' else ''}{self.kind}{self.bits}"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of arrays: ``uint16``, their bits, for ``bf16``, which NumPy has not."""
+        return np.dtype("uint16" if self.name == "bf16" else self.numpy_name)
 
     @property
     def is_float(self) -> bool:
         """Whether this is a floating-point type."""
         return self.kind == "float"
+
+    @property
+    def is_half(self) -> bool:
+        """Whether this is a floating-point type of 16 bits: for storage, computed with as f32."""
+        return self.is_float and self.bits == F16.bits
+
+    @property
+    def computed(self) -> ScalarType:
+        """The type in which values of this one are computed with: f32 for halves, else it."""
+        return F32 if self.is_half else self
 
     @property
     def is_integer(self) -> bool:
@@ -68,9 +88,13 @@ BOOL = ScalarType("bool", "bool", 1)
 I8, I16, I32, I64 = (ScalarType(f"i{b}", "int", b) for b in (8, 16, 32, 64))
 U8, U16, U32, U64 = (ScalarType(f"u{b}", "uint", b) for b in (8, 16, 32, 64))
 F32, F64 = (ScalarType(f"f{b}", "float", b) for b in (32, 64))
+#: binary16 of IEEE 754, and bfloat16: the upper half of an f32
+F16, BF16 = (ScalarType(name, "float", 16) for name in ("f16", "bf16"))
 
-#: Every type by its short name.
+#: Types that are computed with, by their short names.
 TYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)}
+#: Types of arrays' elements, by their short names.
+ELEMENTS = {**TYPES, F16.name: F16, BF16.name: BF16}
 
 
 def promote_c(one: ScalarType, other: ScalarType) -> ScalarType:

@@ -143,6 +143,14 @@ def _verify_node(node: Expr, statement: Statement, scop: Scop) -> None:
             )
         case _:
             _verify_operation(node, what)
+            _verify_no_half(node, what)
+
+
+def _verify_no_half(node: Expr, what: str) -> None:
+    """Halves are loaded, chosen, converted and stored, and not computed with."""
+    halves = [str(child.type) for child in node.children if child.type.is_half]
+    computes = isinstance(node, (Unary, Binary, Compare, Call))
+    _require(not (computes and halves), f"{what} computes with {halves}, which are storage")
 
 
 def _over(space: Space, statement: Statement, scop: Scop) -> None:

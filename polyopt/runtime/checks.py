@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.errors import AliasError, ArgumentError, shown
+from polyopt.ir.types import BF16
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,12 +25,23 @@ def check_type(array: object, dtype: np.dtype[Any], argument: Argument) -> None:
             f"{argument.name} is a {shown}, not a NumPy array", hint="see numpy.asarray"
         )
     found = cast("NumPyArray", array).dtype
-    if found != dtype:
+    if argument.type == BF16:
+        _check_bfloat16(found, argument)
+    elif found != dtype:
         swapped = found.newbyteorder() == dtype
         reason = " in the other byte order" if swapped else f" of {found}"
         raise ArgumentError(
             f"{argument.name} is an array{reason}, but {dtype} is needed",
             hint=f"{argument.name}.astype(numpy.{dtype})",
+        )
+
+
+def _check_bfloat16(found: np.dtype[Any], argument: Argument) -> None:
+    """NumPy has no such type: others bring one, and else its bits are taken."""
+    if found != np.uint16 and found.name != BF16.numpy_name:
+        raise ArgumentError(
+            f"{argument.name} is an array of {found}, but bfloat16 is needed",
+            hint=f"{argument.name}.astype(ml_dtypes.bfloat16), or its bits as uint16",
         )
 
 

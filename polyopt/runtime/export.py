@@ -10,14 +10,17 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.ast.names import names_in
 from polyopt.codegen.ast.visit import called_in
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
 from polyopt.codegen.expressions.affine import c_condition
 from polyopt.codegen.helpers.arithmetic import helpers
+from polyopt.codegen.helpers.math.halves import half_types
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.signature import sizes_called
 from polyopt.errors import InvalidOptionError
 from polyopt.escaping import c_string
+from polyopt.ir.types import BF16, F16
 from polyopt.runtime.samples import LARGE, choose_sizes
 from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS
 
@@ -31,7 +34,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 #: what the harness calls its tables: no program has such names
 _SIZES, _DATA, _COUNTS = "polyopt_size", "polyopt_data", "polyopt_count"
 #: What a result may differ by, relative to its largest value: contraction and reordering.
-_TOLERANCE = {"f32": "1e-4", "f64": "1e-10"}
+_TOLERANCE = {"f32": "1e-4", "f64": "1e-10", "f16": "1e-3", "bf16": "8e-3"}
 
 
 def export(kernel: Kernel, directory: Path | str, given: Mapping[str, int]) -> Path:
@@ -84,8 +87,9 @@ def exported_files(kernel: Kernel, reference: CProgram, sizes: Mapping[str, int]
     other = f"{name}_reference"
     renamed = re.compile(rf"\b{re.escape(reference.c_name)}(?=\s*\()")
     guard = f"{name.upper()}_H"
+    types = "".join(f"{line}\n\n" for line in half_types(names_in(program.prototype)))
     header = (
-        f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n"
+        f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{types}"
         f"/* 0, or 1 when memory ran out. */\n{program.prototype};\n\n"
         f"/* The same function, unscheduled. */\n{renamed.sub(other, reference.prototype)};\n\n"
         "#endif\n"
@@ -150,6 +154,7 @@ def _table(arrays: Sequence[Argument]) -> str:
     rows: list[str] = []
     for a in arrays:
         kind = {"float": "FLOATING", "int": "SIGNED"}.get(a.type.kind, "UNSIGNED")
+        kind = {F16: "HALF", BF16: "BFLOAT"}.get(a.type, kind)
         tolerance = _TOLERANCE.get(a.type.name, "0")
         live = f"{int(a.is_live_in)}, {int(a.is_live_out)}"
         rows.append(f"    {{{c_string(a.name)}, {a.type.bytes}, {kind}, {live}, {tolerance}, 0}},")

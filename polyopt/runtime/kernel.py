@@ -90,7 +90,7 @@ class Kernel(KernelQuestions):
             if (a.kind != "size" and a.is_live_in) or (a.kind == "size" and a.name not in derivable)
         )
         self.__signature__ = call_signature(self.arguments, self.positional)
-        self._dtypes = tuple(np.dtype(a.type.numpy_name) for a in self.arrays)
+        self._dtypes = tuple(a.type.dtype for a in self.arrays)
         self._layouts: dict[object, _Layout] = {}
         self._slots = _slots(self.arguments)
         self._names = frozenset(a.name for a in self.arguments)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import ArgumentError, InvalidOptionError
+from polyopt.ir.halves import narrowed
 from polyopt.isl import sample
 from polyopt.runtime.arrays import empty
 
@@ -84,7 +85,7 @@ def _indices(
     for name in dict.fromkeys(found.array for found in kernel.program.indices):
         uses = [found for found in kernel.program.indices if found.array == name]
         extent = min(shapes[found.target][found.axis] for found in uses)
-        dtype = np.dtype(by_name[name].type.numpy_name)
+        dtype = by_name[name].type.dtype
         values = generator.integers(0, min(extent, by_name[name].type.range[1]), shapes[name])
         ordered = any(found.ordered for found in uses)
         array = empty(shapes[name], dtype)
@@ -96,9 +97,11 @@ def _indices(
 def _random(
     argument: Argument, shape: tuple[int, ...], generator: np.random.Generator
 ) -> NumPyArray:
-    dtype = np.dtype(argument.type.numpy_name)
+    dtype = argument.type.dtype
     array = empty(shape, dtype)
-    if argument.type.is_float:
+    if argument.type.is_half:
+        array[...] = narrowed(argument.type, generator.random(shape, np.float32))
+    elif argument.type.is_float:
         array[...] = generator.random(shape)
     else:
         array[...] = generator.integers(0, min(100, argument.type.range[1]), shape, endpoint=True)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from polyopt.analysis.sets.points import parameter_value
 from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.errors import InvalidOptionError, NotCutError, NotDecidedError, UserError
@@ -118,7 +116,7 @@ class Cut:
 
     def slab_bytes(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Bytes of each argument's slab."""
-        items = {a.name: np.dtype(a.type.numpy_name).itemsize for a in self.kernel.arrays}
+        items = {a.name: a.type.dtype.itemsize for a in self.kernel.arrays}
         places = self.places(sizes)
         return {n: math.prod(places[n].shape) * size for n, size in items.items()}
 

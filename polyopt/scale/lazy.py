@@ -65,7 +65,7 @@ def _lazy_cut(
         grid[index] = delayed(_computed)(shipment, job, names, shapes, parts, dask_key_name=key)
     results: dict[str, Any] = {}
     for name in cut.outputs:
-        dtype = np.dtype(cut.subdomain.whole.array(name).type.numpy_name)
+        dtype = cut.subdomain.whole.array(name).type.dtype
         pieces = np.empty(grid.shape, object)
         for index in np.ndindex(*grid.shape):
             counts = tuple(min(c, n - i * c) for i, c, n in zip(index, shape, extent, strict=True))

@@ -207,7 +207,7 @@ def _targets(kernel: Kernel, out: object, whole: Mapping[str, int], limit: int) 
     shapes = kernel.shapes(**{n: whole[n] for n in kernel.program.params})
     result: dict[str, Any] = {}
     for argument in outputs:
-        shape, dtype = shapes[argument.name], np.dtype(argument.type.numpy_name)
+        shape, dtype = shapes[argument.name], argument.type.dtype
         target = named.get(argument.name)
         if target is None:
             size = math.prod(shape) * dtype.itemsize

@@ -107,14 +107,14 @@ REFUSED = {
         model([node("Concat", "x x", axis=0)], ("N", 3)), UnsupportedError,
         "the network cannot be one for every N: the shape of 'y' depends on it otherwise", "None",
     ),
-    "an input of half precision": (
-        model([node("Relu", "x")], kind=TensorProto.FLOAT16), UnsupportedError,
+    "an input of complex numbers": (
+        model([node("Relu", "x")], kind=TensorProto.COMPLEX64), UnsupportedError,
         "the input 'x' of m has elements of a type that is not taken", "None",
     ),
-    "weights of half precision": (
+    "weights of complex numbers": (
         model([node("Cast", "w", "v", to=F32), node("Add", "x v")],
-              weights=[("w", np.zeros(8, np.float16))]),
-        UnsupportedError, "'w' has elements of type float16", "m:1",
+              weights=[("w", np.zeros(8, np.complex64))]),
+        UnsupportedError, "'w' has elements of type complex64", "m:1",
     ),
     "a shape that depends on data": (
         model([node("Cast", "x", "s", to=TensorProto.INT64), node("Reshape", "x s", name="r")]),

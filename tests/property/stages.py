@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _LEAST = 6
 _SIZES = ({"H": 7, "W": 9}, {"H": 6, "W": 6}, {"H": 11, "W": 8})
 _NAMES = "yxz"
+_TYPES = (
+    ("u8", "u16"), ("f32",), ("i32", "i16"), ("f64", "i32"), ("u16",), ("f16",), ("f16", "f32"),
+)  # fmt: skip
 _TABLE = 6
 
 
@@ -90,7 +93,7 @@ class _Author:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.made: list[_Made] = []
-        self.types = rng.choice((("u8", "u16"), ("f32",), ("i32", "i16"), ("f64", "i32"), ("u16",)))
+        self.types = rng.choice(_TYPES)
 
     def text(self) -> str:
         rng = self.rng
@@ -133,9 +136,13 @@ class _Author:
             body, magnitude = f"po.max(-40, po.min(40, {body}))", 40
         name = f"s{number}"
         made = _Made(name, type_, tuple(dims), magnitude)
+        # a half is rounded where it is stored: a sum of halves is one of f32
+        said = rng.random() < 0.5
+        value = body if said else f'po.cast("{type_}", {body})'
+        kind = f', type="{type_}"' if said else ""
         lines.append(
             f'{name} = po.stage("{name}", [{_shown(dims)}],'
-            f' lambda {", ".join(names)}: po.cast("{type_}", {body}))'
+            f" lambda {', '.join(names)}: {value}{kind})"
         )
         self.made.append(made)
         return name
@@ -258,6 +265,17 @@ def _shown(dims: Sequence[_Extent]) -> str:
 # -- the same on whole arrays ---------------------------------------------------------------------
 
 
+class _Half(np.ndarray):
+    """Numbers of f32 that are halves: a stage of such is one of halves."""
+
+    def __array_wrap__(self, array: np.ndarray, *_: object) -> np.ndarray:
+        return np.asarray(array)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        plain = [np.asarray(i) if isinstance(i, _Half) else i for i in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+
 @dataclass
 class _Cells:
     values: np.ndarray
@@ -272,6 +290,7 @@ class _Cells:
             inside = inside & (at >= 0) & (at < extent)
             found.append(_placed(self.border, at, extent))
         values = self.values[tuple(found)]
+        values = values.astype(np.float32) if values.dtype == np.float16 else values
         return np.where(inside, values, values.dtype.type(0)) if self.border == "padded" else values
 
 
@@ -306,10 +325,14 @@ class OnArrays:
             return _Cells(np.zeros(shape, NUMPY_NAMES[type_]))
         return _Cells(self.arrays[name])
 
-    def stage(self, name: str, extents: Sequence[Any], function: Callable[..., Any]) -> _Cells:
+    def stage(
+        self, name: str, extents: Sequence[Any], function: Callable[..., Any], **kind: str
+    ) -> _Cells:
         shape = [self._extent(e) for e in extents]
         value = function(*np.indices(shape, np.int64, sparse=True))
-        cells = _Cells(np.array(np.broadcast_to(value, shape)))
+        own = np.float16 if isinstance(value, _Half) else None
+        stored = NUMPY_NAMES[kind["type"]] if kind else own
+        cells = _Cells(np.array(np.broadcast_to(value, shape), stored))
         self.names[id(cells)] = name
         self.outputs[name] = cells.values
         return cells
@@ -320,7 +343,8 @@ class OnArrays:
 
     @staticmethod
     def cast(type_: str, value: Any) -> np.ndarray:
-        return np.asarray(value).astype(NUMPY_NAMES[type_])
+        found = np.asarray(value).astype(NUMPY_NAMES[type_])
+        return found.astype(np.float32).view(_Half) if type_ == "f16" else found
 
     @staticmethod
     def select(test: Any, yes: Any, no: Any) -> np.ndarray:

@@ -22,7 +22,7 @@ C_NAMES = {
 }  # fmt: skip
 
 NUMPY_NAMES = {
-    name: {"u": "uint", "i": "int", "f": "float"}[name[0]] + name[1:] for name in C_NAMES
+    name: {"u": "uint", "i": "int", "f": "float"}[name[0]] + name[1:] for name in (*C_NAMES, "f16")
 }
 
 _ATOM, _UNARY, _MUL, _ADD, _SHIFT, _AND, _SELECT = 9, 8, 7, 6, 5, 4, 1

@@ -33,6 +33,7 @@ from polyopt.ir.expr import (
     Select,
     Unary,
 )
+from polyopt.ir.halves import from_half, to_half
 from polyopt.ir.types import BOOL, F32, I64, ScalarType
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
     from polyopt.isl import PwAff, Set
 
-    #: An ``int`` for integer types, a ``bool``, a ``numpy.float32`` or a ``numpy.float64``.
-    Scalar = int | bool | np.float32 | np.float64
+    #: An ``int`` for integer types and the bits of a bfloat16, a ``bool``, or NumPy's float.
+    Scalar = int | bool | np.float16 | np.float32 | np.float64
     #: The value of an expression for one row.
     Compiled = Callable[[int], Scalar]
     # Operands have the type that the expression says: a checker cannot know it.
@@ -79,6 +80,8 @@ def wrap(type_: ScalarType, value: int) -> int:
 
 def scalar(type_: ScalarType, value: float) -> Scalar:
     """A Python or NumPy number as a value of the type."""
+    if type_.is_half:
+        return to_half(type_, value)
     if type_.is_float:
         return np.float32(value) if type_ == F32 else np.float64(value)
     return bool(value != 0) if type_ == BOOL else wrap(type_, int(value))
@@ -268,6 +271,8 @@ _MATH: dict[str, Callable[..., Any]] = {
 
 def _conversion(to: ScalarType, origin: ScalarType) -> OfOne:
     """C's conversion between two scalar types."""
+    if origin.is_half:
+        return lambda a: from_half(origin, a)
     if to == BOOL:
         return lambda a: bool(a != 0)
     if to.is_float and origin.is_integer and origin.bits == 64:

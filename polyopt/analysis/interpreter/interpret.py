@@ -113,7 +113,7 @@ def _initial(
     array: Array, params: Mapping[str, int], value: np.ndarray | float | None
 ) -> np.ndarray:
     shape = tuple(max(0, parameter_value(extent, params)) for extent in array.extents)
-    dtype = np.dtype(array.type.numpy_name)
+    dtype = array.type.dtype
     if value is None or array.role == "temp":
         if array.is_live_in:
             msg = f"the array {array.name} is missing"

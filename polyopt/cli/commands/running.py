@@ -155,8 +155,6 @@ def load_inputs(texts: Sequence[str], program: Program) -> Values:
 
 def _check(given: Values, program: Program) -> None:
     """Refuse arrays of another type or rank than their argument. Raises ``ArgumentError``."""
-    import numpy as np
-
     from polyopt.codegen.signature import signature_of
     from polyopt.runtime.checks import check_shape, check_type, checked_scalar
 
@@ -167,7 +165,7 @@ def _check(given: Values, program: Program) -> None:
         if argument.kind == "scalar":
             checked_scalar(argument, values)
         else:
-            check_type(values, np.dtype(argument.type.numpy_name), argument)
+            check_type(values, argument.type.dtype, argument)
             check_shape(values, argument)
 
 

@@ -167,7 +167,7 @@ def _has_planes(array: Array) -> bool:
 def as_array(photo: Picture, array: Array) -> NDArray[Any]:
     """A photograph as an array's type: in grey, or as planes of red, green and blue."""
     planes = np.moveaxis(photo, -1, 0) if array.rank == 3 else photo @ _GREY
-    kind = np.dtype(array.type.numpy_name)
+    kind = array.type.dtype
     if kind.kind == "f":
         return (planes / 255).astype(kind)
     return np.rint(planes / 255 * np.iinfo(kind).max).astype(kind)

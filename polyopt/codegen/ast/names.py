@@ -22,8 +22,9 @@ from polyopt.codegen.ast.expr import Vector
 from polyopt.codegen.helpers.aligned import near
 from polyopt.codegen.helpers.arithmetic import HELPERS
 from polyopt.codegen.helpers.math.functions import INNER_NAMES, NAMES
+from polyopt.codegen.helpers.math.halves import CONVERSIONS
 from polyopt.ir.expr import FUNCTIONS
-from polyopt.ir.types import TYPES
+from polyopt.ir.types import BF16, F16, TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -45,7 +46,10 @@ _GNU = ("linux", "unix", "i386", "errno", "math_errhandling")
 #: functions that generated code calls and defines, its parameter, and the macros that it prints
 _OWN = ("threads", "buffer", "madvise", "aligned_alloc", "free", "INFINITY", "NAN")
 _CALLED = ("copysign", *FUNCTIONS)
-_RESERVED = frozenset([*_KEYWORDS, *_GNU, *_OWN, *_CALLED, *(f"{f}f" for f in _CALLED), *NAMES])
+_HALVES = (F16.c_name, BF16.c_name, *CONVERSIONS)
+_RESERVED = frozenset(
+    [*_KEYWORDS, *_GNU, *_OWN, *_CALLED, *(f"{f}f" for f in _CALLED), *NAMES, *_HALVES]
+)
 #: names of the compiler, of OpenMP, and of the harness that exported kernels come with
 _OF_OTHERS = re.compile(r"_[A-Z_]\w*|omp_\w*|polyopt_\w*")
 #: types and macros of ``<stdint.h>``, as its standard has them

@@ -30,6 +30,7 @@ from polyopt.codegen.expressions.lowered import (
     loaded,
 )
 from polyopt.codegen.helpers.arithmetic import helper_name
+from polyopt.codegen.helpers.math.halves import conversion
 from polyopt.errors import InternalError
 from polyopt.ir import build
 from polyopt.ir.expr import (
@@ -407,6 +408,9 @@ def _choose(op: str, type_: ScalarType, left: Lowered, right: Lowered) -> Lowere
 
 def _cast(type_: ScalarType, value: Lowered) -> Lowered:
     """Conversions that lose nothing wait for an operation that makes them by itself."""
+    if type_.is_half or value.type.is_half:
+        call = c.Call(conversion(type_, value.type), (convert(value).node,), type_)
+        return Lowered(call, type_)
     if type_.is_float:
         return _cast_to_float(type_, value)
     if type_ == BOOL:

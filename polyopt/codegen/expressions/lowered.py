@@ -9,7 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Cast, Const, Foreign, Unary, Var, is_number, number_of, scalar
+from polyopt.codegen.ast.expr import (
+    Call,
+    Cast,
+    Const,
+    Foreign,
+    Unary,
+    Var,
+    is_number,
+    number_of,
+    scalar,
+)
+from polyopt.codegen.helpers.math.halves import conversion
 from polyopt.ir.intervals import is_inside, whole
 from polyopt.ir.types import F32, I32, I64, U32, U64, ScalarType, promote_c
 
@@ -43,6 +54,9 @@ class Lowered:
 
 def constant(type_: ScalarType, value: float) -> Lowered:
     """A literal that C reads back as exactly this value."""
+    if type_.is_half:
+        number = constant(F32, value).node
+        return Lowered(Call(conversion(type_, F32), (number,), type_), type_)
     if type_.is_float:
         finite = value - value == 0
         return Lowered(Const(float(value), type_ if finite else F32), type_)

@@ -12,6 +12,7 @@ from polyopt.codegen.ast.names import hidden_macros
 from polyopt.codegen.helpers.aligned import joins_vectors, near_functions
 from polyopt.codegen.helpers.arithmetic import has_intrinsics, helpers, needs_math
 from polyopt.codegen.helpers.math.functions import math_functions
+from polyopt.codegen.helpers.math.halves import half_types
 from polyopt.ir.expr import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def before(uses: Uses) -> str:
     if _has_laps(uses):
         support = _LAPS + support
     includes_math = _includes_math(uses)
-    parts = [_heads(uses, math=includes_math), vector_types(uses.vectors), [support.rstrip()]]
+    types = half_types(uses.names) + vector_types(uses.vectors)
+    parts = [_heads(uses, math=includes_math), types, [support.rstrip()]]
     if includes_math or has_intrinsics(uses.called) or _has_laps(uses):
         # headers may have macros of the names that the program has
         parts.append([f"#undef {name}" for name in hidden_macros(uses.names)])

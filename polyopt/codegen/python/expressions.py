@@ -26,7 +26,7 @@ from polyopt.ir.expr import (
     Unary,
 )
 from polyopt.ir.integers import plain
-from polyopt.ir.types import BOOL, F64, I64, U64, ScalarType
+from polyopt.ir.types import BF16, BOOL, F64, I64, U64, ScalarType
 from polyopt.isl import AstExpr, ast_expr_type
 
 if TYPE_CHECKING:
@@ -186,6 +186,9 @@ def _operation(node: Expr, args: list[ast.expr]) -> ast.expr:
             return operation(_COMPARE[node.op], *args)
         case Select():
             return ast.IfExp(*args)
+        case Cast() if BF16 in {node.type, node.operand.type}:
+            msg = "no Python for bfloat16: NumPy has no such type"
+            raise UnsupportedError(msg)
         case Cast(type=type_) if type_ == BOOL:
             return operation("!=", args[0], number(0))
         case Cast():

@@ -106,7 +106,7 @@ class _Builder:
         if extents:
             build = AstBuild.from_context(self.program.scop.context)
             sizes = [py_affine(build.expr_from_pw_aff(e), self.known) for e in extents]
-            kind = f"np.{array.type.numpy_name}" + ("_" if array.type.kind == "bool" else "")
+            kind = f"np.{array.type.dtype}" + ("_" if array.type.kind == "bool" else "")
             made = call("np.empty", ast.Tuple(sizes), name_of(kind))
             yield ast.Assign([name_of(self.names[name])], made)
 

@@ -29,6 +29,7 @@ from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDee
 from polyopt.frontend.c.readback.emitted import parse_emitted
 from polyopt.frontend.c.readback.parallel_loops import unmarked
 from polyopt.ir.block import Block
+from polyopt.ir.halves import narrowed
 from polyopt.isl import (
     IslError,
     Set,
@@ -401,7 +402,10 @@ def _drawn(
 ) -> np.ndarray:
     # of numbers beyond 63 bits NumPy makes floats, unless it is told otherwise
     wide = "uint64" if max(pool) >= 1 << 63 else "int64"
-    return rng.choice(np.array(pool, wide), shape).astype(type_.numpy_name)
+    drawn = rng.choice(np.array(pool, wide), shape)
+    if type_.is_half:
+        return narrowed(type_, drawn.astype(np.float32))
+    return drawn.astype(type_.numpy_name)
 
 
 def _small_numbers(_type: ScalarType, least: int) -> list[list[int]]:

@@ -15,7 +15,9 @@ from polyopt.frontend.assemble import Program, assemble
 from polyopt.frontend.loops.annotations import (
     ArrayOf,
     Scalar,
+    bf16,
     boolean,
+    f16,
     f32,
     f64,
     i8,
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
     from polyopt.ir.types import ScalarType
 
 __all__ = [
-    "ArrayOf", "Scalar", "boolean", "f32", "f64", "i8", "i16", "i32", "i64", "scop", "u8", "u16",
-    "u32", "u64",
+    "ArrayOf", "Scalar", "bf16", "boolean", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "scop",
+    "u8", "u16", "u32", "u64",
 ]  # fmt: skip
 
 

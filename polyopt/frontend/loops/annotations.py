@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polyopt.errors import InvalidOptionError, shown
+from polyopt.errors import InvalidOptionError, UnsupportedError, shown
 from polyopt.frontend.functions import named_type
-from polyopt.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
+from polyopt.ir.halves import narrowed, widened
+from polyopt.ir.types import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    ScalarType,
+)
+
+if TYPE_CHECKING:
+    from polyopt.source import Span
 
 Extent = int | str
 
@@ -54,13 +73,19 @@ class Scalar:
         return ArrayOf(self.type, items)
 
     def __call__(self, value: object) -> Any:  # noqa: ANN401  (whatever NumPy's scalar can do)
-        """The value as a NumPy scalar of this type: what the cast does in plain Python."""
+        """The value as a NumPy scalar of this type: what the cast does in plain Python.
+
+        Of a half it is the f32 that is one: halves are computed with as f32.
+        """
+        if self.type.is_half:
+            single = np.asarray(value).astype(np.float32)
+            return widened(self.type, narrowed(self.type, single))[()]
         return np.asarray(value).astype(self.dtype)[()]
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype; lets NumPy take this object for one."""
-        return np.dtype(self.type.numpy_name)
+        return self.type.dtype
 
     def __repr__(self) -> str:
         """The short name, such as ``u16``."""
@@ -71,6 +96,16 @@ boolean = Scalar(BOOL)
 i8, i16, i32, i64 = (Scalar(t) for t in (I8, I16, I32, I64))
 u8, u16, u32, u64 = (Scalar(t) for t in (U8, U16, U32, U64))
 f32, f64 = (Scalar(t) for t in (F32, F64))
+f16, bf16 = (Scalar(t) for t in (F16, BF16))
+
+
+def half_scalar(name: str, type_: ScalarType, span: Span) -> UnsupportedError:
+    """The error for a scalar argument of a type that is for storage."""
+    return UnsupportedError(
+        f"the scalar {name!r} is of type {type_}, which only arrays are of",
+        span=span,
+        hint="take an f32: it holds every number of a half",
+    )
 
 
 def as_scalar(kind: object) -> Scalar:
@@ -87,7 +122,7 @@ def as_scalar(kind: object) -> Scalar:
     else:
         found = None if kind is None else _from_dtype(kind)
     if found is None:
-        hint = "use one of u8 u16 u32 u64 i8 i16 i32 i64 f32 f64, or NumPy's names"
+        hint = "use one of u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64, or NumPy's names"
         raise InvalidOptionError(f"{shown(kind)} is not a scalar type polyopt knows", hint=hint)
     return Scalar(found)
 

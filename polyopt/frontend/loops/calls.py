@@ -31,7 +31,7 @@ from polyopt.frontend.values import (
     strengthened,
     truth,
 )
-from polyopt.ir.types import TYPES
+from polyopt.ir.types import ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -118,7 +118,7 @@ def _table() -> dict[object, Function]:
         table[getattr(math, name)] = _math(name, 2)
     for name in ("floor", "ceil", "trunc"):
         table[getattr(math, name)] = _math_int(name)
-    for kind in TYPES.values():
+    for kind in (k for k in ELEMENTS.values() if hasattr(np, k.numpy_name)):
         table[getattr(np, kind.numpy_name)] = (1, partial(convert, kind))
     return table
 

@@ -67,6 +67,14 @@ class u64(_Kind):  # noqa: N801
     """Unsigned, of 64 bits."""
 
 
+class f16(_Kind):  # noqa: N801
+    """Floating, of 16 bits, binary16 of IEEE 754: elements of arrays, computed with as f32."""
+
+
+class bf16(_Kind):  # noqa: N801
+    """Floating, of 16 bits, bfloat16: elements of arrays, computed with as f32."""
+
+
 class f32(_Kind):  # noqa: N801
     """Floating, of 32 bits."""
 

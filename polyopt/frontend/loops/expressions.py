@@ -6,8 +6,6 @@ import ast
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from polyopt.errors import NonAffineError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.functions import constant, convert
 from polyopt.frontend.located import located
@@ -19,7 +17,6 @@ from polyopt.frontend.sizes import BINARY_OPERATORS, COMPARE_OPERATORS
 from polyopt.frontend.values import (
     Form,
     Number,
-    Strong,
     Value,
     Weak,
     as_expr,
@@ -29,6 +26,7 @@ from polyopt.frontend.values import (
     complement,
     either,
     index_form,
+    loaded,
     negation,
     negative,
     select,
@@ -84,7 +82,7 @@ class Expressions:
                         hint="loop over the elements: whole-array operations are not taken",
                     )
                 load = Load(operand.array.type, operand.array.name, operand.index, operand.span)
-                return Strong(load)
+                return loaded(load)
             case Known():
                 return constant(operand.value)
             case Shape():
@@ -132,7 +130,7 @@ class Expressions:
         if not found.is_scalar:
             return view
         load = Load(found.array.type, found.array.name, view.index, view.span)
-        return Weak(load) if found.weak else Strong(load)
+        return Weak(load) if found.weak else loaded(load)
 
     def _attribute(self, node: ast.Attribute) -> Operand:
         base = self.operand(node.value)
@@ -145,7 +143,7 @@ class Expressions:
                 case "shape":
                     return self.shape(base)
                 case "dtype":
-                    return Known(np.dtype(base.array.type.numpy_name))
+                    return Known(base.array.type.dtype)
                 case "ndim":
                     return Number(base.rank)
                 case _:

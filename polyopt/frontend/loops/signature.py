@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.located import located
 from polyopt.frontend.loops import annotations
-from polyopt.frontend.loops.annotations import ArrayOf, Scalar, as_scalar
+from polyopt.frontend.loops.annotations import ArrayOf, Scalar, as_scalar, half_scalar
 from polyopt.frontend.loops.scope import Alias, Binding, Variable, python_names
 from polyopt.frontend.sizes import size_form, size_names
 from polyopt.frontend.values import Form
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from polyopt.frontend.loops.text import FunctionText
     from polyopt.isl import PwAff
 
-_SCALARS = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "boolean")
+_SCALARS = (
+    "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "boolean",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,8 @@ def _array(argument: ast.arg, kind: object, params: tuple[str, ...], text: Funct
     span = text.span(argument)
     if not isinstance(kind, ArrayOf):
         type_ = kind.type if isinstance(kind, Scalar) else F64
+        if type_.is_half:
+            raise half_scalar(argument.arg, type_, span)
         return Array(argument.arg, type_, (), "in", span=span)
     extents: list[PwAff] = []
     for position, extent in enumerate(kind.extents):

@@ -16,7 +16,7 @@ from polyopt.errors import (
     UserError,
     shown,
 )
-from polyopt.frontend.loops.annotations import as_scalar
+from polyopt.frontend.loops.annotations import as_scalar, half_scalar
 from polyopt.frontend.sizes import parse_size
 from polyopt.frontend.stages.origin import Origin, origin, raised_at, span_of
 from polyopt.frontend.stages.term import Indexed, Term, as_term, term
@@ -172,9 +172,16 @@ def input(name: str, type: object, extents: object) -> Input:  # noqa: A001, A00
 
 @checks_arguments
 def scalar(name: str, type: object) -> Term:  # noqa: A002  (public name)
-    """A scalar argument, used as a number: ``scalar("alpha", "f32")``."""
+    """A scalar argument, used as a number: ``scalar("alpha", "f32")``.
+
+    Raises ``InvalidOptionError`` for a name that is no identifier, and ``UnsupportedError`` for
+    halves, which arrays alone are of.
+    """
     check_name(name, "scalar")
-    return Input(name, (), origin(), as_scalar(type).type).as_term()
+    kind = as_scalar(type).type
+    if kind.is_half:
+        raise half_scalar(name, kind, span_of(origin()))
+    return Input(name, (), origin(), kind).as_term()
 
 
 @checks_arguments

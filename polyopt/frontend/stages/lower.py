@@ -28,6 +28,7 @@ from polyopt.frontend.values import (
     complement,
     index_form,
     is_weak,
+    loaded,
     need_form,
     negative,
     select,
@@ -182,7 +183,7 @@ class Nest:
     def _element(self, grid: Grid, index: Sequence[Value], node: Term) -> Value:
         array = self.tables.arrays[grid.name]
         subscripts = tuple(self._subscript(value) for value in index)
-        return Strong(Load(array.type, array.name, subscripts, node.span))
+        return loaded(Load(array.type, array.name, subscripts, node.span))
 
     def _subscript(self, value: Value) -> Expr:
         form = index_form(value, self.space)
@@ -192,19 +193,24 @@ class Nest:
 
     def _reduced(self, node: Term) -> Value:
         """A reduction inside an expression: accumulated in a local of its own."""
-        reduction: Reduction = node.payload
-        word = {"add": "sum", "mul": "product"}.get(reduction.op, reduction.op)
+        array, weak = self.reduce(
+            node, self.place, lambda kind: self.local(node.payload.op, kind, node)
+        )
+        value = self.element_of(array, node)
+        return Weak(value.expr) if weak else value
+
+    def local(self, op: str, kind: ScalarType, node: Term) -> Array:
+        """A new array with an element for each iteration of the loops, for a reduction."""
+        word = {"add": "sum", "mul": "product"}.get(op, op)
         name = self.tables.fresh(f"{self.stage.name}_{word}")
-        index = self.place(self)
+        array = expanded(name, kind, (), self.domain, node.span)
+        self.tables.declare(array)
+        return array
 
-        def declare(kind: ScalarType) -> Array:
-            array = expanded(name, kind, (), self.domain, node.span)
-            self.tables.declare(array)
-            return array
-
-        array, weak = self.reduce(node, self.place, declare)
-        load = Load(array.type, name, tuple(index_of(form) for form in index), node.span)
-        return Weak(load) if weak else Strong(load)
+    def element_of(self, array: Array, node: Term) -> Strong:
+        """The element of such an array that is this iteration's."""
+        index = tuple(map(index_of, self.place(self)))
+        return Strong(Load(array.type, array.name, index, node.span))
 
     def place(self, nest: Nest) -> tuple[PwAff, ...]:
         """The iterators of these loops, in those loops or in a nest inside of them."""

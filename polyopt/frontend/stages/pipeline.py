@@ -17,6 +17,7 @@ from polyopt.frontend.stages.origin import origin, span_of
 from polyopt.frontend.stages.term import Term, as_term
 from polyopt.frontend.values import Where, truth, type_of
 from polyopt.ir.scop import Array
+from polyopt.ir.types import ScalarType
 from polyopt.isl import (
     Set,
     affine_constant,
@@ -27,11 +28,11 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from polyopt.frontend.stages.recurrences import Step, Steps
+    from polyopt.frontend.values import Value
     from polyopt.ir.scop import Scop
-    from polyopt.ir.types import ScalarType
     from polyopt.isl import PwAff, Space
 
 
@@ -258,6 +259,13 @@ def _lowered(stages: Sequence[Stage], inputs: Sequence[Input], params: tuple[str
     return _Made(arrays, body)
 
 
+def _stored(expression: Term, value: Value) -> ScalarType:
+    """The type that a stage has of its own accord: that of its values, or the half that they are
+    rounded to at last."""
+    kind = expression.payload if expression.op == "cast" else None
+    return kind if isinstance(kind, ScalarType) and kind.is_half else type_of(value)
+
+
 def _array(grid: Grid, kind: ScalarType, outer: Nest) -> Array:
     """The array of a grid: extents and first indices over the parameters."""
     ranges = [outer.range(ends) for ends in grid.ranges]
@@ -286,12 +294,44 @@ def _stage(stage: Stage, tables: Tables, universe: Set) -> list[Draft | DraftLoo
         tables.declare(array)
         return array
 
-    if stage.expression.op == "reduce":
-        nest.reduce(stage.expression, nest.place, declare)
-    else:
-        value = nest.value(stage.expression)
-        nest.add(declare(type_of(value)), nest.place(nest), value, stage.expression)
+    _assign(nest, stage.expression, nest.place, stage.type, declare)
     return outer.body
+
+
+def _assign(
+    nest: Nest,
+    expression: Term,
+    place: Callable[[Nest], tuple[PwAff, ...]],
+    stored: ScalarType | None,
+    declare: Callable[[ScalarType], Array],
+) -> None:
+    """What computes the element at a place of an array, of the type that is asked for."""
+    if expression.op != "reduce":
+        value = nest.value(expression)
+        nest.add(declare(_stored(expression, value)), place(nest), value, expression)
+        return
+    op = expression.payload.op
+    apart: list[Array] = []
+
+    def into(kind: ScalarType) -> Array:
+        if _holds_steps(stored or kind, kind, op):
+            return declare(kind)
+        apart.append(nest.local(op, kind, expression))
+        return apart[0]
+
+    def index(inside: Nest) -> tuple[PwAff, ...]:
+        return nest.place(inside) if apart else place(inside)
+
+    array, _ = nest.reduce(expression, index, into)
+    if apart:
+        nest.add(declare(array.type), place(nest), nest.element_of(array, expression), expression)
+
+
+def _holds_steps(stored: ScalarType, computed: ScalarType, op: str) -> bool:
+    """Whether a reduction may go on in the type that it is stored in: sums and products of integers
+    wrap alike in each step and at last, anything else is converted once it is complete."""
+    wraps = stored.is_integer and computed.is_integer and stored.bits <= computed.bits
+    return stored == computed or (wraps and op in {"add", "mul"})
 
 
 def _recurrence(steps: Steps, tables: Tables, universe: Set) -> list[Draft | DraftLoop]:
@@ -340,7 +380,4 @@ def _step(step: Step, outer: Nest, body: list[Draft | DraftLoop]) -> None:
         return (row, *(affine_var(inside.space, k) for k in range(depth - rank, depth)))
 
     array = nest.tables.arrays[stage.name]
-    if step.expression.op == "reduce":
-        nest.reduce(step.expression, place, lambda _kind: array)
-    else:
-        nest.add(array, place(nest), nest.value(step.expression), step.expression)
+    _assign(nest, step.expression, place, stage.type, lambda _kind: array)

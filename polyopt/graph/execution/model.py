@@ -12,6 +12,7 @@ import numpy as np
 from polyopt.arguments import checks_methods
 from polyopt.errors import ArgumentError, InvalidOptionError
 from polyopt.graph.execution.memory import Lifetime, plan_memory
+from polyopt.graph.ir.graph import array_dtype
 from polyopt.graph.ir.open import Open
 from polyopt.graph.operators import get_operator
 from polyopt.runtime.arrays import aligned_copy, empty, empty_at
@@ -159,14 +160,14 @@ class Model:
             return given[root].reshape(value.shape)
         start = self.arena.offsets[root]
         raw = self._memory[start : start + value.bytes]
-        return raw.view(value.dtype.numpy_name).reshape(value.shape)
+        return raw.view(array_dtype(value.dtype)).reshape(value.shape)
 
     # -- calls ----------------------------------------------------------------------------------
 
     @cached_property
     def _bound(self) -> tuple[tuple[BoundKernel, tuple[tuple[str, str], ...]], ...]:
         """Each step's call, and which of its arguments the caller gives or gets."""
-        stand_in = {v.name: empty(v.shape, np.dtype(v.dtype.numpy_name)) for v in self.graph.inputs}
+        stand_in = {v.name: empty(v.shape, array_dtype(v.dtype)) for v in self.graph.inputs}
         calls: list[tuple[BoundKernel, tuple[tuple[str, str], ...]]] = []
         for step in self.steps:
             arrays = {
@@ -216,7 +217,7 @@ class Model:
         """
         roots = dict.fromkeys(self._roots[name] for name in self.graph.outputs)
         values = [self.graph.values[name] for name in roots if name in self.arena.offsets]
-        return {v.name: (v.shape, np.dtype(v.dtype.numpy_name), v.bytes) for v in values}
+        return {v.name: (v.shape, array_dtype(v.dtype), v.bytes) for v in values}
 
     def prepare(self, given: Mapping[str, Array], threads: int | None) -> None:
         """Let the steps read these inputs and use so many threads.
@@ -358,7 +359,7 @@ def _checked(found: object, value: Value) -> Array:
     if not isinstance(found, np.ndarray):
         raise ArgumentError(f"{value.name} is a {type(found).__name__}, not a NumPy array")
     array = cast("Array", found)
-    if array.dtype != value.dtype.numpy_name:
+    if array.dtype not in {array_dtype(value.dtype), value.dtype.dtype}:
         raise ArgumentError(
             f"{value.name} has the type {array.dtype}, not {value.dtype.numpy_name}",
             hint=f"{value.name}.astype(np.{value.dtype.numpy_name}) converts it",

@@ -8,7 +8,9 @@ import numpy as np
 
 from polyopt.graph.execution.model import Model
 from polyopt.graph.fusion.policy import Fusion, choose_groups
+from polyopt.graph.ir.graph import array_dtype
 from polyopt.graph.kernels import Options, compile_groups
+from polyopt.ir.halves import narrowed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +35,11 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     result: dict[str, Array] = {}
     for value in graph.inputs:
-        name = value.dtype.numpy_name
-        if value.dtype.is_float:
+        name = array_dtype(value.dtype)
+        if value.dtype.is_half:
+            drawn = rng.standard_normal(value.shape).astype(np.float32)
+            result[value.name] = narrowed(value.dtype, drawn).view(name)
+        elif value.dtype.is_float:
             result[value.name] = rng.standard_normal(value.shape).astype(name)
         else:
             most = 2 if value.dtype.kind == "bool" else 100

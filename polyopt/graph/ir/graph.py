@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from polyopt.arguments import checks_arguments, checks_methods
 from polyopt.frontend.loops.annotations import as_scalar
 from polyopt.graph.ir.open import at, open_sizes
-from polyopt.ir.types import TYPES, ScalarType
+from polyopt.ir.types import ELEMENTS, ScalarType
 from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    import numpy as np
 
     from polyopt.graph.ir.open import Open
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: what a node's attribute can be
 Attribute = bool | int | float | str | tuple[int, ...] | tuple[float, ...]
 
-_BY_NUMPY = {t.numpy_name: t for t in TYPES.values()}
+_BY_NUMPY = {t.numpy_name: t for t in ELEMENTS.values()}
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,15 @@ class Value:
     def __str__(self) -> str:
         """Type and shape."""
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def array_dtype(kind: ScalarType) -> np.dtype[Any]:
+    """The dtype of a tensor's arrays: that of ``ml_dtypes`` for bfloat16 where it is loaded, as
+    reading ONNX loads it, else its bits."""
+    try:
+        return np.dtype(kind.numpy_name)
+    except TypeError:
+        return kind.dtype
 
 
 def value_of(name: str, array: Array) -> Value:

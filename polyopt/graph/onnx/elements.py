@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.graph.onnx.context import CONVERTERS, converts
-from polyopt.ir.types import TYPES
+from polyopt.ir.types import ELEMENTS
 
 if TYPE_CHECKING:
     from polyopt.graph.ir.graph import Attribute
@@ -114,7 +114,7 @@ def type_named(node: OnnxNode, number: int) -> str:
         name = onnx.helper.tensor_dtype_to_np_dtype(number).name
     except KeyError:
         name = str(number)
-    known = {t.numpy_name: t.name for t in TYPES.values()}
+    known = {t.numpy_name: t.name for t in ELEMENTS.values()}
     if name not in known:
         raise node.unsupported(f"there is no type {name}", f"there are: {', '.join(known)}")
     return known[name]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, broadcast, broadcast_index, like_first, operator
-from polyopt.ir.types import TYPES
+from polyopt.ir.types import ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,9 +95,9 @@ def gelu(make: Maker, x: Tensor, *, approximate: str = "none") -> Tensor:
 
 
 def _cast_rule(x: Value, *, to: str) -> Result:
-    if to not in TYPES:
-        raise GraphError(f"there is no type {to!r}; there are: {', '.join(TYPES)}")
-    return Result(x.shape, TYPES[to])
+    if to not in ELEMENTS:
+        raise GraphError(f"there is no type {to!r}; there are: {', '.join(ELEMENTS)}")
+    return Result(x.shape, ELEMENTS[to])
 
 
 @operator("cast", result=_cast_rule)

@@ -52,9 +52,7 @@ class CallArguments:
         given: Values = {n: aligned_copy(v) if n in first else v for n, v in inputs.items()}
         given |= {name: sizes[name] for name in kernel.positional if name in sizes}
         outputs = {
-            a.name: empty(shapes[a.name], np.dtype(a.type.numpy_name))
-            for a in kernel.arrays
-            if a.role == "out"
+            a.name: empty(shapes[a.name], a.type.dtype) for a in kernel.arrays if a.role == "out"
         }
         for array in outputs.values():
             array.fill(0)  # its pages exist before anything is timed

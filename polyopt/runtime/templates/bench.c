@@ -14,7 +14,7 @@
 #endif
 
 enum { SIZES = $n_sizes, ARRAYS = $n_arrays };
-enum kind { SIGNED, UNSIGNED, FLOATING };
+enum kind { SIGNED, UNSIGNED, FLOATING, HALF, BFLOAT };
 
 struct array {
     const char *name;
@@ -90,7 +90,11 @@ static void fill(void *data, const struct array *a) {
         state ^= state << 17;
         uint64_t small = (state >> 32) % 101;
         double unit = (double)(state >> 40) / 16777216.0;
-        if (a->kind == FLOATING && a->bytes == 4) {
+        if (a->kind == HALF) { /* 1/2 to 1 */
+            ((uint16_t *)data)[i] = (uint16_t)(0x3800 | (state >> 40 & 0x3ff));
+        } else if (a->kind == BFLOAT) {
+            ((uint16_t *)data)[i] = (uint16_t)(0x3f00 | (state >> 40 & 0x7f));
+        } else if (a->kind == FLOATING && a->bytes == 4) {
             ((float *)data)[i] = (float)unit;
         } else if (a->kind == FLOATING) {
             ((double *)data)[i] = unit;
@@ -106,13 +110,27 @@ static void fill(void *data, const struct array *a) {
     }
 }
 
+static double half_value(uint16_t bits, enum kind kind) {
+    int width = kind == HALF ? 10 : 7, all = (1 << (15 - width)) - 1;
+    int exponent = bits >> width & all, fraction = bits & ((1 << width) - 1);
+    double value = fraction ? NAN : INFINITY;
+    if (exponent < all) {
+        int least = exponent ? exponent : 1;
+        value = ldexp(fraction + (exponent ? 1 << width : 0), least - (all >> 1) - width);
+    }
+    return bits & 0x8000 ? -value : value;
+}
+
 static double element(const void *data, const struct array *a, size_t i) {
+    if (a->bytes == 2) {
+        return half_value(((const uint16_t *)data)[i], a->kind);
+    }
     return a->bytes == 4 ? (double)((const float *)data)[i] : ((const double *)data)[i];
 }
 
 /* The largest difference relative to the largest value; 1 or 0 for integers. */
 static double difference(const void *one, const void *two, const struct array *a) {
-    if (a->kind != FLOATING) {
+    if (a->kind < FLOATING) {
         return memcmp(one, two, a->count * a->bytes) ? 1.0 : 0.0;
     }
     double most = 0.0, scale = 0.0;

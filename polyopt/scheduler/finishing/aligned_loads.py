@@ -74,7 +74,7 @@ def _neighbours(program: ScheduledProgram, loop: PlanLoop) -> tuple[ScalarType, 
     without any, or where it computes what is no arithmetic on one type."""
     values = [lowered_statement(program, name).value for name in loop.copies]
     type_ = values[0].type
-    if not type_.is_float or not all(map(_is_arithmetic, values)):
+    if not type_.is_float or type_.is_half or not all(map(_is_arithmetic, values)):
         return None
     loads = [load for value in values for load in _loads(value)]
     if any(e.type != type_ for value in values for e in _parts(value)):

@@ -10,6 +10,7 @@ from polyopt.ir.expr import (
     Affine,
     Binary,
     Call,
+    Cast,
     Const,
     Expr,
     Inside,
@@ -17,7 +18,7 @@ from polyopt.ir.expr import (
     Select,
     payload,
 )
-from polyopt.ir.types import F32, F64
+from polyopt.ir.types import BF16, F16, F32, F64
 from polyopt.memo import memo
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ OWN_CALLS = {
     ("log", F64): (86, 1), ("log2", F64): (94, 1), ("tanh", F64): (94, 2), ("erf", F64): (247, 1),
     ("pow", F64): (344, 1),
 }  # fmt: skip
+#: instructions of conversions of halves, as ``codegen/helpers/math/halves.py`` has them
+HALF_CASTS = {(F32, F16): 9, (F16, F32): 16, (F32, BF16): 2, (BF16, F32): 8}
 #: times of a number alone for one of vectors, as measured: products go to integers and back
 _ALONE = 3.0
 
@@ -102,6 +105,9 @@ def own_operations(node: Expr, machine: Target, lanes: int, *, own_math: bool) -
             return Operations(calls=lanes)
         case Select():
             return Operations(simple=2 * vectors)
+        case Cast() if node.type.is_half or node.operand.type.is_half:
+            wide = max(1.0, lanes * F32.bytes / machine.vector_bytes) if lanes > 1 else 1.0
+            return Operations(simple=HALF_CASTS[node.type, node.operand.type] * wide)
         case _:
             return Operations(simple=vectors)
 

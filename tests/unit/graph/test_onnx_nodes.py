@@ -68,7 +68,7 @@ def modules_of_cases(package):
 
 
 def has_c_types(model):
-    ours = {1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13}
+    ours = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}
     ends = [*model.graph.input, *model.graph.output]
     return all(end.type.tensor_type.elem_type in ours for end in ends)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.helpers.math import f32, f64
+from polyopt.codegen.helpers.math import f32, f64, halves
 from polyopt.codegen.helpers.math.parts import BASE
 from polyopt.ir.types import F32, F64
 
@@ -28,14 +28,29 @@ _INLINED = "__attribute__((always_inline))\nstatic inline "
 #: functions and tables by name, each after those that it uses
 _TEXTS = {
     _defined(text): text.replace("static inline ", _INLINED)
-    for texts in (BASE, f32.INNER, f32.FUNCTIONS, f64.INNER, f64.FUNCTIONS)
+    for texts in (
+        BASE,
+        f32.INNER,
+        f32.FUNCTIONS,
+        f64.INNER,
+        f64.FUNCTIONS,
+        halves.INNER,
+        halves.CONVERSIONS,
+    )
     for part in texts.values()
     for text in part.strip().split("\n\n")
 }
 #: the names that programs call
 NAMES = (*f32.FUNCTIONS, *f64.FUNCTIONS)
 #: functions and tables that only these use
-INNER_NAMES = _TEXTS.keys() - set(NAMES)
+INNER_NAMES = _TEXTS.keys() - set(NAMES) - halves.CONVERSIONS.keys()
+
+
+def _used(text: str) -> set[str]:
+    """The names that a text calls or subscripts."""
+    heads = text.replace("[", "(").split("(")[:-1]
+    words = ("".join(c if c.isalnum() or c == "_" else " " for c in head) for head in heads)
+    return {word.split()[-1] for word in words if word[-1:].strip()}
 
 
 def _c_library(name: str) -> str:
@@ -55,12 +70,12 @@ def has_vector_math(scop: Scop) -> bool:
 
 
 def math_functions(called: Container[str]) -> str:
-    """Definitions of those of these functions that are called, and of what they call; may be
-    empty."""
-    needed = {name for name in NAMES if name in called}
+    """Definitions of those of these functions that are called, conversions of halves among them,
+    and of what they call; may be empty."""
+    needed = {name for name in (*NAMES, *halves.CONVERSIONS) if name in called}
     kept: list[str] = []
     for name, text in reversed(_TEXTS.items()):
         if name in needed:
             kept.append(text)
-            needed |= {other for other in _TEXTS if f"{other}(" in text or f"{other}[" in text}
+            needed |= _used(text) & _TEXTS.keys()
     return "".join(f"{text}\n\n" for text in reversed(kept))

@@ -10,6 +10,7 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.declarations import plain
 from polyopt.frontend.c.lower.opaque import keeps_something
 from polyopt.frontend.c.lower.statements import LoopRecord
+from polyopt.frontend.find_last import with_find_last
 from polyopt.frontend.if_conversion import if_converted
 from polyopt.frontend.ranges import with_value_ranges
 from polyopt.ir.block import Block, Store, actions_in
@@ -79,7 +80,9 @@ def assemble(program: Program, name: str, signature: tuple[str, ...], nest: list
         signature=signature,
     )
     scop = replace(scop, arrays=tuple(_with_role(scop, a) for a in arrays))
-    return with_value_ranges(scop, wraps=False)
+    ranged = with_value_ranges(scop, wraps=False)
+    # emitted C that is read back is compared with its source as it is
+    return ranged if program.closed else with_find_last(ranged, wraps=False)
 
 
 def check_count(

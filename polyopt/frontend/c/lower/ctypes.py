@@ -9,7 +9,22 @@ from pycparser import c_ast
 
 from polyopt.errors import TooDeepError, TypeMismatchError, UnsupportedError
 from polyopt.frontend.c.syntax.usage import nodes
-from polyopt.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
+from polyopt.ir.types import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    ScalarType,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -199,7 +214,9 @@ def _combined(op: str, left: int, right: int) -> int | None:
 
 
 def _basic(names: list[str]) -> ScalarType | None:
-    single = {"float": F32, "double": F64, "_Bool": BOOL, "bool": BOOL}
+    # the last two are those of emitted C that is read back: no header gives them to users
+    single = {"float": F32, "double": F64, "_Bool": BOOL, "bool": BOOL, "_Float16": F16,
+              "__bf16": BF16}  # fmt: skip
     if len(names) == 1 and names[0] in single:
         return single[names[0]]
     table = _UNSIGNED if "unsigned" in names else _SIGNED

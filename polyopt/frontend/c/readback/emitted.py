@@ -31,7 +31,7 @@ from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.lower.program import lower_function
 from polyopt.frontend.c.readback.declared import arrays_among, is_thread, names_in, shape_of
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
-from polyopt.frontend.c.readback.math_functions import with_library_calls
+from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
 from polyopt.frontend.c.readback.parallel_loops import in_turn, shared, turned
@@ -137,7 +137,7 @@ def parse_emitted(text: str, name: str) -> Emitted:
     known_macros = {"_OPENMP": 1, "__GNUC__": 12, "__SIZE_TYPE__": "unsigned long"}
     program = preprocess(Source(f"{name}.c", text), known_macros)
     locator = Locator(program)
-    tree = with_library_calls(without_advice(parse(program, locator)))
+    tree = with_halves(with_library_calls(without_advice(parse(program, locator))))
     return Emitted(name, program, locator, tree)
 
 
