@@ -11,11 +11,12 @@ from polyopt.graph.ops import (
     recurrent,
     reductions,
     resizing,
+    sampling,
     shapes,
     transposed,
 )
 
 __all__ = [
     "blocked", "contractions", "convolutions", "normalisations", "pointwise", "pooling",
-    "quantised", "recurrent", "reductions", "resizing", "shapes", "transposed",
+    "quantised", "recurrent", "reductions", "resizing", "sampling", "shapes", "transposed",
 ]  # fmt: skip
