@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         size,
         sqrt,
         stage,
+        steps,
         sum,
         tan,
         tanh,
@@ -81,8 +82,8 @@ __all__ = [
     "exp2", "f16", "f32", "f64", "floor", "fmod", "graph", "i8", "i16", "i32", "i64", "input",
     "load_kernel", "log", "log2", "map_blocks", "max", "min", "mirrored", "padded", "parse_c",
     "pipeline", "pow", "product", "quantize", "rint", "same_scop", "scalar", "scop", "select",
-    "sin", "size", "sqrt", "stage", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32", "u64",
-    "wrapped",
+    "sin", "size", "sqrt", "stage", "steps", "sum", "tan", "tanh", "trunc", "u8", "u16", "u32",
+    "u64", "wrapped",
 ]  # fmt: skip
 
 #: where the public names live
@@ -92,8 +93,8 @@ _NAMES_IN: Final = {
     "polyopt.frontend.loops": "bf16 boolean f16 f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
     "polyopt.frontend.stages": (
         "assume atan2 cast ceil clamp clamped cos erf exp exp2 floor fmod input log log2 max min"
-        " mirrored padded pipeline pow product rint scalar select sin size sqrt stage sum tan tanh"
-        " trunc wrapped"
+        " mirrored padded pipeline pow product rint scalar select sin size sqrt stage steps sum"
+        " tan tanh trunc wrapped"
     ),
     "polyopt.graph.compiling": "compile_model",
     "polyopt.graph.quantize": "quantize",

@@ -25,7 +25,7 @@ from polyopt.graph.ir.open import Open
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from polyopt.frontend.stages import Border, Input, Stage, Term
+    from polyopt.frontend.stages import Border, Input, Stage, Steps, Term
     from polyopt.graph.ir.graph import Attribute, Node, Value
     from polyopt.ir.types import ScalarType
     from polyopt.transform.plan import Plan
@@ -105,6 +105,56 @@ class Maker:
         else:
             made = po.stage(name, [1], lambda *_: function(), type=kind.name)
         return Tensor(made, tuple(shape), kind)
+
+    def steps(self, count: int) -> Recurrence:
+        """So many steps one after the other, each from what those before it left."""
+        return Recurrence(self, po.steps(extent_of(count)), count)
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrence:
+    """Arrays of a node that are computed step by step, as ``po.steps`` makes them.
+
+    Their first axis is the step: row ``t`` of a state is what it is before step ``t``.
+    """
+
+    make: Maker
+    made: Steps
+    count: int
+
+    def state(
+        self,
+        shape: Sequence[int],
+        first: Callable[..., object],
+        part: str,
+        dtype: ScalarType | None = None,
+    ) -> Tensor:
+        """An array that steps update; ``first`` gives its elements before the first step."""
+        name, extents, kind = self._named(shape, part)
+        kind = dtype or kind
+        grid = self.made.state(name, extents, first, type=kind.name)
+        return Tensor(grid, (self.count + 1, *shape), kind)
+
+    def stage(
+        self,
+        shape: Sequence[int],
+        function: Callable[..., object],
+        part: str,
+        dtype: ScalarType | None = None,
+    ) -> Tensor:
+        """An array of which each step computes a row, on the way to its states."""
+        name, extents, kind = self._named(shape, part)
+        kind = dtype or kind
+        grid = self.made.stage(name, extents, function, type=kind.name)
+        return Tensor(grid, (self.count, *shape), kind)
+
+    def next(self, state: Tensor, function: Callable[..., object]) -> None:
+        """What a step makes of a state."""
+        self.made.next(cast("Stage", state.grid), function)
+
+    def _named(self, shape: Sequence[int], part: str) -> tuple[str, list[Any], ScalarType]:
+        name = self.make.fresh(f"{self.make.base}_{part}")
+        return name, [extent_of(e) for e in shape], self.make.dtype
 
 
 def extent_of(extent: int) -> int | Term:

@@ -24,6 +24,7 @@ from polyopt.frontend.stages.grids import (
     wrapped,
 )
 from polyopt.frontend.stages.pipeline import pipeline
+from polyopt.frontend.stages.recurrences import Step, Steps, steps
 from polyopt.frontend.stages.reductions import (
     assume,
     atan2,
@@ -54,8 +55,8 @@ from polyopt.frontend.stages.reductions import (
 from polyopt.frontend.stages.term import Term
 
 __all__ = [
-    "Border", "Grid", "Input", "Stage", "Term", "assume", "atan2", "cast", "ceil", "clamp",
-    "clamped", "cos", "erf", "exp", "exp2", "floor", "fmod", "input", "log", "log2", "max", "min",
-    "mirrored", "padded", "pipeline", "pow", "product", "rint", "scalar", "select", "sin", "size",
-    "sqrt", "stage", "sum", "tan", "tanh", "trunc", "wrapped",
+    "Border", "Grid", "Input", "Stage", "Step", "Steps", "Term", "assume", "atan2", "cast", "ceil",
+    "clamp", "clamped", "cos", "erf", "exp", "exp2", "floor", "fmod", "input", "log", "log2", "max",
+    "min", "mirrored", "padded", "pipeline", "pow", "product", "rint", "scalar", "select", "sin",
+    "size", "sqrt", "stage", "steps", "sum", "tan", "tanh", "trunc", "wrapped",
 ]  # fmt: skip

@@ -24,6 +24,7 @@ from polyopt.frontend.stages.term import Indexed, Term, as_term, term
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from polyopt.frontend.stages.recurrences import Steps
     from polyopt.ir.types import ScalarType
 
 _numbers = count()
@@ -96,6 +97,8 @@ class Stage(Grid):
     type: ScalarType | None = None
     #: position in the order of definition
     number: int = field(default_factory=lambda: next(_numbers))
+    #: the recurrence that computes it, if one does
+    steps: Steps | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +113,7 @@ class Border(Grid):
 @checks_arguments
 def size(name: str) -> Term:
     """A size of the pipeline, such as an image's height, for use in extents and expressions."""
-    _check_name(name, "size")
+    check_name(name, "size")
     return Term("size", (), name)
 
 
@@ -148,7 +151,8 @@ def read_range(extent: object) -> tuple[Term, Term]:
     return extent_term(ends[0]), extent_term(ends[1])
 
 
-def _check_name(name: object, what: str) -> None:
+def check_name(name: object, what: str) -> None:
+    """Raises ``InvalidOptionError`` for a name that is no identifier."""
     if not isinstance(name, str) or not name.isidentifier():
         raise InvalidOptionError(
             f"the name of a {what} has to be an identifier, not {name!r}", span=span_of(origin())
@@ -162,7 +166,7 @@ def input(name: str, type: object, extents: object) -> Input:  # noqa: A001, A00
     Extents are given as for ``stage``. Raises ``InvalidOptionError`` for a name that is no
     identifier or an extent that is no size.
     """
-    _check_name(name, "input")
+    check_name(name, "input")
     return Input(name, read_ranges(extents), origin(), as_scalar(type).type)
 
 
@@ -173,7 +177,7 @@ def scalar(name: str, type: object) -> Term:  # noqa: A002  (public name)
     Raises ``InvalidOptionError`` for a name that is no identifier, and ``UnsupportedError`` for
     halves, which arrays alone are of.
     """
-    _check_name(name, "scalar")
+    check_name(name, "scalar")
     kind = as_scalar(type).type
     if kind.is_half:
         raise half_scalar(name, kind, span_of(origin()))
@@ -205,7 +209,7 @@ def stage(
 
     Raises ``InvalidOptionError`` or the expression's errors.
     """
-    _check_name(name, "stage")
+    check_name(name, "stage")
     ranges = read_ranges(extents)
     names = argument_names(function, indices or [f"i{d}" for d in range(len(ranges))])
     if len(names) != len(ranges):
@@ -240,7 +244,7 @@ def element(function: Callable[..., object], indices: Sequence[Term], what: str)
 #: by what a stage's function raises
 _HINTS = {
     "NameError": "a stage reads what was made before it, and never itself: a recurrence is"
-    " written as loops, with @po.scop or in C",
+    " written with po.steps, or as loops, with @po.scop or in C",
     "AttributeError": "reductions are po.sum, po.product, po.max and po.min; others, such as the"
     " place of a maximum, are written as loops, with @po.scop or in C",
 }  # fmt: skip

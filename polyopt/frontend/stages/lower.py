@@ -77,6 +77,12 @@ class Nest:
         self._positions = dict(positions)
         self._known: dict[Term, Value] = {}
 
+    def of(self, stage: Stage) -> Nest:
+        """The same loops, for another stage."""
+        nest = Nest(stage, self.tables, self.domain, self._positions)
+        nest.iterators, nest.body = self.iterators, self.body
+        return nest
+
     def inner(self, index: Term, bounds: Range) -> tuple[Nest, DraftLoop]:
         """One more loop inside these."""
         name, number = str(index.payload), 0
@@ -187,8 +193,9 @@ class Nest:
 
     def _reduced(self, node: Term) -> Value:
         """A reduction inside an expression: accumulated in a local of its own."""
-        index = tuple(affine_var(self.space, k) for k in range(len(self.iterators)))
-        array, weak = self.reduce(node, index, lambda kind: self.local(node.payload.op, kind, node))
+        array, weak = self.reduce(
+            node, self.place, lambda kind: self.local(node.payload.op, kind, node)
+        )
         value = self.element_of(array, node)
         return Weak(value.expr) if weak else value
 
@@ -202,13 +209,23 @@ class Nest:
 
     def element_of(self, array: Array, node: Term) -> Strong:
         """The element of such an array that is this iteration's."""
-        index = (affine_var(self.space, k) for k in range(len(self.iterators)))
-        return Strong(Load(array.type, array.name, tuple(map(index_of, index)), node.span))
+        index = tuple(map(index_of, self.place(self)))
+        return Strong(Load(array.type, array.name, index, node.span))
+
+    def place(self, nest: Nest) -> tuple[PwAff, ...]:
+        """The iterators of these loops, in those loops or in a nest inside of them."""
+        return tuple(affine_var(nest.space, k) for k in range(len(self.iterators)))
 
     def reduce(
-        self, node: Term, index: tuple[PwAff, ...], declare: Callable[[ScalarType], Array]
+        self,
+        node: Term,
+        index: Callable[[Nest], tuple[PwAff, ...]],
+        declare: Callable[[ScalarType], Array],
     ) -> tuple[Array, bool]:
-        """The statements of a reduction into ``array[index]``; the array, and whether weak."""
+        """The statements of a reduction into ``array[index]``; the array, and whether weak.
+
+        ``index`` gives the subscripts in these loops and in those of the reduction.
+        """
         reduction: Reduction = node.payload
         nest: Nest = self
         loops: list[DraftLoop] = []
@@ -221,8 +238,8 @@ class Nest:
         if type_of(value) == BOOL and reduction.op in {"add", "mul"}:
             value = Weak(typed(value, I64))
         array = declare(type_of(value))
-        self.add(array, index, Strong(build.identity(reduction.op, array.type)), node)
-        inner = tuple(affine_var(nest.space, k) for k in range(len(index)))
+        self.add(array, index(self), Strong(build.identity(reduction.op, array.type)), node)
+        inner = index(nest)
         old = Load(array.type, array.name, tuple(index_of(f) for f in inner), node.span)
         new = binary(reduction.op, Strong(old), Strong(typed(value, array.type)))
         nest.add(array, inner, new, node)

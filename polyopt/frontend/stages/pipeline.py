@@ -28,8 +28,9 @@ from polyopt.isl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from polyopt.frontend.stages.recurrences import Step, Steps
     from polyopt.frontend.values import Value
     from polyopt.ir.scop import Scop
     from polyopt.isl import PwAff, Space
@@ -100,9 +101,16 @@ def _needed(wanted: Sequence[Stage]) -> tuple[list[Stage], list[Input]]:
         if stage not in found:
             found[stage] = [_plain(g) for g in _grids(stage)]
             stack += [g for g in found[stage] if isinstance(g, Stage)]
-    stages = sorted(found, key=lambda s: s.number)
+            stack += stage.steps.stages if stage.steps is not None else ()
+    stages = sorted(found, key=_position)
     used = (g for s in stages for g in found[s] if isinstance(g, Input))
     return stages, sorted(dict.fromkeys(used), key=lambda i: i.number)
+
+
+def _position(stage: Stage) -> tuple[int, int]:
+    """Where a stage is computed: a recurrence, after all that was defined before its last array."""
+    last = stage.number if stage.steps is None else stage.steps.stages[-1].number
+    return last, stage.number
 
 
 def _plain(grid: Grid) -> Grid:
@@ -111,9 +119,13 @@ def _plain(grid: Grid) -> Grid:
 
 def _grids(stage: Stage) -> Iterator[Grid]:
     """What a stage reads, from left to right."""
-    for node in _terms([stage.expression, *(end for r in stage.ranges for end in r)]):
+    for node in _terms([*_computed(stage), *(end for r in stage.ranges for end in r)]):
         if node.op == "load":
             yield node.payload
+
+
+def _computed(stage: Stage) -> Iterable[Term]:
+    return [stage.expression] if stage.steps is None else stage.steps.terms()
 
 
 def _terms(roots: Iterable[Term]) -> Iterator[Term]:
@@ -163,7 +175,7 @@ def _params(
     """Sizes in order of appearance: in inputs, outputs, other stages, expressions."""
     ends = [end for g in (*inputs, *wanted, *stages) for r in g.ranges for end in r]
     names: dict[str, None] = {}
-    for node in _terms([*ends, *(s.expression for s in stages), *stated]):
+    for node in _terms([*ends, *(e for s in stages for e in _computed(s)), *stated]):
         if node.op == "size":
             names[node.payload] = None
         elif node.op == "text":
@@ -240,7 +252,10 @@ def _lowered(stages: Sequence[Stage], inputs: Sequence[Input], params: tuple[str
         outer = Nest(_nowhere(), tables, universe, {})
         declare(_array(grid, grid.type, outer))
     for stage in stages:
-        body += _stage(stage, tables, universe)
+        if stage.steps is None:
+            body += _stage(stage, tables, universe)
+        elif stage is stage.steps.stages[-1]:
+            body += _recurrence(stage.steps, tables, universe)
     return _Made(arrays, body)
 
 
@@ -273,31 +288,43 @@ def _stage(stage: Stage, tables: Tables, universe: Set) -> list[Draft | DraftLoo
         inner, loop = nest.inner(index, bounds)
         nest.body.append(loop)
         nest = inner
-    forms = tuple(affine_var(nest.space, k) for k in range(len(stage.indices)))
 
     def declare(kind: ScalarType) -> Array:
         array = _array(stage, stage.type or kind, outer)
         tables.declare(array)
         return array
 
-    expression = stage.expression
-    if expression.op == "reduce":
-        op = expression.payload.op
-        array, _ = nest.reduce(
-            expression,
-            forms,
-            lambda kind: (
-                declare(kind)
-                if _holds_steps(stage.type or kind, kind, op)
-                else nest.local(op, kind, expression)
-            ),
-        )
-        if array.name != stage.name:
-            nest.add(declare(array.type), forms, nest.element_of(array, expression), expression)
-    else:
-        value = nest.value(expression)
-        nest.add(declare(_stored(expression, value)), forms, value, expression)
+    _assign(nest, stage.expression, nest.place, stage.type, declare)
     return outer.body
+
+
+def _assign(
+    nest: Nest,
+    expression: Term,
+    place: Callable[[Nest], tuple[PwAff, ...]],
+    stored: ScalarType | None,
+    declare: Callable[[ScalarType], Array],
+) -> None:
+    """What computes the element at a place of an array, of the type that is asked for."""
+    if expression.op != "reduce":
+        value = nest.value(expression)
+        nest.add(declare(_stored(expression, value)), place(nest), value, expression)
+        return
+    op = expression.payload.op
+    apart: list[Array] = []
+
+    def into(kind: ScalarType) -> Array:
+        if _holds_steps(stored or kind, kind, op):
+            return declare(kind)
+        apart.append(nest.local(op, kind, expression))
+        return apart[0]
+
+    def index(inside: Nest) -> tuple[PwAff, ...]:
+        return nest.place(inside) if apart else place(inside)
+
+    array, _ = nest.reduce(expression, index, into)
+    if apart:
+        nest.add(declare(array.type), place(nest), nest.element_of(array, expression), expression)
 
 
 def _holds_steps(stored: ScalarType, computed: ScalarType, op: str) -> bool:
@@ -305,3 +332,52 @@ def _holds_steps(stored: ScalarType, computed: ScalarType, op: str) -> bool:
     wrap alike in each step and at last, anything else is converted once it is complete."""
     wraps = stored.is_integer and computed.is_integer and stored.bits <= computed.bits
     return stored == computed or (wraps and op in {"add", "mul"})
+
+
+def _recurrence(steps: Steps, tables: Tables, universe: Set) -> list[Draft | DraftLoop]:
+    """The first rows of states, then the loop over steps around what each computes."""
+    anywhere = Nest(steps.stages[0], tables, universe, {})
+    _check_nexts(steps)
+    for stage in steps.stages:
+        tables.declare(_array(stage, _kind(stage), anywhere))
+    for first in steps.firsts:
+        _step(first, Nest(first.stage, tables, universe, {}), anywhere.body)
+    inside, loop = anywhere.inner(steps.index, anywhere.range((as_term(0), steps.count)))
+    anywhere.body.append(loop)
+    for member in steps.members:
+        _step(member, inside.of(member.stage), loop.body)
+    return anywhere.body
+
+
+def _check_nexts(steps: Steps) -> None:
+    updated = {member.stage for member in steps.members}
+    missing = next((first.stage for first in steps.firsts if first.stage not in updated), None)
+    if missing is not None:
+        raise InvalidOptionError(
+            f"the state {missing.name!r} has no next", span=span_of(missing.origin)
+        )
+
+
+def _kind(stage: Stage) -> ScalarType:
+    """The type of an array of a recurrence, which is always given."""
+    return cast("ScalarType", stage.type)
+
+
+def _step(step: Step, outer: Nest, body: list[Draft | DraftLoop]) -> None:
+    """The loops of one array's row inside those of a recurrence, appended to ``body``."""
+    nest, stage = outer, step.stage
+    outer.body = body
+    for index, ends in zip(step.indices, stage.ranges[1:], strict=True):
+        inner, loop = nest.inner(index, nest.range(ends))
+        nest.body.append(loop)
+        nest = inner
+    rank, depth = len(step.indices), len(nest.iterators)
+
+    def place(inside: Nest) -> tuple[PwAff, ...]:
+        row = affine_constant(inside.space, step.offset)
+        if depth > rank:
+            row = row.add(affine_var(inside.space, 0))
+        return (row, *(affine_var(inside.space, k) for k in range(depth - rank, depth)))
+
+    array = nest.tables.arrays[stage.name]
+    _assign(nest, step.expression, place, stage.type, lambda _kind: array)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
 from polyopt.graph.fusion.lower import group_of, lower, signature
 from polyopt.graph.operators import get_operator
-from polyopt.isl import Map, dim_type, sample
+from polyopt.isl import Map, Set, dim_type, sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,6 +96,9 @@ def _patterns(key: _Key) -> tuple[Pattern, ...]:
 def element_reads(scop: Scop, array: str) -> dict[str, Map]:
     """``{ array[i] -> input[j] }`` for each input: what an element is computed from."""
     result: dict[str, Map] = {}
+    reached = _reached(scop, array)
+    if array in reached:
+        return _all_of(scop, array, reached)
     for statement in scop.statements:
         if statement.array != array:
             continue
@@ -109,6 +112,38 @@ def element_reads(scop: Scop, array: str) -> dict[str, Map]:
                 continue
             for name, further in element_reads(scop, access.array).items():
                 _join(result, name, step.apply_range(further))
+    return result
+
+
+def _reached(scop: Scop, array: str) -> set[str]:
+    """Arrays that an array is computed from: itself too, where steps follow one another."""
+    found: set[str] = set()
+    stack = [array]
+    while stack:
+        name = stack.pop()
+        for statement in scop.statements:
+            if statement.array != name:
+                continue
+            own = statement.write.relation
+            read = {
+                access.array for access in statement.reads
+                if access.array != name or not access.relation.is_equal(own)
+            }  # fmt: skip
+            stack += read - found
+            found |= read
+    return found
+
+
+def _all_of(scop: Scop, array: str, reached: set[str]) -> dict[str, Map]:
+    """Every element of a recurrence, from all of the inputs that its steps read."""
+    writes = [s.write.relation.range() for s in scop.statements if s.array == array]
+    elements = reduce(Set.union, writes)
+    result: dict[str, Map] = {}
+    for statement in scop.statements:
+        for access in statement.reads if statement.array in {*reached, array} else ():
+            if scop.array(access.array).role == "in":
+                whole = Map.from_domain_and_range(elements, access.relation.range())
+                _join(result, access.array, whole)
     return result
 
 

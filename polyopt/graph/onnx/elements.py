@@ -10,6 +10,7 @@ from polyopt.graph.onnx.context import CONVERTERS, converts
 from polyopt.ir.types import ELEMENTS
 
 if TYPE_CHECKING:
+    from polyopt.graph.ir.graph import Attribute
     from polyopt.graph.onnx.context import OnnxNode
 
 #: ONNX's name -> ours, where operands are the same and there are no attributes
@@ -144,7 +145,7 @@ def _composite(node: OnnxNode) -> None:
     if not axes and not node.get("noop_with_empty_axes", 0):
         axes = tuple(range(node.rank))
     options = {"axes": axes, "keepdims": int(node.get("keepdims", 1))}
-    node.define(COMPOSITE[node.op], node.inputs[:1], **options)
+    node.define(COMPOSITE[node.op], node.inputs[:1], output=0, **options)
 
 
 @converts("ArgMax", "ArgMin")
@@ -153,6 +154,19 @@ def _arg(node: OnnxNode) -> None:
     last = int(node.get("select_last_index", 0))
     axis, keepdims = int(node.get("axis", 0)), int(node.get("keepdims", 1))
     node.define(op, axis=axis, keepdims=keepdims, last=last)
+
+
+@converts("TopK")
+def _top_k(node: OnnxNode) -> None:
+    found = node.numbers(1, "k")
+    if found is None or len(found) != 1:
+        raise node.wrong("it takes one k")
+    options: dict[str, Attribute] = {
+        "axis": int(node.get("axis", -1)), "k": found[0], "largest": int(node.get("largest", 1)),
+    }  # fmt: skip
+    for output, op in enumerate(("top_k", "top_k_places")):
+        if output < len(node.outputs) and node.outputs[output]:
+            node.define(op, node.inputs[:1], output=output, **options)
 
 
 @converts("Hardmax")

@@ -34,7 +34,7 @@ def convolution(
     group = int(node.get("group", 1))
     if step:
         return node.step(op, inputs, **options, group=group)
-    node.define(op, inputs, **options, group=group)
+    node.define(op, inputs, output=0, **options, group=group)
     return node.outputs[0]
 
 
@@ -136,12 +136,12 @@ def _pool(node: OnnxNode) -> None:
     }  # fmt: skip
     if node.op == "AveragePool":
         included = int(node.get("count_include_pad", 0))
-        node.define("avg_pool", count_include_pad=included, **options)
+        node.define("avg_pool", output=0, count_include_pad=included, **options)
         return
     if node.op == "LpPool":
-        node.define("lp_pool", p=int(node.get("p", 2)), **options)
+        node.define("lp_pool", output=0, p=int(node.get("p", 2)), **options)
         return
-    node.define("max_pool", **options)
+    node.define("max_pool", output=0, **options)
     if len(node.outputs) > 1 and node.outputs[1]:
         order = int(node.get("storage_order", 0))
         node.define("max_pool_places", output=1, column_major=order, **options)

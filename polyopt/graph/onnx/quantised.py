@@ -32,7 +32,7 @@ def _quantize(node: OnnxNode) -> None:
     if number := int(node.get("precision", 0)):
         scale = node.step("cast", [scale], to=type_named(node, number))
     inputs, options = _parameters(node, scale)
-    node.define("quantize", inputs, to=to, **options)
+    node.define("quantize", inputs, output=0, to=to, **options)
 
 
 @converts("DequantizeLinear")
@@ -41,7 +41,7 @@ def _dequantize(node: OnnxNode) -> None:
     number = int(node.get("output_dtype", 0))
     wanted = type_named(node, number) if number else node.value(1).dtype.name
     if wanted == node.value(1).dtype.name:
-        node.define("dequantize", inputs, **options)
+        node.define("dequantize", inputs, output=0, **options)
         return
     node.define("cast", [node.step("dequantize", inputs, **options)], to=wanted)
 

@@ -78,9 +78,17 @@ def _read(onnx: Any, proto: Any, sizes: Mapping[str, int], opset: int, name: str
 @checks_arguments
 def onnx_operators() -> tuple[str, ...]:
     """The ONNX operators that are taken, sorted."""
-    from polyopt.graph.onnx import elements, layers, normalisations, quantised, shapes
+    from polyopt.graph.onnx import (
+        elements,
+        layers,
+        normalisations,
+        quantised,
+        recurrent,
+        sampling,
+        shapes,
+    )
 
-    _ = elements, layers, normalisations, quantised, shapes  # they register
+    _ = elements, layers, normalisations, quantised, recurrent, sampling, shapes  # they register
     return tuple(sorted({*CONVERTERS, *EXPANDED, "If"}))
 
 

@@ -8,13 +8,15 @@ from polyopt.graph.ops import (
     pointwise,
     pooling,
     quantised,
+    recurrent,
     reductions,
     resizing,
+    sampling,
     shapes,
     transposed,
 )
 
 __all__ = [
     "blocked", "contractions", "convolutions", "normalisations", "pointwise", "pooling",
-    "quantised", "reductions", "resizing", "shapes", "transposed",
+    "quantised", "recurrent", "reductions", "resizing", "sampling", "shapes", "transposed",
 ]  # fmt: skip

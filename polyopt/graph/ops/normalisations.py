@@ -195,7 +195,10 @@ def group_norm(
 
     def reduced(value: Callable[[Term, Term, Term], Term], part: str) -> Tensor:
         def summed(n: Term, g: Term) -> Term:
-            return po.sum(lambda k, *p: value(n, g, x[(n, g * each + k, *p)]), over)
+            def element(k: Term, *p: Term) -> Term:
+                return value(n, g, x[(n, g * each + k, *p)])
+
+            return po.sum(element, over)
 
         return make.stage((batch, groups), summed, part=part)
 
@@ -309,7 +312,10 @@ def lp_norm(make: Maker, x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
         return abs(value) if p == 1 else value * value
 
     def summed(*i: Term) -> Term:
-        return po.sum(lambda k: size(x[(*i[:d], k, *i[d:])]), over={"k": x.shape[d]})
+        def element(k: Term) -> Term:
+            return size(x[(*i[:d], k, *i[d:])])
+
+        return po.sum(element, over={"k": x.shape[d]})
 
     sums = make.stage((*x.shape[:d], *x.shape[d + 1 :]), summed, part="sums")
 

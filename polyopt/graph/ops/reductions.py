@@ -169,7 +169,10 @@ def _extreme(make: Maker, x: Tensor, d: int, reduce: Callable[..., Term]) -> Ten
     """The extreme along an axis, without that axis."""
 
     def extreme(*i: Term) -> Term:
-        return reduce(lambda k: x[(*i[:d], k, *i[d:])], over={"k": x.shape[d]})
+        def element(k: Term) -> Term:
+            return x[(*i[:d], k, *i[d:])]
+
+        return reduce(element, over={"k": x.shape[d]})
 
     shape = (*x.shape[:d], *x.shape[d + 1 :])
     return make.stage(shape, extreme, part="extreme", dtype=x.dtype)
@@ -199,3 +202,84 @@ def hardmax(make: Maker, x: Tensor, *, axis: int = -1) -> Tensor:
     wide = replace(make, dtype=I64, base=f"{make.base}_place")
     place = _place(wide, x, d, 0, 0, po.max)
     return make.stage(x.shape, lambda *i: po.select(place[(*i[:d], *i[d + 1 :])] == i[d], 1, 0))
+
+
+# -- the greatest several -----------------------------------------------------------------------
+
+
+def _top_rule(x: Value, *, axis: int = -1, k: int, largest: int = 1) -> Result:
+    _ = largest
+    d = normal_axis(axis, len(x.shape))
+    if not 1 <= k <= x.shape[d]:
+        raise GraphError(f"{k} of {x.shape[d]} elements cannot be taken")
+    return Result((*x.shape[:d], k, *x.shape[d + 1 :]), x.dtype)
+
+
+def _top_places_rule(x: Value, *, axis: int = -1, k: int, largest: int = 1) -> Result:
+    return Result(_top_rule(x, axis=axis, k=k, largest=largest).shape, I64)
+
+
+def _selection(make: Maker, x: Tensor, d: int, k: int, largest: int) -> Tensor:
+    """The places of the ``k`` greatest or least elements along an axis, each after the other:
+    ``[k + 1]...``, from row 1 on.
+
+    Of equals the first comes first; NaN is as great as infinity.
+    """
+    rest, count = (*x.shape[:d], *x.shape[d + 1 :]), x.shape[d]
+    low, high = (float("-inf"), float("inf")) if x.dtype.is_float else x.dtype.range
+    start, worst, best_of = (high, low, po.max) if largest else (low, high, po.min)
+    run = make.steps(k)
+    value = run.state(rest, lambda *_: start, "value", dtype=x.dtype)
+    place = run.state(rest, lambda *_: -1, "place", dtype=I64)
+
+    def key(i: Sequence[Term], j: Term) -> Term:
+        found = x[(*i[:d], j, *i[d:])]
+        is_number = found == found  # noqa: PLR0124  (NaN is not)
+        return po.select(is_number, found, high) if x.dtype.is_float else found
+
+    def is_left(t: Term, i: Sequence[Term], j: Term) -> Term:
+        """Whether an element comes after those that were taken."""
+        last, found = value[(t, *i)], key(i, j)
+        is_beyond = found < last if largest else found > last
+        return is_beyond | ((found == last) & (po.cast("i64", j) > place[(t, *i)]))
+
+    def extreme(t: Term, *i: Term) -> Term:
+        def candidate(j: Term) -> Term:
+            return po.select(is_left(t, i, j), key(i, j), worst)
+
+        return best_of(candidate, over={"j": count})
+
+    best = run.stage(rest, extreme, "best", dtype=x.dtype)
+
+    def first(t: Term, *i: Term) -> Term:
+        def candidate(j: Term) -> Term:
+            found = is_left(t, i, j) & (key(i, j) == best[(t, *i)])
+            return po.select(found, po.cast("i64", j), po.cast("i64", count))
+
+        return po.min(candidate, over={"j": count})
+
+    run.next(place, first)
+    run.next(value, lambda *i: best[i])
+    return place
+
+
+@operator("top_k", result=_top_rule)
+def top_k(make: Maker, x: Tensor, *, axis: int = -1, k: int, largest: int = 1) -> Tensor:
+    """The ``k`` greatest or least elements along an axis, in order."""
+    d = normal_axis(axis, x.rank)
+    places = _selection(make, x, d, k, largest)
+
+    def element(*i: Term) -> Term:
+        found = places[(i[d] + 1, *i[:d], *i[d + 1 :])]
+        return x[(*i[:d], po.clamp(found, 0, x.shape[d] - 1), *i[d + 1 :])]
+
+    return make.stage((*x.shape[:d], k, *x.shape[d + 1 :]), element)
+
+
+@operator("top_k_places", result=_top_places_rule)
+def top_k_places(make: Maker, x: Tensor, *, axis: int = -1, k: int, largest: int = 1) -> Tensor:
+    """The places of the ``k`` greatest or least elements along an axis, in their order."""
+    d = normal_axis(axis, x.rank)
+    places = _selection(make, x, d, k, largest)
+    shape = (*x.shape[:d], k, *x.shape[d + 1 :])
+    return make.stage(shape, lambda *i: places[(i[d] + 1, *i[:d], *i[d + 1 :])])
