@@ -14,7 +14,7 @@ from polyopt.graph.importer import Importer
 from polyopt.graph.ir.graph import Graph, Value, value_of
 from polyopt.graph.ir.open import left_open
 from polyopt.graph.ir.verify import verify
-from polyopt.source import Span
+from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,26 +130,87 @@ def read_program(program: Any, frozen: Mapping[str, object] | None = None) -> Re
 
 
 def _read(program: Any, frozen: Mapping[str, object]) -> Reading:  # noqa: ANN401
-    nodes = list(program.graph.nodes)
+    changed = mutations(program)
+    arrays = constants_of(program, changed, frozen)
+    return Reading(read_nodes(list(program.graph.nodes), arrays), changed)
+
+
+def constants_of(
+    program: Any,  # noqa: ANN401
+    changed: Sequence[Mutation],
+    frozen: Mapping[str, object],
+) -> dict[str, object]:
+    """The tensors of a program's inputs that are constants: weights, and what is frozen and not
+    changed, by the names of placeholders."""
+    written = {one.placeholder for one in changed}
+    return {**_weights(program), **{n: a for n, a in frozen.items() if n not in written}}
+
+
+def read_nodes(nodes: Sequence[Any], arrays: Mapping[str, object]) -> Graph:
+    """The graph of functional nodes; ``arrays`` are the tensors of placeholders that are constants.
+
+    Raises ``UnsupportedError`` for operators that are not taken, all at once, and for forms of them
+    that are not.
+    """
     source = text_of(nodes)
+    _need_known(nodes, source)
     importer = Importer()
     inputs: list[Value] = []
     outputs: tuple[str, ...] = ()
-    changed = mutations(program)
-    written = {one.placeholder for one in changed}
-    arrays = {**_weights(program), **{n: a for n, a in frozen.items() if n not in written}}
     for number, node in enumerate(nodes, 1):
         span = Span(source, number, 1, len(source.line(number)))
         if node.op == "placeholder":
             _placeholder(importer, node, arrays, inputs, span)
         elif node.op == "output":
-            outputs = _outputs(importer, node.args[0], span)
+            given = node.args[0]
+            outputs = _outputs(importer, given if isinstance(given, tuple | list) else [given], span)
         elif node.users:  # else it is an assertion, or dead
             _call(importer, node, span)
     used = {n for node in importer.nodes for n in node.inputs} | set(outputs)
     constants = {n: a for n, a in importer.known.items() if n in used}
-    graph = Graph("module", tuple(inputs), constants, tuple(importer.nodes), outputs)
-    return Reading(verify(graph), changed)
+    return verify(Graph("module", tuple(inputs), constants, tuple(importer.nodes), outputs))
+
+
+def try_node(node: Any) -> None:  # noqa: ANN401
+    """Convert a node alone, and what takes its result apart. Raises ``UnsupportedError``."""
+    importer = Importer()
+    span = Span(text_of([node]), 1)
+    for given in node.all_input_nodes:
+        value = given.meta.get("val")
+        if hasattr(value, "dtype"):
+            importer.values[given.name] = tensor_value(given.name, value, f"{given.name!r}", span)
+    if op_name(node) == "getitem":
+        tensor_value(node.name, node.meta.get("val"), f"{node.name!r}", span)
+        return
+    for one in (node, *(user for user in node.users if op_name(user) == "getitem")):
+        _call(importer, one, span)
+
+
+def op_name(node: Any) -> str:  # noqa: ANN401
+    """``add`` of ``aten.add.Tensor``."""
+    schema = getattr(node.target, "_schema", None)
+    name = getattr(node.target, "__name__", str(node.target))
+    return name if schema is None else str(schema.name).rpartition("::")[2]
+
+
+def _need_known(nodes: Sequence[Any], source: Source) -> None:
+    """Raises ``UnsupportedError`` with all operators that are not taken, and where each is first."""
+    known = torch_operators()
+    missing: dict[str, list[int]] = {}
+    for number, node in enumerate(nodes, 1):
+        if node.op == "call_function" and node.users and op_name(node) not in known:
+            missing.setdefault(str(node.target), []).append(number)
+    if not missing:
+        return
+    first = next(iter(missing.values()))[0]
+    what = f"the operator {next(iter(missing))} is not taken"
+    if len(missing) > 1:
+        listed = ", ".join(f"{op} ({len(places)})" for op, places in missing.items())
+        what = f"{len(missing)} operators are not taken: {listed}"
+    notes = [f"{op} first in line {places[0]}: {source.line(places[0]).strip()}"
+             for op, places in missing.items()] if len(missing) > 1 else []  # fmt: skip
+    raise UnsupportedError(what, span=Span(source, first, 1, len(source.line(first))), notes=notes,
+                           hint="taken are: " + ", ".join(known))  # fmt: skip
 
 
 def _outputs(importer: Importer, given: Sequence[Any], span: Span) -> tuple[str, ...]:
@@ -241,10 +302,9 @@ def _call(importer: Importer, node: Any, span: Span) -> None:  # noqa: ANN401
 
 def _arguments(importer: Importer, node: Any) -> tuple[str, Arguments]:  # noqa: ANN401
     """The operator's name and its arguments, by the names in its schema."""
-    schema = getattr(node.target, "_schema", None)
+    schema, op = getattr(node.target, "_schema", None), op_name(node)
     given = [_resolved(importer, a) for a in node.args]
     if schema is None:
-        op = getattr(node.target, "__name__", str(node.target))
         return op, Arguments(dict(zip(["self", "index"], given, strict=False)), {})
     named = {k: _resolved(importer, v) for k, v in node.kwargs.items()}
     defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
@@ -252,4 +312,4 @@ def _arguments(importer: Importer, node: Any) -> tuple[str, Arguments]:  # noqa:
         a.name: given[k] if k < len(given) else named.get(a.name, defaults.get(a.name))
         for k, a in enumerate(schema.arguments)
     }
-    return schema.name.rpartition("::")[2], Arguments(values, defaults)
+    return op, Arguments(values, defaults)

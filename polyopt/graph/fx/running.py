@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.graph.compiling import compile_model
 from polyopt.graph.fx.functional import layouts
+from polyopt.graph.fx.pieces import Pieces, table
 from polyopt.graph.fx.read import as_array, load_torch, read_program
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from polyopt.graph.execution.model import Model
     from polyopt.graph.fx.functional import Layout, Mutation
-    from polyopt.graph.ir.graph import Array
+    from polyopt.graph.fx.pieces import Piece
 
 _log = logging.getLogger("polyopt")
 
@@ -53,24 +53,46 @@ class Runner:
         self._kept = [(one, _state(one)) for one in kept if isinstance(one, load_torch().Tensor)]
 
     def _compile(self, frozen: Sequence[int], given: Sequence[Any]) -> None:
-        reading = read_program(self._program, {self._names[k]: given[k] for k in frozen})
-        taken = {value.name for value in reading.graph.inputs}
-        constants = [k for k in frozen if self._names[k] not in taken]
+        constants = {self._names[k]: given[k] for k in frozen}
+        try:
+            self._whole(constants, frozen, given)
+        except UnsupportedError:
+            self._in_pieces(constants, frozen, given)
+
+    def _whole(
+        self, constants: Mapping[str, Any], frozen: Sequence[int], given: Sequence[Any]
+    ) -> None:
+        """One graph for all of the program."""
+        reading = read_program(self._program, constants)
+        model = compile_model(reading.graph)
+        inputs = {value.name: self._names.index(value.name) for value in reading.graph.inputs}
+
+        def run(tensors: Sequence[Any]) -> Sequence[Any]:
+            return model.run({name: as_array(tensors[k], name) for name, k in inputs.items()})
+
+        self._run: Callable[[Sequence[Any]], Sequence[Any]] = run
         self._mutations: Sequence[Mutation] = reading.mutations
-        self._model: Model = compile_model(reading.graph)
-        self._inputs = {name: k for k, name in enumerate(self._names) if name in taken}
-        self._weights = tuple(Weight(k, given[k], _state(given[k])) for k in constants)
+        self.pieces: tuple[Piece, ...] = ()
+        kept = [k for k in frozen if self._names[k] not in inputs]
+        self._weights = tuple(Weight(k, given[k], _state(given[k])) for k in kept)
+
+    def _in_pieces(
+        self, constants: Mapping[str, Any], frozen: Sequence[int], given: Sequence[Any]
+    ) -> None:
+        """What is taken compiled, and the rest on PyTorch."""
+        pieces = Pieces(self._program, constants)
+        self._run, self._mutations, self.pieces = pieces, pieces.mutations, pieces.pieces
+        self._weights = tuple(Weight(k, given[k], _state(given[k])) for k in frozen)
+        _log.warning("not all is taken:\n%s", table(self.pieces))
 
     def __call__(self, *given: Any) -> object:  # noqa: ANN401
         """The module's results; its inputs and buffers are changed as it changes them."""
         if self._shares(given) or not self._is_current(given):
             return self._module.forward(*given)
-        torch = load_torch()
-        arrays = {name: as_array(given[k], name) for name, k in self._inputs.items()}
-        results = self._model.run(arrays)
+        results = self._run(given)
         count = len(self._mutations)
-        for mutation, array in zip(self._mutations, results[:count], strict=True):
-            given[self._names.index(mutation.placeholder)].copy_(torch.from_numpy(array))
+        for mutation, found in zip(self._mutations, results[:count], strict=True):
+            given[self._names.index(mutation.placeholder)].copy_(_tensor(found))
         return self._tensors(given, results[count:])
 
     def _shares(self, given: Sequence[Any]) -> bool:
@@ -100,7 +122,7 @@ class Runner:
             return False
         return True
 
-    def _tensors(self, given: Sequence[Any], arrays: Sequence[Array]) -> list[Any]:
+    def _tensors(self, given: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
         """Results as tensors that lie in memory, and share it, as PyTorch's do."""
         storages: dict[int, Any] = {}
         keys = [layout.storage for layout in self._layouts]
@@ -138,20 +160,26 @@ def _state(tensor: Any) -> tuple[int, int]:  # noqa: ANN401
     return int(tensor.data_ptr()), int(written)
 
 
-def _alone(layout: Layout, array: Array) -> Any:  # noqa: ANN401
+def _tensor(found: Any) -> Any:  # noqa: ANN401
+    """An array as a tensor; a tensor as it is."""
+    torch = load_torch()
+    return found if isinstance(found, torch.Tensor) else torch.from_numpy(found)
+
+
+def _alone(layout: Layout, array: Any) -> Any:  # noqa: ANN401
     """A result that has its memory for itself."""
     torch = load_torch()
-    found = torch.from_numpy(array)
-    if layout.is_contiguous:
+    found = _tensor(array)
+    if layout.is_contiguous and found.is_contiguous() and not isinstance(array, torch.Tensor):
         return found
     place = torch.empty_strided(layout.shape, layout.strides, dtype=found.dtype)
     return _filled(place, layout, found)
 
 
-def _part(storages: dict[int, Any], layout: Layout, array: Array) -> Any:  # noqa: ANN401
+def _part(storages: dict[int, Any], layout: Layout, array: Any) -> Any:  # noqa: ANN401
     """A result in memory that others have parts of, which is made with the first of them."""
     torch = load_torch()
-    found = torch.from_numpy(array)
+    found = _tensor(array)
     if layout.storage not in storages:
         raw = torch.empty(layout.storage_bytes, dtype=torch.uint8)
         storages[layout.storage] = raw.untyped_storage()

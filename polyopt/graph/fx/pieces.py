@@ -1,0 +1,171 @@
+"""Partitions of a program: what is taken runs compiled, the rest on PyTorch, and both are listed.
+
+The program is functional: no piece changes what another one reads. Whether a node is taken is found
+out by converting it alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from polyopt.errors import PolyoptError, UnsupportedError
+from polyopt.graph.compiling import compile_model
+from polyopt.graph.fx.functional import functional, mutations
+from polyopt.graph.fx.read import as_array, constants_of, load_torch, op_name, read_nodes, try_node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from polyopt.graph.execution.model import Model
+    from polyopt.graph.ir.graph import Array
+
+#: operators that move nothing: a piece of these alone is not worth a kernel
+_VIEWS = frozenset({
+    "alias", "detach", "expand", "getitem", "permute", "select", "slice", "squeeze", "t",
+    "transpose", "unsqueeze", "view",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Neighbouring operators that run together: compiled, or on PyTorch and why."""
+
+    compiled: bool
+    #: what is computed, each operator with how often
+    operators: tuple[tuple[str, int], ...]
+    #: why it is not compiled; "" where it is
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """``polyopt   12 operators: conv 4, ...``."""
+        count = sum(number for _, number in self.operators)
+        listed = ", ".join(f"{op} {n}" if n > 1 else op for op, n in self.operators)
+        why = f": {self.reason}" if self.reason else ""
+        return f"{'polyopt' if self.compiled else 'PyTorch':8} {count:4} operators{why} ({listed})"
+
+
+def table(pieces: Sequence[Piece]) -> str:
+    """The pieces in their order, a line each."""
+    return "\n".join(map(str, pieces))
+
+
+class Pieces:
+    """An ``ExportedProgram`` in pieces, as a function on the tensors of its user inputs.
+
+    ``frozen`` gives inputs that are constants where the program does not change them. Raises
+    ``UnsupportedError`` where nothing is worth compiling, and what compiling raises.
+    """
+
+    def __init__(self, program: Any, frozen: Mapping[str, Any]) -> None:  # noqa: ANN401
+        passes = import_module("torch.fx.passes.infra.partitioner")
+        support = import_module("torch.fx.passes.operator_support")
+        program, refusals = _best_form(program)
+        self.mutations = mutations(program)
+        arrays = constants_of(program, self.mutations, frozen)
+        partitioner = passes.CapabilityBasedPartitioner(
+            program.graph_module,
+            support.create_op_support(
+                lambda _, node: node.op == "call_function" and node not in refusals
+            ),
+            allows_single_node_partition=True,
+        )
+        worth = [p for p in partitioner.propose_partitions() if any(map(_works, p.nodes))]
+        if not worth:
+            raise UnsupportedError(next(iter(refusals.values()), "nothing in it computes"))
+        self._stored = arrays
+        self._names = [str(n) for n in program.graph_signature.user_inputs]
+        self._inputs = [n.name for n in program.graph.nodes if n.op == "placeholder"]
+        self._module: Any = partitioner.fuse_partitions(worth)
+        parts = {n: p for n, p in self._module.named_children() if n.startswith("fused_")}
+        self.pieces = tuple(_pieces(self._module, parts, refusals))
+        for name, part in parts.items():
+            setattr(self._module, name, _Compiled(part, arrays).as_module())
+
+    def __call__(self, given: Sequence[Any]) -> list[Any]:
+        """The program's results, changed values of inputs first."""
+        named = {**self._stored, **dict(zip(self._names, given, strict=True))}
+        with load_torch().no_grad():
+            return list(self._module(*(named[name] for name in self._inputs)))
+
+
+def _best_form(program: Any) -> tuple[Any, dict[Any, str]]:  # noqa: ANN401
+    """The program without operations in place, in the form of which more is taken: with its own
+    operators, or with what they decompose into."""
+    forms = (functional(program, {}), functional(program, None))
+    return min(((form, _refusals(form.graph_module)) for form in forms), key=lambda f: len(f[1]))
+
+
+def _works(node: Any) -> bool:  # noqa: ANN401
+    return op_name(node) not in _VIEWS
+
+
+def _calls(module: Any) -> Iterator[Any]:  # noqa: ANN401
+    return (node for node in module.graph.nodes if node.op == "call_function")
+
+
+def _refusals(module: Any) -> dict[Any, str]:  # noqa: ANN401
+    """The nodes that are not taken, and why. What takes a result apart goes with what makes it."""
+    found: dict[Any, str] = {}
+    for node in _calls(module):
+        if op_name(node) == "getitem" and node.args[0] in found:
+            found[node] = found[node.args[0]]
+            continue
+        try:
+            try_node(node)
+        except PolyoptError as error:
+            found[node] = error.diagnostic.message
+    return found
+
+
+def _pieces(module: Any, parts: Mapping[str, Any], refusals: Mapping[Any, str]) -> Iterator[Piece]:  # noqa: ANN401
+    """The pieces in the order in which they run."""
+    eager: list[Any] = []
+    for node in module.graph.nodes:
+        if node.op == "call_module" and node.target in parts:
+            yield from _on_pytorch(eager, refusals)
+            eager = []
+            yield Piece(True, _counted(_calls(parts[node.target])))  # noqa: FBT003
+        elif node.op == "call_function" and op_name(node) != "getitem":
+            eager.append(node)
+    yield from _on_pytorch(eager, refusals)
+
+
+def _on_pytorch(nodes: Sequence[Any], refusals: Mapping[Any, str]) -> Iterator[Piece]:
+    if nodes:
+        names = {node.name: why for node, why in refusals.items()}
+        reasons = dict.fromkeys(names[n.name] for n in nodes if n.name in names)
+        reason = "; ".join(reasons) or "too little to compile"
+        yield Piece(False, _counted(iter(nodes)), reason)  # noqa: FBT003
+
+
+def _counted(nodes: Iterator[Any]) -> tuple[tuple[str, int], ...]:
+    return tuple(Counter(op for n in nodes if (op := op_name(n)) != "getitem").most_common())
+
+
+class _Compiled:
+    """A part of the program on kernels of ours."""
+
+    def __init__(self, part: Any, arrays: Mapping[str, Any]) -> None:  # noqa: ANN401
+        nodes = list(part.graph.nodes)
+        reading = read_nodes(nodes, arrays)
+        self._inputs = [n.name for n in nodes if n.op == "placeholder"]
+        self._taken = {value.name for value in reading.inputs}
+        self._single = not isinstance(nodes[-1].args[0], tuple | list)
+        self._model: Model = compile_model(reading)
+
+    def __call__(self, *given: Any) -> Any:  # noqa: ANN401
+        named = dict(zip(self._inputs, given, strict=True))
+        arrays: dict[str, Array] = {n: as_array(named[n], n) for n in self._taken}
+        results = [load_torch().from_numpy(array) for array in self._model.run(arrays)]
+        return results[0] if self._single else tuple(results)
+
+    def as_module(self) -> Any:  # noqa: ANN401
+        """It as a module, as graphs of PyTorch call it."""
+
+        def forward(_: object, *given: Any) -> Any:  # noqa: ANN401
+            return self(*given)
+
+        return type("Compiled", (load_torch().nn.Module,), {"forward": forward})()
