@@ -92,7 +92,8 @@ def _places(
             found = ((given + 1.0) * float(size) - 1.0) / 2.0
         found = po.rint(found) if mode == "nearest" else found
         if padding == "border":
-            return po.min(po.max(found, 0.0), size - 1.0)
+            cut = po.min(po.max(found, 0.0), size - 1.0)
+            return po.select((found < low) | (found > high), cut, found)
         return _reflected(found, low, high) if padding == "reflection" else found
 
     return make.stage((x.shape[0], *grid.shape[1:-1]), place, part=f"place{d}")
