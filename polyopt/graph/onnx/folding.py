@@ -29,6 +29,10 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
         wanted = shape[bounds.get("start", 0) : bounds.get("end", len(shape))]
         importer.constant(node.output[0], np.array(wanted, np.int64), span)
         return True
+    if node.op_type == "Size":
+        size = importer.values[importer.resolve(node.input[0])].size
+        importer.constant(node.output[0], np.array(size, np.int64), span)
+        return True
     names = [importer.resolve(name) for name in node.input]
     if node.op_type.startswith(_RANDOM) or any(n and n not in importer.known for n in names):
         return False

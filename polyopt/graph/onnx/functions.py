@@ -44,10 +44,10 @@ def expanded(
                          notes=[reason]) from None  # fmt: skip
     if not model.graph.node:
         raise UnsupportedError(f"ONNX has no body for this form of {node.op_type}", span=span)
-    onnx.compose.add_prefix_graph(
-        model.graph, _prefix(importer, node.output[0]), rename_inputs=False,
-        rename_outputs=False, rename_nodes=False, inplace=True,
-    )  # fmt: skip
+    kept = {*node.input, *node.output}
+    prefix = _prefix(importer, node.output[0])
+    names = {name: f"{prefix}{name}" for name in _made(model.graph) - kept}
+    _rename(model.graph, names)
     return model, version
 
 
@@ -100,3 +100,24 @@ def _prefix(importer: Importer, base: str) -> str:
     while any(name.startswith(prefix) for name in (*importer.values, *importer.reserved)):
         prefix, number = f"{base}_{number}_", number + 1
     return prefix
+
+
+def _made(graph: Any) -> set[str]:  # noqa: ANN401
+    """Names of all tensors that a graph and those inside it make; a body has each once."""
+    found = {tensor.name for tensor in graph.initializer}
+    for node in graph.node:
+        found |= {name for name in node.output if name}
+        found |= {name for a in node.attribute if a.HasField("g") for name in _made(a.g)}
+    return found
+
+
+def _rename(graph: Any, names: dict[str, str]) -> None:  # noqa: ANN401
+    """Give tensors their new names, in graphs inside as well."""
+    for entry in (*graph.initializer, *graph.output):
+        entry.name = names.get(entry.name, entry.name)
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _rename(attribute.g, names)

@@ -26,7 +26,7 @@ def _instance(node: OnnxNode) -> None:
 @converts("GroupNormalization")
 def _group(node: OnnxNode) -> None:
     _need_stash(node)
-    groups = int(node.get("num_groups"))
+    groups = int(node.get("num_groups", 0))
     for index in (1, 2) if node.opset >= 21 and node.rank > 1 else ():
         given, channels = node.value(index).shape, node.value(0).shape[1:2]
         if given != channels:

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+#: modules with converters
+_PARTS = (
+    "choices", "elements", "layers", "normalisations", "quantised", "recurrent", "sampling",
+    "shapes",
+)  # fmt: skip
+#: operators of which a version is taken that ONNX's checker refuses as deprecated
+_DEPRECATED = frozenset({"GroupNormalization"})
 #: the first opset whose operators are taken
 OLDEST_OPSET = 7
 
@@ -78,17 +85,8 @@ def _read(onnx: Any, proto: Any, sizes: Mapping[str, int], opset: int, name: str
 @checks_arguments
 def onnx_operators() -> tuple[str, ...]:
     """The ONNX operators that are taken, sorted."""
-    from polyopt.graph.onnx import (
-        elements,
-        layers,
-        normalisations,
-        quantised,
-        recurrent,
-        sampling,
-        shapes,
-    )
-
-    _ = elements, layers, normalisations, quantised, recurrent, sampling, shapes  # they register
+    for part in _PARTS:
+        import_module(f"polyopt.graph.onnx.{part}")  # it registers
     return tuple(sorted({*CONVERTERS, *EXPANDED, "If"}))
 
 
@@ -96,7 +94,7 @@ def _onnx() -> Any:  # noqa: ANN401
     try:
         parts = [
             import_module(f"onnx{name}")
-            for name in ("", ".compose", ".inliner", ".reference", ".shape_inference")
+            for name in ("", ".inliner", ".reference", ".shape_inference")
         ]
     except ImportError:
         hint = install_command("nn")
@@ -185,14 +183,7 @@ def _inputs(
     sizes: Mapping[str, int],
     name: str,
 ) -> tuple[Value, ...]:
-    where = Span(Source(name, ""), 1)
-    for tensor in proto.graph.initializer:
-        try:
-            array = onnx.numpy_helper.to_array(tensor)
-        except Exception as error:  # noqa: BLE001  (sizes that do not match, types that NumPy has not)
-            raise GraphError(f"the weights {tensor.name!r} of {name} are damaged or missing",
-                             notes=[str(error).splitlines()[0]]) from None  # fmt: skip
-        importer.constant(tensor.name, array, where)
+    _weights(onnx, importer, proto.graph, name, Span(Source(name, ""), 1))
     if proto.graph.sparse_initializer:
         raise UnsupportedError(f"{name} has sparse weights")
     found: list[Value] = []
@@ -208,6 +199,17 @@ def _inputs(
         listed = ", ".join(sorted(known)) or "none"
         raise GraphError(f"{name} has no open dimension {min(unused)!r}", hint=f"open: {listed}")
     return tuple(found)
+
+
+def _weights(onnx: Any, importer: Importer, graph: Any, name: str, where: Span) -> None:  # noqa: ANN401
+    """The arrays that a graph comes with. Raises ``GraphError`` for damaged ones."""
+    for tensor in graph.initializer:
+        try:
+            array = onnx.numpy_helper.to_array(tensor)
+        except Exception as error:  # noqa: BLE001  (sizes that do not match, types that NumPy has not)
+            raise GraphError(f"the weights {tensor.name!r} of {name} are damaged or missing",
+                             notes=[str(error).splitlines()[0]]) from None  # fmt: skip
+        importer.constant(tensor.name, array, where)
 
 
 def _open_axes(proto: Any) -> list[tuple[str, int]]:  # noqa: ANN401
@@ -336,15 +338,18 @@ def _convert_branch(
     span: Span,
 ) -> None:
     """The branch that a known condition chooses, in place of an ``If``."""
-    _check_node(onnx, proto, node, span)
-    condition = importer.known.get(importer.resolve(node.input[0]))
+    given = [importer.resolve(name) for name in node.input]
+    if len(given) != 1 or not given[0]:
+        raise GraphError(f"{_title(node)} takes one condition", span=span)
+    condition = importer.known.get(given[0])
     if condition is None or condition.size != 1:
         raise UnsupportedError(f"{_title(node)}: its condition has to be a constant", span=span,
                                hint="control flow that depends on data is not taken")  # fmt: skip
     wanted = "then_branch" if condition.item() else "else_branch"
-    (branch,) = (a.g for a in node.attribute if a.name == wanted)
-    for tensor in branch.initializer:
-        importer.constant(tensor.name, onnx.numpy_helper.to_array(tensor), span)
+    branch = next((a.g for a in node.attribute if a.name == wanted), None)
+    if branch is None:
+        raise GraphError(f"{_title(node)} has no {wanted}", span=span)
+    _weights(onnx, importer, branch, _title(node), span)
     for inner in branch.node:
         _convert(onnx, proto, importer, inner, opset, span)
     if len(branch.output) != len(node.output):
@@ -363,6 +368,8 @@ def _need_tensor(importer: Importer, node: Any, name: str, span: Span) -> None: 
 
 def _check_node(onnx: Any, proto: Any, node: Any, span: Span) -> None:  # noqa: ANN401
     """Attributes and counts of operands by ONNX's own schema. Raises ``GraphError``."""
+    if node.op_type in _DEPRECATED:
+        return
     context = onnx.checker.C.CheckerContext()
     context.ir_version = proto.ir_version
     context.opset_imports = {entry.domain: entry.version for entry in proto.opset_import}

@@ -2,8 +2,10 @@
 
 from polyopt.graph.ops import (
     blocked,
+    comparisons,
     contractions,
     convolutions,
+    indexing,
     normalisations,
     pointwise,
     pooling,
@@ -17,6 +19,7 @@ from polyopt.graph.ops import (
 )
 
 __all__ = [
-    "blocked", "contractions", "convolutions", "normalisations", "pointwise", "pooling",
-    "quantised", "recurrent", "reductions", "resizing", "sampling", "shapes", "transposed",
+    "blocked", "comparisons", "contractions", "convolutions", "indexing", "normalisations",
+    "pointwise", "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling",
+    "shapes", "transposed",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from polyopt.frontend.stages import Term
     from polyopt.graph.ir.graph import Value
@@ -92,7 +92,8 @@ def _places(
             found = ((given + 1.0) * float(size) - 1.0) / 2.0
         found = po.rint(found) if mode == "nearest" else found
         if padding == "border":
-            return po.min(po.max(found, 0.0), size - 1.0)
+            cut = po.min(po.max(found, 0.0), size - 1.0)
+            return po.select((found < low) | (found > high), cut, found)
         return _reflected(found, low, high) if padding == "reflection" else found
 
     return make.stage((x.shape[0], *grid.shape[1:-1]), place, part=f"place{d}")
@@ -192,35 +193,22 @@ def roi_align(  # noqa: PLR0913  (an argument per attribute)
     NaN. As ONNX has it, ``max`` is over the weighted elements around a place.
     """
     images, _, *sizes = x.shape
-    offset = 0.5 if half_pixel else 0.0
-
-    def start(r: Term, d: Term) -> Term:
-        return rois[r, 1 - d] * scale - offset
-
-    starts = make.stage((rois.shape[0], 2), start, part="start")
-
-    def width(d: int) -> Callable[[Term], Term]:
-        def of(r: Term) -> Term:
-            whole = rois[r, 3 - d] * scale - offset - starts[r, d]
-            return (whole if half_pixel else po.max(whole, 1.0)) / float(extents[d])
-
-        return of
-
-    widths = [make.stage((rois.shape[0],), width(d), part=f"width{d}") for d in range(2)]
+    bins = _bins(make, rois, extents, scale, half_pixel)
 
     def axis(r: Term, d: int, bin_: Term, k: Term) -> tuple[Term, Term, Term, Term]:
         """The two elements around a sample, the share of the second, and whether it is inside."""
+        start, width = bins[d]
         kind = make.dtype.name
         part = (po.cast(kind, k) + 0.5) / float(samples)
-        place = starts[r, d] + (po.cast(kind, bin_) + part) * widths[d][r]
+        place = start[r] + (po.cast(kind, bin_) + part) * width[r]
         inside = (place >= -1.0) & (place <= float(sizes[d]))
         cut = po.min(po.max(place, 0.0), sizes[d] - 1.0)
-        low = po.cast("i32", po.floor(cut))
+        low = po.clamp(po.cast("i32", po.floor(cut)), 0, sizes[d] - 1)
         return low, po.min(low + 1, sizes[d] - 1), cut - po.floor(cut), inside
 
-    def element(r: Term, c: Term, *bins: Term) -> Term:
+    def element(r: Term, c: Term, *place: Term) -> Term:
         def sample(*k: Term) -> Term:
-            (y, y2, v, in_y), (x1, x2, u, in_x) = (axis(r, d, bins[d], k[d]) for d in range(2))
+            (y, y2, v, in_y), (x1, x2, u, in_x) = (axis(r, d, place[d], k[d]) for d in range(2))
             corners = (
                 (y, x1, (1.0 - v) * (1.0 - u)), (y, x2, (1.0 - v) * u),
                 (y2, x1, v * (1.0 - u)), (y2, x2, v * u),
@@ -245,3 +233,24 @@ def roi_align(  # noqa: PLR0913  (an argument per attribute)
         return po.select(is_there, whole[(r, *rest)] / count, float("nan"))
 
     return make.stage(shape, result)
+
+
+def _bins(
+    make: Maker, rois: Tensor, extents: Sequence[int], scale: float, half_pixel: int
+) -> list[tuple[Tensor, Tensor]]:
+    """Where the first bin of each region starts, and how wide bins are: by rows, by columns."""
+    offset, count = 0.5 if half_pixel else 0.0, rois.shape[0]
+
+    def of_axis(d: int) -> tuple[Tensor, Tensor]:
+        def start(r: Term) -> Term:
+            return rois[r, 1 - d] * scale - offset
+
+        first = make.stage((count,), start, part=f"start{d}")
+
+        def width(r: Term) -> Term:
+            whole = rois[r, 3 - d] * scale - offset - first[r]
+            return (whole if half_pixel else po.max(whole, 1.0)) / float(extents[d])
+
+        return first, make.stage((count,), width, part=f"width{d}")
+
+    return [of_axis(0), of_axis(1)]

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -25,14 +26,15 @@ REFUSED = {
     r"^test_training_dropout|^test_dropout_.*mask": "training|mask",
     r"^test_resize.*crop_and": "is not taken",
     r"(_empty_set|zero_size|allowzero_reordered)": "0 elements",
-    r"sum_square": "has to be a constant|0 elements",
     r"castlike": "0 elements",
     r"slice_start_out_of_bounds": "0 elements",
     r"swiglu_alpha": "alpha has to be 1",
+    r"^test_not_": "uses opset 1",
 }  # fmt: skip
 #: inputs that say how to compute, and have to be constants of the model
 SETTINGS = re.compile(
-    r"^(axes|shape|image_shape|block_shape|output_shape|k|pads|value|axis|scales|sizes|roi|starts|ends|steps|split|min|max|ratio|t)$"
+    r"^(axes|shape|image_shape|block_shape|output_shape|new_shape|size|k|pads|value|axis|scales"
+    r"|sizes|roi|starts|ends|steps|split|min|max|ratio|t|cond)$"
 )
 POINTWISE = {"Add", "Sub", "Mul", "Div", "Min", "Max", "Pow", "MatMul", "Sum", "Mean"}
 
@@ -85,7 +87,8 @@ def with_settings(model, arrays):
     copy.CopyFrom(model)
     named = dict(zip([i.name for i in model.graph.input], map(as_array, arrays), strict=True))
     is_setting = {
-        name: bool(SETTINGS.match(name)) and model.graph.node[0].op_type not in POINTWISE
+        name: bool(SETTINGS.match(name))
+        and (name == "axes" or model.graph.node[0].op_type not in POINTWISE)
         for name in named
     }
     kept = [i for i in copy.graph.input if not is_setting[i.name]]
@@ -96,6 +99,11 @@ def with_settings(model, arrays):
             copy.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     fed = {n: np.require(a, requirements="C") for n, a in named.items() if not is_setting[n]}
     return copy, fed
+
+
+def step_of_halves(kind):
+    """How far apart neighbours are: ONNX rounds halves after each step, we at last."""
+    return float(ml_dtypes.finfo(kind).eps) if kind.itemsize == 2 and kind.kind in "fV" else 0.0
 
 
 @pytest.fixture(scope="module")
@@ -120,12 +128,14 @@ def test_node_cases(operator, kept):
             theirs = as_array(reference)
             assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype), case.name
             np.testing.assert_allclose(
-                mine, theirs, rtol=case.rtol, atol=max(case.atol, 1e-6), err_msg=case.name
-            )
+                mine, theirs, rtol=max(case.rtol, step_of_halves(theirs.dtype)),
+                atol=max(case.atol, 1e-6), err_msg=case.name,
+            )  # fmt: skip
 
 
 def test_every_operator_that_is_taken_has_a_case():
     met = {node.op_type for found in cases().values() for case in found
            for node in case.model.graph.node}  # fmt: skip
-    # Upsample was replaced by Resize in opset 10: its cases may be gone
-    assert met | {"Upsample"} >= TAKEN
+    # Upsample was replaced by Resize in opset 10: its cases may be gone; GlobalLpPool has none, and
+    # a test in test_onnx_layers
+    assert met | {"Upsample", "GlobalLpPool"} >= TAKEN
