@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.graph.ir.graph import Node, attributes
+from polyopt.ir.types import F32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -132,6 +133,12 @@ class Call:
             raise self.unsupported(f"{argument}={given!r} is not taken as an operand")
         return self.constant(np.array(given, kind.numpy_name))
 
+    def number_like(self, name: str, given: float) -> str:
+        """A number as a constant of a tensor's type."""
+        import numpy as np
+
+        return self.constant(np.array(given, self.importer.values[name].dtype.numpy_name))
+
     def constant(self, array: Array) -> str:
         """An array as a tensor; its name."""
         name = self.importer.fresh(f"{self.name}_constant")
@@ -152,6 +159,27 @@ class Call:
         """The call's result is another tensor."""
         self.importer.aliases[self.name] = name
 
+    def several(self, names: Sequence[str]) -> None:
+        """The call's results are these tensors, which others take out one by one."""
+        self.alias(names[0])
+        for number, name in enumerate(names):
+            self.importer.aliases[part_of(self.name, number)] = name
+
+    def operand_type(self, *names: str) -> ScalarType:
+        """The type in which PyTorch compares operands. Raises ``UnsupportedError``."""
+        given = [self.arguments[name] for name in names]
+        values = [self.importer.values[g.name] for g in given if isinstance(g, Ref)]
+        numbers = [g for g in given if not isinstance(g, Ref)]
+        kinds = {value.dtype for value in values}
+        ranks = {len(value.shape) > 0 for value in values}
+        if len(kinds) > 1 and len(ranks) > 1:
+            raise self.unsupported("operands of two types, one of them without dimensions")
+        floats = [kind for kind in kinds if kind.is_float]
+        kind = max(floats or kinds, key=lambda k: k.bits)
+        if any(isinstance(n, float) for n in numbers) and not kind.is_float:
+            return F32
+        return kind
+
     def _add(
         self, name: str, op: str, inputs: Sequence[str], options: dict[str, Attribute]
     ) -> None:
@@ -165,6 +193,11 @@ class Call:
             shown = error.diagnostic
             raise type(error)(f"{self.op} {self.name!r}: {shown.message}", span=self.span,
                               notes=shown.notes, hint=shown.hint) from None  # fmt: skip
+
+
+def part_of(name: str, number: int) -> str:
+    """What one of several results of a call is known by."""
+    return f"{name}[{number}]"
 
 
 CONVERTERS: dict[str, Converter] = {}

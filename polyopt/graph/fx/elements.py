@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 #: ATen's name -> ours, of one operand without options
 UNARY = {
-    "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "exp": "exp", "floor": "floor",
-    "hardswish": "hardswish", "log": "log", "neg": "neg", "reciprocal": "reciprocal",
-    "relu": "relu", "sigmoid": "sigmoid", "silu": "silu", "sin": "sin", "sqrt": "sqrt",
-    "tanh": "tanh",
+    "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "exp": "exp", "exp2": "exp2",
+    "expm1": "expm1", "floor": "floor", "hardswish": "hardswish", "log": "log", "log1p": "log1p",
+    "log2": "log2", "logical_not": "logical_not", "neg": "neg", "reciprocal": "reciprocal",
+    "relu": "relu", "round": "rint", "sigmoid": "sigmoid", "silu": "silu", "sin": "sin",
+    "sqrt": "sqrt", "tan": "tan", "tanh": "tanh", "trunc": "trunc",
 }  # fmt: skip
 BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "div": "div", "maximum": "maximum",
@@ -30,7 +31,9 @@ BINARY = {
 
 
 def _unary(call: Call) -> None:
-    call.define(UNARY[call.op], [call.tensor("self")])
+    """An integer becomes a float first where PyTorch's result is one."""
+    given = call.converted("self", call.result.dtype)
+    call.define(UNARY[call.op], [given])
 
 
 CONVERTERS.update(dict.fromkeys(UNARY, _unary))
@@ -38,10 +41,15 @@ CONVERTERS.update(dict.fromkeys(UNARY, _unary))
 
 def _binary(call: Call) -> None:
     """Operands of other types are converted to the result's, as PyTorch promotes them."""
-    if call.arguments.get("alpha", 1) != 1 or call.arguments.get("rounding_mode") is not None:
-        raise call.unsupported("alpha and rounding_mode are not taken")
-    names = ("self", "exponent" if call.op == "pow" else "other")
-    call.define(BINARY[call.op], [call.converted(name, call.result.dtype) for name in names])
+    if call.arguments.get("rounding_mode") is not None:
+        raise call.unsupported("rounding_mode is not taken")
+    second = "exponent" if call.op == "pow" else "other"
+    one, other = (call.converted(name, call.result.dtype) for name in ("self", second))
+    alpha = call.arguments.get("alpha", 1)
+    if alpha != 1:
+        factor = call.constant(np.array(alpha, call.result.dtype.numpy_name))
+        other = call.step("mul", [other, factor])
+    call.define(BINARY[call.op], [one, other])
 
 
 CONVERTERS.update(dict.fromkeys(BINARY, _binary))
@@ -142,6 +150,52 @@ def _getitem(call: Call) -> None:
     call.alias(call.tensor("self"))
 
 
+@converts("eq", "ne", "lt", "le", "gt", "ge")
+def _comparison(call: Call) -> None:
+    kind = call.operand_type("self", "other")
+    names = {"eq": "equal", "ne": "equal", "lt": "less", "le": "less_equal", "gt": "greater",
+             "ge": "greater_equal"}  # fmt: skip
+    operands = [call.converted(name, kind) for name in ("self", "other")]
+    if call.op == "ne":
+        call.define("logical_not", [call.step("equal", operands)])
+    else:
+        call.define(names[call.op], operands)
+
+
+#: ATen's name -> ours, of conditions
+LOGIC = {
+    "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
+    "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor",
+    "bitwise_not": "logical_not",
+}  # fmt: skip
+
+
+@converts(*LOGIC)
+def _logic(call: Call) -> None:
+    names = ("self",) if call.op == "bitwise_not" else ("self", "other")
+    if any(call.value(name).dtype.name != "bool" for name in names):
+        raise call.unsupported("its operands have to be conditions")
+    call.define(LOGIC[call.op], [call.tensor(name) for name in names])
+
+
+@converts("isnan")
+def _isnan(call: Call) -> None:
+    call.define("is_nan", [call.tensor("self")])
+
+
+@converts("rsqrt")
+def _rsqrt(call: Call) -> None:
+    root = call.step("sqrt", [call.converted("self", call.result.dtype)])
+    call.define("reciprocal", [root])
+
+
+@converts("cumsum")
+def _cumsum(call: Call) -> None:
+    _ = call.arguments.get("dtype")  # the result has it
+    axis = normal_axis(int(call["dim"]), len(call.value("self").shape))
+    call.define("cumsum", [call.converted("self", call.result.dtype)], axis=axis)
+
+
 # -- shapes -------------------------------------------------------------------------------------
 
 
@@ -222,14 +276,14 @@ def _pad(call: Call) -> None:
 def _slice(call: Call) -> None:
     axis, taken = _taken(call)
     shape = call.value("self").shape
-    call.define("slice", [call.tensor("self")], **_along(shape, axis, taken))
+    call.define("slice", [call.tensor("self")], **along(shape, axis, taken))
 
 
 @converts("select")
 def _select(call: Call) -> None:
     shape = call.value("self").shape
-    axis, place = _selected(call)
-    one = call.step("slice", [call.tensor("self")], **_along(shape, axis, range(place, place + 1)))
+    axis, place = selected(call)
+    one = call.step("slice", [call.tensor("self")], **along(shape, axis, range(place, place + 1)))
     call.define("reshape", [one], shape=(*shape[:axis], *shape[axis + 1 :]))
 
 
@@ -238,16 +292,7 @@ def _slice_scatter(call: Call) -> None:
     axis, taken = _taken(call)
     if taken.step != 1:
         raise call.unsupported(f"a step of {taken.step} is not taken")
-    _put(call, axis, taken, call.converted("src", call.result.dtype))
-
-
-@converts("select_scatter")
-def _select_scatter(call: Call) -> None:
-    shape = call.value("self").shape
-    axis, place = _selected(call)
-    row = call.step("reshape", [call.converted("src", call.result.dtype)],
-                    shape=(*shape[:axis], 1, *shape[axis + 1 :]))  # fmt: skip
-    _put(call, axis, range(place, place + 1), row)
+    put(call, axis, taken, call.converted("src", call.result.dtype))
 
 
 def _taken(call: Call) -> tuple[int, range]:
@@ -260,14 +305,14 @@ def _taken(call: Call) -> tuple[int, range]:
     return axis, taken
 
 
-def _selected(call: Call) -> tuple[int, int]:
+def selected(call: Call) -> tuple[int, int]:
     """The axis of a selection, and the place along it."""
     shape = call.value("self").shape
     axis = normal_axis(call["dim"], len(shape))
     return axis, range(shape[axis])[int(call["index"])]
 
 
-def _along(shape: Sequence[int], axis: int, taken: range) -> dict[str, Attribute]:
+def along(shape: Sequence[int], axis: int, taken: range) -> dict[str, Attribute]:
     """What ``slice`` is told to take of one axis, and all of the others."""
     return {
         "starts": tuple(taken[0] if d == axis else 0 for d in range(len(shape))),
@@ -276,12 +321,12 @@ def _along(shape: Sequence[int], axis: int, taken: range) -> dict[str, Attribute
     }
 
 
-def _put(call: Call, axis: int, taken: range, source: str) -> None:
+def put(call: Call, axis: int, taken: range, source: str) -> None:
     """The tensor with these neighbours of an axis replaced: what is before, them, what is after."""
     given, shape = call.tensor("self"), call.value("self").shape
     ends = (range(taken[0]), range(taken[-1] + 1, shape[axis]))
     before, after = (
-        [call.step("slice", [given], **_along(shape, axis, end))] if end else [] for end in ends
+        [call.step("slice", [given], **along(shape, axis, end))] if end else [] for end in ends
     )
     parts = [*before, source, *after]
     if len(parts) == 1:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.graph.fx.call import converts
+from polyopt.graph.fx.elements import along
 from polyopt.graph.operators import normal_axis
 
 if TYPE_CHECKING:
@@ -24,10 +25,28 @@ def _spread(given: int | Sequence[int], rank: int) -> tuple[int, ...]:
     return tuple(numbers * rank) if len(numbers) == 1 else tuple(numbers)
 
 
+@converts("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+def _conv_transpose(call: Call) -> None:
+    """The result's shape, output padding included, is PyTorch's."""
+    _ = call["output_padding"]
+    rank = len(call.value("input").shape) - 2
+    call.define(
+        "conv_transpose",
+        [call.tensor("input"), call.tensor("weight"), call.optional("bias")],
+        strides=_spread(call["stride"], rank),
+        begins=_spread(call["padding"], rank),
+        dilations=_spread(call["dilation"], rank),
+        extents=call.result.shape[2:],
+        group=int(call["groups"]),
+    )
+
+
 @converts("conv1d", "conv2d", "conv3d", "convolution")
 def _conv(call: Call) -> None:
     if call.op == "convolution" and call["transposed"]:
-        raise call.unsupported("transposed convolutions are not taken")
+        _conv_transpose(call)
+        return
+    _ = call.arguments.get("output_padding")  # of transposed ones alone
     rank = len(call.value("input").shape) - 2
     if isinstance(call["padding"], str):
         raise call.unsupported("padding has to be numbers")
@@ -102,7 +121,8 @@ def _adaptive(call: Call) -> None:
     wanted = _spread(call["output_size"], len(shape) - 2)
     given = shape[2:]
     if any(size % count for size, count in zip(given, wanted, strict=True)):
-        raise call.unsupported(f"{list(given)} elements do not divide into {list(wanted)}")
+        _shared_windows(call, given, wanted)
+        return
     if prod(wanted) == 1:
         call.define("reduce_mean", [call.tensor("self")], axes=tuple(range(2, len(shape))),
                     keepdims=1)  # fmt: skip
@@ -110,6 +130,176 @@ def _adaptive(call: Call) -> None:
     kernel = tuple(size // count for size, count in zip(given, wanted, strict=True))
     call.define("avg_pool", [call.tensor("self")], kernel=kernel, strides=kernel,
                 pads=(0,) * (2 * len(given)), dilations=(1,) * len(given))  # fmt: skip
+
+
+def _shared_windows(call: Call, given: Sequence[int], wanted: Sequence[int]) -> None:
+    """Means over windows of which neighbours share elements: products with their shares."""
+    kind, name = call.value("self").dtype.numpy_name, call.tensor("self")
+    shape = list(call.value("self").shape)
+    for axis, (size, count) in enumerate(zip(given, wanted, strict=True), 2):
+        shares = np.zeros((size, count))
+        for k in range(count):
+            window = slice(k * size // count, -(-(k + 1) * size // count))
+            shares[window, k] = 1 / (window.stop - window.start)
+        perm = [*(d for d in range(len(shape)) if d != axis), axis]
+        last = call.step("transpose", [name], perm=tuple(perm))
+        mixed = call.step("matmul", [last, call.constant(shares.astype(kind))])
+        back = tuple(perm.index(d) for d in range(len(shape)))
+        name = call.step("transpose", [mixed], perm=back)
+    call.alias(name)
+
+
+@converts("group_norm", "native_group_norm", "instance_norm")
+def _group_norm(call: Call) -> None:
+    """Instance normalisation has a group for each channel."""
+    x = call.value("self" if "self" in call.arguments else "input")
+    channels = x.shape[1]
+    if call.op == "instance_norm" and not call["use_input_stats"]:
+        raise call.unsupported("kept statistics are not taken")
+    _ = [call.arguments.get(n) for n in ("N", "C", "HxW", "running_mean", "running_var")]
+    names = {"group_norm": "num_groups", "native_group_norm": "group"}
+    groups = int(call[names[call.op]]) if call.op in names else channels
+    ones, zeros = (make(channels, x.dtype.numpy_name) for make in (np.ones, np.zeros))
+    inputs = [call.tensor("input"), call.optional("weight") or call.constant(ones),
+              call.optional("bias") or call.constant(zeros)]  # fmt: skip
+    call.define("group_norm", inputs, groups=groups, epsilon=float(call["eps"]))
+
+
+@converts("rms_norm")
+def _rms_norm(call: Call) -> None:
+    shape, kind = tuple(call["normalized_shape"]), call.value("input").dtype.numpy_name
+    weight = call.optional("weight") or call.constant(np.ones(shape, kind))
+    eps = call["eps"]
+    epsilon = float(np.finfo(kind).eps if eps is None else eps)
+    call.define("rms_norm", [call.tensor("input"), weight], axis=-len(shape), epsilon=epsilon)
+
+
+@converts("prelu")
+def _prelu(call: Call) -> None:
+    """A slope for each channel, or one."""
+    weight, rank = call.value("weight"), len(call.value("self").shape)
+    shape = (weight.size, *(1,) * (rank - 2)) if weight.size > 1 else (1,)
+    slope = call.step("reshape", [call.tensor("weight")], shape=shape)
+    call.define("prelu", [call.tensor("self"), slope])
+
+
+@converts("softplus")
+def _softplus(call: Call) -> None:
+    """Beyond its threshold PyTorch gives the operand, from which this differs by no bit."""
+    if call["threshold"] < 20:  # exp(-20) is nothing beside 20, in f32
+        raise call.unsupported("a threshold below 20 is not taken")
+    beta = float(call["beta"])
+    if beta == 1.0:
+        call.define("softplus", [call.tensor("self")])
+        return
+    name = call.tensor("self")
+    raised = call.step("softplus", [call.step("mul", [name, call.number_like(name, beta)])])
+    call.define("div", [raised, call.number_like(name, beta)])
+
+
+@converts("elu", "selu", "celu")
+def _elu(call: Call) -> None:
+    """``scale * x`` above zero, ``scale * alpha * (exp(x * input_scale) - 1)`` below."""
+    alpha, scale, inner = {
+        "elu": lambda: (call["alpha"], call["scale"], call["input_scale"]),
+        "selu": lambda: (1.6732632423543772, 1.0507009873554805, 1.0),
+        "celu": lambda: (call["alpha"], 1.0, 1.0 / call["alpha"]),
+    }[call.op]()
+    name = call.tensor("self")
+    if inner == 1.0:
+        below = call.step("elu", [name], alpha=float(alpha))
+        call.define("mul", [below, call.number_like(name, float(scale))])
+        return
+    if abs(alpha * inner - 1.0) > 1e-12:
+        raise call.unsupported("alpha and input_scale do not fit together")
+    spread = call.step("elu", [call.step("mul", [name, call.number_like(name, inner)])], alpha=1.0)
+    call.define("mul", [spread, call.number_like(name, float(alpha * scale))])
+
+
+@converts("mish")
+def _mish(call: Call) -> None:
+    name = call.tensor("self")
+    call.define("mul", [name, call.step("tanh", [call.step("softplus", [name])])])
+
+
+@converts("glu")
+def _glu(call: Call) -> None:
+    """The first half, weighed by a sigmoid of the second."""
+    shape = call.value("self").shape
+    axis = normal_axis(int(call["dim"]), len(shape))
+    half = shape[axis] // 2
+    parts = [
+        call.step("slice", [call.tensor("self")], **along(shape, axis, range(first, first + half)))
+        for first in (0, half)
+    ]
+    call.define("mul", [parts[0], call.step("sigmoid", [parts[1]])])
+
+
+@converts("pixel_shuffle")
+def _pixel_shuffle(call: Call) -> None:
+    """``[c * r * r][h][w]`` -> ``[c][h * r][w * r]``."""
+    *rest, channels, h, w = call.value("self").shape
+    r = int(call["upscale_factor"])
+    apart = call.step("reshape", [call.tensor("self")], shape=(*rest, channels // (r * r), r, r, h, w))
+    n = len(rest)
+    mixed = call.step("transpose", [apart], perm=(*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    call.define("reshape", [mixed], shape=(*rest, channels // (r * r), h * r, w * r))
+
+
+@converts("max", "min")
+def _extreme(call: Call) -> None:
+    """Along an axis: elements and their places; of two tensors, the one or the other."""
+    op = call.op
+    if "other" in call.arguments:
+        kind = call.result.dtype
+        call.define(f"{op}imum", [call.converted(name, kind) for name in ("self", "other")])
+        return
+    if "dim" not in call.arguments:
+        rank = len(call.value("self").shape)
+        call.define(f"reduce_{op}", [call.tensor("self")], axes=tuple(range(rank)), keepdims=0)
+        return
+    axis = normal_axis(int(call["dim"]), len(call.value("self").shape))
+    keep = int(call["keepdim"])
+    found = call.step(f"reduce_{op}", [call.tensor("self")], axes=(axis,), keepdims=keep)
+    place = call.step(f"arg_{op}", [call.tensor("self")], axis=axis, keepdims=keep)
+    call.several([found, place])
+
+
+@converts("argmax", "argmin")
+def _place(call: Call) -> None:
+    name, axis = call.tensor("self"), call["dim"]
+    if axis is None:
+        name, axis = call.step("reshape", [name], shape=(call.value("self").size,)), 0
+        if call["keepdim"]:
+            raise call.unsupported("keepdim without dim is not taken")
+    rank = len(call.importer.values[name].shape)
+    call.define(f"arg_{call.op[3:]}", [name], axis=normal_axis(int(axis), rank),
+                keepdims=int(call["keepdim"]))  # fmt: skip
+
+
+@converts("topk")
+def _topk(call: Call) -> None:
+    _ = call["sorted"]
+    axis = normal_axis(int(call["dim"]), len(call.value("self").shape))
+    options = {"axis": axis, "k": int(call["k"]), "largest": int(call["largest"])}
+    call.several([call.step(op, [call.tensor("self")], **options) for op in ("top_k", "top_k_places")])
+
+
+@converts("var")
+def _var(call: Call) -> None:
+    """The mean of squares of what is left without the mean, for ``n - correction``."""
+    shape, name = call.value("self").shape, call.tensor("self")
+    given = call.arguments.get("dim")
+    axes = tuple(range(len(shape))) if given is None else tuple([given] if isinstance(given, int) else given)
+    correction = call.arguments.get("correction")
+    if "unbiased" in call.arguments:
+        correction = int(call["unbiased"])
+    count = prod(shape[d] for d in axes)
+    away = call.step("sub", [name, call.step("reduce_mean", [name], axes=axes, keepdims=1)])
+    total = call.step("reduce_sum", [call.step("mul", [away, away])], axes=axes,
+                      keepdims=int(call["keepdim"]))  # fmt: skip
+    rest = count - (1 if correction is None else correction)
+    call.define("div", [total, call.number_like(name, float(rest))])
 
 
 @converts("linear")

@@ -110,6 +110,8 @@ def _refusals(module: Any) -> dict[Any, str]:  # noqa: ANN401
     """The nodes that are not taken, and why. What takes a result apart goes with what makes it."""
     found: dict[Any, str] = {}
     for node in _calls(module):
+        if not node.users:  # an assertion
+            continue
         if op_name(node) == "getitem" and node.args[0] in found:
             found[node] = found[node.args[0]]
             continue

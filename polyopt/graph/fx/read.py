@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
-from polyopt.graph.fx.call import CONVERTERS, Arguments, Call, Ref
+from polyopt.graph.fx.call import CONVERTERS, Arguments, Call, Ref, part_of
 from polyopt.graph.fx.functional import functional, mutations, need_pure, text_of
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir.graph import Graph, Value, value_of
@@ -89,9 +89,9 @@ def load_torch() -> Any:  # noqa: ANN401
 
 def torch_operators() -> tuple[str, ...]:
     """The ATen operators that are taken, sorted."""
-    from polyopt.graph.fx import elements, layers
+    from polyopt.graph.fx import attention, elements, indexing, layers, recurrent
 
-    _ = elements, layers  # they register
+    _ = attention, elements, indexing, layers, recurrent  # they register
     return tuple(sorted(CONVERTERS))
 
 
@@ -305,6 +305,9 @@ def _arguments(importer: Importer, node: Any) -> tuple[str, Arguments]:  # noqa:
     schema, op = getattr(node.target, "_schema", None), op_name(node)
     given = [_resolved(importer, a) for a in node.args]
     if schema is None:
+        part = part_of(node.args[0].name, node.args[1])
+        if part in importer.aliases:
+            given = [Ref(importer.aliases[part]), 0]
         return op, Arguments(dict(zip(["self", "index"], given, strict=False)), {})
     named = {k: _resolved(importer, v) for k, v in node.kwargs.items()}
     defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}

@@ -5,6 +5,7 @@ from polyopt.graph.ops import (
     comparisons,
     contractions,
     convolutions,
+    elementary,
     indexing,
     normalisations,
     pointwise,
@@ -19,7 +20,7 @@ from polyopt.graph.ops import (
 )
 
 __all__ = [
-    "blocked", "comparisons", "contractions", "convolutions", "indexing", "normalisations",
+    "blocked", "comparisons", "contractions", "convolutions", "elementary", "indexing", "normalisations",
     "pointwise", "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling",
     "shapes", "transposed",
 ]  # fmt: skip
