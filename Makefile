@@ -40,7 +40,7 @@ AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
 .PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn soak fuzz mutations faults math
-.PHONY: wheel clean .venv
+.PHONY: wheel clean .venv models
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
 all: test
@@ -71,6 +71,7 @@ help:
 	@echo "make peers-field  measure programs of the field beside libraries, rewrite docs/field.*;"
 	@echo "                MINUTES=25 stops, and the next call goes on"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
+	@echo "make models     forty networks beside PyTorch by three routes: docs/models.md; MODELS='vit gpt'"
 	@echo "make soak       random programs of two generators, then crowds; PROGRAMS=100000 HOURS=2 COMPILATIONS=10000"
 	@echo "                CLUSTER=tcp://... spreads them over dask workers"
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
@@ -155,6 +156,10 @@ $(TORCH_STAMP): $(STAMP)
 	@build/torch/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]' \
 	  -r build/testing.txt torch==2.13.0
 	@touch $@
+
+# A file for each model in build/models: those that are there are left out until it is removed.
+models: $(TORCH_STAMP)
+	@build/torch/bin/python -m tests.torch.page $(if $(MINUTES),--minutes $(MINUTES)) $(MODELS)
 
 test-torch: $(TORCH_STAMP)
 	@echo "== pytest, with torch"

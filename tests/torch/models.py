@@ -40,7 +40,10 @@ def example(name, seed=0):
 
 def conv(a, b, k=3, stride=1, groups=1, act=nn.ReLU, **options):
     """Convolution, batch normalisation, activation."""
-    parts = [nn.Conv2d(a, b, k, stride, k // 2, groups=groups, bias=False, **options), nn.BatchNorm2d(b)]
+    parts = [
+        nn.Conv2d(a, b, k, stride, k // 2, groups=groups, bias=False, **options),
+        nn.BatchNorm2d(b),
+    ]
     return nn.Sequential(*parts, *([act()] if act else []))
 
 
@@ -74,17 +77,24 @@ def vgg():
     layers, width = [], 3
     for block in ((16,), (32,), (32, 32), (64, 64)):
         for after in block:
-            layers, width = [*layers, nn.Conv2d(width, after, 3, padding=1), nn.ReLU(inplace=True)], after
+            layers, width = (
+                [*layers, nn.Conv2d(width, after, 3, padding=1), nn.ReLU(inplace=True)],
+                after,
+            )
         layers.append(nn.MaxPool2d(2))
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(256, 64), nn.ReLU(True), nn.Dropout(), nn.Linear(64, 10))
+    return nn.Sequential(
+        *layers, nn.Flatten(), nn.Linear(256, 64), nn.ReLU(True), nn.Dropout(), nn.Linear(64, 10)
+    )
 
 
 class Residual(nn.Module):
-    def __init__(self, a, b, stride=1, bottleneck=False, groups=1, squeeze=False):
+    def __init__(self, a, b, stride=1, *, bottleneck=False, groups=1, squeeze=False):
         super().__init__()
         mid = b // 2 if bottleneck else b
         if bottleneck:
-            self.body = nn.Sequential(conv(a, mid, 1), conv(mid, mid, 3, stride, groups), conv(mid, b, 1, act=None))
+            self.body = nn.Sequential(
+                conv(a, mid, 1), conv(mid, mid, 3, stride, groups), conv(mid, b, 1, act=None)
+            )
         else:
             self.body = nn.Sequential(conv(a, b, 3, stride), conv(b, b, act=None))
         self.down = conv(a, b, 1, stride, act=None) if stride > 1 or a != b else nn.Identity()
@@ -110,7 +120,11 @@ class Squeeze(nn.Module):
 
 def _resnet(**options):
     stem = nn.Sequential(conv(3, 16, 7, 2), nn.MaxPool2d(3, 2, 1))
-    blocks = [Residual(16, 32, **options), Residual(32, 32, **options), Residual(32, 64, 2, **options)]
+    blocks = [
+        Residual(16, 32, **options),
+        Residual(32, 32, **options),
+        Residual(32, 64, 2, **options),
+    ]
     return nn.Sequential(stem, *blocks, classifier(64))
 
 
@@ -158,7 +172,12 @@ def mobilenet_v1():
 
 @model((1, 3, 64, 64))
 def mobilenet_v2():
-    blocks = [Inverted(16, 16, 1, 1), Inverted(16, 24, 2, 6), Inverted(24, 24, 1, 6), Inverted(24, 32, 2, 6)]
+    blocks = [
+        Inverted(16, 16, 1, 1),
+        Inverted(16, 24, 2, 6),
+        Inverted(24, 24, 1, 6),
+        Inverted(24, 32, 2, 6),
+    ]
     return nn.Sequential(conv(3, 16, 3, 2, act=nn.ReLU6), *blocks, classifier(32))
 
 
@@ -182,7 +201,9 @@ class Shuffle(nn.Module):
     def __init__(self, width):
         super().__init__()
         half = width // 2
-        self.body = nn.Sequential(conv(half, half, 1), conv(half, half, 3, 1, half, None), conv(half, half, 1))
+        self.body = nn.Sequential(
+            conv(half, half, 1), conv(half, half, 3, 1, half, None), conv(half, half, 1)
+        )
 
     def forward(self, x):
         one, two = x.chunk(2, dim=1)
@@ -193,14 +214,20 @@ class Shuffle(nn.Module):
 
 @model((1, 3, 64, 64))
 def shufflenet():
-    return nn.Sequential(conv(3, 24, 3, 2), nn.MaxPool2d(3, 2, 1), Shuffle(24), Shuffle(24), classifier(24))
+    return nn.Sequential(
+        conv(3, 24, 3, 2), nn.MaxPool2d(3, 2, 1), Shuffle(24), Shuffle(24), classifier(24)
+    )
 
 
 class Dense(nn.Module):
     def __init__(self, width, count=3, growth=8):
         super().__init__()
         self.layers = nn.ModuleList(
-            nn.Sequential(nn.BatchNorm2d(width + k * growth), nn.ReLU(), nn.Conv2d(width + k * growth, growth, 3, 1, 1))
+            nn.Sequential(
+                nn.BatchNorm2d(width + k * growth),
+                nn.ReLU(),
+                nn.Conv2d(width + k * growth, growth, 3, 1, 1),
+            )
             for k in range(count)
         )
 
@@ -212,13 +239,19 @@ class Dense(nn.Module):
 
 @model((1, 3, 64, 64))
 def densenet():
-    return nn.Sequential(conv(3, 16, 7, 2), Dense(16), conv(40, 20, 1), nn.AvgPool2d(2), Dense(20), classifier(44))
+    return nn.Sequential(
+        conv(3, 16, 7, 2), Dense(16), conv(40, 20, 1), nn.AvgPool2d(2), Dense(20), classifier(44)
+    )
 
 
 class Fire(nn.Module):
     def __init__(self, a, s, e):
         super().__init__()
-        self.squeeze, self.one, self.three = nn.Conv2d(a, s, 1), nn.Conv2d(s, e, 1), nn.Conv2d(s, e, 3, padding=1)
+        self.squeeze, self.one, self.three = (
+            nn.Conv2d(a, s, 1),
+            nn.Conv2d(s, e, 1),
+            nn.Conv2d(s, e, 3, padding=1),
+        )
 
     def forward(self, x):
         x = functional.relu(self.squeeze(x))
@@ -247,13 +280,18 @@ class Inception(nn.Module):
 
 @model((1, 3, 64, 64))
 def inception():
-    return nn.Sequential(conv(3, 16, 3, 2), Inception(16), nn.MaxPool2d(2), Inception(36), classifier(36))
+    return nn.Sequential(
+        conv(3, 16, 3, 2), Inception(16), nn.MaxPool2d(2), Inception(36), classifier(36)
+    )
 
 
 class ConvNext(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.mix, self.norm = nn.Conv2d(width, width, 7, padding=3, groups=width), nn.LayerNorm(width)
+        self.mix, self.norm = (
+            nn.Conv2d(width, width, 7, padding=3, groups=width),
+            nn.LayerNorm(width),
+        )
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.scale = nn.Parameter(0.1 * torch.ones(width))
 
@@ -303,9 +341,13 @@ class Atrous(nn.Module):
     def __init__(self, a, b):
         super().__init__()
         self.branches = nn.ModuleList(
-            nn.Sequential(nn.Conv2d(a, b, 3, padding=d, dilation=d), nn.BatchNorm2d(b), nn.ReLU()) for d in (1, 2, 4)
+            nn.Sequential(nn.Conv2d(a, b, 3, padding=d, dilation=d), nn.BatchNorm2d(b), nn.ReLU())
+            for d in (1, 2, 4)
         )
-        self.mean, self.out = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(a, b, 1), nn.ReLU()), nn.Conv2d(4 * b, 5, 1)
+        self.mean, self.out = (
+            nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(a, b, 1), nn.ReLU()),
+            nn.Conv2d(4 * b, 5, 1),
+        )
 
     def forward(self, x):
         size = x.shape[-2:]
@@ -333,8 +375,13 @@ class Pyramid(nn.Module):
             x = down(x)
             levels.append(side(x))
         for k in (1, 0):
-            levels[k] = levels[k] + functional.interpolate(levels[k + 1], scale_factor=2.0, mode="nearest")
-        flat = [self.head(s(v)).flatten(2).permute(0, 2, 1) for s, v in zip(self.smooth, levels, strict=True)]
+            levels[k] = levels[k] + functional.interpolate(
+                levels[k + 1], scale_factor=2.0, mode="nearest"
+            )
+        flat = [
+            self.head(s(v)).flatten(2).permute(0, 2, 1)
+            for s, v in zip(self.smooth, levels, strict=True)
+        ]
         return torch.cat(flat, 1)
 
 
@@ -348,7 +395,10 @@ class Boxes(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.body, self.head = nn.Sequential(conv(3, 16, 3, 2, act=nn.SiLU), conv(16, 32, 3, 2, act=nn.SiLU)), nn.Conv2d(32, 9, 1)
+        self.body, self.head = (
+            nn.Sequential(conv(3, 16, 3, 2, act=nn.SiLU), conv(16, 32, 3, 2, act=nn.SiLU)),
+            nn.Conv2d(32, 9, 1),
+        )
 
     def forward(self, x):
         y = self.head(self.body(x)).sigmoid()
@@ -407,7 +457,11 @@ class Diffusion(nn.Module):
         super().__init__()
         self.norm1, self.conv1 = nn.GroupNorm(4, width), nn.Conv2d(width, width, 3, padding=1)
         self.norm2, self.conv2 = nn.GroupNorm(4, width), nn.Conv2d(width, width, 3, padding=1)
-        self.time, self.qkv, self.out = nn.Linear(8, width), nn.Conv2d(width, 3 * width, 1), nn.Conv2d(width, width, 1)
+        self.time, self.qkv, self.out = (
+            nn.Linear(8, width),
+            nn.Conv2d(width, 3 * width, 1),
+            nn.Conv2d(width, width, 1),
+        )
         self.register_buffer("rates", torch.exp(-math.log(1e4) * torch.arange(4) / 4))
 
     def forward(self, x, t):
@@ -430,7 +484,7 @@ def diffusion_block():
 
 
 class Attention(nn.Module):
-    def __init__(self, width, heads, causal=False):
+    def __init__(self, width, heads, *, causal=False):
         super().__init__()
         self.heads, self.causal = heads, causal
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
@@ -443,10 +497,16 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads, causal=False):
+    def __init__(self, width, heads, *, causal=False):
         super().__init__()
-        self.norm1, self.attention, self.norm2 = nn.LayerNorm(width), Attention(width, heads, causal), nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.norm1, self.attention, self.norm2 = (
+            nn.LayerNorm(width),
+            Attention(width, heads, causal=causal),
+            nn.LayerNorm(width),
+        )
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
 
     def forward(self, x):
         x = x + self.attention(self.norm1(x))
@@ -457,7 +517,10 @@ class ViT(nn.Module):
     def __init__(self, width=32):
         super().__init__()
         self.patches, self.token = nn.Conv2d(3, width, 8, 8), nn.Parameter(torch.randn(1, 1, width))
-        self.places, self.blocks = nn.Parameter(torch.randn(1, 17, width)), nn.Sequential(Block(width, 4), Block(width, 4))
+        self.places, self.blocks = (
+            nn.Parameter(torch.randn(1, 17, width)),
+            nn.Sequential(Block(width, 4), Block(width, 4)),
+        )
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
 
     def forward(self, x):
@@ -475,7 +538,10 @@ class GPT(nn.Module):
     def __init__(self, width=32, words=100):
         super().__init__()
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(64, width)
-        self.blocks, self.norm = nn.Sequential(Block(width, 4, True), Block(width, 4, True)), nn.LayerNorm(width)
+        self.blocks, self.norm = (
+            nn.Sequential(Block(width, 4, causal=True), Block(width, 4, causal=True)),
+            nn.LayerNorm(width),
+        )
         self.head = nn.Linear(width, words, bias=False)
 
     def forward(self, tokens):
@@ -491,9 +557,16 @@ def gpt():
 class Bert(nn.Module):
     def __init__(self, width=32, words=100):
         super().__init__()
-        self.words, self.places, self.norm = nn.Embedding(words, width, padding_idx=0), nn.Embedding(64, width), nn.LayerNorm(width)
+        self.words, self.places, self.norm = (
+            nn.Embedding(words, width, padding_idx=0),
+            nn.Embedding(64, width),
+            nn.LayerNorm(width),
+        )
         layer = nn.TransformerEncoderLayer(width, 4, 64, batch_first=True, activation="gelu")
-        self.encoder, self.pool = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Linear(width, width)
+        self.encoder, self.pool = (
+            nn.TransformerEncoder(layer, 2, enable_nested_tensor=False),
+            nn.Linear(width, width),
+        )
 
     def forward(self, tokens):
         mask = tokens == 0
@@ -517,7 +590,11 @@ class Llama(nn.Module):
         self.q = nn.Linear(width, width, bias=False)
         self.k, self.v = (nn.Linear(width, groups * self.each, bias=False) for _ in range(2))
         self.o = nn.Linear(width, width, bias=False)
-        self.gate, self.up, self.down = nn.Linear(width, 64, bias=False), nn.Linear(width, 64, bias=False), nn.Linear(64, width, bias=False)
+        self.gate, self.up, self.down = (
+            nn.Linear(width, 64, bias=False),
+            nn.Linear(width, 64, bias=False),
+            nn.Linear(64, width, bias=False),
+        )
         rates = 1e4 ** (-torch.arange(0, self.each, 2) / self.each)
         angles = torch.outer(torch.arange(time), rates)
         self.register_buffer("cos", torch.cat([angles, angles], -1).cos())
@@ -552,8 +629,14 @@ class Swin(nn.Module):
     def __init__(self, width=16, window=4, shift=2):
         super().__init__()
         self.window, self.shift, self.heads = window, shift, 2
-        self.norm, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
-        place = torch.stack(torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij")).flatten(1)
+        self.norm, self.qkv, self.out = (
+            nn.LayerNorm(width),
+            nn.Linear(width, 3 * width),
+            nn.Linear(width, width),
+        )
+        place = torch.stack(
+            torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij")
+        ).flatten(1)
         offset = (place[:, :, None] - place[:, None, :] + window - 1).permute(1, 2, 0)
         self.register_buffer("index", offset[..., 0] * (2 * window - 1) + offset[..., 1])
         self.bias = nn.Parameter(torch.randn((2 * window - 1) ** 2, self.heads))
@@ -563,7 +646,12 @@ class Swin(nn.Module):
         m = self.window
         y = torch.roll(self.norm(x), (-self.shift, -self.shift), (1, 2))
         y = y.view(n, h // m, m, w // m, m, c).permute(0, 1, 3, 2, 4, 5).reshape(-1, m * m, c)
-        q, k, v = self.qkv(y).view(-1, m * m, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        q, k, v = (
+            self.qkv(y)
+            .view(-1, m * m, 3, self.heads, c // self.heads)
+            .permute(2, 0, 3, 1, 4)
+            .unbind(0)
+        )
         bias = self.bias[self.index.view(-1)].view(m * m, m * m, -1).permute(2, 0, 1)
         weights = (q @ k.transpose(-2, -1) * (c // self.heads) ** -0.5 + bias).softmax(-1)
         y = self.out((weights @ v).transpose(1, 2).reshape(-1, m * m, c))
@@ -599,7 +687,9 @@ class Decoder(nn.Module):
         self.layer = nn.TransformerDecoderLayer(32, 4, 64, batch_first=True)
 
     def forward(self, x, memory):
-        return self.layer(x, memory, tgt_mask=nn.Transformer.generate_square_subsequent_mask(x.shape[1]))
+        return self.layer(
+            x, memory, tgt_mask=nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        )
 
 
 @model((1, 8, 32), (1, 12, 32))
@@ -634,7 +724,11 @@ def gru_bidirectional():
 class Causal(nn.Module):
     def __init__(self, width, dilation):
         super().__init__()
-        self.pad, self.filter, self.gate = 2 * dilation, nn.Conv1d(width, width, 3, dilation=dilation), nn.Conv1d(width, width, 3, dilation=dilation)
+        self.pad, self.filter, self.gate = (
+            2 * dilation,
+            nn.Conv1d(width, width, 3, dilation=dilation),
+            nn.Conv1d(width, width, 3, dilation=dilation),
+        )
         self.out = nn.Conv1d(width, width, 1)
 
     def forward(self, x):
@@ -644,7 +738,14 @@ class Causal(nn.Module):
 
 @model((1, 1, 64))
 def wavenet():
-    return nn.Sequential(nn.Conv1d(1, 12, 1), Causal(12, 1), Causal(12, 2), Causal(12, 4), nn.ReLU(), nn.Conv1d(12, 8, 1))
+    return nn.Sequential(
+        nn.Conv1d(1, 12, 1),
+        Causal(12, 1),
+        Causal(12, 2),
+        Causal(12, 4),
+        nn.ReLU(),
+        nn.Conv1d(12, 8, 1),
+    )
 
 
 @model((1, 1, 200))
@@ -666,13 +767,23 @@ def conformer_convolution():
 
 @model((4, 20))
 def tabular():
-    return nn.Sequential(nn.Linear(20, 64), nn.SELU(), nn.AlphaDropout(), nn.Linear(64, 32), nn.Softplus(), nn.Linear(32, 1))
+    return nn.Sequential(
+        nn.Linear(20, 64),
+        nn.SELU(),
+        nn.AlphaDropout(),
+        nn.Linear(64, 32),
+        nn.Softplus(),
+        nn.Linear(32, 1),
+    )
 
 
 class Points(nn.Module):
     def __init__(self):
         super().__init__()
-        self.each, self.head = nn.Sequential(nn.Conv1d(3, 32, 1), nn.BatchNorm1d(32), nn.ReLU(), nn.Conv1d(32, 64, 1)), nn.Linear(64, 6)
+        self.each, self.head = (
+            nn.Sequential(nn.Conv1d(3, 32, 1), nn.BatchNorm1d(32), nn.ReLU(), nn.Conv1d(32, 64, 1)),
+            nn.Linear(64, 6),
+        )
 
     def forward(self, x):
         return self.head(torch.max(self.each(x), 2)[0])
@@ -686,7 +797,11 @@ def pointnet():
 class Recommender(nn.Module):
     def __init__(self):
         super().__init__()
-        self.users, self.items, self.mlp = nn.Embedding(30, 8), nn.Embedding(30, 8), nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1))
+        self.users, self.items, self.mlp = (
+            nn.Embedding(30, 8),
+            nn.Embedding(30, 8),
+            nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1)),
+        )
 
     def forward(self, users, items):
         u, i = self.users(users), self.items(items)
@@ -720,7 +835,10 @@ def graph_network():
 class Variational(nn.Module):
     def __init__(self):
         super().__init__()
-        self.encode, self.decode = nn.Linear(30, 16), nn.Sequential(nn.Linear(8, 16), nn.Mish(), nn.Linear(16, 30))
+        self.encode, self.decode = (
+            nn.Linear(30, 16),
+            nn.Sequential(nn.Linear(8, 16), nn.Mish(), nn.Linear(16, 30)),
+        )
 
     def forward(self, x, noise):
         mean, log_var = self.encode(x).chunk(2, -1)
@@ -738,7 +856,10 @@ class Mixture(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.gate, self.experts = nn.Linear(16, 4), nn.ModuleList(nn.Linear(16, 16) for _ in range(4))
+        self.gate, self.experts = (
+            nn.Linear(16, 4),
+            nn.ModuleList(nn.Linear(16, 16) for _ in range(4)),
+        )
 
     def forward(self, x):
         best, which = self.gate(x).topk(2, -1)

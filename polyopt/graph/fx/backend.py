@@ -5,14 +5,29 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from polyopt.arguments import checks_arguments
 from polyopt.errors import PolyoptError
-from polyopt.graph.fx.read import load_torch
+from polyopt.graph.fx.pieces import partition
+from polyopt.graph.fx.read import export, load_torch
 from polyopt.graph.fx.running import Runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from polyopt.graph.fx.pieces import Partition
+
 _log = logging.getLogger("polyopt")
+
+
+@checks_arguments
+def explain_backend(module: object, *arguments: object) -> Partition:
+    """The pieces of ``torch.compile(module, backend="polyopt")``: what would run compiled, what on
+    PyTorch, and why. Prints as a table.
+
+    Raises ``MissingExtraError`` without PyTorch, ``GraphError`` where
+    it cannot export the module.
+    """
+    return partition(export(load_torch(), module, arguments))
 
 
 def backend(module: Any, examples: Sequence[Any]) -> Callable[..., object]:  # noqa: ANN401

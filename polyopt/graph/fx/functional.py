@@ -8,13 +8,14 @@ same are inputs and buffers that are changed, and results that share memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import GraphError, UnsupportedError
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
 #: by the kind of an output, what it is the new value of
 _CHANGED = {
@@ -51,6 +52,21 @@ class Layout:
     #: the position of the input whose memory it is, where it is one's
     source: int | None
     is_contiguous: bool
+
+
+def forms_of(program: Any, taken: Container[str]) -> Iterator[Any]:  # noqa: ANN401
+    """Functional forms of an ``ExportedProgram``: with its own operators, with those decomposed
+    that are not taken, and with the core operators alone. Raises ``GraphError``."""
+    yield functional(program, {})
+    usual = import_module("torch.export").default_decompositions()
+    rest = {op: rule for op, rule in usual.items() if _name_of(op) not in taken}
+    yield functional(program, rest)
+    yield functional(program, None)
+
+
+def _name_of(op: Any) -> str:  # noqa: ANN401
+    """``add`` of ``aten.add.Tensor``."""
+    return str(op._schema.name).rpartition("::")[2]  # noqa: SLF001  (all there is)
 
 
 def functional(program: Any, decompositions: Mapping[Any, Any] | None) -> Any:  # noqa: ANN401

@@ -103,7 +103,9 @@ def _repeat(call: Call) -> None:
     counts = [1] * (len(shape) - len(counts)) + counts
     full = (1,) * (len(counts) - len(shape)) + shape
     pairs = list(zip(counts, full, strict=True))
-    apart = call.step("reshape", [call.tensor("self")], shape=tuple(e for _, n in pairs for e in (1, n)))
+    apart = call.step(
+        "reshape", [call.tensor("self")], shape=tuple(e for _, n in pairs for e in (1, n))
+    )
     wide = call.step("expand", [apart], shape=tuple(e for count, n in pairs for e in (count, n)))
     call.define("reshape", [wide], shape=tuple(count * n for count, n in pairs))
 
@@ -115,7 +117,9 @@ def _repeat_each(call: Call) -> None:
     _ = call.arguments.get("output_size")
     shape, count = call.value("self").shape, int(call["repeats"])
     axis = normal_axis(int(call["dim"]), len(shape))
-    apart = call.step("reshape", [call.tensor("self")], shape=(*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    apart = call.step(
+        "reshape", [call.tensor("self")], shape=(*shape[: axis + 1], 1, *shape[axis + 1 :])
+    )
     wide = call.step("expand", [apart], shape=(*shape[: axis + 1], count, *shape[axis + 1 :]))
     call.define("reshape", [wide], shape=(*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 

@@ -240,7 +240,9 @@ def _pixel_shuffle(call: Call) -> None:
     """``[c * r * r][h][w]`` -> ``[c][h * r][w * r]``."""
     *rest, channels, h, w = call.value("self").shape
     r = int(call["upscale_factor"])
-    apart = call.step("reshape", [call.tensor("self")], shape=(*rest, channels // (r * r), r, r, h, w))
+    apart = call.step(
+        "reshape", [call.tensor("self")], shape=(*rest, channels // (r * r), r, r, h, w)
+    )
     n = len(rest)
     mixed = call.step("transpose", [apart], perm=(*range(n), n, n + 3, n + 1, n + 4, n + 2))
     call.define("reshape", [mixed], shape=(*rest, channels // (r * r), h * r, w * r))
@@ -282,7 +284,9 @@ def _topk(call: Call) -> None:
     _ = call["sorted"]
     axis = normal_axis(int(call["dim"]), len(call.value("self").shape))
     options = {"axis": axis, "k": int(call["k"]), "largest": int(call["largest"])}
-    call.several([call.step(op, [call.tensor("self")], **options) for op in ("top_k", "top_k_places")])
+    call.several(
+        [call.step(op, [call.tensor("self")], **options) for op in ("top_k", "top_k_places")]
+    )
 
 
 @converts("var")
@@ -290,7 +294,11 @@ def _var(call: Call) -> None:
     """The mean of squares of what is left without the mean, for ``n - correction``."""
     shape, name = call.value("self").shape, call.tensor("self")
     given = call.arguments.get("dim")
-    axes = tuple(range(len(shape))) if given is None else tuple([given] if isinstance(given, int) else given)
+    axes = (
+        tuple(range(len(shape)))
+        if given is None
+        else tuple([given] if isinstance(given, int) else given)
+    )
     correction = call.arguments.get("correction")
     if "unbiased" in call.arguments:
         correction = int(call["unbiased"])

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.graph.compiling import compile_model
 from polyopt.graph.fx.functional import functional, mutations
-from polyopt.graph.fx.read import as_array, constants_of, load_torch, op_name, read_nodes, try_node
+from polyopt.graph.fx.read import (
+    as_array,
+    constants_of,
+    load_torch,
+    op_name,
+    read_nodes,
+    torch_operators,
+    try_node,
+)
+from polyopt.oneline import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,11 +49,11 @@ class Piece:
     reason: str = ""
 
     def __str__(self) -> str:
-        """``polyopt   12 operators: conv 4, ...``."""
-        count = sum(number for _, number in self.operators)
+        """``polyopt  12 operators (conv 4, ...)``."""
+        count = some(sum(number for _, number in self.operators), "operator")
         listed = ", ".join(f"{op} {n}" if n > 1 else op for op, n in self.operators)
         why = f": {self.reason}" if self.reason else ""
-        return f"{'polyopt' if self.compiled else 'PyTorch':8} {count:4} operators{why} ({listed})"
+        return f"{'polyopt' if self.compiled else 'PyTorch'}  {count}{why} ({listed})"
 
 
 def table(pieces: Sequence[Piece]) -> str:
@@ -52,41 +61,68 @@ def table(pieces: Sequence[Piece]) -> str:
     return "\n".join(map(str, pieces))
 
 
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A program in pieces, in the order in which they run. ``str`` is a table of them."""
+
+    pieces: tuple[Piece, ...]
+    #: the program with each piece that is compiled as a module of its own, by name
+    module: Any
+    parts: Mapping[str, Any]
+    #: the functional program that was cut
+    program: Any
+
+    def __str__(self) -> str:
+        """A line for each piece."""
+        return table(self.pieces)
+
+
+def partition(program: Any) -> Partition:  # noqa: ANN401
+    """An ``ExportedProgram`` in pieces: neighbours that are taken together, as many as can be.
+
+    Raises ``GraphError`` where PyTorch cannot make a functional program of it.
+    """
+    passes = import_module("torch.fx.passes.infra.partitioner")
+    support = import_module("torch.fx.passes.operator_support")
+    form, refusals = _best_form(program)
+    partitioner = passes.CapabilityBasedPartitioner(
+        form.graph_module,
+        support.create_op_support(
+            lambda _, node: node.op == "call_function" and node not in refusals
+        ),
+        allows_single_node_partition=True,
+    )
+    worth = [p for p in partitioner.propose_partitions() if any(map(_works, p.nodes))]
+    module: Any = partitioner.fuse_partitions(worth)
+    parts = {name: part for name, part in module.named_children() if name.startswith("fused_")}
+    return Partition(tuple(_pieces(module, parts, refusals)), module, parts, form)
+
+
 class Pieces:
-    """An ``ExportedProgram`` in pieces, as a function on the tensors of its user inputs.
+    """A partition as a function on the tensors of a program's user inputs.
 
     ``frozen`` gives inputs that are constants where the program does not change them. Raises
     ``UnsupportedError`` where nothing is worth compiling, and what compiling raises.
     """
 
     def __init__(self, program: Any, frozen: Mapping[str, Any]) -> None:  # noqa: ANN401
-        passes = import_module("torch.fx.passes.infra.partitioner")
-        support = import_module("torch.fx.passes.operator_support")
-        program, refusals = _best_form(program)
-        self.mutations = mutations(program)
-        arrays = constants_of(program, self.mutations, frozen)
-        partitioner = passes.CapabilityBasedPartitioner(
-            program.graph_module,
-            support.create_op_support(
-                lambda _, node: node.op == "call_function" and node not in refusals
-            ),
-            allows_single_node_partition=True,
-        )
-        worth = [p for p in partitioner.propose_partitions() if any(map(_works, p.nodes))]
-        if not worth:
-            raise UnsupportedError(next(iter(refusals.values()), "nothing in it computes"))
-        self._stored = arrays
-        self._names = [str(n) for n in program.graph_signature.user_inputs]
-        self._inputs = [n.name for n in program.graph.nodes if n.op == "placeholder"]
-        self._module: Any = partitioner.fuse_partitions(worth)
-        parts = {n: p for n, p in self._module.named_children() if n.startswith("fused_")}
-        self.pieces = tuple(_pieces(self._module, parts, refusals))
-        for name, part in parts.items():
-            setattr(self._module, name, _Compiled(part, arrays).as_module())
+        cut = partition(program)
+        if not cut.parts:
+            reasons = [piece.reason for piece in cut.pieces if piece.reason]
+            raise UnsupportedError(reasons[0] if reasons else "nothing in it computes")
+        self.pieces, self._module = cut.pieces, cut.module
+        self.mutations = mutations(cut.program)
+        #: tensors of inputs that are constants, by name
+        self.stored = constants_of(cut.program, self.mutations, frozen)
+        self._names = [str(name) for name in cut.program.graph_signature.user_inputs]
+        nodes = cut.program.graph.nodes
+        self._inputs = [node.name for node in nodes if node.op == "placeholder"]
+        for name, part in cut.parts.items():
+            setattr(self._module, name, _Compiled(part, self.stored).as_module())
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
         """The program's results, changed values of inputs first."""
-        named = {**self._stored, **dict(zip(self._names, given, strict=True))}
+        named = {**self.stored, **dict(zip(self._names, given, strict=True))}
         with load_torch().no_grad():
             return list(self._module(*(named[name] for name in self._inputs)))
 
@@ -129,7 +165,7 @@ def _pieces(module: Any, parts: Mapping[str, Any], refusals: Mapping[Any, str]) 
         if node.op == "call_module" and node.target in parts:
             yield from _on_pytorch(eager, refusals)
             eager = []
-            yield Piece(True, _counted(_calls(parts[node.target])))  # noqa: FBT003
+            yield Piece(True, _counted(_calls(parts[node.target])))
         elif node.op == "call_function" and op_name(node) != "getitem":
             eager.append(node)
     yield from _on_pytorch(eager, refusals)
@@ -140,7 +176,7 @@ def _on_pytorch(nodes: Sequence[Any], refusals: Mapping[Any, str]) -> Iterator[P
         names = {node.name: why for node, why in refusals.items()}
         reasons = dict.fromkeys(names[n.name] for n in nodes if n.name in names)
         reason = "; ".join(reasons) or "too little to compile"
-        yield Piece(False, _counted(iter(nodes)), reason)  # noqa: FBT003
+        yield Piece(False, _counted(iter(nodes)), reason)
 
 
 def _counted(nodes: Iterator[Any]) -> tuple[tuple[str, int], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
 from polyopt.graph.fx.call import CONVERTERS, Arguments, Call, Ref, part_of
-from polyopt.graph.fx.functional import functional, mutations, need_pure, text_of
+from polyopt.graph.fx.functional import forms_of, mutations, need_pure, text_of
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir.graph import Graph, Value, value_of
 from polyopt.graph.ir.open import left_open
@@ -64,10 +65,18 @@ def _with_open_batch(module: Any, arguments: Sequence[Any], name: str) -> Graph:
 
 
 def _exported(torch: Any, module: Any, arguments: Sequence[object]) -> Graph:  # noqa: ANN401
+    return exported_graph(export(torch, module, arguments))
+
+
+def export(torch: Any, module: Any, arguments: Sequence[object]) -> Any:  # noqa: ANN401
+    """A module in inference as an ``ExportedProgram``. Raises ``GraphError``."""
     parts = list(module.modules())
     modes = [part.training for part in parts]
     try:
-        program = torch.export.export(module.eval(), tuple(arguments))
+        with warnings.catch_warnings():
+            # PyTorch's own recurrent layers do so
+            warnings.filterwarnings("ignore", r".*\n?.*were assigned during export")
+            return torch.export.export(module.eval(), tuple(arguments))
     except Exception as error:  # noqa: BLE001  (whatever tracing other people's code raises)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         name = type(module).__name__
@@ -75,7 +84,6 @@ def _exported(torch: Any, module: Any, arguments: Sequence[object]) -> Graph:  #
     finally:
         for part, mode in zip(parts, modes, strict=True):
             part.training = mode
-    return exported_graph(program)
 
 
 def load_torch() -> Any:  # noqa: ANN401
@@ -120,13 +128,13 @@ def read_program(program: Any, frozen: Mapping[str, object] | None = None) -> Re
     ``frozen`` gives inputs that are constants where the program does not change them. Where an
     operator is not taken, what it decomposes into is tried. Raises ``UnsupportedError``.
     """
-    try:
-        return _read(functional(program, {}), frozen or {})
-    except UnsupportedError as error:
+    refused: list[UnsupportedError] = []
+    for form in forms_of(program, torch_operators()):
         try:
-            return _read(functional(program, None), frozen or {})
-        except UnsupportedError:
-            raise error from None
+            return _read(form, frozen or {})
+        except UnsupportedError as error:
+            refused.append(error)
+    raise refused[1]  # of operators that are not taken there is what they are made of
 
 
 def _read(program: Any, frozen: Mapping[str, object]) -> Reading:  # noqa: ANN401
@@ -163,7 +171,9 @@ def read_nodes(nodes: Sequence[Any], arrays: Mapping[str, object]) -> Graph:
             _placeholder(importer, node, arrays, inputs, span)
         elif node.op == "output":
             given = node.args[0]
-            outputs = _outputs(importer, given if isinstance(given, tuple | list) else [given], span)
+            outputs = _outputs(
+                importer, given if isinstance(given, tuple | list) else [given], span
+            )
         elif node.users:  # else it is an assertion, or dead
             _call(importer, node, span)
     used = {n for node in importer.nodes for n in node.inputs} | set(outputs)
@@ -194,7 +204,8 @@ def op_name(node: Any) -> str:  # noqa: ANN401
 
 
 def _need_known(nodes: Sequence[Any], source: Source) -> None:
-    """Raises ``UnsupportedError`` with all operators that are not taken, and where each is first."""
+    """Raises ``UnsupportedError`` with all operators that are not taken, and the first place of
+    each."""
     known = torch_operators()
     missing: dict[str, list[int]] = {}
     for number, node in enumerate(nodes, 1):

@@ -75,7 +75,9 @@ def _direction(
     """All steps of one direction: hidden states, then the last state of each kind."""
     own, inner, *biases = weights
     hidden = call.importer.values[inner].shape[1]
-    turned = [call.step("transpose", [_ordered(call, kind, w, hidden)], perm=(1, 0)) for w in (own, inner)]
+    turned = [
+        call.step("transpose", [_ordered(call, kind, w, hidden)], perm=(1, 0)) for w in (own, inner)
+    ]
     given = call.step("matmul", [x, turned[0]])
     operands, options = [given, turned[1], *starts], {"activations": kind.activations}
     if kind.op == "gru":

@@ -82,7 +82,8 @@ class Runner:
         """What is taken compiled, and the rest on PyTorch."""
         pieces = Pieces(self._program, constants)
         self._run, self._mutations, self.pieces = pieces, pieces.mutations, pieces.pieces
-        self._weights = tuple(Weight(k, given[k], _state(given[k])) for k in frozen)
+        kept = [k for k in frozen if self._names[k] in pieces.stored]
+        self._weights = tuple(Weight(k, given[k], _state(given[k])) for k in kept)
         _log.warning("not all is taken:\n%s", table(self.pieces))
 
     def __call__(self, *given: Any) -> object:  # noqa: ANN401

@@ -20,7 +20,7 @@ from polyopt.graph.ops import (
 )
 
 __all__ = [
-    "blocked", "comparisons", "contractions", "convolutions", "elementary", "indexing", "normalisations",
-    "pointwise", "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling",
-    "shapes", "transposed",
+    "blocked", "comparisons", "contractions", "convolutions", "elementary", "indexing",
+    "normalisations", "pointwise", "pooling", "quantised", "recurrent", "reductions", "resizing",
+    "sampling", "shapes", "transposed",
 ]  # fmt: skip

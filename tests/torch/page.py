@@ -1,0 +1,146 @@
+"""The page of models: each by both routes beside PyTorch, and whether all of it is taken.
+
+``python -m tests.torch.page [NAMES]`` tries models that ``build/models`` has nothing of, and writes
+``docs/models.md`` of all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import logging
+import platform
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from polyopt.errors import PolyoptError
+from polyopt.graph import compile_model, from_torch, load_onnx
+from polyopt.graph.fx import explain_backend
+
+from .models import MODELS, example
+
+KEPT = Path("build/models")
+HEAD = """# Models
+
+Networks as people write them in PyTorch (`tests/torch/models.py`: layers of the papers, small widths and images, random weights), each by three routes
+beside PyTorch itself: `torch.compile(net, backend="polyopt")`, `po.compile_model(po.graph.from_torch(net, inputs))`, and
+`po.compile_model` of the ONNX file that `torch.onnx.export` writes. An error is the largest difference of any result from PyTorch's, over its largest
+magnitude; seconds are those of the first call of the compiled module, search, proof and C compiler included.
+What is not taken runs on PyTorch by the first route, in pieces that `polyopt.graph.fx.explain_backend` lists, and is refused by the others.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Try models, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="all, unless given")
+    parser.add_argument("--minutes", type=float, default=25.0, help="start no model after these")
+    given = parser.parse_args(arguments)
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    for name in given.names or MODELS:
+        file = KEPT / f"{name}.json"
+        if file.exists() and not given.names:
+            continue
+        if time.monotonic() - start > 60 * given.minutes:
+            break
+        file.write_text(json.dumps(tried(name)))
+        print(name, file.read_text(), flush=True)
+    rows = [json.loads(f.read_text()) for n in MODELS if (f := KEPT / f"{n}.json").exists()]
+    Path("docs/models.md").write_text(page(rows))
+    return 0
+
+
+def tried(name: str) -> dict[str, object]:
+    """What becomes of a model."""
+    net, given = example(name)
+    with torch.no_grad():
+        expected = flattened(net(*given))
+    pieces = explain_backend(net, *given).pieces
+    found: dict[str, object] = {
+        "name": name, "whole": all(piece.compiled for piece in pieces), "pieces": len(pieces),
+        "reasons": [piece.reason for piece in pieces if piece.reason],
+    }  # fmt: skip
+    torch._dynamo.reset()
+    start = time.monotonic()
+    with torch.no_grad():
+        results = flattened(torch.compile(net, backend="polyopt")(*given))
+    found["seconds"] = time.monotonic() - start
+    found["compile"] = error_of([r.numpy() for r in results], expected)
+    for route, read in (("graph", read_graph), ("onnx", read_file)):
+        try:
+            graph = read(net, given)
+            model = compile_model(graph)
+            arrays = {v.name: one.numpy() for v, one in zip(graph.inputs, given, strict=True)}
+            found[route] = error_of(model.run(arrays), expected)
+        except PolyoptError as error:
+            found[route] = error.diagnostic.message
+    return found
+
+
+def read_graph(net, given):
+    return from_torch(net, given)
+
+
+def read_file(net, given):
+    buffer = io.BytesIO()
+    try:
+        torch.onnx.export(net, given, buffer, dynamo=False, opset_version=17)
+    except Exception as error:  # noqa: BLE001  (whatever exporting raises)
+        reason = str(error).strip().splitlines()[0][:80]
+        raise PolyoptError(f"PyTorch does not export it: {reason}") from None
+    return load_onnx(buffer.getvalue())
+
+
+def flattened(result) -> list[torch.Tensor]:
+    if isinstance(result, torch.Tensor):
+        return [result]
+    return [part for one in result for part in flattened(one)]
+
+
+def error_of(found, expected) -> float | str:
+    """The largest difference, relative; or what is wrong with shapes and types."""
+    errors = [0.0]
+    for mine, tensor in zip(found, expected, strict=True):
+        theirs = tensor.numpy()
+        if (mine.shape, mine.dtype) != (theirs.shape, theirs.dtype):
+            return f"{mine.dtype}{list(mine.shape)} is not {theirs.dtype}{list(theirs.shape)}"
+        away = np.abs(mine.astype(np.float64) - theirs.astype(np.float64)).max(initial=0.0)
+        errors.append(float(away / max(1e-30, np.abs(theirs).max(initial=0.0))) if away else 0.0)
+    return max(errors)
+
+
+def page(rows: list[dict[str, object]]) -> str:
+    """The page's text."""
+    lines = [HEAD, "| model | `torch.compile` | error | seconds | `from_torch` | ONNX |",
+             "| --- | --- | ---: | ---: | --- | --- |"]  # fmt: skip
+    for row in rows:
+        whole = "whole" if row["whole"] else f"{row['pieces']} pieces"
+        lines.append(f"| {row['name']} | {whole} | {shown(row['compile'])} | {row['seconds']:.1f} "
+                     f"| {shown(row['graph'])} | {shown(row['onnx'])} |")  # fmt: skip
+    count = len(rows)
+    taken = {r: sum(isinstance(row[r], float) for row in rows) for r in ("compile", "graph", "onnx")}
+    whole = sum(bool(row["whole"]) for row in rows)
+    lines += [
+        "", f"{count} models. `torch.compile`: {taken['compile']} right, {whole} of them whole."
+        f" `from_torch`: {taken['graph']}. ONNX: {taken['onnx']}.", "",
+        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, PyTorch"
+        f" {torch.__version__}, {time.strftime('%Y-%m-%d')}: `make models`.", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def shown(value: object) -> str:
+    return f"{value:.1e}" if isinstance(value, float) else str(value).split("\n")[0][:90]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,93 @@
+"""Programs of which not all is taken: pieces, their table, and what eager PyTorch computes."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from polyopt.graph.fx import explain_backend
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+
+class Mixed(nn.Module):
+    """What is taken around what is not; a buffer and an input change."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(8, 16), nn.Linear(16, 4)
+        self.register_buffer("count", torch.zeros(4))
+
+    def forward(self, x):
+        h = functional.relu(self.one(x) * 2 + 1)
+        h = torch.cummax(h, -1)[0]
+        self.count.add_(1)
+        y = self.two(h)
+        x.add_(1)
+        return torch.sigmoid(y) + self.count, y.view(-1), h.transpose(0, 1), x
+
+
+def both(net, calls=3):
+    """Results, inputs and buffers on PyTorch, and compiled."""
+    found = []
+    for run in (lambda n: n, lambda n: torch.compile(n, backend="polyopt")):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        made, x = net().eval(), torch.randn(3, 8)
+        called = run(made)
+        with torch.no_grad():
+            results = [[one.clone() for one in called(x)] for _ in range(calls)]
+        found.append([*(one for row in results for one in row), x, made.count])
+    return found
+
+
+def test_pieces_compute_and_change_what_eager_modules_do(caplog):
+    with caplog.at_level(logging.WARNING, "polyopt"):
+        eager, compiled = both(Mixed)
+    torch.testing.assert_close(compiled, eager)
+    assert caplog.text.count("not all is taken") == 1
+    assert "aten.cummax" in caplog.text
+
+
+def test_the_table_says_what_runs_where_and_why():
+    pieces = explain_backend(Mixed().eval(), torch.randn(3, 8))
+    assert [piece.compiled for piece in pieces.pieces] == [True, False, True]
+    first, second, third = map(str, pieces.pieces)
+    assert first.startswith("polyopt")
+    assert "linear" in first
+    assert second.startswith("PyTorch")
+    assert "the operator aten.cummax.default is not taken" in second
+    assert "sigmoid" in third
+    assert str(pieces) == f"{first}\n{second}\n{third}"
+
+
+def test_a_whole_program_is_one_piece():
+    pieces = explain_backend(nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval(), torch.randn(2, 4))
+    assert [piece.compiled for piece in pieces.pieces] == [True]
+    assert "PyTorch" not in str(pieces)
+
+
+def test_what_is_not_taken_at_all_runs_on_pytorch(caplog):
+    torch._dynamo.reset()
+    called = torch.compile(lambda x: torch.cummax(x, 0)[0].view(-1), backend="polyopt")
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "polyopt"):
+        x = torch.randn(4, 3)
+        torch.testing.assert_close(called(x), torch.cummax(x, 0)[0].view(-1))
+    assert "not taken, runs on PyTorch" in caplog.text
+
+
+def test_weights_that_change_are_seen_in_pieces():
+    torch._dynamo.reset()
+    net = Mixed().eval()
+    called = torch.compile(net, backend="polyopt")
+    x = torch.randn(3, 8)
+    with torch.no_grad():
+        called(x.clone())
+        net.two.weight.mul_(-2)
+        found = called(x.clone())[1]
+        h = torch.cummax(functional.relu(net.one(x) * 2 + 1), -1)[0]
+        torch.testing.assert_close(found, net.two(h).view(-1))
