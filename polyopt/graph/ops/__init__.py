@@ -15,11 +15,10 @@ from polyopt.graph.ops import (
     resizing,
     sampling,
     shapes,
-    transposed,
 )
 
 __all__ = [
     "blocked", "comparisons", "contractions", "convolutions", "indexing", "normalisations",
     "pointwise", "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling",
-    "shapes", "transposed",
+    "shapes",
 ]  # fmt: skip
