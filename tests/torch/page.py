@@ -53,7 +53,8 @@ def main(arguments: list[str]) -> int:
         if time.monotonic() - start > 60 * given.minutes:
             break
         file.write_text(json.dumps(tried(name)))
-        print(name, file.read_text(), flush=True)
+        sys.stdout.write(f"{name} {file.read_text()}\n")
+        sys.stdout.flush()
     rows = [json.loads(f.read_text()) for n in MODELS if (f := KEPT / f"{n}.json").exists()]
     Path("docs/models.md").write_text(page(rows))
     return 0
@@ -127,14 +128,20 @@ def page(rows: list[dict[str, object]]) -> str:
         lines.append(f"| {row['name']} | {whole} | {shown(row['compile'])} | {row['seconds']:.1f} "
                      f"| {shown(row['graph'])} | {shown(row['onnx'])} |")  # fmt: skip
     count = len(rows)
-    taken = {r: sum(isinstance(row[r], float) for row in rows) for r in ("compile", "graph", "onnx")}
+    taken = {
+        r: sum(isinstance(row[r], float) for row in rows) for r in ("compile", "graph", "onnx")
+    }
     whole = sum(bool(row["whole"]) for row in rows)
-    lines += [
-        "", f"{count} models. `torch.compile`: {taken['compile']} right, {whole} of them whole."
-        f" `from_torch`: {taken['graph']}. ONNX: {taken['onnx']}.", "",
-        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, PyTorch"
-        f" {torch.__version__}, {time.strftime('%Y-%m-%d')}: `make models`.", "",
-    ]  # fmt: skip
+    machine = platform.processor() or platform.machine()
+    total = (
+        f"{count} models. `torch.compile`: {taken['compile']} right, {whole} of them whole."
+        f" `from_torch`: {taken['graph']}. ONNX: {taken['onnx']}."
+    )
+    where = (
+        f"{machine}, Python {platform.python_version()}, PyTorch {torch.__version__},"
+        f" {time.strftime('%Y-%m-%d')}: `make models`."
+    )
+    lines += ["", total, "", where, ""]
     return "\n".join(lines)
 
 

@@ -20,7 +20,6 @@ from polyopt.graph.fx.read import (
     load_torch,
     op_name,
     read_nodes,
-    torch_operators,
     try_node,
 )
 from polyopt.oneline import some

@@ -42,7 +42,12 @@ def _cast_like(node: OnnxNode) -> None:
 
 @converts("Expand")
 def _expand(node: OnnxNode) -> None:
-    node.define("expand", node.inputs[:1], shape=node.numbers(1, "shape") or ())
+    given, wanted = node.value(0).shape, node.numbers(1, "shape") or ()
+    wide = (1,) * (len(given) - len(wanted)) + wanted
+    if len(wide) == len(given) and all(w in {1, g} for w, g in zip(wide, given, strict=True)):
+        node.alias()
+        return
+    node.define("expand", node.inputs[:1], shape=wanted)
 
 
 @converts("Gather")

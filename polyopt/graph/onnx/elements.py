@@ -103,7 +103,11 @@ def _mean(node: OnnxNode) -> None:
 
 @converts("Cast")
 def _cast(node: OnnxNode) -> None:
-    node.define("cast", to=type_named(node, int(node.get("to"))))
+    to = type_named(node, int(node.get("to")))
+    if to == node.value(0).dtype.name:
+        node.alias()
+        return
+    node.define("cast", to=to)
 
 
 def type_named(node: OnnxNode, number: int) -> str:

@@ -35,6 +35,8 @@ _PARTS = (
 )  # fmt: skip
 #: operators of which a version is taken that ONNX's checker refuses as deprecated
 _DEPRECATED = frozenset({"GroupNormalization"})
+#: operators whose results have a size that depends on data
+_OF_DATA = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
 #: the first opset whose operators are taken
 OLDEST_OPSET = 7
 
@@ -316,8 +318,9 @@ def _convert(
     known = onnx_operators()
     if node.op_type not in known or node.domain not in {"", "ai.onnx"}:
         domain = f" of {node.domain}" if node.domain not in {"", "ai.onnx"} else ""
+        depends = ": the size of its result depends on data" * (node.op_type in _OF_DATA)
         raise UnsupportedError(
-            f"the operator {_title(node)}{domain} is not taken",
+            f"the operator {_title(node)}{domain} is not taken{depends}",
             span=span,
             hint="taken are: " + ", ".join(known),
         )

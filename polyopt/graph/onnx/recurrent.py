@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from polyopt.graph.onnx.context import converts
 from polyopt.graph.ops.recurrent import ACTIVATIONS
 
@@ -139,10 +137,10 @@ def _biases(layer: _Layer, direction: int, linear: int) -> tuple[str, str]:
 
 
 def _first(layer: _Layer, index: int, direction: int) -> str:
-    """A state before the first step: given, or zeros."""
+    """A state before the first step; nothing where it is zeros."""
     node, shape = layer.node, (layer.batch, layer.hidden)
     if not node.has(index):
-        return node.constant(np.zeros(shape, node.value(0).dtype.numpy_name), "zeros")
+        return ""
     if not node.get("layout", 0):
         return layer.part(index, direction, 0, layer.batch)
     taken = node.step(

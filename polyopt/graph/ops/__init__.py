@@ -16,7 +16,6 @@ from polyopt.graph.ops import (
     resizing,
     sampling,
     shapes,
-    transposed,
 )
 
 __all__ = [

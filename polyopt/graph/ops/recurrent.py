@@ -89,7 +89,7 @@ def _need_activations(
 
 
 def _cell_rule(
-    x: Value, r: Value, states: Sequence[Value], lens: Value | None, gates: int
+    x: Value, r: Value, states: Sequence[Value | None], lens: Value | None, gates: int
 ) -> Result:
     need_float(x, r, *states)
     need_rank(x, 3, 3)
@@ -100,7 +100,7 @@ def _cell_rule(
             f"{list(x.shape)} and {list(r.shape)} are not {gates} gate(s) of {hidden} unit(s)"
         )
     for state in states:
-        if state.shape != (x.shape[1], hidden):
+        if state is not None and state.shape != (x.shape[1], hidden):
             raise GraphError(
                 f"{state.name} has the shape {list(state.shape)}, not {[x.shape[1], hidden]}"
             )
@@ -159,6 +159,11 @@ class _Cell:
 
         return self.run.stage(shape, summed, part)
 
+    def state(self, first: Tensor | None, part: str) -> Tensor:
+        """A state: zeros before the first step, unless it is given."""
+        shape = self.x.shape[1], self.hidden
+        return self.run.state(shape, lambda *i: 0.0 if first is None else first[i], part)
+
     def next(self, state: Tensor, function: Callable[[Term, Term, Term], Term]) -> None:
         """A state's next row; images whose steps are over keep theirs."""
 
@@ -197,7 +202,7 @@ class _Cell:
 def _rnn_rule(
     x: Value,
     r: Value,
-    h: Value,
+    h: Value | None = None,
     lens: Value | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Result:
@@ -210,7 +215,7 @@ def rnn(  # noqa: PLR0913  (an argument per attribute)
     make: Maker,
     x: Tensor,
     r: Tensor,
-    h: Tensor,
+    h: Tensor | None = None,
     lens: Tensor | None = None,
     *,
     activations: str = _RNN,
@@ -222,7 +227,7 @@ def rnn(  # noqa: PLR0913  (an argument per attribute)
     """J. Elman, 1990: ``h = f(x + h r)``; with ``lens`` so many steps for each image."""
     f = _Activations(tuple(activations.split()), alpha, beta, clip)
     cell = _Cell(make, x, r, lens, reverse, make.steps(x.shape[0]))
-    state = cell.run.state(h.shape, lambda *i: h[i], "h")
+    state = cell.state(h, "h")
     sums = cell.sums(lambda *i: state[i], [0], "sums")
     cell.next(state, lambda t, n, j: f(0, cell.given(t, n, 0, j) + sums[t, 0, n, j]))
     return cell.result(state)
@@ -231,7 +236,7 @@ def rnn(  # noqa: PLR0913  (an argument per attribute)
 def _gru_rule(
     x: Value,
     r: Value,
-    h: Value,
+    h: Value | None = None,
     b: Value | None = None,
     lens: Value | None = None,
     *,
@@ -239,7 +244,7 @@ def _gru_rule(
     **options: Any,  # noqa: ANN401
 ) -> Result:
     _need_activations(_GRU, **options)
-    if b is not None and (b.shape != h.shape[1:] or not linear_before_reset):
+    if b is not None and (b.shape != r.shape[:1] or not linear_before_reset):
         raise GraphError("a bias of the recurrent product needs linear_before_reset, one per unit")
     return _cell_rule(x, r, (h,), lens, 3)
 
@@ -249,7 +254,7 @@ def gru(  # noqa: PLR0913  (an argument per attribute)
     make: Maker,
     x: Tensor,
     r: Tensor,
-    h: Tensor,
+    h: Tensor | None = None,
     b: Tensor | None = None,
     lens: Tensor | None = None,
     *,
@@ -267,7 +272,7 @@ def gru(  # noqa: PLR0913  (an argument per attribute)
     """
     f = _Activations(tuple(activations.split()), alpha, beta, clip)
     cell = _Cell(make, x, r, lens, reverse, make.steps(x.shape[0]))
-    state = cell.run.state(h.shape, lambda *i: h[i], "h")
+    state = cell.state(h, "h")
 
     def before(t: Term, n: Term, k: Term) -> Term:
         return state[t, n, k]
@@ -277,7 +282,7 @@ def gru(  # noqa: PLR0913  (an argument per attribute)
     def resetting(t: Term, n: Term, j: Term) -> Term:
         return f(0, cell.given(t, n, 1, j) + gates[t, 1, n, j])
 
-    reset = cell.run.stage(h.shape, resetting, "reset")
+    reset = cell.run.stage((x.shape[1], cell.hidden), resetting, "reset")
 
     def kept(t: Term, n: Term, k: Term) -> Term:
         return reset[t, n, k] * state[t, n, k]
@@ -299,15 +304,15 @@ def gru(  # noqa: PLR0913  (an argument per attribute)
 def _lstm_rule(
     x: Value,
     r: Value,
-    h: Value,
-    c: Value,
+    h: Value | None = None,
+    c: Value | None = None,
     p: Value | None = None,
     lens: Value | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Result:
     _need_activations(_LSTM, **options)
-    if p is not None and p.shape != (3, *h.shape[1:]):
-        raise GraphError(f"peepholes have the shape {list(p.shape)}, not {[3, *h.shape[1:]]}")
+    if p is not None and p.shape != (3, *r.shape[:1]):
+        raise GraphError(f"peepholes have the shape {list(p.shape)}, not {[3, *r.shape[:1]]}")
     return _cell_rule(x, r, (h, c), lens, 4)
 
 
@@ -316,8 +321,8 @@ def lstm(  # noqa: PLR0913  (an argument per attribute)
     make: Maker,
     x: Tensor,
     r: Tensor,
-    h: Tensor,
-    c: Tensor,
+    h: Tensor | None = None,
+    c: Tensor | None = None,
     p: Tensor | None = None,
     lens: Tensor | None = None,
     *,
@@ -333,8 +338,8 @@ def lstm(  # noqa: PLR0913  (an argument per attribute)
     """
     f = _Activations(tuple(activations.split()), alpha, beta, clip)
     cell = _Cell(make, x, r, lens, reverse, make.steps(x.shape[0]))
-    state = cell.run.state(h.shape, lambda *i: h[i], "h")
-    memory = cell.run.state(c.shape, lambda *i: c[i], "c")
+    state = cell.state(h, "h")
+    memory = cell.state(c, "c")
     sums = cell.sums(lambda *i: state[i], [0, 1, 2, 3], "sums")
 
     def gate(t: Term, n: Term, number: int, j: Term) -> Term:

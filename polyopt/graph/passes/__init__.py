@@ -9,6 +9,7 @@ from polyopt.graph.passes.base import remark
 from polyopt.graph.passes.batch_norm import FoldBatchNorm
 from polyopt.graph.passes.cleaning import MergeEqual, RemoveDead
 from polyopt.graph.passes.constants import FoldConstants
+from polyopt.graph.passes.exact_sums import ExactSums
 from polyopt.graph.passes.idioms import FoldIdioms
 from polyopt.graph.passes.in_place import AnalyseInPlace
 from polyopt.graph.passes.integer_products import IntegerProducts
@@ -29,8 +30,8 @@ from polyopt.graph.passes.rewrite import (
 from polyopt.graph.passes.shapes import InferShapes
 
 _FOLDING: Final[tuple[Pass, ...]] = (
-    InferShapes(), IntegerProducts(), FoldConstants(), FoldIdioms(), FoldPads(), FoldBatchNorm(),
-    MergeEqual(), RemoveDead(),
+    InferShapes(), IntegerProducts(), FoldConstants(), ExactSums(), FoldConstants(), FoldIdioms(),
+    FoldPads(), FoldBatchNorm(), MergeEqual(), RemoveDead(),
 )  # fmt: skip
 #: they mark nodes, and so come after all that makes new ones
 _MARKING: Final[tuple[Pass, ...]] = (FuseConvBnRelu(), FuseResidualAdd())
@@ -46,7 +47,7 @@ def default_passes(target: str | Target = "native") -> tuple[Pass, ...]:
 
 
 __all__ = [
-    "DEFAULT_PASSES", "AnalyseInPlace", "Constant", "FoldBatchNorm", "FoldConstants",
+    "DEFAULT_PASSES", "AnalyseInPlace", "Constant", "ExactSums", "FoldBatchNorm", "FoldConstants",
     "FoldIdioms", "FoldPads", "FuseConvBnRelu", "FuseResidualAdd", "InferShapes",
     "IntegerProducts", "Match", "MergeEqual", "Mutator", "Node", "Pass", "PassReport", "PassStep",
     "RemoveDead", "Rewrite", "SelectLayout", "Tensor", "Tolerance", "Visitor", "default_passes",

@@ -36,7 +36,8 @@ _MOST_ROWS = 31
 #: what these make of lanes that are filled up stays finite, and so harmless to weights of zero
 _HARMLESS = frozenset({
     "add", "sub", "mul", "neg", "abs", "max", "min", "relu", "clip", "leaky_relu", "elu", "sigmoid",
-    "hard_sigmoid", "tanh", "gelu", "silu", "hardswish", "erf",
+    "hard_sigmoid", "tanh", "gelu", "silu", "hardswish", "erf", "cast", "dequantize", "quantize",
+    "requantize",
 })  # fmt: skip
 
 

@@ -197,3 +197,10 @@ def test_the_branch_of_a_known_condition_is_taken(chosen):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     with pytest.raises(UnsupportedError, match="its condition has to be a constant"):
         load_onnx(model_of(node, {"x": x, "which": np.array(chosen)}))
+
+
+def test_results_whose_size_depends_on_data_are_refused_with_that_reason():
+    inputs = {"boxes": floats(1, 5, 4), "scores": floats(1, 1, 5)}
+    node = helper.make_node("NonMaxSuppression", ["boxes", "scores"], ["y"])
+    with pytest.raises(UnsupportedError, match="is not taken: the size of its result depends"):
+        load_onnx(model_of(node, inputs, None, {"y": onnx.TensorProto.INT64}))

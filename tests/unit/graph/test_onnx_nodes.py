@@ -101,9 +101,11 @@ def with_settings(model, arrays):
     return copy, fed
 
 
-def step_of_halves(kind):
-    """How far apart neighbours are: ONNX rounds halves after each step, we at last."""
-    return float(ml_dtypes.finfo(kind).eps) if kind.itemsize == 2 and kind.kind in "fV" else 0.0
+def steps_of_halves(name, kind):
+    """Two neighbours, relative, where functions of many steps round halves after each: ONNX's
+    reference adds up in halves, too, and we do not."""
+    is_half = kind.itemsize == 2 and kind.kind in "fV"
+    return 2 * float(ml_dtypes.finfo(kind).eps) if is_half and "attention" in name else 0.0
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +130,7 @@ def test_node_cases(operator, kept):
             theirs = as_array(reference)
             assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype), case.name
             np.testing.assert_allclose(
-                mine, theirs, rtol=max(case.rtol, step_of_halves(theirs.dtype)),
+                mine, theirs, rtol=max(case.rtol, steps_of_halves(case.name, theirs.dtype)),
                 atol=max(case.atol, 1e-6), err_msg=case.name,
             )  # fmt: skip
 

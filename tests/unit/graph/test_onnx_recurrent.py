@@ -128,3 +128,18 @@ def test_weights_and_lengths_have_to_fit():
     long = {**constants, "lens": np.array([6, 7, 1, 1], np.int32)}
     with pytest.raises(GraphError, match=r"sequence_lens .* are not all in 0 \.\. 6"):
         load_onnx(model_of("GRU", {"x": x}, long, ["x", "w", "r", "b", "lens"], ["y"]))
+
+
+def test_any_number_of_images_are_taken():
+    """The first dimension is left open: batches come first in this layout."""
+    given = weights("LSTM", 1)
+    inputs = {"x": np.zeros((1, STEPS, WIDTH), np.float32)}
+    model = model_of("LSTM", inputs, given, ["x", "w", "r", "b"], ["y", "y_h"], layout=1)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "images"
+    many = compile_graph(load_onnx(model))
+    for count in (1, 3):
+        x = RANDOM.uniform(-1, 1, (count, STEPS, WIDTH)).astype(np.float32)
+        y, last = many.run({"x": x})
+        one, other = ReferenceEvaluator(model).run(None, {"x": x})
+        np.testing.assert_allclose(y, one, atol=1e-6)
+        np.testing.assert_allclose(last, other, atol=1e-6)
