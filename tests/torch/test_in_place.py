@@ -347,3 +347,64 @@ def test_types_and_options_that_are_not_taken_are_named(net, x, message):
     with pytest.raises(UnsupportedError, match=message) as caught:
         from_torch(net, (x,))
     assert caught.value.diagnostic.span is not None
+
+
+# -- what random modules have found -------------------------------------------------------------
+
+
+def changed_beside_a_constant(_, x, y):
+    x[torch.tensor([1, 0])] = 3.0
+    return y[:1], x
+
+
+def test_constants_of_a_module_do_not_count_as_its_inputs(caplog):
+    with caplog.at_level(logging.ERROR, "polyopt"):
+        both(changed_beside_a_constant, torch.randn(2, 3), torch.randn(2, 3), caplog=caplog)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a.expand(2, 3).masked_fill_(torch.tensor([[True], [False]]), 4.0),
+        lambda a: a.expand(2, 3)[1].add_(1),
+        lambda a: a[0].unfold(-1, 2, 1)[0].mul_(2),
+    ],
+)
+def test_changes_under_a_view_that_has_elements_twice_are_refused(change):
+    def run(_, x):
+        a = x * 2
+        change(a)
+        return a
+
+    with pytest.raises(UnsupportedError, match="a view has elements several times") as caught:
+        from_torch(Net(run), (torch.ones(1, 3),))
+    assert caught.value.diagnostic.span is not None
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda _, x: (x > 0) == 2,
+        lambda _, x: (x > 0) < 2,
+        lambda _, x: (x > 0) > 0.5,
+        lambda _, x: (x * 10).to(torch.int64) ** 13,
+        lambda _, x: (x * 10).to(torch.int32) ** 0,
+        lambda _, x: x.abs().to(torch.uint8) ** 3,
+        lambda _, x: (x / 0 * 0 + x).amax(1),
+        lambda _, x: torch.sqrt(x).amin((0, 2), keepdim=True),
+        lambda _, x: torch.sqrt(x).amax(-1),
+    ],
+)
+def test_conditions_powers_and_extremes_are_those_of_pytorch(function):
+    x = torch.randn(2, 3, 4)
+    expected = Net(function)(x)
+    found = compile_model(from_torch(Net(function), (x,)))(x.numpy())
+    assert str(found.dtype) == str(expected.dtype).removeprefix("torch.")
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [lambda _, x: x.to(torch.uint8) == 300,
+                                      lambda _, x: x.to(torch.int8) + 1000])  # fmt: skip
+def test_numbers_that_a_type_does_not_hold_are_refused(function):
+    with pytest.raises(UnsupportedError, match="does not fit into"):
+        from_torch(Net(function), (torch.ones(2),))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.graph.ir.graph import Node, attributes
-from polyopt.ir.types import F32
+from polyopt.ir.types import BOOL, F32, I64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,15 +103,13 @@ class Call:
 
     def number(self, given: float) -> str:
         """A constant of the type of the first tensor argument. Raises ``UnsupportedError``."""
-        import numpy as np
-
         if not isinstance(given, int | float) or isinstance(given, bool):
             raise self.unsupported(f"{given!r} is not taken as an operand")
         kinds = [self.importer.values[a.name].dtype
                  for a in self.arguments.values_.values() if isinstance(a, Ref)]  # fmt: skip
         if not kinds or (isinstance(given, float) and not kinds[0].is_float):
             raise self.unsupported("its result would have another type than its operand")
-        return self.constant(np.array(given, kinds[0].numpy_name))
+        return self.constant(self._number_of(given, kinds[0]))
 
     def value(self, argument: str) -> Value:
         """Shape and type of a tensor argument."""
@@ -122,8 +120,6 @@ class Call:
 
         Raises ``UnsupportedError``.
         """
-        import numpy as np
-
         given = self.arguments[argument]
         if isinstance(given, Ref):
             if self.importer.values[given.name].dtype == kind:
@@ -131,13 +127,23 @@ class Call:
             return self.step("cast", [given.name], to=kind.name)
         if isinstance(given, bool) or not isinstance(given, int | float):
             raise self.unsupported(f"{argument}={given!r} is not taken as an operand")
-        return self.constant(np.array(given, kind.numpy_name))
+        return self.constant(self._number_of(given, kind))
 
     def number_like(self, name: str, given: float) -> str:
-        """A number as a constant of a tensor's type."""
+        """A number as a constant of a tensor's type. Raises ``UnsupportedError``."""
+        return self.constant(self._number_of(given, self.importer.values[name].dtype))
+
+    def _number_of(self, given: float, kind: ScalarType) -> Array:
+        """A number as an array without dimensions; an integer type has to hold it exactly."""
         import numpy as np
 
-        return self.constant(np.array(given, self.importer.values[name].dtype.numpy_name))
+        try:
+            made = np.array(given, kind.numpy_name)
+        except (OverflowError, ValueError):
+            raise self.unsupported(f"{given!r} does not fit into {kind}") from None
+        if not kind.is_float and made.item() != given:
+            raise self.unsupported(f"{given!r} does not fit into {kind}")
+        return made
 
     def constant(self, array: Array) -> str:
         """An array as a tensor; its name."""
@@ -178,7 +184,7 @@ class Call:
         kind = max(floats or kinds, key=lambda k: k.bits)
         if any(isinstance(n, float) for n in numbers) and not kind.is_float:
             return F32
-        return kind
+        return I64 if numbers and kind == BOOL else kind
 
     def _add(
         self, name: str, op: str, inputs: Sequence[str], options: dict[str, Attribute]

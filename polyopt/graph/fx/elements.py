@@ -26,7 +26,7 @@ UNARY = {
 }  # fmt: skip
 BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "div": "div", "maximum": "maximum",
-    "minimum": "minimum", "pow": "power",
+    "minimum": "minimum",
 }  # fmt: skip
 
 
@@ -43,8 +43,7 @@ def _binary(call: Call) -> None:
     """Operands of other types are converted to the result's, as PyTorch promotes them."""
     if call.arguments.get("rounding_mode") is not None:
         raise call.unsupported("rounding_mode is not taken")
-    second = "exponent" if call.op == "pow" else "other"
-    one, other = (call.converted(name, call.result.dtype) for name in ("self", second))
+    one, other = (call.converted(name, call.result.dtype) for name in ("self", "other"))
     alpha = call.arguments.get("alpha", 1)
     if alpha != 1:
         factor = call.constant(np.array(alpha, call.result.dtype.numpy_name))
@@ -53,6 +52,27 @@ def _binary(call: Call) -> None:
 
 
 CONVERTERS.update(dict.fromkeys(BINARY, _binary))
+
+
+@converts("pow")
+def _pow(call: Call) -> None:
+    """Of integers by products, which are exact and wrap around as PyTorch's do."""
+    kind = call.result.dtype
+    if kind.is_float:
+        call.define("power", [call.converted(name, kind) for name in ("self", "exponent")])
+        return
+    exponent = call["exponent"]
+    if not isinstance(exponent, int) or exponent < 0:
+        raise call.unsupported("integers are raised to known powers from 0 on alone")
+    square, result = call.converted("self", kind), ""
+    while exponent:
+        if exponent % 2:
+            result = call.step("mul", [result, square]) if result else square
+        exponent //= 2
+        if exponent:
+            square = call.step("mul", [square, square])
+    ones = np.ones(call.result.shape, kind.numpy_name)
+    call.alias(result or call.constant(ones))
 
 
 @converts("hardtanh", "clamp", "relu6")
@@ -87,10 +107,19 @@ def _reduce(call: Call) -> None:
     op = {"mean": "reduce_mean", "sum": "reduce_sum", "amax": "reduce_max", "amin": "reduce_min"}
     _ = call.arguments.get("dtype")  # the result has it
     rank = len(call.value("self").shape)
-    given = call.arguments.get("dim")
-    axes = tuple([given] if isinstance(given, int) else given or range(rank))
+    dims = call.arguments.get("dim")
+    axes = tuple([dims] if isinstance(dims, int) else dims or range(rank))
     keep = int(call.arguments.get("keepdim", False))
-    call.define(op[call.op], [call.converted("self", call.result.dtype)], axes=axes, keepdims=keep)
+    given = call.converted("self", call.result.dtype)
+    if op[call.op] in {"reduce_max", "reduce_min"} and call.result.dtype.is_float:
+        # NaN is passed over by extremes and kept by PyTorch's: it is the sum of what is NaN
+        zero = call.number_like(given, 0)
+        nans = call.step("where", [call.step("is_nan", [given]), given, zero])
+        found = call.step("reduce_sum", [nans], axes=axes, keepdims=keep)
+        extreme = call.step(op[call.op], [given], axes=axes, keepdims=keep)
+        call.define("add", [extreme, found])
+        return
+    call.define(op[call.op], [given], axes=axes, keepdims=keep)
 
 
 @converts("dropout")

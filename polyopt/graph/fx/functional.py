@@ -49,7 +49,7 @@ class Layout:
     strides: tuple[int, ...]
     #: from the start of the memory, or of ``source``
     offset: int
-    #: the position of the input whose memory it is, where it is one's
+    #: the position among the user's inputs of the one whose memory it is, where it is one's
     source: int | None
     is_contiguous: bool
 
@@ -73,8 +73,10 @@ def functional(program: Any, decompositions: Mapping[Any, Any] | None) -> Any:  
     """An ``ExportedProgram`` without operations that change their operands.
 
     ``decompositions`` are what operators are made of; PyTorch's for the core operators unless
-    given. Raises ``GraphError``.
+    given. Raises ``GraphError`` where PyTorch cannot, and ``UnsupportedError`` where elements that
+    lie in one place are written to: PyTorch adds them up then.
     """
+    _need_places_of_their_own(program)
     try:
         if decompositions is None:
             return program.run_decompositions()
@@ -128,19 +130,21 @@ def text_of(nodes: Sequence[Any]) -> Source:
 def layouts(program: Any) -> tuple[Layout, ...]:  # noqa: ANN401
     """How results lie in memory when PyTorch runs a program that is not functional yet.
 
-    Raises ``UnsupportedError`` for a result that is no tensor.
+    Raises ``UnsupportedError`` for a result that is no tensor, or whose memory the program keeps.
     """
     nodes = list(program.graph.nodes)
-    sources: dict[int, list[tuple[int, int]]] = {}
-    given = [node.meta.get("val") for node in nodes if node.op == "placeholder"]
-    for position, value in enumerate(given):
+    sources: dict[int, list[tuple[int | None, int]]] = {}
+    # what the program keeps, such as a tensor written in the module, stands among the placeholders
+    positions = {str(n): k for k, n in enumerate(program.graph_signature.user_inputs)}
+    for node in nodes:
+        value = node.meta.get("val") if node.op == "placeholder" else None
         if hasattr(value, "untyped_storage"):
             found = sources.setdefault(_storage(value), [])
-            found.append((position, int(value.storage_offset())))
+            found.append((positions.get(node.name), int(value.storage_offset())))
     return tuple(_layout(node, sources) for node in nodes[-1].args[0])
 
 
-def _layout(node: Any, sources: Mapping[int, Sequence[tuple[int, int]]]) -> Layout:  # noqa: ANN401
+def _layout(node: Any, sources: Mapping[int, Sequence[tuple[int | None, int]]]) -> Layout:  # noqa: ANN401
     value: Any = getattr(node, "meta", {}).get("val")
     if not hasattr(value, "untyped_storage"):
         raise UnsupportedError(f"the output {node!r} is no tensor")
@@ -149,6 +153,8 @@ def _layout(node: Any, sources: Mapping[int, Sequence[tuple[int, int]]]) -> Layo
     if len(found) > 1:
         raise UnsupportedError(f"the output {node!r} is of memory that inputs share")
     source, start = found[0] if found else (None, 0)
+    if found and source is None:
+        raise UnsupportedError(f"the output {node!r} is of memory that the module keeps")
     return Layout(
         storage,
         int(value.untyped_storage().nbytes()),
@@ -167,15 +173,54 @@ def _storage(value: Any) -> int:  # noqa: ANN401
 
 def _mutating_line(nodes: Sequence[Any], placeholder: str) -> int:
     """The line, from 1, of the first operation that writes to a placeholder's memory."""
-    values = {node.name: node.meta.get("val") for node in nodes}
-    wanted = values.get(placeholder)
+    wanted = next((n.meta.get("val") for n in nodes if n.name == placeholder), None)
     for number, node in enumerate(nodes, 1):
-        schema = getattr(node.target, "_schema", None)
-        if wanted is None or schema is None or not schema.is_mutable:
-            continue
-        pairs = zip(schema.arguments, node.args, strict=False)
-        written = [one for a, one in pairs if a.alias_info is not None and a.alias_info.is_write]
-        found = [values.get(getattr(one, "name", "")) for one in written]
-        if any(hasattr(v, "untyped_storage") and _storage(v) == _storage(wanted) for v in found):
+        if wanted is not None and any(_storage(v) == _storage(wanted) for v in _written(node)):
             return number
     return len(nodes)
+
+
+def _written(node: Any) -> Iterator[Any]:  # noqa: ANN401
+    """The tensors that an operation changes."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return
+    for k, argument in enumerate(schema.arguments):
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        given = node.args[k] if k < len(node.args) else node.kwargs.get(argument.name)
+        for one in given if isinstance(given, list | tuple) else [given]:  # type: ignore[misc]
+            value: Any = getattr(one, "meta", {}).get("val")  # type: ignore[arg-type]
+            if hasattr(value, "untyped_storage"):
+                yield value
+
+
+def _need_places_of_their_own(program: Any) -> None:  # noqa: ANN401
+    """Raises ``UnsupportedError`` where memory is written to in which a tensor has elements twice.
+
+    The write may go through another view of it: what PyTorch computes the changed tensor from is
+    the whole chain of views.
+    """
+    nodes = list(program.graph.nodes)
+    values = [node.meta.get("val") for node in nodes]
+    found = [value for value in values if hasattr(value, "untyped_storage")]
+    folded = {_storage(value) for value in found if _has_elements_twice(value)}
+    for number, node in enumerate(nodes, 1):
+        if any(_storage(value) in folded for value in _written(node)):
+            source = text_of(nodes)
+            raise UnsupportedError(
+                "memory is changed in place of which a view has elements several times",
+                span=Span(source, number, 1, len(source.line(number))),
+                hint="clone what is expanded or unfolded before it is changed",
+            )
+
+
+def _has_elements_twice(value: Any) -> bool:  # noqa: ANN401
+    """Whether two elements may lie in one place: an axis is not wider than all that is inside."""
+    inside = 0
+    pairs = zip(value.stride(), value.shape, strict=True)
+    for stride, count in sorted((int(s), n) for s, n in pairs if isinstance(n, int) and n > 1):
+        if stride <= inside:
+            return True
+        inside += stride * (count - 1)
+    return False
