@@ -146,7 +146,8 @@ def _fed(graph: Graph, sample: object) -> dict[str, Array]:
         return {graph.inputs[0].name: sample}
     if not isinstance(sample, dict):
         names = ", ".join(v.name for v in graph.inputs)
-        raise ArgumentError(f"a sample is a {type(sample).__name__}",
+        kind = type(cast("object", sample)).__name__
+        raise ArgumentError(f"a sample is a {kind}",
                             hint=f"give an array, or a dictionary with {names}")  # fmt: skip
     return cast("dict[str, Array]", sample)
 

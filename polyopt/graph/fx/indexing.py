@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def _split(call: Call) -> None:
         sizes = _pieces(shape[axis], -(-shape[axis] // int(call["chunks"])))
     else:
         raise call.unsupported("write it as split")
-    start, parts = 0, []
+    start, parts = 0, list[str]()
     for size in sizes:
         taken = range(start, start + size)
         parts.append(call.step("slice", [call.tensor("self")], **along(shape, axis, taken)))
@@ -227,10 +227,10 @@ def _triangle(call: Call) -> None:
 
 @converts("arange")
 def _arange(call: Call) -> None:
-    _ = call.arguments.get("dtype")
+    _ = [call.arguments.get(name) for name in ("dtype", "end")]
     start, step = (call.arguments.get(n, d) for n, d in (("start", 0), ("step", 1)))
-    made: Any = np.arange(start, call["end"], step)
-    call.alias(call.constant(made.astype(call.result.dtype.numpy_name)))
+    count = np.arange(call.result.size)
+    call.alias(call.constant((start + step * count).astype(call.result.dtype.numpy_name)))
 
 
 @converts("eye")

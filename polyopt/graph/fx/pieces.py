@@ -84,12 +84,12 @@ def partition(program: Any) -> Partition:  # noqa: ANN401
     passes = import_module("torch.fx.passes.infra.partitioner")
     support = import_module("torch.fx.passes.operator_support")
     form, refusals = _best_form(program)
+
+    def is_taken(_: object, node: Any) -> bool:  # noqa: ANN401
+        return node.op == "call_function" and node not in refusals
+
     partitioner = passes.CapabilityBasedPartitioner(
-        form.graph_module,
-        support.create_op_support(
-            lambda _, node: node.op == "call_function" and node not in refusals
-        ),
-        allows_single_node_partition=True,
+        form.graph_module, support.create_op_support(is_taken), allows_single_node_partition=True
     )
     worth = [p for p in partitioner.propose_partitions() if any(map(_works, p.nodes))]
     module: Any = partitioner.fuse_partitions(worth)
@@ -179,7 +179,8 @@ def _on_pytorch(nodes: Sequence[Any], refusals: Mapping[Any, str]) -> Iterator[P
 
 
 def _counted(nodes: Iterator[Any]) -> tuple[tuple[str, int], ...]:
-    return tuple(Counter(op for n in nodes if (op := op_name(n)) != "getitem").most_common())
+    names = [op for node in nodes if (op := op_name(node)) != "getitem"]
+    return tuple(Counter(names).most_common())
 
 
 class _Compiled:

@@ -170,10 +170,7 @@ def read_nodes(nodes: Sequence[Any], arrays: Mapping[str, object]) -> Graph:
         if node.op == "placeholder":
             _placeholder(importer, node, arrays, inputs, span)
         elif node.op == "output":
-            given = node.args[0]
-            outputs = _outputs(
-                importer, given if isinstance(given, tuple | list) else [given], span
-            )
+            outputs = _outputs(importer, node.args[0], span)
         elif node.users:  # else it is an assertion, or dead
             _call(importer, node, span)
     used = {n for node in importer.nodes for n in node.inputs} | set(outputs)
@@ -224,8 +221,10 @@ def _need_known(nodes: Sequence[Any], source: Source) -> None:
                            hint="taken are: " + ", ".join(known))  # fmt: skip
 
 
-def _outputs(importer: Importer, given: Sequence[Any], span: Span) -> tuple[str, ...]:
-    found = [_resolved(importer, part) for part in given]
+def _outputs(importer: Importer, given: Any, span: Span) -> tuple[str, ...]:  # noqa: ANN401
+    """The tensors of several results, or of one."""
+    resolved = _resolved(importer, given)
+    found: list[Any] = resolved if isinstance(resolved, list) else [resolved]
     other = next((part for part in found if not isinstance(part, Ref)), None)
     if other is not None or not found:
         said = f"an output is {other!r}, which is no tensor" if found else "there is no output"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from polyopt.graph.fx.call import Call
+    from polyopt.graph.ir.graph import Attribute
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def _direction(
         call.step("transpose", [_ordered(call, kind, w, hidden)], perm=(1, 0)) for w in (own, inner)
     ]
     given = call.step("matmul", [x, turned[0]])
-    operands, options = [given, turned[1], *starts], {"activations": kind.activations}
+    operands = [given, turned[1], *starts]
+    options: dict[str, Attribute] = {"activations": kind.activations}
     if kind.op == "gru":
         options["linear_before_reset"] = 1
     if biases:

@@ -71,13 +71,12 @@ def is_nan(make: Maker, x: Tensor) -> Tensor:
 @operator("sign")
 def sign(make: Maker, x: Tensor) -> Tensor:
     """-1, 0 or 1; NaN is 0."""
-    return make.stage(
-        x.shape, lambda *i: po.select(x[i] > 0, 1, po.select(x[i] < 0, -1, 0)) + 0 * _one(x)
-    )
+    kind = x.dtype.computed.name
 
+    def element(*i: Term) -> Term:
+        return po.cast(kind, po.select(x[i] > 0, 1, po.select(x[i] < 0, -1, 0)))
 
-def _one(x: Tensor) -> Term:
-    return po.cast(x.dtype.computed.name, 1)
+    return make.stage(x.shape, element)
 
 
 def _scan_rule(x: Value, *, axis: int) -> Result:
@@ -92,5 +91,9 @@ def cumsum(make: Maker, x: Tensor, *, axis: int) -> Tensor:
     rest = (*x.shape[:d], *x.shape[d + 1 :])
     run = make.steps(x.shape[d])
     total = run.state(rest, lambda *_: po.cast(x.dtype.computed.name, 0), "total")
-    run.next(total, lambda t, *i: total[(t, *i)] + x[(*i[:d], t, *i[d:])])
+
+    def added(t: Term, *i: Term) -> Term:
+        return total[(t, *i)] + x[(*i[:d], t, *i[d:])]
+
+    run.next(total, added)
     return make.stage(x.shape, lambda *i: total[(i[d] + 1, *i[:d], *i[d + 1 :])])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
+from polyopt.ir.types import I32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,33 +194,23 @@ def roi_align(  # noqa: PLR0913  (an argument per attribute)
     NaN. As ONNX has it, ``max`` is over the weighted elements around a place.
     """
     images, _, *sizes = x.shape
-    bins = _bins(make, rois, extents, scale, half_pixel)
+    (rows, below), (columns, right) = (
+        _samples(make, rois, d, sizes[d], extents[d], samples, scale, half_pixel) for d in range(2)
+    )
 
-    def axis(r: Term, d: int, bin_: Term, k: Term) -> tuple[Term, Term, Term, Term]:
-        """The two elements around a sample, the share of the second, and whether it is inside."""
-        start, width = bins[d]
-        kind = make.dtype.name
-        part = (po.cast(kind, k) + 0.5) / float(samples)
-        place = start[r] + (po.cast(kind, bin_) + part) * width[r]
-        inside = (place >= -1.0) & (place <= float(sizes[d]))
-        cut = po.min(po.max(place, 0.0), sizes[d] - 1.0)
-        low = po.clamp(po.cast("i32", po.floor(cut)), 0, sizes[d] - 1)
-        return low, po.min(low + 1, sizes[d] - 1), cut - po.floor(cut), inside
+    def element(r: Term, c: Term, y: Term, x_: Term) -> Term:
+        image = po.clamp(po.cast("i32", batch[r]), 0, images - 1)
 
-    def element(r: Term, c: Term, *place: Term) -> Term:
-        def sample(*k: Term) -> Term:
-            (y, y2, v, in_y), (x1, x2, u, in_x) = (axis(r, d, place[d], k[d]) for d in range(2))
-            corners = (
-                (y, x1, (1.0 - v) * (1.0 - u)), (y, x2, (1.0 - v) * u),
-                (y2, x1, v * (1.0 - u)), (y2, x2, v * u),
-            )  # fmt: skip
-            image = po.clamp(po.cast("i32", batch[r]), 0, images - 1)
-            parts = [
-                x[image, c, po.clamp(row, 0, sizes[0] - 1), po.clamp(column, 0, sizes[1] - 1)] * w
-                for row, column, w in corners
-            ]
+        def sample(ky: Term, kx: Term) -> Term:
+            row, column = rows[r, y, ky], columns[r, x_, kx]
+            v, u = below[r, y, ky], right[r, x_, kx]
+            parts: list[Term] = []
+            for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                share = (v if i else 1.0 - v) * (u if j else 1.0 - u)
+                place = po.clamp(row + i, 0, sizes[0] - 1), po.clamp(column + j, 0, sizes[1] - 1)
+                parts.append(x[(image, c, *place)] * share)
             found = sum(parts[1:], parts[0]) if mode == "avg" else po.max(*parts)
-            return po.select(in_y & in_x, found, 0.0)
+            return po.select((row >= 0) & (column >= 0), found, 0.0)
 
         reduce = po.sum if mode == "avg" else po.max
         return reduce(sample, over={"ky": samples, "kx": samples})
@@ -235,22 +226,37 @@ def roi_align(  # noqa: PLR0913  (an argument per attribute)
     return make.stage(shape, result)
 
 
-def _bins(
-    make: Maker, rois: Tensor, extents: Sequence[int], scale: float, half_pixel: int
-) -> list[tuple[Tensor, Tensor]]:
-    """Where the first bin of each region starts, and how wide bins are: by rows, by columns."""
-    offset, count = 0.5 if half_pixel else 0.0, rois.shape[0]
+def _samples(
+    make: Maker,
+    rois: Tensor,
+    d: int,
+    size: int,
+    bins: int,
+    samples: int,
+    scale: float,
+    half_pixel: int,
+) -> tuple[Tensor, Tensor]:
+    """Of each sample on an axis, the element at or below it, -1 outside, and the next one's share:
+    ``[region][bin][sample]``."""
+    offset, shape = 0.5 if half_pixel else 0.0, (rois.shape[0], bins, samples)
 
-    def of_axis(d: int) -> tuple[Tensor, Tensor]:
-        def start(r: Term) -> Term:
-            return rois[r, 1 - d] * scale - offset
+    def place(r: Term, i: Term, k: Term) -> Term:
+        start = rois[r, 1 - d] * scale - offset
+        whole = rois[r, 3 - d] * scale - offset - start
+        width = (whole if half_pixel else po.max(whole, 1.0)) / float(bins)
+        kind = make.dtype.name
+        return start + (po.cast(kind, i) + (po.cast(kind, k) + 0.5) / float(samples)) * width
 
-        first = make.stage((count,), start, part=f"start{d}")
+    places = make.stage(shape, place, part=f"place{d}")
 
-        def width(r: Term) -> Term:
-            whole = rois[r, 3 - d] * scale - offset - first[r]
-            return (whole if half_pixel else po.max(whole, 1.0)) / float(extents[d])
+    def low(*i: Term) -> Term:
+        cut = po.min(po.max(places[i], 0.0), size - 1.0)
+        is_inside = (places[i] >= -1.0) & (places[i] <= float(size))
+        return po.select(is_inside, po.cast("i32", po.floor(cut)), -1)
 
-        return first, make.stage((count,), width, part=f"width{d}")
+    def share(*i: Term) -> Term:
+        cut = po.min(po.max(places[i], 0.0), size - 1.0)
+        return cut - po.floor(cut)
 
-    return [of_axis(0), of_axis(1)]
+    lows = make.stage(shape, low, part=f"low{d}", dtype=I32)
+    return lows, make.stage(shape, share, part=f"share{d}")

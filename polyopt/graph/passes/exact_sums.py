@@ -62,10 +62,10 @@ class _AsFloats(Mutator):
     def mutate_matmul_integer(self, graph: Graph, node: Node) -> None:
         """Parts are over the columns of the first operand, the rows of the second."""
         weights = _weights(graph, node)
-        parts = None
-        if weights is not None and weights.ndim > 1:
-            beside = (*range(weights.ndim - 2), weights.ndim - 1)
-            parts = _parts(weights, weights.ndim - 2, beside, _largest(graph, node))
+        rank = 0 if weights is None else weights.ndim
+        axis = max(0, rank - 2)
+        beside = tuple(d for d in range(rank) if d != axis)
+        parts = None if weights is None else _parts(weights, axis, beside, _largest(graph, node))
         if parts is None:
             self._left(node, weights)
             return
@@ -73,9 +73,8 @@ class _AsFloats(Mutator):
         def of_part(x: str, w: str, name: str) -> str:
             return self.new.node(name, "matmul", [x, w])
 
-        known = cast("Array", weights)
-        axes = len(_shape(graph, node)) - 1, known.ndim - 2
-        self._sum(graph, node, known, parts, axes, of_part)
+        axes = len(_shape(graph, node)) - 1, axis
+        self._sum(graph, node, cast("Array", weights), parts, axes, of_part)
 
     def _left(self, node: Node, weights: Array | None) -> None:
         reason = "its sums may be too large" if weights is not None else "its weights are data"

@@ -71,6 +71,18 @@ def test_products_of_matrices_with_a_zero_point_of_data():
     assert (found == (a.astype(np.int64) - 131) @ b.astype(np.int64)).all()
 
 
+@pytest.mark.parametrize(("rows", "columns"), [((), ()), ((3,), ()), ((), (4,)), ((2, 3), (4,))])
+def test_products_with_vectors_and_batches(rows, columns):
+    a = RANDOM.integers(-128, 128, (*rows, 30)).astype(np.int8)
+    b = RANDOM.integers(-128, 128, (30, *columns)).astype(np.int8)
+    node = Node("y", "matmul_integer", ("a", "b"))
+    graph = Graph("net", (Value("a", a.shape, po.i8),), {"b": b}, (node,), ("y",))
+    made = run_passes(graph, [ExactSums()]).graph
+    assert "matmul_integer" not in operators(made)
+    (found,) = compile_graph(made).run({"a": a})
+    assert (found == a.astype(np.int64) @ b.astype(np.int64)).all()
+
+
 def test_what_is_left_to_integers_is_said():
     a, b = Value("a", (2, 9), po.u8), Value("b", (9, 3), po.i8)
     node = Node("y", "matmul_integer", ("a", "b"))
