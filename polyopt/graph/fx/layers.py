@@ -274,9 +274,18 @@ def _place(call: Call) -> None:
         name, axis = call.step("reshape", [name], shape=(call.value("self").size,)), 0
         if call["keepdim"]:
             raise call.unsupported("keepdim without dim is not taken")
-    rank = len(call.importer.values[name].shape)
-    call.define(f"arg_{call.op[3:]}", [name], axis=normal_axis(int(axis), rank),
-                keepdims=int(call["keepdim"]))  # fmt: skip
+    value = call.importer.values[name]
+    along = normal_axis(int(axis), len(value.shape))
+    options: dict[str, Attribute] = {"axis": along, "keepdims": int(call["keepdim"])}
+    if not value.dtype.is_float:
+        call.define(f"arg_{call.op[3:]}", [name], **options)
+        return
+    # the first NaN where there is one, which PyTorch takes for the extreme
+    extreme = call.step(f"arg_{call.op[3:]}", [name], **options)
+    nans = call.step("cast", [call.step("is_nan", [name])], to="i32")
+    first = call.step("arg_max", [nans], **options)
+    found = call.step("reduce_max", [nans], axes=(along,), keepdims=options["keepdims"])
+    call.define("where", [call.step("cast", [found], to="bool"), first, extreme])
 
 
 @converts("topk")
