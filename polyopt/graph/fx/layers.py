@@ -10,6 +10,7 @@ import numpy as np
 
 from polyopt.graph.fx.call import converts
 from polyopt.graph.fx.elements import along
+from polyopt.graph.fx.extremes import extreme, place
 from polyopt.graph.operators import normal_axis
 
 if TYPE_CHECKING:
@@ -258,13 +259,13 @@ def _extreme(call: Call) -> None:
         return
     if "dim" not in call.arguments:
         rank = len(call.value("self").shape)
-        call.define(f"reduce_{op}", [call.tensor("self")], axes=tuple(range(rank)), keepdims=0)
+        call.alias(extreme(call, op, call.tensor("self"), range(rank), 0))
         return
     axis = normal_axis(int(call["dim"]), len(call.value("self").shape))
     keep = int(call["keepdim"])
-    found = call.step(f"reduce_{op}", [call.tensor("self")], axes=(axis,), keepdims=keep)
-    place = call.step(f"arg_{op}", [call.tensor("self")], axis=axis, keepdims=keep)
-    call.several([found, place])
+    given = call.tensor("self")
+    found = extreme(call, op, given, (axis,), keep)
+    call.several([found, place(call, op, given, axis, keep)])
 
 
 @converts("argmax", "argmin")
@@ -274,18 +275,8 @@ def _place(call: Call) -> None:
         name, axis = call.step("reshape", [name], shape=(call.value("self").size,)), 0
         if call["keepdim"]:
             raise call.unsupported("keepdim without dim is not taken")
-    value = call.importer.values[name]
-    along = normal_axis(int(axis), len(value.shape))
-    options: dict[str, Attribute] = {"axis": along, "keepdims": int(call["keepdim"])}
-    if not value.dtype.is_float:
-        call.define(f"arg_{call.op[3:]}", [name], **options)
-        return
-    # the first NaN where there is one, which PyTorch takes for the extreme
-    extreme = call.step(f"arg_{call.op[3:]}", [name], **options)
-    nans = call.step("cast", [call.step("is_nan", [name])], to="i32")
-    first = call.step("arg_max", [nans], **options)
-    found = call.step("reduce_max", [nans], axes=(along,), keepdims=options["keepdims"])
-    call.define("where", [call.step("cast", [found], to="bool"), first, extreme])
+    along = normal_axis(int(axis), len(call.importer.values[name].shape))
+    call.alias(place(call, call.op[3:], name, along, int(call["keepdim"])))
 
 
 @converts("topk")
