@@ -40,8 +40,13 @@ def conv(*shape, **options):
 
 REFUSED = {
     "an operator that is not taken": (
-        model([node("Relu", "x", "r"), node("Einsum", "r r", name="sum", equation="abcd,abcd->")]),
-        UnsupportedError, "the operator Einsum 'sum' is not taken", "m:2:1",
+        model([node("Relu", "x", "r"), node("Det", "r", name="sum")]),
+        UnsupportedError, "the operator Det 'sum' is not taken", "m:2:1",
+    ),
+    "several operators that are not taken": (
+        model([node("Det", "x", "d"), node("NonZero", "d", "n"), node("Det", "x", "e"),
+               node("Add", "d e")]),
+        UnsupportedError, r"2 operators are not taken: Det \(2\), NonZero \(1\)", "m:1:1",
     ),
     "an operator of another domain": (
         model([helper.make_node("Relu", ["x"], ["y"], "mine", domain="com.mine")]),
@@ -224,7 +229,7 @@ def test_an_unknown_operator_comes_with_those_that_are_taken():
     with pytest.raises(UnsupportedError) as caught:
         load_onnx(REFUSED["an operator that is not taken"][0])
     assert "Conv, " in caught.value.diagnostic.hint
-    assert "y = Einsum(r, r)" in str(caught.value)
+    assert "y = Det(r)" in str(caught.value)
 
 
 def test_an_open_dimension_is_given_by_its_name():

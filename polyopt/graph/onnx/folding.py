@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from polyopt.source import Span
 
 #: nodes whose results are never constants, though their inputs may be
-_RANDOM = ("Random", "Bernoulli", "Multinomial")
+RANDOM = ("Random", "Bernoulli", "Multinomial")
 #: elements of an array that is computed while reading
 _MOST_FOLDED = 1 << 26
 #: elements of an operand that may say how large a result is, such as a shape or repeats
@@ -34,7 +34,7 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
         importer.constant(node.output[0], np.array(size, np.int64), span)
         return True
     names = [importer.resolve(name) for name in node.input]
-    if node.op_type.startswith(_RANDOM) or any(n and n not in importer.known for n in names):
+    if node.op_type.startswith(RANDOM) or any(n and n not in importer.known for n in names):
         return False
     if any(a.type in {a.GRAPH, a.GRAPHS} for a in node.attribute):
         return False

@@ -22,6 +22,7 @@ from polyopt.graph.ir.verify import verify
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
 from polyopt.graph.onnx.folding import fold
 from polyopt.graph.onnx.functions import EXPANDED, expanded
+from polyopt.graph.onnx.missing import not_taken
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
@@ -30,13 +31,11 @@ if TYPE_CHECKING:
 
 #: modules with converters
 _PARTS = (
-    "choices", "elements", "layers", "normalisations", "quantised", "recurrent", "sampling",
-    "shapes",
+    "activations", "choices", "elements", "layers", "moves", "normalisations", "quantised",
+    "recurrent", "sampling", "scatters", "shapes",
 )  # fmt: skip
 #: operators of which a version is taken that ONNX's checker refuses as deprecated
 _DEPRECATED = frozenset({"GroupNormalization"})
-#: operators whose results have a size that depends on data
-_OF_DATA = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
 #: the first opset whose operators are taken
 OLDEST_OPSET = 7
 
@@ -317,19 +316,21 @@ def _convert(
         return
     known = onnx_operators()
     if node.op_type not in known or node.domain not in {"", "ai.onnx"}:
-        domain = f" of {node.domain}" if node.domain not in {"", "ai.onnx"} else ""
-        depends = ": the size of its result depends on data" * (node.op_type in _OF_DATA)
-        raise UnsupportedError(
-            f"the operator {_title(node)}{domain} is not taken{depends}",
-            span=span,
-            hint="taken are: " + ", ".join(known),
-        )
+        computed = {n for n in importer.values if importer.resolve(n) in importer.known}
+        computed |= {n for n, other in importer.aliases.items() if other in computed}
+        raise not_taken(_rest(proto, node, span), known, computed, span, _title(node))
     _check_node(onnx, proto, node, span)
     values = {a.name: _decoded(onnx.helper.get_attribute_value(a)) for a in node.attribute}
     inputs = tuple(importer.resolve(name) for name in node.input)
     made = OnnxNode(importer, node.op_type, opset, inputs, tuple(node.output), values,
                     _title(node), span)  # fmt: skip
     CONVERTERS[node.op_type](made)
+
+
+def _rest(proto: Any, node: Any, span: Span) -> list[Any]:  # noqa: ANN401
+    """A node and those that come after it; of a node inside another one, itself alone."""
+    is_own = span.source.line(span.line) == _line(node)
+    return list(proto.graph.node)[span.line - 1 :] if is_own else [node]
 
 
 def _convert_branch(

@@ -1,12 +1,15 @@
 """The operators that come with polyopt: each its stages and the rule for its result."""
 
 from polyopt.graph.ops import (
+    activations,
+    bits,
     blocked,
     comparisons,
     contractions,
     convolutions,
     elementary,
     indexing,
+    moves,
     normalisations,
     pointwise,
     pooling,
@@ -19,7 +22,7 @@ from polyopt.graph.ops import (
 )
 
 __all__ = [
-    "blocked", "comparisons", "contractions", "convolutions", "elementary", "indexing",
-    "normalisations", "pointwise", "pooling", "quantised", "recurrent", "reductions", "resizing",
-    "sampling", "shapes",
+    "activations", "bits", "blocked", "comparisons", "contractions", "convolutions", "elementary",
+    "indexing", "moves", "normalisations", "pointwise", "pooling", "quantised", "recurrent",
+    "reductions", "resizing", "sampling", "shapes",
 ]  # fmt: skip

@@ -1,0 +1,160 @@
+"""Operators that repeat elements, keep some, or write where an index says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.errors import GraphError
+from polyopt.frontend import stages as po
+from polyopt.graph.operators import Result, need_rank, normal_axis, operator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from polyopt.frontend.stages import Term
+    from polyopt.graph.ir.graph import Value
+    from polyopt.graph.operators import Maker, Tensor
+
+
+def _tile_rule(x: Value, *, repeats: Sequence[int]) -> Result:
+    if len(repeats) != len(x.shape) or min(repeats, default=1) < 1:
+        raise GraphError(f"repeats {list(repeats)} do not fit {list(x.shape)}")
+    return Result(tuple(e * r for e, r in zip(x.shape, repeats, strict=True)), x.dtype)
+
+
+@operator("tile", result=_tile_rule)
+def tile(make: Maker, x: Tensor, *, repeats: Sequence[int]) -> Tensor:
+    """The operand so many times along each axis, as NumPy's ``tile``."""
+    shape = [e * r for e, r in zip(x.shape, repeats, strict=True)]
+
+    def element(*i: Term) -> Term:
+        return x[tuple(k if r == 1 else k % e
+                       for k, r, e in zip(i, repeats, x.shape, strict=True))]  # fmt: skip
+
+    return make.stage(shape, element)
+
+
+def _trilu_rule(x: Value, *, k: int = 0, upper: int = 1) -> Result:
+    _ = k, upper
+    need_rank(x, 2)
+    return Result(x.shape, x.dtype)
+
+
+@operator("trilu", result=_trilu_rule)
+def trilu(make: Maker, x: Tensor, *, k: int = 0, upper: int = 1) -> Tensor:
+    """The upper or lower triangle of matrices from diagonal ``k`` on, the rest 0."""
+
+    def element(*i: Term) -> Term:
+        kept = i[-1] - i[-2] >= k if upper else i[-1] - i[-2] <= k
+        return po.select(kept, x[i], po.cast(x.dtype.computed.name, 0))
+
+    return make.stage(x.shape, element)
+
+
+def _one_hot_rule(indices: Value, values: Value, *, depth: int, axis: int = -1) -> Result:
+    if values.shape != (2,):
+        raise GraphError(f"values are two numbers, not {list(values.shape)}")
+    if depth < 1:
+        raise GraphError(f"a depth of {depth}")
+    d = normal_axis(axis, len(indices.shape) + 1)
+    return Result((*indices.shape[:d], depth, *indices.shape[d:]), values.dtype)
+
+
+@operator("one_hot", result=_one_hot_rule)
+def one_hot(make: Maker, indices: Tensor, values: Tensor, *, depth: int, axis: int = -1) -> Tensor:
+    """``values[1]`` at each index along a new axis, ``values[0]`` elsewhere.
+
+    Negative indices count from the end; one outside ``-depth .. depth - 1`` is nowhere.
+    """
+    d = normal_axis(axis, indices.rank + 1)
+    shape = (*indices.shape[:d], depth, *indices.shape[d:])
+
+    def element(*i: Term) -> Term:
+        given = po.cast("i64", indices[(*i[:d], *i[d + 1 :])])
+        place = po.select(given < 0, given + depth, given)
+        return po.select(place == i[d], values[1], values[0])
+
+    return make.stage(shape, element)
+
+
+def einsum_labels(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """Labels of each operand and of the result; dimensions of ``...`` have upper-case ones.
+
+    Raises ``GraphError`` for an equation that does not fit operands of these ranks.
+    """
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    parts = left.split(",")
+    if len(parts) != len(ranks):
+        raise GraphError(f"{equation!r} has {len(parts)} operand(s), not {len(ranks)}")
+    if any(c.isupper() for c in equation) or not all(c in "abcdefghijklmnopqrstuvwxyz.,->" for c in
+                                                     equation.replace(" ", "")):  # fmt: skip
+        raise GraphError(f"labels of {equation!r} are letters a to z")
+    wide = [r - len(p.replace("...", "")) if "..." in p else 0
+            for p, r in zip(parts, ranks, strict=True)]  # fmt: skip
+    dots = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: max([*wide, 0])]
+    labels = [p.replace("...", dots[len(dots) - max(w, 0) :])
+              for p, w in zip(parts, wide, strict=True)]  # fmt: skip
+    for given, rank in zip(labels, ranks, strict=True):
+        if len(given) != rank or "." in given:
+            raise GraphError(f"{equation!r} does not fit operands of {list(ranks)} dimensions")
+    joined = "".join(labels)
+    if not arrow:
+        right = dots + "".join(c for c in sorted(set(joined) - set(dots)) if joined.count(c) == 1)
+    right = right.replace("...", dots)
+    if len(set(right)) < len(right) or not set(right) <= set(joined):
+        raise GraphError(f"the result of {equation!r} has labels twice, or that no operand has")
+    return labels, right
+
+
+def _extents(labels: Sequence[str], shapes: Sequence[Sequence[int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for given, shape in zip(labels, shapes, strict=True):
+        for label, extent in zip(given, shape, strict=True):
+            known = found.setdefault(label, extent)
+            if known == 1 and label.isupper():
+                found[label] = extent
+            elif known != extent and not (extent == 1 and label.isupper()):
+                raise GraphError(f"a label of einsum is both {known} and {extent} long")
+    return found
+
+
+def _einsum_rule(*operands: Value, equation: str) -> Result:
+    labels, right = einsum_labels(equation, [len(v.shape) for v in operands])
+    extents = _extents(labels, [v.shape for v in operands])
+    other = next((v for v in operands if v.dtype != operands[0].dtype), None)
+    if other is not None:
+        raise GraphError(
+            f"operands of one type are needed, not {operands[0].dtype} and {other.dtype}"
+        )
+    return Result(tuple(extents[c] for c in right), operands[0].dtype)
+
+
+@operator("einsum", result=_einsum_rule)
+def einsum(make: Maker, *operands: Tensor, equation: str) -> Tensor:
+    """Einstein summation, as NumPy's ``einsum``: one sum over all labels the result has not."""
+    labels, right = einsum_labels(equation, [t.rank for t in operands])
+    extents = _extents(labels, [t.shape for t in operands])
+    summed = [c for c in extents if c not in right]
+
+    def element(*i: Term) -> Term:
+        def product(*k: Term) -> Term:
+            at = dict(zip((*right, *summed), (*i[: len(right)], *k), strict=True))
+            return _product(operands, labels, at)
+
+        if not summed:
+            return product()
+        return po.sum(product, {f"k{n}": extents[c] for n, c in enumerate(summed)})
+
+    return make.stage([extents[c] for c in right], element)
+
+
+def _product(operands: Sequence[Tensor], labels: Sequence[str], at: dict[str, Term]) -> Term:
+    """The operands' elements at what each label stands for, multiplied."""
+    factors = [
+        x[tuple(0 if e == 1 else at[c] for c, e in zip(given, x.shape, strict=True))]
+        for x, given in zip(operands, labels, strict=True)
+    ]
+    result = factors[0]
+    for factor in factors[1:]:
+        result = result * factor
+    return result
