@@ -24,7 +24,12 @@ def _attention(call: Call) -> None:
     scale = call.arguments.get("scale")
     factor = call.constant(np.array(q.shape[-1] ** -0.5 if scale is None else scale, kind))
     products = call.step("matmul", [call.step("mul", [call.tensor("query"), factor]), turned])
-    weights = call.step("softmax", [_masked(call, products, q.shape[-2], k.shape[-2])], axis=-1)
+    scores = _masked(call, products, q.shape[-2], k.shape[-2])
+    weights = call.step("softmax", [scores], axis=-1)
+    if call.optional("attn_mask"):  # a row of which nothing is seen gives 0
+        most = call.step("reduce_max", [scores], axes=(-1,), keepdims=1)
+        none = call.step("equal", [most, call.constant(np.array(-np.inf, kind))])
+        weights = call.step("where", [none, call.constant(np.array(0.0, kind)), weights])
     call.define("matmul", [weights, call.tensor("value")])
 
 

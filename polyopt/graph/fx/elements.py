@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polyopt.graph.fx.arithmetic import divided
 from polyopt.graph.fx.call import CONVERTERS, Ref, converts
 from polyopt.graph.fx.extremes import extreme
 from polyopt.graph.operators import normal_axis
@@ -34,6 +35,9 @@ BINARY = {
 def _unary(call: Call) -> None:
     """An integer becomes a float first where PyTorch's result is one."""
     given = call.converted("self", call.result.dtype)
+    if call.op in {"round", "trunc", "floor", "ceil"} and not call.result.dtype.is_float:
+        call.alias(given)
+        return
     call.define(UNARY[call.op], [given])
 
 
@@ -42,13 +46,15 @@ CONVERTERS.update(dict.fromkeys(UNARY, _unary))
 
 def _binary(call: Call) -> None:
     """Operands of other types are converted to the result's, as PyTorch promotes them."""
-    if call.arguments.get("rounding_mode") is not None:
-        raise call.unsupported("rounding_mode is not taken")
     one, other = (call.converted(name, call.result.dtype) for name in ("self", "other"))
     alpha = call.arguments.get("alpha", 1)
     if alpha != 1:
         factor = call.constant(np.array(alpha, call.result.dtype.numpy_name))
         other = call.step("mul", [other, factor])
+    rounding = call.arguments.get("rounding_mode")
+    if rounding is not None:
+        divided(call, str(rounding), one, other)
+        return
     call.define(BINARY[call.op], [one, other])
 
 
@@ -82,10 +88,15 @@ def _clip(call: Call) -> None:
     ends = {"low": call.arguments.get(names[0]), "high": call.arguments.get(names[1])}
     if call.op == "relu6":
         ends = {"low": 0.0, "high": 6.0}
+    found = call.converted("self", call.result.dtype)
     if any(isinstance(end, Ref) for end in ends.values()):
-        raise call.unsupported("tensors as ends are not taken")
+        for name, op in zip(names, ("maximum", "minimum"), strict=True):
+            if call.arguments.get(name) is not None:
+                found = call.step(op, [found, call.converted(name, call.result.dtype)])
+        call.alias(found)
+        return
     given = {name: float(end) for name, end in ends.items() if end is not None}
-    call.define("clip", [call.converted("self", call.result.dtype)], **given)
+    call.define("clip", [found], **given)
 
 
 @converts("hardsigmoid")

@@ -81,8 +81,14 @@ def _flip(call: Call) -> None:
 def _roll(call: Call) -> None:
     shape, moved = call.value("self").shape, call.tensor("self")
     dims = [normal_axis(int(d), len(shape)) for d in call["dims"]]
-    if not dims:
-        raise call.unsupported("dims have to be given")
+    if not dims:  # as if it were flat
+        flat = call.step("reshape", [moved], shape=(prod(shape),))
+        first = -int(call["shifts"][0]) % prod(shape)
+        ends = (range(first, prod(shape)), range(first)) if first else (range(prod(shape)),)
+        parts = [call.step("slice", [flat], **along((prod(shape),), 0, end)) for end in ends]
+        whole = call.step("concat", parts, axis=0) if first else flat
+        call.define("reshape", [whole], shape=shape)
+        return
     for shift, axis in zip(call["shifts"], dims, strict=True):
         first = -int(shift) % shape[axis]
         if not first:
@@ -176,14 +182,19 @@ def _flat_place(call: Call, names: Sequence[str], shape: Sequence[int]) -> str:
     def number(value: int) -> str:
         return call.constant(np.array(value, kind))
 
-    total = ""
+    total = outside = ""
     for name, size in zip(names, shape, strict=True):
         below = call.step("less", [name, number(0)])
         place = call.step("where", [below, call.step("add", [name, number(size)]), name])
+        apart = [call.step("less", [place, number(0)]),
+                 call.step("greater_equal", [place, number(size)])]  # fmt: skip
+        beyond = call.step("logical_or", apart)
+        outside = beyond if not outside else call.step("logical_or", [outside, beyond])
         if total:
             place = call.step("add", [call.step("mul", [total, number(size)]), place])
         total = place
-    return total
+    # a place outside of one axis is one outside of all, and not another row's
+    return call.step("where", [outside, number(prod(shape)), total])
 
 
 @converts("select_scatter")

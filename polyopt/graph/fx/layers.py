@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polyopt.graph.fx.arithmetic import axes_of
 from polyopt.graph.fx.call import converts
 from polyopt.graph.fx.elements import along
 from polyopt.graph.fx.extremes import extreme, place
@@ -134,20 +135,17 @@ def _adaptive(call: Call) -> None:
 
 
 def _shared_windows(call: Call, given: Sequence[int], wanted: Sequence[int]) -> None:
-    """Means over windows of which neighbours share elements: products with their shares."""
-    kind, name = call.value("self").dtype.numpy_name, call.tensor("self")
-    shape = list(call.value("self").shape)
+    """Means over windows of which neighbours share elements, each cut out and reduced: a product
+    with shares of 0 would make NaN of infinities elsewhere."""
+    now = call.tensor("self")
     for axis, (size, count) in enumerate(zip(given, wanted, strict=True), 2):
-        shares = np.zeros((size, count))
+        shape, parts = call.importer.values[now].shape, list[str]()
         for k in range(count):
-            window = slice(k * size // count, -(-(k + 1) * size // count))
-            shares[window, k] = 1 / (window.stop - window.start)
-        perm = [*(d for d in range(len(shape)) if d != axis), axis]
-        last = call.step("transpose", [name], perm=tuple(perm))
-        mixed = call.step("matmul", [last, call.constant(shares.astype(kind))])
-        back = tuple(perm.index(d) for d in range(len(shape)))
-        name = call.step("transpose", [mixed], perm=back)
-    call.alias(name)
+            window = range(k * size // count, -(-(k + 1) * size // count))
+            cut = call.step("slice", [now], **along(shape, axis, window))
+            parts.append(call.step("reduce_mean", [cut], axes=(axis,), keepdims=1))
+        now = call.step("concat", parts, axis=axis) if count > 1 else parts[0]
+    call.alias(now)
 
 
 @converts("group_norm", "native_group_norm", "instance_norm")
@@ -289,25 +287,27 @@ def _topk(call: Call) -> None:
     )
 
 
-@converts("var")
+@converts("var", "std", "var_mean", "std_mean")
 def _var(call: Call) -> None:
     """The mean of squares of what is left without the mean, for ``n - correction``."""
     shape, name = call.value("self").shape, call.tensor("self")
-    given = call.arguments.get("dim")
-    axes = (
-        tuple(range(len(shape)))
-        if given is None
-        else tuple([given] if isinstance(given, int) else given)
-    )
+    axes, keep = axes_of(call), int(call.arguments.get("keepdim", False))
     correction = call.arguments.get("correction")
     if "unbiased" in call.arguments:
         correction = int(call["unbiased"])
-    count = prod(shape[d] for d in axes)
-    away = call.step("sub", [name, call.step("reduce_mean", [name], axes=axes, keepdims=1)])
-    total = call.step("reduce_sum", [call.step("mul", [away, away])], axes=axes,
-                      keepdims=int(call["keepdim"]))  # fmt: skip
-    rest = count - (1 if correction is None else correction)
-    call.define("div", [total, call.number_like(name, float(rest))])
+    rest = prod(shape[d] for d in axes) - (1 if correction is None else correction)
+    mean = call.step("reduce_mean", [name], axes=axes, keepdims=1)
+    away = call.step("sub", [name, mean])
+    squares = call.step("mul", [away, away])
+    total = call.step("reduce_sum", [squares], axes=axes, keepdims=keep)
+    found = call.step("div", [total, call.number_like(name, max(0.0, float(rest)))])
+    if call.op.startswith("std"):
+        found = call.step("sqrt", [found])
+    if call.op in {"var", "std"}:
+        call.alias(found)
+        return
+    beside = tuple(n for d, n in enumerate(shape) if d not in axes)
+    call.several([found, mean if keep else call.step("reshape", [mean], shape=beside)])
 
 
 @converts("linear")

@@ -97,9 +97,9 @@ def load_torch() -> Any:  # noqa: ANN401
 
 def torch_operators() -> tuple[str, ...]:
     """The ATen operators that are taken, sorted."""
-    from polyopt.graph.fx import attention, elements, indexing, layers, recurrent
+    from polyopt.graph.fx import arithmetic, attention, elements, indexing, layers, recurrent
 
-    _ = attention, elements, indexing, layers, recurrent  # they register
+    _ = arithmetic, attention, elements, indexing, layers, recurrent  # they register
     return tuple(sorted(CONVERTERS))
 
 
@@ -197,7 +197,10 @@ def op_name(node: Any) -> str:  # noqa: ANN401
     """``add`` of ``aten.add.Tensor``."""
     schema = getattr(node.target, "_schema", None)
     name = getattr(node.target, "__name__", str(node.target))
-    return name if schema is None else str(schema.name).rpartition("::")[2]
+    if schema is None:
+        return name
+    library, _, short = str(schema.name).rpartition("::")
+    return short if library == "aten" else str(schema.name)  # prims have other arguments
 
 
 def _need_known(nodes: Sequence[Any], source: Source) -> None:

@@ -7,18 +7,19 @@ Functions Handbook, 1982).
 
 from __future__ import annotations
 
+from math import log
 from typing import TYPE_CHECKING
 
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
-from polyopt.graph.operators import Result, normal_axis, operator
+from polyopt.graph.ir.graph import Value
+from polyopt.graph.operators import Result, broadcast, broadcast_index, normal_axis, operator
 from polyopt.ir.types import BOOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from polyopt.frontend.stages import Term
-    from polyopt.graph.ir.graph import Value
     from polyopt.graph.operators import Maker, Tensor
 
 
@@ -38,7 +39,9 @@ def _of_one(name: str, function: Callable[[Term], Term]) -> None:
 def log1p(x: Term) -> Term:
     """``log(1 + x)``."""
     raised = 1.0 + x
-    return po.select(raised == 1.0, x, po.log(raised) * x / (raised - 1.0))
+    exact = po.log(raised) * (x / (raised - 1.0))
+    # of infinity, and of what 1 is nothing to, it is the logarithm itself
+    return po.select(raised == 1.0, x, po.select(x > 1e30, po.log(raised), exact))
 
 
 def expm1(x: Term) -> Term:
@@ -97,3 +100,74 @@ def cumsum(make: Maker, x: Tensor, *, axis: int) -> Tensor:
 
     run.next(total, added)
     return make.stage(x.shape, lambda *i: total[(i[d] + 1, *i[:d], *i[d + 1 :])])
+
+
+_of_one("log10", lambda x: po.log(x) * (1.0 / log(10.0)))
+_of_one("atan", lambda x: po.atan2(x, 1.0))
+_of_one("asin", lambda x: po.atan2(x, po.sqrt((1.0 - x) * (1.0 + x))))
+_of_one("acos", lambda x: po.atan2(po.sqrt((1.0 - x) * (1.0 + x)), x))
+_of_one("sinh", lambda x: (expm1(x) - expm1(-x)) * 0.5)
+_of_one("cosh", lambda x: (po.exp(x) + po.exp(-x)) * 0.5)
+
+
+# -- remainders ---------------------------------------------------------------------------------
+
+
+def _pair_rule(a: Value, b: Value) -> Result:
+    if a.dtype != b.dtype:
+        raise GraphError(f"operands of one type are needed, not {a.dtype} and {b.dtype}")
+    return Result(broadcast(a, b), a.dtype)
+
+
+def _of_two(
+    name: str,
+    function: Callable[[Term, Term, bool], Term],
+    rule: Callable[[Value, Value], Result] = _pair_rule,
+) -> None:
+    def build(make: Maker, a: Tensor, b: Tensor) -> Tensor:
+        def element(*i: Term) -> Term:
+            one, two = a[broadcast_index(a, i)], b[broadcast_index(b, i)]
+            return function(one, two, make.dtype.is_float)
+
+        shape = broadcast(*(Value("", t.shape, t.dtype) for t in (a, b)))
+        return make.stage(shape, element)
+
+    operator(name, result=rule)(build)
+
+
+def _remainder(a: Term, b: Term, is_float: bool) -> Term:  # noqa: FBT001  (of a table)
+    """Of the divisor's sign, as Python's ``%``."""
+    if not is_float:
+        return a - a // b * b
+    rest = po.fmod(a, b)
+    return po.select((rest != 0.0) & ((b < 0.0) != (rest < 0.0)), rest + b, rest)
+
+
+def _fmod(a: Term, b: Term, is_float: bool) -> Term:  # noqa: FBT001  (of a table)
+    """Of the dividend's sign, as C's."""
+    if is_float:
+        return po.fmod(a, b)
+    down = a // b
+    return a - po.select((down * b != a) & (down < 0), down + 1, down) * b
+
+
+def _floor_divide(a: Term, b: Term, is_float: bool) -> Term:  # noqa: FBT001  (of a table)
+    """The quotient rounded down, by the exact remainder, as Python's ``//``."""
+    if not is_float:
+        return a // b
+    rest = po.fmod(a, b)
+    low = po.select((rest != 0.0) & ((b < 0.0) != (rest < 0.0)), 1.0, 0.0)
+    return po.select(b == 0.0, a / b, po.rint((a - rest) / b - low))
+
+
+_of_two("remainder", _remainder)
+_of_two("fmod", _fmod)
+_of_two("floor_divide", _floor_divide)
+
+
+def _float_pair_rule(a: Value, b: Value) -> Result:
+    _float_rule(a)
+    return _pair_rule(a, b)
+
+
+_of_two("atan2", lambda a, b, _: po.atan2(a, b), _float_pair_rule)
