@@ -76,6 +76,6 @@ def _mod(node: OnnxNode) -> None:
     if node.value(0).dtype.is_float:
         if not is_c and node.opset < 28:
             raise node.wrong("before opset 28 remainders of floats need fmod=1")
-        node.define("fmod" if is_c else "float_modulo")
+        node.define("fmod" if is_c else "remainder")
         return
-    node.define("remainder" if is_c else "modulo")
+    node.define("fmod" if is_c else "remainder")

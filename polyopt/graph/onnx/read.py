@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: modules with converters
 _PARTS = (
-    "activations", "choices", "elements", "layers", "moves", "normalisations", "quantised",
+    "activations", "choices", "elements", "layers", "moves", "quantised",
     "recurrent", "sampling", "scatters", "shapes",
 )  # fmt: skip
 #: operators of which a version is taken that ONNX's checker refuses as deprecated

@@ -36,7 +36,7 @@ def _scatter_elements(node: OnnxNode) -> None:
     )
     if not fits:
         raise node.wrong(f"indices {list(given.shape)} do not fit {list(shape)}")
-    at = list(np.indices(given.shape, np.int64))
+    at: list[Array] = [*np.indices(given.shape, np.int64)]
     at[d] = _counted(node, given, shape[d])
     _written(node, _flat(at, shape).ravel())
 

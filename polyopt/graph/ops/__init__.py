@@ -1,17 +1,13 @@
 """The operators that come with polyopt: each its stages and the rule for its result."""
 
 from polyopt.graph.ops import (
-    activations,
-    bits,
     blocked,
-    comparisons,
     contractions,
     convolutions,
-    elementary,
+    elements,
     indexing,
     moves,
     normalisations,
-    pointwise,
     pooling,
     quantised,
     recurrent,
@@ -22,7 +18,6 @@ from polyopt.graph.ops import (
 )
 
 __all__ = [
-    "activations", "bits", "blocked", "comparisons", "contractions", "convolutions", "elementary",
-    "indexing", "moves", "normalisations", "pointwise", "pooling", "quantised", "recurrent",
-    "reductions", "resizing", "sampling", "shapes",
+    "blocked", "contractions", "convolutions", "elements", "indexing", "moves", "normalisations",
+    "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling", "shapes",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, operator
-from polyopt.graph.ops.elementary import expm1, log1p
+from polyopt.graph.ops.elements.elementary import expm1, log1p
 from polyopt.ir.types import BOOL
 
 if TYPE_CHECKING:

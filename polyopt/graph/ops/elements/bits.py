@@ -36,12 +36,6 @@ def _integer_rule(a: Value, b: Value) -> Result:
     return _alike(a, b)
 
 
-def _float_rule(a: Value, b: Value) -> Result:
-    if not a.dtype.is_float:
-        raise GraphError(f"floating-point operands are needed, not {a.dtype}")
-    return _alike(a, b)
-
-
 def _binary(name: str, function: Callable[[Any, Any], Any], rule: Callable[..., Result]) -> None:
     def build(make: Maker, a: Tensor, b: Tensor) -> Tensor:
         shape = broadcast(*(Value("", t.shape, t.dtype) for t in (a, b)))
@@ -52,28 +46,9 @@ def _binary(name: str, function: Callable[[Any, Any], Any], rule: Callable[..., 
     operator(name, result=rule)(build)
 
 
-def _remainder(a: Term, b: Term) -> Term:
-    """With the sign of the first operand, as in C: ``%`` has that of the second."""
-    found = a % b
-    return po.select((found != 0) & ((a < 0) != (b < 0)), found - b, found)
-
-
-def _float_modulo(a: Term, b: Term) -> Term:
-    """With the sign of the second operand; a zero has it, too."""
-    found = po.fmod(a, b)
-    zero = po.select(b < 0.0, -0.0, 0.0)
-    return po.select(
-        found == 0.0, zero, po.select((found < 0.0) != (b < 0.0), found + b, found)
-    )  # fmt: skip
-
-
 _binary("bitwise_and", lambda a, b: a & b, _integer_rule)
 _binary("bitwise_or", lambda a, b: a | b, _integer_rule)
 _binary("bitwise_xor", lambda a, b: a ^ b, _integer_rule)
-_binary("fmod", po.fmod, _float_rule)
-_binary("float_modulo", _float_modulo, _float_rule)
-_binary("modulo", lambda a, b: a % b, _integer_rule)
-_binary("remainder", _remainder, _integer_rule)
 
 
 def _shift(name: str, shifted: Callable[[Any, Any, ScalarType], Any]) -> None:

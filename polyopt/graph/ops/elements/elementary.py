@@ -103,11 +103,6 @@ def cumsum(make: Maker, x: Tensor, *, axis: int) -> Tensor:
 
 
 _of_one("log10", lambda x: po.log(x) * (1.0 / log(10.0)))
-_of_one("atan", lambda x: po.atan2(x, 1.0))
-_of_one("asin", lambda x: po.atan2(x, po.sqrt((1.0 - x) * (1.0 + x))))
-_of_one("acos", lambda x: po.atan2(po.sqrt((1.0 - x) * (1.0 + x)), x))
-_of_one("sinh", lambda x: (expm1(x) - expm1(-x)) * 0.5)
-_of_one("cosh", lambda x: (po.exp(x) + po.exp(-x)) * 0.5)
 
 
 # -- remainders ---------------------------------------------------------------------------------
@@ -136,11 +131,13 @@ def _of_two(
 
 
 def _remainder(a: Term, b: Term, is_float: bool) -> Term:  # noqa: FBT001  (of a table)
-    """Of the divisor's sign, as Python's ``%``."""
+    """Of the divisor's sign, as Python's ``%``; a zero has it, too."""
     if not is_float:
         return a - a // b * b
     rest = po.fmod(a, b)
-    return po.select((rest != 0.0) & ((b < 0.0) != (rest < 0.0)), rest + b, rest)
+    zero = po.select(b < 0.0, -0.0, 0.0)
+    moved = po.select((b < 0.0) != (rest < 0.0), rest + b, rest)
+    return po.select(rest == 0.0, zero, moved)
 
 
 def _fmod(a: Term, b: Term, is_float: bool) -> Term:  # noqa: FBT001  (of a table)
