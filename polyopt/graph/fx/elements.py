@@ -9,6 +9,7 @@ import numpy as np
 
 from polyopt.graph.fx.arithmetic import divided
 from polyopt.graph.fx.call import CONVERTERS, Ref, converts
+from polyopt.graph.fx.extremes import extreme
 from polyopt.graph.operators import normal_axis
 
 if TYPE_CHECKING:
@@ -115,20 +116,15 @@ def _gelu(call: Call) -> None:
 
 @converts("mean", "sum", "amax", "amin")
 def _reduce(call: Call) -> None:
-    op = {"mean": "reduce_mean", "sum": "reduce_sum", "amax": "reduce_max", "amin": "reduce_min"}
+    op = {"mean": "reduce_mean", "sum": "reduce_sum"}
     _ = call.arguments.get("dtype")  # the result has it
     rank = len(call.value("self").shape)
     dims = call.arguments.get("dim")
     axes = tuple([dims] if isinstance(dims, int) else dims or range(rank))
     keep = int(call.arguments.get("keepdim", False))
     given = call.converted("self", call.result.dtype)
-    if op[call.op] in {"reduce_max", "reduce_min"} and call.result.dtype.is_float:
-        # NaN is passed over by extremes and kept by PyTorch's: it is the sum of what is NaN
-        zero = call.number_like(given, 0)
-        nans = call.step("where", [call.step("is_nan", [given]), given, zero])
-        found = call.step("reduce_sum", [nans], axes=axes, keepdims=keep)
-        extreme = call.step(op[call.op], [given], axes=axes, keepdims=keep)
-        call.define("add", [extreme, found])
+    if call.op in {"amax", "amin"}:
+        call.alias(extreme(call, call.op[1:], given, axes, keep))
         return
     call.define(op[call.op], [given], axes=axes, keepdims=keep)
 

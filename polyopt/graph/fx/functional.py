@@ -137,7 +137,7 @@ def layouts(program: Any) -> tuple[Layout, ...]:  # noqa: ANN401
     # what the program keeps, such as a tensor written in the module, stands among the placeholders
     positions = {str(n): k for k, n in enumerate(program.graph_signature.user_inputs)}
     for node in nodes:
-        value = node.meta.get("val") if node.op == "placeholder" else None
+        value: Any = node.meta.get("val") if node.op == "placeholder" else None
         if hasattr(value, "untyped_storage"):
             found = sources.setdefault(_storage(value), [])
             found.append((positions.get(node.name), int(value.storage_offset())))

@@ -11,6 +11,7 @@ import numpy as np
 from polyopt.graph.fx.arithmetic import axes_of
 from polyopt.graph.fx.call import converts
 from polyopt.graph.fx.elements import along
+from polyopt.graph.fx.extremes import extreme, place
 from polyopt.graph.operators import normal_axis
 
 if TYPE_CHECKING:
@@ -256,13 +257,13 @@ def _extreme(call: Call) -> None:
         return
     if "dim" not in call.arguments:
         rank = len(call.value("self").shape)
-        call.define(f"reduce_{op}", [call.tensor("self")], axes=tuple(range(rank)), keepdims=0)
+        call.alias(extreme(call, op, call.tensor("self"), range(rank), 0))
         return
     axis = normal_axis(int(call["dim"]), len(call.value("self").shape))
     keep = int(call["keepdim"])
-    found = call.step(f"reduce_{op}", [call.tensor("self")], axes=(axis,), keepdims=keep)
-    place = call.step(f"arg_{op}", [call.tensor("self")], axis=axis, keepdims=keep)
-    call.several([found, place])
+    given = call.tensor("self")
+    found = extreme(call, op, given, (axis,), keep)
+    call.several([found, place(call, op, given, axis, keep)])
 
 
 @converts("argmax", "argmin")
@@ -272,9 +273,8 @@ def _place(call: Call) -> None:
         name, axis = call.step("reshape", [name], shape=(call.value("self").size,)), 0
         if call["keepdim"]:
             raise call.unsupported("keepdim without dim is not taken")
-    rank = len(call.importer.values[name].shape)
-    call.define(f"arg_{call.op[3:]}", [name], axis=normal_axis(int(axis), rank),
-                keepdims=int(call["keepdim"]))  # fmt: skip
+    along = normal_axis(int(axis), len(call.importer.values[name].shape))
+    call.alias(place(call, call.op[3:], name, along, int(call["keepdim"])))
 
 
 @converts("topk")

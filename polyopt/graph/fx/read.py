@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
@@ -227,7 +227,7 @@ def _need_known(nodes: Sequence[Any], source: Source) -> None:
 def _outputs(importer: Importer, given: Any, span: Span) -> tuple[str, ...]:  # noqa: ANN401
     """The tensors of several results, or of one."""
     resolved = _resolved(importer, given)
-    found: list[Any] = resolved if isinstance(resolved, list) else [resolved]
+    found = cast("list[Any]", resolved) if isinstance(resolved, list) else [resolved]
     other = next((part for part in found if not isinstance(part, Ref)), None)
     if other is not None or not found:
         said = f"an output is {other!r}, which is no tensor" if found else "there is no output"

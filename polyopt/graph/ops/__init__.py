@@ -21,5 +21,5 @@ from polyopt.graph.ops import (
 __all__ = [
     "blocked", "comparisons", "contractions", "convolutions", "elementary", "indexing",
     "normalisations", "pointwise", "pooling", "quantised", "recurrent", "reductions", "resizing",
-    "sampling", "shapes", "transposed",
+    "sampling", "shapes",
 ]  # fmt: skip
