@@ -11,6 +11,7 @@ from polyopt.graph.onnx.elements import type_named
 from polyopt.ir.types import ELEMENTS
 
 if TYPE_CHECKING:
+    from polyopt.graph.ir.graph import Attribute
     from polyopt.graph.onnx.context import OnnxNode
 
 
@@ -100,7 +101,7 @@ def _cum_sum(node: OnnxNode) -> None:
     axis = int(given) % rank
     is_reverse, is_exclusive = node.get("reverse", 0), node.get("exclusive", 0)
     source = node.inputs[0]
-    back = {
+    back: dict[str, Attribute] = {
         "starts": tuple(shape[d] - 1 if d == axis else 0 for d in range(rank)),
         "steps": tuple(-1 if d == axis else 1 for d in range(rank)),
         "shape": shape,
@@ -113,7 +114,7 @@ def _cum_sum(node: OnnxNode) -> None:
     if not is_reverse:
         node.define("cumsum", [source], axis=axis)
         return
-    node.define("slice", [node.step("cumsum", [source], axis=axis)], **back)
+    node.define("slice", [node.step("cumsum", [source], axis=axis)], output=0, **back)
 
 
 @converts("OneHot")
