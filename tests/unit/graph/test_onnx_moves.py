@@ -39,7 +39,7 @@ def test_functions_are_right_at_both_ends_and_for_small_operands(op, numpy, low,
     given = np.concatenate([small, -small, [0.0, low, high, np.nan, np.inf, -np.inf]]).astype(kind)
     with np.errstate(all="ignore"):
         expected = numpy(given.astype(np.float64)).astype(kind)
-    (found,) = compile_graph(load_onnx(model(op, given.shape, kind=kind))).run(given)
+    (found,) = compile_graph(load_onnx(model(op, given.shape, kind=kind))).run({"x": given})
     np.testing.assert_allclose(found, expected, rtol=16 * np.finfo(kind).eps, atol=0)
 
 
@@ -62,7 +62,7 @@ def test_indices_that_are_data_are_refused():
 def test_the_last_of_several_updates_stays():
     indices, updates = np.array([[1], [0], [1]]), np.array([5, 6, 7], np.float32)
     read = load_onnx(model("ScatterND", [3], [("i", indices), ("u", updates)]))
-    (found,) = compile_graph(read).run(np.array([1, 2, 3], np.float32))
+    (found,) = compile_graph(read).run({"x": np.array([1, 2, 3], np.float32)})
     assert found.tolist() == [6, 7, 3]
 
 
@@ -78,7 +78,7 @@ def test_the_last_of_several_updates_stays():
 )
 def test_einsum_of_one_operand_is_numpys(equation, shape):
     given = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
-    (found,) = compile_graph(load_onnx(model("Einsum", shape, equation=equation))).run(given)
+    (found,) = compile_graph(load_onnx(model("Einsum", shape, equation=equation))).run({"x": given})
     np.testing.assert_allclose(found, np.einsum(equation, given), rtol=1e-5, atol=1e-6)
 
 
