@@ -17,9 +17,21 @@ if TYPE_CHECKING:
     from polyopt.source import Span
 
 #: operators that are put in as their bodies
-EXPANDED = ("AffineGrid", "Attention", "CenterCropPad", "RotaryEmbedding")
+EXPANDED = (
+    "AffineGrid", "Attention", "BlackmanWindow", "CausalConvWithState", "CenterCropPad",
+    "FlexAttention", "HammingWindow", "HannWindow", "LinearAttention", "NegativeLogLikelihoodLoss",
+    "RotaryEmbedding", "SoftmaxCrossEntropyLoss", "SwiGLU",
+)  # fmt: skip
+#: the domains of such operators that are not ONNX's first
+_DOMAINS = {"FlexAttention": "ai.onnx.preview"}
 #: the domain of a body while it is put in
 _DOMAIN = "polyopt.body"
+
+
+def is_expanded(node: Any) -> bool:  # noqa: ANN401
+    """Whether a node's body is put in."""
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    return node.op_type in EXPANDED and domain == _DOMAINS.get(node.op_type, "")
 
 
 def expanded(
@@ -45,9 +57,9 @@ def expanded(
     if not model.graph.node:
         raise UnsupportedError(f"ONNX has no body for this form of {node.op_type}", span=span)
     kept = {*node.input, *node.output}
-    prefix = _prefix(importer, node.output[0])
-    names = {name: f"{prefix}{name}" for name in _made(model.graph) - kept}
-    _rename(model.graph, names)
+    prefix = free_prefix(importer, node.output[0])
+    names = {name: f"{prefix}{name}" for name in made_names(model.graph) - kept}
+    rename(model.graph, names)
     return model, version
 
 
@@ -64,7 +76,10 @@ def _body(onnx: Any, importer: Importer, schema: Any, node: Any, opset: int) -> 
         version, node.SerializeToString(), types
     )
     body.ParseFromString(text)
-    return body, version
+    if node.domain in {"", "ai.onnx"}:
+        return body, version
+    newest = onnx.defs.onnx_opset_version()
+    return body, next((e.version for e in body.opset_import if not e.domain), newest)
 
 
 def _type(onnx: Any, importer: Importer, name: str) -> Any:  # noqa: ANN401
@@ -94,24 +109,24 @@ def _calling(onnx: Any, schema: Any, body: Any, node: Any, version: int) -> Any:
     return onnx.helper.make_model(graph, functions=[body], opset_imports=opsets)
 
 
-def _prefix(importer: Importer, base: str) -> str:
-    """The beginning of no tensor's name."""
+def free_prefix(importer: Importer, base: str) -> str:
+    """The beginning of no tensor's name, for names of a body."""
     prefix, number = f"{base}_", 2
     while any(name.startswith(prefix) for name in (*importer.values, *importer.reserved)):
         prefix, number = f"{base}_{number}_", number + 1
     return prefix
 
 
-def _made(graph: Any) -> set[str]:  # noqa: ANN401
+def made_names(graph: Any) -> set[str]:  # noqa: ANN401
     """Names of all tensors that a graph and those inside it make; a body has each once."""
     found = {tensor.name for tensor in graph.initializer}
     for node in graph.node:
         found |= {name for name in node.output if name}
-        found |= {name for a in node.attribute if a.HasField("g") for name in _made(a.g)}
+        found |= {name for a in node.attribute if a.HasField("g") for name in made_names(a.g)}
     return found
 
 
-def _rename(graph: Any, names: dict[str, str]) -> None:  # noqa: ANN401
+def rename(graph: Any, names: dict[str, str]) -> None:  # noqa: ANN401
     """Give tensors their new names, in graphs inside as well."""
     for entry in (*graph.initializer, *graph.output):
         entry.name = names.get(entry.name, entry.name)
@@ -120,4 +135,4 @@ def _rename(graph: Any, names: dict[str, str]) -> None:  # noqa: ANN401
         node.output[:] = [names.get(name, name) for name in node.output]
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                _rename(attribute.g, names)
+                rename(attribute.g, names)

@@ -20,20 +20,17 @@ from polyopt.graph.ir.graph import Graph, Value, value_of
 from polyopt.graph.ir.open import left_open
 from polyopt.graph.ir.verify import verify
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
+from polyopt.graph.onnx.control import CONTROL
 from polyopt.graph.onnx.folding import fold
-from polyopt.graph.onnx.functions import EXPANDED, expanded
+from polyopt.graph.onnx.functions import EXPANDED, expanded, is_expanded
 from polyopt.graph.onnx.missing import not_taken
+from polyopt.graph.onnx.weights import read_weights
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-#: modules with converters
-_PARTS = (
-    "activations", "choices", "elements", "layers", "moves", "quantised",
-    "recurrent", "sampling", "scatters", "shapes",
-)  # fmt: skip
 #: operators of which a version is taken that ONNX's checker refuses as deprecated
 _DEPRECATED = frozenset({"GroupNormalization"})
 #: the first opset whose operators are taken
@@ -86,9 +83,10 @@ def _read(onnx: Any, proto: Any, sizes: Mapping[str, int], opset: int, name: str
 @checks_arguments
 def onnx_operators() -> tuple[str, ...]:
     """The ONNX operators that are taken, sorted."""
-    for part in _PARTS:
-        import_module(f"polyopt.graph.onnx.{part}")  # it registers
-    return tuple(sorted({*CONVERTERS, *EXPANDED, "If"}))
+    import polyopt.graph.onnx.converters as _converters  # registers them
+
+    _ = _converters
+    return tuple(sorted({*CONVERTERS, *EXPANDED, *CONTROL}))
 
 
 def _onnx() -> Any:  # noqa: ANN401
@@ -184,7 +182,7 @@ def _inputs(
     sizes: Mapping[str, int],
     name: str,
 ) -> tuple[Value, ...]:
-    _weights(onnx, importer, proto.graph, name, Span(Source(name, ""), 1))
+    read_weights(importer, proto.graph, name, Span(Source(name, ""), 1))
     if proto.graph.sparse_initializer:
         raise UnsupportedError(f"{name} has sparse weights")
     found: list[Value] = []
@@ -200,17 +198,6 @@ def _inputs(
         listed = ", ".join(sorted(known)) or "none"
         raise GraphError(f"{name} has no open dimension {min(unused)!r}", hint=f"open: {listed}")
     return tuple(found)
-
-
-def _weights(onnx: Any, importer: Importer, graph: Any, name: str, where: Span) -> None:  # noqa: ANN401
-    """The arrays that a graph comes with. Raises ``GraphError`` for damaged ones."""
-    for tensor in graph.initializer:
-        try:
-            array = onnx.numpy_helper.to_array(tensor)
-        except Exception as error:  # noqa: BLE001  (sizes that do not match, types that NumPy has not)
-            raise GraphError(f"the weights {tensor.name!r} of {name} are damaged or missing",
-                             notes=[str(error).splitlines()[0]]) from None  # fmt: skip
-        importer.constant(tensor.name, array, where)
 
 
 def _open_axes(proto: Any) -> list[tuple[str, int]]:  # noqa: ANN401
@@ -305,12 +292,9 @@ def _convert(
         _need_tensor(importer, node, name, span)
     if fold(onnx, importer, node, opset, span):
         return
-    if node.op_type == "If" and not node.domain:
-        _convert_branch(onnx, proto, importer, node, opset, span)
-        return
-    if node.op_type in EXPANDED and node.domain in {"", "ai.onnx"}:
+    if is_expanded(node):
         _check_node(onnx, proto, node, span)
-        body, version = expanded(onnx, importer, node, opset, span)
+        body, version = expanded(onnx, importer, node, _opset_of(proto, node, opset), span)
         for inner in body.graph.node:
             _convert(onnx, body, importer, inner, version, span)
         return
@@ -324,44 +308,22 @@ def _convert(
     inputs = tuple(importer.resolve(name) for name in node.input)
     made = OnnxNode(importer, node.op_type, opset, inputs, tuple(node.output), values,
                     _title(node), span)  # fmt: skip
+    if node.op_type in CONTROL:
+        CONTROL[node.op_type](made, lambda n: _convert(onnx, proto, importer, n, opset, span))
+        return
     CONVERTERS[node.op_type](made)
+
+
+def _opset_of(proto: Any, node: Any, opset: int) -> int:  # noqa: ANN401
+    """The opset of a node's domain."""
+    versions = [e.version for e in proto.opset_import if e.domain == node.domain and node.domain]
+    return versions[0] if versions else opset
 
 
 def _rest(proto: Any, node: Any, span: Span) -> list[Any]:  # noqa: ANN401
     """A node and those that come after it; of a node inside another one, itself alone."""
     is_own = span.source.line(span.line) == _line(node)
     return list(proto.graph.node)[span.line - 1 :] if is_own else [node]
-
-
-def _convert_branch(
-    onnx: Any,  # noqa: ANN401
-    proto: Any,  # noqa: ANN401
-    importer: Importer,
-    node: Any,  # noqa: ANN401
-    opset: int,
-    span: Span,
-) -> None:
-    """The branch that a known condition chooses, in place of an ``If``."""
-    given = [importer.resolve(name) for name in node.input]
-    if len(given) != 1 or not given[0]:
-        raise GraphError(f"{_title(node)} takes one condition", span=span)
-    condition = importer.known.get(given[0])
-    if condition is None or condition.size != 1:
-        raise UnsupportedError(f"{_title(node)}: its condition has to be a constant", span=span,
-                               hint="control flow that depends on data is not taken")  # fmt: skip
-    wanted = "then_branch" if condition.item() else "else_branch"
-    branch = next((a.g for a in node.attribute if a.name == wanted), None)
-    if branch is None:
-        raise GraphError(f"{_title(node)} has no {wanted}", span=span)
-    _weights(onnx, importer, branch, _title(node), span)
-    for inner in branch.node:
-        _convert(onnx, proto, importer, inner, opset, span)
-    if len(branch.output) != len(node.output):
-        raise GraphError(f"{_title(node)}: its branch has {len(branch.output)} results, not"
-                         f" {len(node.output)}", span=span)  # fmt: skip
-    for name, made in zip(node.output, branch.output, strict=True):
-        _need_tensor(importer, node, made.name, span)
-        importer.aliases[name] = importer.resolve(made.name)
 
 
 def _need_tensor(importer: Importer, node: Any, name: str, span: Span) -> None:  # noqa: ANN401
@@ -378,11 +340,23 @@ def _check_node(onnx: Any, proto: Any, node: Any, span: Span) -> None:  # noqa: 
     context.ir_version = proto.ir_version
     context.opset_imports = {entry.domain: entry.version for entry in proto.opset_import}
     try:
-        onnx.checker.check_node(node, context)
+        onnx.checker.check_node(_without_bodies(onnx, node), context)
     except (onnx.checker.ValidationError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise GraphError(f"{_title(node)} is not what ONNX allows", span=span,
                          notes=[reason]) from None  # fmt: skip
+
+
+def _without_bodies(onnx: Any, node: Any) -> Any:  # noqa: ANN401
+    """A node with empty graphs inside: the checker does not know what bodies may read."""
+    if not any(attribute.HasField("g") for attribute in node.attribute):
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for attribute in copy.attribute:
+        if attribute.HasField("g"):
+            attribute.g.CopyFrom(onnx.GraphProto(name=attribute.g.name or "body"))
+    return copy
 
 
 def _decoded(value: object) -> object:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.graph.onnx.context import converts
-from polyopt.graph.onnx.elements import type_named
-from polyopt.graph.onnx.layers import convolution
+from polyopt.graph.onnx.converters.elements import type_named
+from polyopt.graph.onnx.converters.layers import convolution
 from polyopt.graph.ops.quantised import QUANTISED
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.graph.onnx.context import converts
-from polyopt.graph.onnx.elements import type_named
+from polyopt.graph.onnx.converters.elements import type_named
 from polyopt.ir.types import ELEMENTS
 
 if TYPE_CHECKING:
