@@ -50,7 +50,7 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
     except Exception:  # noqa: BLE001  (the converter finds out what is wrong with it)
         return False
     outputs = [name for name in node.output if name]
-    arrays = [np.ascontiguousarray(cast("Array", r)) for r in results]
+    arrays = [np.array(cast("Array", r), order="C") for r in results]
     if any(a.dtype == object or a.size > _MOST_FOLDED for a in arrays):
         return False
     for name, array in zip(outputs, arrays, strict=True):
