@@ -81,9 +81,50 @@ def _dequantize(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any
     return _run(node, max(opset, 19), given)
 
 
+def _norm_of_windows(node: Any, opset: int, given: Mapping[str, Any]) -> list[Any]:
+    """Its LpPool divides and multiplies by counts that differ at edges: windows padded with 0."""
+    ((name, x),) = given.items()
+    rank, p = x.ndim - 2, attribute(node, "p", 2)
+    kernel = attribute(node, "kernel_shape", [])
+    strides, dilations = (attribute(node, k, [1] * rank) for k in ("strides", "dilations"))
+    shape = _run(_as_max_pool(node), max(opset, 12), {name: np.zeros_like(x)})[0].shape
+    mode = attribute(node, "auto_pad", b"NOTSET")
+    begins = list(attribute(node, "pads", [0] * rank))[:rank]
+    if mode in {b"SAME_UPPER", b"SAME_LOWER"}:
+        totals = [max(0, (o - 1) * s + d * (k - 1) + 1 - n) for o, s, d, k, n in zip(
+            shape[2:], strides, dilations, kernel, x.shape[2:], strict=True)]  # fmt: skip
+        begins = [t // 2 if mode == b"SAME_UPPER" else t - t // 2 for t in totals]
+    room = 40  # more than any window reaches
+    padded = np.pad(np.abs(x) ** p, [(0, 0)] * 2 + [(room, room)] * rank)
+    result = np.zeros(shape, x.dtype)
+    for at in np.ndindex(*kernel):
+        places = [room - b + d * a + s * np.arange(o) for b, d, a, s, o in zip(
+            begins, dilations, at, strides, shape[2:], strict=True)]  # fmt: skip
+        result += padded[np.ix_(range(shape[0]), range(shape[1]), *places)]
+    return [result ** (1 / p)]
+
+
+def _as_max_pool(node: Any) -> Any:
+    """A node whose result has the same shape."""
+    kept = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "p"}
+    return helper.make_node("MaxPool", node.input, node.output, **kept)
+
+
+def _one_hot(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """It does not cast indices to integers, as ONNX says."""
+    x = node.input[0]
+    return _run(node, opset, {**given, x: given[x].astype(np.int64)})
+
+
+def _batch_norm(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """Before opset 14 it trains where a momentum is given, and one is by default."""
+    return _run(node, max(opset, 15), given)
+
+
 _OWN: dict[str, Callable[[Any, int, Mapping[str, Any]], Sequence[Any]]] = {
     "GlobalLpPool": _global_norm, "Softmax": _flat, "LogSoftmax": _flat, "Hardmax": _flat,
-    "DequantizeLinear": _dequantize,
+    "DequantizeLinear": _dequantize, "LpPool": _norm_of_windows, "OneHot": _one_hot,
+    "BatchNormalization": _batch_norm,
 }  # fmt: skip
 
 # -- how far results may be from it ---------------------------------------------------------------
@@ -127,6 +168,10 @@ def differs(node: Any, found: Any, expected: Any, wide: Any, fed: Mapping[str, A
 _STEPS = {"QuantizeLinear", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear"}
 
 
+#: operators of float64 of which the evaluator has some steps, or a constant of 1/6, in float32
+_SINGLE = {"HardSwish", "GroupNormalization", "LayerNormalization", "RMSNormalization"}
+
+
 def _close(node: Any, found: Any, expected: Any, fed: Mapping[str, Any]) -> Any:
     x, y = found.astype(np.float64), expected.astype(np.float64)
     same = (x == y) | (np.isnan(x) & np.isnan(y))
@@ -141,7 +186,7 @@ def _close(node: Any, found: Any, expected: Any, fed: Mapping[str, Any]) -> Any:
             wide = np.abs(array.astype(np.float64))
             scale *= max(1.0, float(np.max(wide, where=np.isfinite(wide), initial=0.0)))
     eps = float(info.eps)
-    if node.op_type == "HardSwish":  # its body has 1/6 as float32
+    if node.op_type in _SINGLE:
         eps = max(eps, float(np.finfo(np.float32).eps))
     few = min(scale * scale, 1e300) if node.op_type not in _POINTWISE else 1.0
     with np.errstate(all="ignore"):

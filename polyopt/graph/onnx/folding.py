@@ -42,7 +42,8 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
         return False
     fed = {n: importer.known[importer.resolve(n)] for n in node.input if n}
     try:
-        if not _is_small(onnx, node, fed, opset):
+        known = _inferred(onnx, node, fed, opset)
+        if not all(map(_is_small, known)):
             return False
         types = {n: onnx.TypeProto() for n in fed}
         evaluator = onnx.reference.ReferenceEvaluator(_alone(onnx, node, types, {}, opset))
@@ -50,7 +51,9 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
     except Exception:  # noqa: BLE001  (the converter finds out what is wrong with it)
         return False
     outputs = [name for name in node.output if name]
-    arrays = [np.array(cast("Array", r), order="C") for r in results]
+    # the evaluator's types are at times wider than what the operator says
+    arrays = [np.array(cast("Array", r), _type(onnx, entry), order="C")
+              for r, entry in zip(results, known, strict=True)]  # fmt: skip
     if any(a.dtype == object or a.size > _MOST_FOLDED for a in arrays):
         return False
     for name, array in zip(outputs, arrays, strict=True):
@@ -58,11 +61,8 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
     return True
 
 
-def _is_small(onnx: Any, node: Any, fed: Mapping[str, Array], opset: int) -> bool:  # noqa: ANN401
-    """Whether results fit into ``_MOST_FOLDED`` elements, by ONNX's own inference.
-
-    A file of a few bytes may ask for terabytes: that has to be known before they are made.
-    """
+def _inferred(onnx: Any, node: Any, fed: Mapping[str, Array], opset: int) -> list[Any]:  # noqa: ANN401
+    """What ONNX's own inference says of a node's results, before anything is computed."""
     types = {
         name: onnx.helper.make_tensor_type_proto(
             onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
@@ -71,10 +71,22 @@ def _is_small(onnx: Any, node: Any, fed: Mapping[str, Array], opset: int) -> boo
     }
     said = {name: array for name, array in fed.items() if array.size <= _MOST_SAID}
     model = _alone(onnx, node, types, said, opset)
-    found = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    shapes = [entry.type.tensor_type.shape for entry in found.graph.output]
-    sizes = [np.prod([float(d.dim_value) for d in shape.dim]) for shape in shapes]
-    return all(size <= _MOST_FOLDED for size in sizes)
+    return list(onnx.shape_inference.infer_shapes(model, data_prop=True).graph.output)
+
+
+def _is_small(entry: Any) -> bool:  # noqa: ANN401
+    """Whether a result fits into ``_MOST_FOLDED`` elements.
+
+    A file of a few bytes may ask for terabytes: that has to be known before they are made.
+    """
+    shape = entry.type.tensor_type.shape
+    return bool(np.prod([float(d.dim_value) for d in shape.dim]) <= _MOST_FOLDED)
+
+
+def _type(onnx: Any, entry: Any) -> np.dtype[Any] | None:  # noqa: ANN401
+    """The type of a result's elements; nothing where it is not known."""
+    kind = entry.type.tensor_type.elem_type
+    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind)) if kind else None
 
 
 def _alone(
