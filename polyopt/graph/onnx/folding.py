@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from polyopt.graph.onnx.context import CONVERTERS
+from polyopt.graph.onnx.functions import EXPANDED
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -15,6 +18,19 @@ if TYPE_CHECKING:
 
 #: nodes whose results are never constants, though their inputs may be
 RANDOM = ("Random", "Bernoulli", "Multinomial")
+#: operators of sizes, bounds and moves, of which the evaluator computes what ONNX says. Others that
+#: have a converter are left to it: the evaluator has but one version of some, is less exact than
+#: their type, or wrong in a form of them; and passes want the integers of a ``DequantizeLinear``
+_EVALUATED = {
+    "Abs", "Add", "And", "ArgMax", "ArgMin", "Cast", "CastLike", "Ceil", "Clip", "Concat", "CumSum",
+    "DepthToSpace", "Div", "Equal", "Exp", "Expand", "EyeLike", "Flatten", "Floor", "Gather",
+    "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual",
+    "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pad", "Pow",
+    "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Relu",
+    "Reshape", "Round", "ScatterElements", "ScatterND", "Sign", "Slice", "SpaceToDepth", "Split",
+    "Sqrt", "Squeeze", "Sub", "Sum", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where",
+    "Xor",
+}  # fmt: skip
 #: elements of an array that is computed while reading
 _MOST_FOLDED = 1 << 26
 #: elements of an operand that may say how large a result is, such as a shape or repeats
@@ -38,7 +54,7 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
         return False
     if any(a.type in {a.GRAPH, a.GRAPHS} for a in node.attribute):
         return False
-    if node.op_type == "DequantizeLinear":  # passes may want the integers, and fold it else
+    if node.op_type in {*CONVERTERS, *EXPANDED} - _EVALUATED:
         return False
     fed = {n: importer.known[importer.resolve(n)] for n in node.input if n}
     try:
