@@ -156,7 +156,7 @@ def _join(found: dict[str, Map], name: str, relation: Map) -> None:
 def _pattern(relation: Map | None, shape: tuple[int, ...], result: tuple[int, ...]) -> Pattern:
     """The summary of ``{ result[i] -> operand[j] }``; ``None`` reads nothing."""
     total, elements = _size(result), _size(shape)
-    if relation is None:
+    if relation is None or relation.is_empty():
         return Pattern("broadcast", shape, (0,) * len(shape), total, elements, 0.0)
     spans = tuple(_span(relation, d) for d in range(len(shape)))
     touched = about(relation.range(), {})
