@@ -59,7 +59,7 @@ def compile_graph(
     """A graph as it is, compiled. How it is fused is decided for the usual number of what it
     leaves open."""
     chosen = options or Options()
-    policy = Fusion(fusion) if isinstance(fusion, str) else fusion
+    policy = Fusion.of(fusion)
     closed = verify(graph).usual
     grouping = choose_groups(
         closed, policy, scratch_bytes=lambda group: planned_scratch(closed, group, chosen)
