@@ -86,9 +86,9 @@ def _check_texts(option: str, given: object) -> None:
     """Raises ``InvalidOptionError`` unless an option is a tuple or list of names, or ``None``."""
     if given is None and option == "operators":
         return
-    listed = isinstance(given, tuple | list)
-    if not listed or not all(isinstance(name, str) for name in cast("Sequence[object]", given)):
-        msg = f"{option} is a tuple of names, not {shown(given)}"
+    names = cast("Sequence[object]", given) if isinstance(given, tuple | list) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        msg = f"{option} is a tuple of names, not {shown(cast('object', given))}"
         hint = f"{option}=({given!r},)" if isinstance(given, str) else ""
         raise InvalidOptionError(msg, hint=hint)
 
