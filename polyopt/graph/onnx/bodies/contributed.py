@@ -50,7 +50,7 @@ class _Body:
         """An operand's name; "" where it is left out."""
         return self.node.input[index] if index < len(self.node.input) else ""
 
-    def op(self, kind: str, inputs: Sequence[str], result: str = "", **options: object) -> str:
+    def op(self, kind: str, inputs: Sequence[str], result: str = "", /, **options: object) -> str:
         """Add a node; the name of its result."""
         given = list(inputs)
         while given and not given[-1]:
@@ -62,7 +62,10 @@ class _Body:
     def real(self, index: int, axis: int = 1) -> str:
         """An operand as floats: its integers, scale and zero point stand one after the other."""
         given = [self.input(index + k) for k in range(3)]
-        return self.op("DequantizeLinear", given, axis=axis)
+        options: dict[str, int] = (
+            {} if axis == 1 else {"axis": axis}
+        )  # the usual; older opsets have no other
+        return self.op("DequantizeLinear", given, **options)
 
     def quantised(self, value: str, index: int) -> None:
         """The result: floats quantised by the scale and zero point at some operands."""
