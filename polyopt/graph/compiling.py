@@ -60,7 +60,7 @@ def compile_graph(
     """A graph as it is, compiled. How it is fused is decided for the usual number of what it
     leaves open."""
     chosen = options or Options()
-    policy = Fusion(fusion) if isinstance(fusion, str) else fusion
+    policy = Fusion.of(fusion)
     closed = verify(graph).usual
     index_checks(closed)
     grouping = choose_groups(

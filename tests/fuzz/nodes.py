@@ -327,7 +327,11 @@ def _slice(d: Drawing, op: str) -> None:
 @draws("Pad")
 def _pad(d: Drawing, op: str) -> None:
     x = d.operand(op)
-    modes = ("constant", "edge", "reflect", "wrap") if d.opset >= 19 else ("constant", "edge", "reflect")
+    modes = (
+        ("constant", "edge", "reflect", "wrap")
+        if d.opset >= 19
+        else ("constant", "edge", "reflect")
+    )
     axes = d.axes(d.rank(x)) if d.opset >= 18 and d.chance(0.4) else None
     rank = d.rank(x) if axes is None else len(axes)
     pads = [d.number(-1 if d.chance(0.15) else 0, 2) for _ in range(2 * rank)]
@@ -450,7 +454,9 @@ def _scatter_nd(d: Drawing, op: str) -> None:
 def _one_hot(d: Drawing, op: str) -> None:
     x = d.operand(op, rank=(0, 3))
     values = d.operand(op, 2, shape=(2,))
-    depth = d.fresh(np.asarray(d.number(1, 4), d.one((np.int64, np.float32, np.int32))), constant=True)
+    depth = d.fresh(
+        np.asarray(d.number(1, 4), d.one((np.int64, np.float32, np.int32))), constant=True
+    )
     d.add(op, [x, depth, values], axis=d.number(-d.rank(x) - 1, d.rank(x)))
 
 

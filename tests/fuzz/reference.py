@@ -118,7 +118,7 @@ def _transposed(node: Any, opset: int, given: Mapping[str, Any]) -> list[Any]:
     kept = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "group"}
     alone = helper.make_node("ConvTranspose", node.input, node.output, **kept)
     x, w = given[names[0]], given[names[1]]
-    bias = given[names[2]] if len(names) > 2 else None  # noqa: PLR2004
+    bias = given[names[2]] if len(names) > 2 else None
     found = []
     for k in range(group):
         fed = {names[0]: np.split(x, group, 1)[k]}
@@ -197,7 +197,14 @@ _STEPS = {"QuantizeLinear", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLine
 #: beyond it sums and products of some operands may overflow in one order, and not in another
 _HUGE = 1e12
 #: operators of float64 of which the evaluator has some steps, or a constant of 1/6, in float32
-_SINGLE = {"Erf", "Resize", "HardSwish", "GroupNormalization", "LayerNormalization", "RMSNormalization"}
+_SINGLE = {
+    "Erf",
+    "Resize",
+    "HardSwish",
+    "GroupNormalization",
+    "LayerNormalization",
+    "RMSNormalization",
+}
 
 
 def _close(node: Any, found: Any, expected: Any, fed: Mapping[str, Any]) -> Any:
@@ -253,7 +260,7 @@ def undefined(node: Any, found: Any, expected: Any, fed: Mapping[str, Any]) -> A
         return np.broadcast_to((arrays[1] == 0) | _overflows(*arrays), expected.shape)
     if op == "QuantizeLinear":  # the evaluator's quotients overflow
         with np.errstate(all="ignore"):
-            return ~(np.abs(arrays[0].astype(np.float64)) < 1e6)  # noqa: PLR2004
+            return ~(np.abs(arrays[0].astype(np.float64)) < 1e6)
     if op == "BitShift":
         return np.broadcast_to(arrays[1] >= 8 * arrays[1].dtype.itemsize, expected.shape)
     if op == "Pow" and expected.dtype.kind in "iu":

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from polyopt.graph.onnx.bodies.functions import EXPANDED
 from polyopt.graph.onnx.context import CONVERTERS
-from polyopt.graph.onnx.functions import EXPANDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
