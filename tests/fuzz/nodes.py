@@ -401,7 +401,7 @@ def _gather_elements(d: Drawing, op: str) -> None:
     d.add(op, [x, indices(d, shape, d.shape_of(x)[axis])], axis=axis)
 
 
-def _tuples(d: Drawing, within: tuple[int, ...], outer: tuple[int, ...], constant: bool) -> str:
+def _tuples(d: Drawing, within: tuple[int, ...], outer: tuple[int, ...], *, constant: bool) -> str:
     depth = d.number(1, len(within))
     parts = [d.draw.integers(-e, max(e, 1), size=outer) for e in within[:depth]]
     return d.fresh(np.stack(parts, -1).astype(np.int64), constant=constant)
@@ -413,7 +413,7 @@ def _gather_nd(d: Drawing, op: str) -> None:
     shape = d.shape_of(x)
     batch = d.number(0, len(shape) - 1) if d.opset >= 12 and d.chance(0.4) else 0
     outer = (*shape[:batch], *d.shape(0, 2))
-    where = _tuples(d, shape[batch:], outer, d.chance(0.7))
+    where = _tuples(d, shape[batch:], outer, constant=d.chance(0.7))
     d.add(op, [x, where], batch_dims=batch if batch or d.chance(0.3) else None)
 
 
@@ -442,7 +442,7 @@ def _scatter(d: Drawing, op: str) -> None:
 def _scatter_nd(d: Drawing, op: str) -> None:
     x = d.operand(op, rank=(1, 3))
     shape, reduction = d.shape_of(x), _reduction(d, 16)
-    where = _tuples(d, shape, (d.number(1, 3),), d.chance(0.8))
+    where = _tuples(d, shape, (d.number(1, 3),), constant=d.chance(0.8))
     found = d.arrays[where]
     if reduction.get("reduction", "none") == "none":
         found = d.arrays[where] = np.unique(found % np.array(shape[: found.shape[-1]]), axis=0)

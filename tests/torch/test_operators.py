@@ -87,6 +87,11 @@ ON_FLOATS = {
     "norms": lambda x: (x.norm(dim=1), functional.normalize(x, dim=2), x.norm(1, 1)),
     "constants": lambda x: (x + torch.arange(4), x * torch.tril(torch.ones(3, 4)), torch.ones(2)),
     "known indices": lambda x: (x[:, [2, 0]], x[:, [0, 1], [3, 1]], x[..., torch.tensor([1, 1])]),
+    "samples": lambda x: tuple(
+        functional.grid_sample(x[None], x[None, :, :2].mT / 2, mode, padding, align_corners=aligned)
+        for mode in ("bilinear", "nearest") for padding in ("zeros", "border", "reflection")
+        for aligned in (True, False)
+    ),
     "windows": lambda x: (
         x.unfold(1, 2, 1), x.unfold(2, 3, 2).unfold(0, 2, 1), x.unfold(-1, 4, 3),
         functional.unfold(x[None], (2, 3), dilation=(2, 1), padding=(1, 0), stride=(2, 1)),

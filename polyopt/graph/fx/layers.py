@@ -197,6 +197,17 @@ def _rms_norm(call: Call) -> None:
     call.define("rms_norm", [call.tensor("input"), weight], axis=-len(shape), epsilon=epsilon)
 
 
+@converts("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
+def _grid_sample(call: Call) -> None:
+    modes, paddings = ("linear", "nearest"), ("zeros", "border", "reflection")
+    mode, padding = int(call["interpolation_mode"]), int(call["padding_mode"])
+    if mode >= len(modes):
+        raise call.unsupported("bicubic interpolation is not taken")
+    call.define("grid_sample", [call.tensor("input"), call.tensor("grid")],
+                mode=modes[mode], padding=paddings[padding],
+                align_corners=int(call["align_corners"]))  # fmt: skip
+
+
 @converts("prelu")
 def _prelu(call: Call) -> None:
     """A slope for each channel, or one."""
