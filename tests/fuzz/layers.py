@@ -200,7 +200,9 @@ def _matmul_integer(d: Drawing, op: str) -> None:
     x, y = d.operand(op, shape=one), d.operand(op, 1, shape=other)
     zeros = [
         d.like(x, op, 2, d.one(((), (one[-2],) if len(one) == 2 else ()))) if d.chance(0.5) else "",
-        d.like(y, op, 3, d.one(((), other[-1:] if len(other) == 2 else ()))) if d.chance(0.5) else "",
+        d.like(y, op, 3, d.one(((), other[-1:] if len(other) == 2 else ())))
+        if d.chance(0.5)
+        else "",
     ]
     d.add(op, [x, y, *zeros])
 

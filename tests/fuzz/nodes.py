@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
-from tests.fuzz.drawing import FLOATS, fit, kind_of
+from tests.fuzz.drawing import FLOATS, Refused, fit, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -327,7 +326,11 @@ def _slice(d: Drawing, op: str) -> None:
 @draws("Pad")
 def _pad(d: Drawing, op: str) -> None:
     x = d.operand(op)
-    modes = ("constant", "edge", "reflect", "wrap") if d.opset >= 19 else ("constant", "edge", "reflect")
+    modes = (
+        ("constant", "edge", "reflect", "wrap")
+        if d.opset >= 19
+        else ("constant", "edge", "reflect")
+    )
     axes = d.axes(d.rank(x)) if d.opset >= 18 and d.chance(0.4) else None
     rank = d.rank(x) if axes is None else len(axes)
     pads = [d.number(-1 if d.chance(0.15) else 0, 2) for _ in range(2 * rank)]
@@ -376,7 +379,9 @@ def _eye(d: Drawing, op: str) -> None:
 
 def indices(d: Drawing, shape: tuple[int, ...], extent: int) -> str:
     """Indices along an axis: known ones, or data."""
-    found = d.draw.integers(-extent, max(extent, 1), size=shape)
+    if not extent:
+        raise Refused("there are no indices")
+    found = d.draw.integers(-extent, extent, size=shape)
     kind = d.one((np.int64, np.int64, np.int32))
     return d.fresh(np.asarray(found).astype(kind), constant=d.chance(0.6))
 
@@ -397,9 +402,11 @@ def _gather_elements(d: Drawing, op: str) -> None:
     d.add(op, [x, indices(d, shape, d.shape_of(x)[axis])], axis=axis)
 
 
-def _tuples(d: Drawing, within: tuple[int, ...], outer: tuple[int, ...], constant: bool) -> str:
+def _tuples(d: Drawing, within: tuple[int, ...], outer: tuple[int, ...], *, constant: bool) -> str:
     depth = d.number(1, len(within))
-    parts = [d.draw.integers(-e, max(e, 1), size=outer) for e in within[:depth]]
+    if 0 in within:
+        raise Refused("there are no indices")
+    parts = [d.draw.integers(-e, e, size=outer) for e in within[:depth]]
     return d.fresh(np.stack(parts, -1).astype(np.int64), constant=constant)
 
 
@@ -409,7 +416,7 @@ def _gather_nd(d: Drawing, op: str) -> None:
     shape = d.shape_of(x)
     batch = d.number(0, len(shape) - 1) if d.opset >= 12 and d.chance(0.4) else 0
     outer = (*shape[:batch], *d.shape(0, 2))
-    where = _tuples(d, shape[batch:], outer, d.chance(0.7))
+    where = _tuples(d, shape[batch:], outer, constant=d.chance(0.7))
     d.add(op, [x, where], batch_dims=batch if batch or d.chance(0.3) else None)
 
 
@@ -438,7 +445,7 @@ def _scatter(d: Drawing, op: str) -> None:
 def _scatter_nd(d: Drawing, op: str) -> None:
     x = d.operand(op, rank=(1, 3))
     shape, reduction = d.shape_of(x), _reduction(d, 16)
-    where = _tuples(d, shape, (d.number(1, 3),), d.chance(0.8))
+    where = _tuples(d, shape, (d.number(1, 3),), constant=d.chance(0.8))
     found = d.arrays[where]
     if reduction.get("reduction", "none") == "none":
         found = d.arrays[where] = np.unique(found % np.array(shape[: found.shape[-1]]), axis=0)
@@ -450,7 +457,9 @@ def _scatter_nd(d: Drawing, op: str) -> None:
 def _one_hot(d: Drawing, op: str) -> None:
     x = d.operand(op, rank=(0, 3))
     values = d.operand(op, 2, shape=(2,))
-    depth = d.fresh(np.asarray(d.number(1, 4), d.one((np.int64, np.float32, np.int32))), constant=True)
+    depth = d.fresh(
+        np.asarray(d.number(1, 4), d.one((np.int64, np.float32, np.int32))), constant=True
+    )
     d.add(op, [x, depth, values], axis=d.number(-d.rank(x) - 1, d.rank(x)))
 
 
@@ -468,12 +477,3 @@ def _if(d: Drawing, op: str) -> None:
         branches[name] = helper.make_graph([node], name, [], [out])
     condition = d.fresh(np.array(d.chance(0.5)), constant=d.chance(0.7))
     d.add(op, [condition], **branches)
-
-
-def elements_in(shape: tuple[int, ...]) -> int:
-    """How many elements a shape has."""
-    return prod(shape)
-
-
-#: of no use here: it is there for models before opset 10
-_ = TensorProto

@@ -85,8 +85,7 @@ def lower(graph: Graph, group: Group) -> Lowered:
     if not same_scop(one.scop, two.scop):
         listed = " or ".join(graph.open)
         raise UnsupportedError(
-            f"{' + '.join(map(_called, group.nodes))} computes with how many {listed}"
-            " there are",
+            f"{' + '.join(map(_called, group.nodes))} computes with how many {listed} there are",
             hint="compile the network for one number: sizes={...}",
         )
     return one
