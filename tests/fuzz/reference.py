@@ -371,6 +371,11 @@ def _of_transposed(arrays: Sequence[Any], _expected: Any) -> Any:
     return np.asarray(not all(np.isfinite(a.astype(np.float64)).all() for a in arrays[:2]))
 
 
+def _of_spread(arrays: Sequence[Any], expected: Any) -> Any:
+    """The evaluator has zeros between the weights of a dilated kernel, and infinity times them."""
+    return np.isnan(expected) & _of_transposed(arrays, expected)
+
+
 def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
     return arrays[1] >= 8 * arrays[1].dtype.itemsize
 
@@ -378,7 +383,7 @@ def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
 _UNDEFINED: dict[str, Callable[[Sequence[Any], Any], Any]] = {
     "Cast": _of_cast, "CastLike": _of_cast, "Div": _of_quotient, "Mod": _of_quotient,
     "Pow": _of_power, "QuantizeLinear": _of_scale, "DynamicQuantizeLinear": _of_range,
-    "AffineGrid": _of_affine, "ConvTranspose": _of_transposed, "BitShift": _of_shift,
+    "AffineGrid": _of_affine, "ConvTranspose": _of_transposed, "Conv": _of_spread, "BitShift": _of_shift,
 }  # fmt: skip
 
 
