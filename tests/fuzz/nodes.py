@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
-from tests.fuzz.drawing import FLOATS, fit, kind_of
+from tests.fuzz.drawing import FLOATS, Refused, fit, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -380,7 +379,9 @@ def _eye(d: Drawing, op: str) -> None:
 
 def indices(d: Drawing, shape: tuple[int, ...], extent: int) -> str:
     """Indices along an axis: known ones, or data."""
-    found = d.draw.integers(-extent, max(extent, 1), size=shape)
+    if not extent:
+        raise Refused("there are no indices")
+    found = d.draw.integers(-extent, extent, size=shape)
     kind = d.one((np.int64, np.int64, np.int32))
     return d.fresh(np.asarray(found).astype(kind), constant=d.chance(0.6))
 
@@ -403,7 +404,9 @@ def _gather_elements(d: Drawing, op: str) -> None:
 
 def _tuples(d: Drawing, within: tuple[int, ...], outer: tuple[int, ...], *, constant: bool) -> str:
     depth = d.number(1, len(within))
-    parts = [d.draw.integers(-e, max(e, 1), size=outer) for e in within[:depth]]
+    if 0 in within:
+        raise Refused("there are no indices")
+    parts = [d.draw.integers(-e, e, size=outer) for e in within[:depth]]
     return d.fresh(np.stack(parts, -1).astype(np.int64), constant=constant)
 
 
@@ -474,12 +477,3 @@ def _if(d: Drawing, op: str) -> None:
         branches[name] = helper.make_graph([node], name, [], [out])
     condition = d.fresh(np.array(d.chance(0.5)), constant=d.chance(0.7))
     d.add(op, [condition], **branches)
-
-
-def elements_in(shape: tuple[int, ...]) -> int:
-    """How many elements a shape has."""
-    return prod(shape)
-
-
-#: of no use here: it is there for models before opset 10
-_ = TensorProto

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polyopt.graph.onnx.bodies.functions import EXPANDED
-from polyopt.graph.onnx.context import CONVERTERS
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from polyopt.graph.importer import Importer
     from polyopt.graph.ir.graph import Array
@@ -37,8 +35,18 @@ _MOST_FOLDED = 1 << 26
 _MOST_SAID = 64
 
 
-def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bool:  # noqa: ANN401
-    """Compute a node from what is known; whether that could be done."""
+def fold(
+    onnx: Any,  # noqa: ANN401
+    importer: Importer,
+    node: Any,  # noqa: ANN401
+    opset: int,
+    span: Span,
+    taken: Container[str],
+) -> bool:
+    """Compute a node from what is known; whether that could be done.
+
+    ``taken`` are the operators that have a converter.
+    """
     if node.op_type == "Shape":
         shape = importer.values[importer.resolve(node.input[0])].shape
         bounds = {a.name: a.i for a in node.attribute}
@@ -54,7 +62,7 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
         return False
     if any(a.type in {a.GRAPH, a.GRAPHS} for a in node.attribute):
         return False
-    if node.op_type in {*CONVERTERS, *EXPANDED} - _EVALUATED:
+    if node.op_type in taken and node.op_type not in _EVALUATED:
         return False
     fed = {n: importer.known[importer.resolve(n)] for n in node.input if n}
     try:
@@ -63,7 +71,9 @@ def fold(onnx: Any, importer: Importer, node: Any, opset: int, span: Span) -> bo
             return False
         types = {n: onnx.TypeProto() for n in fed}
         evaluator = onnx.reference.ReferenceEvaluator(_alone(onnx, node, types, {}, opset))
-        results = evaluator.run(None, fed)
+        with warnings.catch_warnings():  # what NumPy says of NaN and overflow is no user's matter
+            warnings.simplefilter("ignore")
+            results = evaluator.run(None, fed)
     except Exception:  # noqa: BLE001  (the converter finds out what is wrong with it)
         return False
     outputs = [name for name in node.output if name]

@@ -89,7 +89,7 @@ def _gather_nd(node: OnnxNode) -> None:
     rows = _rows(node, given, within)
     depth = given.shape[-1]
     outer, inner = within[:depth], within[depth:]
-    lots = np.arange(prod(shape[:batch])).reshape(*shape[:batch], *(1,) * (rows.ndim - batch))
+    lots = np.arange(prod(shape[:batch])).reshape((*shape[:batch], *(1,) * (rows.ndim - batch)))
     places = (rows + lots * prod(outer)).ravel()
     lines = node.step("reshape", node.inputs[:1],
                       shape=(prod(shape[:batch]) * prod(outer), prod(inner)))  # fmt: skip
