@@ -135,6 +135,11 @@ class Model:
     @cached_property
     def arena(self) -> Arena:
         """The plan of the memory for all computed tensors."""
+        return plan_memory(self.lifetimes)
+
+    @cached_property
+    def lifetimes(self) -> Sequence[Lifetime]:
+        """Computed tensors from their first step to their last; results live on."""
         first: dict[str, int] = {}
         last: dict[str, int] = {}
         for number, step in enumerate(self.steps):
@@ -145,7 +150,7 @@ class Model:
         for name in self.graph.outputs:
             last[self._roots[name]] = len(self.steps)
         values = self.graph.values
-        return plan_memory([Lifetime(n, values[n].bytes, first[n], last[n]) for n in first])
+        return [Lifetime(n, values[n].bytes, first[n], last[n]) for n in first]
 
     @cached_property
     def _memory(self) -> Array:
@@ -290,6 +295,40 @@ class Model:
             msg = f"{self.name} leaves {listed} open: its memory is planned for a number"
             raise InvalidOptionError(msg, hint="model.at(...).export(...), or --size NAME=NUMBER")
         return export_model(self, directory)
+
+    def export_library(self, directory: Path | str) -> Path:
+        """Write a C library: header, C, weights, ``CMakeLists.txt``, ``Makefile``, an example.
+
+        ``NAME_open`` maps ``NAME.weights``, which all models on it share; ``NAME_run`` takes the
+        sizes that the graph leaves open and each tensor with its number of elements, and returns a
+        status, of which ``NAME_message`` tells. Memory between kernels is planned for the sizes.
+
+        Raises ``InvalidOptionError`` when the directory cannot be written.
+        """
+        from polyopt.graph.execution.library import export_library
+
+        return export_library(self, directory)
+
+    def export_wheel(
+        self,
+        directory: Path | str,
+        *,
+        name: str | None = None,
+        version: str = "1.0.0",
+        openmp: bool = True,
+    ) -> Path:
+        """Write a wheel into a directory; its path. What is installed from it needs NumPy alone.
+
+        Its module, called ``name`` or else as the network, has ``run`` and a class ``Model``. It is
+        compiled for the target of this model: ``target="avx2"`` runs on most processors.
+        ``openmp=False`` makes a library of one thread that needs no OpenMP.
+
+        Raises ``InvalidOptionError`` for a name that is no module's or another's, for what is no
+        version, and when the directory cannot be written; ``CompilerFailedError``.
+        """
+        from polyopt.graph.execution.library import export_wheel
+
+        return export_wheel(self, directory, name, version, openmp=openmp)
 
     @property
     def calls(self) -> tuple[BoundKernel, ...]:
