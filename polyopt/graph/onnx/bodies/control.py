@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.graph.onnx.context import as_ints
-from polyopt.graph.onnx.functions import free_prefix, made_names, rename
+from polyopt.graph.onnx.bodies.functions import free_prefix, made_names, rename
 from polyopt.graph.onnx.weights import read_weights
 
 if TYPE_CHECKING:
