@@ -39,7 +39,7 @@ FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(F
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn soak fuzz fuzz-torch fuzz-onnx mutations faults math
+.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
 .PHONY: wheel clean .venv models
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -77,6 +77,7 @@ help:
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
 	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
 	@echo "make fuzz-torch  random modules beside PyTorch; SEEDS=0:300"
+	@echo "make onnx-cases  all of ONNX's node cases: docs/onnx.md; PART=1/4 tries a part, NAMES='conv pool' some"
 	@echo "make fuzz-onnx  random ONNX models beside the reference evaluator; SEEDS=0:300"
 	@echo "make mutations  judge wrong plans and wrong code, rewrite docs/mutations.md"
 	@echo "make faults     faults, threads, processes, 10,000 compilations; docs/faults.md"
@@ -165,6 +166,10 @@ models: $(TORCH_STAMP)
 
 fuzz-torch: $(TORCH_STAMP)
 	@build/torch/bin/python -m tests.fuzz.modules --seeds $(or $(SEEDS),0:300)
+
+# A line for each case in build/onnx: those that are there are left out until it is removed.
+onnx-cases: $(STAMP)
+	@$(BIN)/python -m tests.oracle.onnx_cases $(if $(PART),--part $(PART)) $(if $(MINUTES),--minutes $(MINUTES)) $(NAMES)
 
 fuzz-onnx: $(STAMP)
 	@$(BIN)/python -m tests.fuzz.graphs --seeds $(or $(SEEDS),0:300)

@@ -138,6 +138,10 @@ class OnnxNode:
         given = list(inputs)
         while given and not given[-1]:
             given.pop()
+        values = self.importer.values
+        empty = next((i for i in given if i and not values[i].size), None)
+        if empty is not None:
+            raise self.unsupported(f"its input {empty!r} has 0 elements: {values[empty]}")
         node = Node(name, op, tuple(given), attributes(**options), self.title)
         try:
             self.importer.add(node)

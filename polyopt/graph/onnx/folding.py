@@ -20,14 +20,14 @@ RANDOM = ("Random", "Bernoulli", "Multinomial")
 #: have a converter are left to it: the evaluator has but one version of some, is less exact than
 #: their type, or wrong in a form of them; and passes want the integers of a ``DequantizeLinear``
 _EVALUATED = {
-    "Abs", "Add", "And", "ArgMax", "ArgMin", "Cast", "CastLike", "Ceil", "Clip", "Concat", "CumSum",
-    "DepthToSpace", "Div", "Equal", "Exp", "Expand", "EyeLike", "Flatten", "Floor", "Gather",
-    "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual",
-    "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pad", "Pow",
-    "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Relu",
-    "Reshape", "Round", "ScatterElements", "ScatterND", "Sign", "Slice", "SpaceToDepth", "Split",
-    "Sqrt", "Squeeze", "Sub", "Sum", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where",
-    "Xor",
+    "Abs", "Add", "And", "ArgMax", "ArgMin", "Cast", "CastLike", "Ceil", "Clip", "Concat",
+    "ConstantOfShape", "CumSum", "DepthToSpace", "Div", "Equal", "Exp", "Expand", "EyeLike",
+    "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Greater", "GreaterOrEqual",
+    "Identity", "Less", "LessOrEqual", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul",
+    "Neg", "Not", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "Reshape", "Round", "ScatterElements",
+    "ScatterND", "Sign", "Slice", "SpaceToDepth", "Split", "Sqrt", "Squeeze", "Sub", "Sum",
+    "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor",
 }  # fmt: skip
 #: elements of an array that is computed while reading
 _MOST_FOLDED = 1 << 26
@@ -62,7 +62,8 @@ def fold(
         return False
     if any(a.type in {a.GRAPH, a.GRAPHS} for a in node.attribute):
         return False
-    if node.op_type in taken and node.op_type not in _EVALUATED:
+    is_empty = any(n and not importer.values[n].size for n in names)
+    if node.op_type in taken and node.op_type not in _EVALUATED and not is_empty:
         return False
     fed = {n: importer.known[importer.resolve(n)] for n in node.input if n}
     try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from polyopt.source import Span
 
 #: operators whose results have a size that depends on data
-_OF_DATA = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
+_OF_DATA = frozenset({"NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
 
 
 def not_taken(

@@ -10,22 +10,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, UnsupportedError, UserError
 from polyopt.extras import install_command
 from polyopt.graph.importer import Importer
-from polyopt.graph.ir.graph import Graph, Value, value_of
+from polyopt.graph.ir.graph import Graph, Value
 from polyopt.graph.ir.open import left_open
 from polyopt.graph.ir.verify import verify
 from polyopt.graph.onnx.bodies.contributed import CONTRIBUTED, DOMAIN, contributed
+from polyopt.graph.onnx.bodies.control import CONTROL
 from polyopt.graph.onnx.bodies.functions import EXPANDED, expanded, is_expanded
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
-from polyopt.graph.onnx.bodies.control import CONTROL
+from polyopt.graph.onnx.ends import check_output, open_sizes_of, read_inputs
 from polyopt.graph.onnx.folding import fold
 from polyopt.graph.onnx.missing import not_taken
-from polyopt.graph.onnx.weights import read_weights
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ def load_onnx(
     if proto.functions:
         proto = _inlined(onnx, proto, name)
     given = dict(sizes or {})
-    free = _left_open(proto, given, usual or {}, name)
+    free = open_sizes_of(proto, given, usual or {}, name)
     if not free:
         return _read(onnx, proto, given, opset, name)
     return left_open(lambda numbers: _read(onnx, proto, {**given, **numbers}, opset, name), free)
@@ -73,7 +71,7 @@ def _read(onnx: Any, proto: Any, sizes: Mapping[str, int], opset: int, name: str
     """The graph for these numbers of open dimensions."""
     source = Source(name, "\n".join(map(_line, proto.graph.node)))
     importer = Importer(reserved=frozenset(o for n in proto.graph.node for o in n.output))
-    inputs = _inputs(onnx, proto, importer, sizes, name)
+    inputs = read_inputs(onnx, proto, importer, sizes, name)
     _check_order(proto, set(importer.values), source)
     for number, node in enumerate(proto.graph.node, 1):
         span = Span(source, number, 1, len(source.line(number)))
@@ -144,12 +142,16 @@ def _check_names(proto: Any, name: str) -> None:  # noqa: ANN401
 def _opset(onnx: Any, proto: Any, name: str) -> int:  # noqa: ANN401
     newest = onnx.defs.onnx_opset_version()
     found = [entry.version for entry in proto.opset_import if entry.domain in {"", "ai.onnx"}]
+    if not found and all(node.domain not in {"", "ai.onnx"} for node in proto.graph.node):
+        found = [newest]  # nothing needs one
     if not found or not proto.graph.node:
         raise GraphError(f"{name} is no ONNX model, or a damaged one",
                          notes=["it has no opset" if not found else "it has no nodes"])  # fmt: skip
     if not OLDEST_OPSET <= found[0] <= newest:
+        listed = ", ".join(sorted({node.op_type for node in proto.graph.node}))
         raise UnsupportedError(
             f"{name} uses opset {found[0]}; {OLDEST_OPSET} to {newest} are taken",
+            notes=[f"its operators: {listed}"],
             hint="onnx.version_converter.convert_version makes another",
         )
     return int(found[0])
@@ -171,92 +173,6 @@ def _line(node: Any) -> str:  # noqa: ANN401
 
 def _title(node: Any) -> str:  # noqa: ANN401
     return f"{node.op_type} {node.name!r}" if node.name else node.op_type
-
-
-# -- inputs and constants -----------------------------------------------------------------------
-
-
-def _inputs(
-    onnx: Any,  # noqa: ANN401
-    proto: Any,  # noqa: ANN401
-    importer: Importer,
-    sizes: Mapping[str, int],
-    name: str,
-) -> tuple[Value, ...]:
-    read_weights(importer, proto.graph, name, Span(Source(name, ""), 1))
-    if proto.graph.sparse_initializer:
-        raise UnsupportedError(f"{name} has sparse weights")
-    found: list[Value] = []
-    for entry in proto.graph.input:
-        if entry.name in importer.known:
-            continue
-        value = _declared(onnx, entry, sizes, name)
-        importer.values[entry.name] = value
-        found.append(value)
-    known = {label for label, _ in _open_axes(proto)}
-    unused = sizes.keys() - known
-    if unused:
-        listed = ", ".join(sorted(known)) or "none"
-        raise GraphError(f"{name} has no open dimension {min(unused)!r}", hint=f"open: {listed}")
-    return tuple(found)
-
-
-def _open_axes(proto: Any) -> list[tuple[str, int]]:  # noqa: ANN401
-    """Name and axis of each dimension of an input that the model leaves open."""
-    weights = {tensor.name for tensor in proto.graph.initializer}
-    return [
-        (dim.dim_param or f"{entry.name}.{axis}", axis)
-        for entry in proto.graph.input
-        if entry.name not in weights
-        for axis, dim in enumerate(entry.type.tensor_type.shape.dim)
-        if dim.WhichOneof("value") != "dim_value"
-    ]
-
-
-def _left_open(
-    proto: Any,  # noqa: ANN401
-    sizes: Mapping[str, int],
-    usual: Mapping[str, int],
-    name: str,
-) -> dict[str, int]:
-    """First dimensions that stay open, with the number to be fast for. Raises ``GraphError``."""
-    first = dict.fromkeys(label for label, axis in _open_axes(proto) if not axis)
-    free = {label: usual.get(label, 1) for label in first if label not in sizes}
-    wrong = next((label for label in usual if label not in free or usual[label] < 1), None)
-    if wrong is not None:
-        listed = ", ".join(free) or "none"
-        raise GraphError(f"usual={{{wrong!r}: {usual[wrong]}}} is no size that {name} leaves open",
-                         hint=f"open first dimensions: {listed}")  # fmt: skip
-    return free
-
-
-def _declared(onnx: Any, entry: Any, sizes: Mapping[str, int], name: str) -> Value:  # noqa: ANN401
-    kind = entry.type.tensor_type
-    if entry.type.WhichOneof("value") != "tensor_type" or not kind.HasField("shape"):
-        raise UnsupportedError(f"the input {entry.name!r} of {name} is no tensor of known rank")
-    shape: list[int] = []
-    for axis, dim in enumerate(kind.shape.dim):
-        given = dim.dim_value if dim.WhichOneof("value") == "dim_value" else None
-        label = dim.dim_param or f"{entry.name}.{axis}"
-        extent = sizes.get(label) if given is None else given
-        if extent is None:
-            raise UnsupportedError(
-                f"axis {axis} of the input {entry.name!r} of {name} is left open",
-                hint=f"say how long it is: sizes={{{label!r}: 1}}",
-            )
-        if extent < 1:
-            raise GraphError(
-                f"axis {axis} of the input {entry.name!r} of {name} has {extent} elements"
-            )
-        shape.append(int(extent))
-    try:
-        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
-        return Value(entry.name, tuple(shape), value_of("", np.empty(0, dtype)).dtype)
-    except (KeyError, TypeError):
-        raise UnsupportedError(
-            f"the input {entry.name!r} of {name} has elements of a type that is not taken",
-            hint="convert the model to float32",
-        ) from None
 
 
 def _check_order(proto: Any, known: set[str], source: Source) -> None:  # noqa: ANN401
@@ -381,10 +297,8 @@ def _finished(
 ) -> Graph:
     outputs = tuple(importer.resolve(entry.name) for entry in proto.graph.output)
     used = {n for node in importer.nodes for n in node.inputs} | set(outputs)
-    constants = {n: a for n, a in importer.known.items() if n in used}
-    empty = next((n for n in outputs if not importer.values[n].size), None)
-    if empty is not None:
-        raise UnsupportedError(f"the output {empty!r} of {name} has 0 elements")
+    given = {value.name for value in inputs}
+    constants = {n: a for n, a in importer.known.items() if n in used and n not in given}
     graph = Graph(Path(name).stem, inputs, constants, tuple(importer.nodes), outputs)
     try:
         verify(graph)
@@ -392,20 +306,6 @@ def _finished(
         raise GraphError(f"{name}: {error.diagnostic.message}",
                          notes=error.diagnostic.notes) from None  # fmt: skip
     for entry, output in zip(proto.graph.output, outputs, strict=True):
-        _check_output(entry, graph.values[output], name)
+        check_output(proto, entry, graph.values[output], name)
     _ = onnx
     return graph
-
-
-def _check_output(entry: Any, value: Value, name: str) -> None:  # noqa: ANN401
-    """What the model says of an output has to be so. Raises ``GraphError``."""
-    kind = entry.type.tensor_type
-    if not kind.HasField("shape"):
-        return
-    said = [d.dim_value if d.WhichOneof("value") == "dim_value" else None for d in kind.shape.dim]
-    fits = len(said) == len(value.shape) and all(
-        s is None or s == e for s, e in zip(said, value.shape, strict=True)
-    )
-    if not fits:
-        shown = ", ".join("?" if s is None else str(s) for s in said)
-        raise GraphError(f"{name} says that {entry.name!r} has the shape [{shown}], it has {value}")

@@ -59,6 +59,78 @@ def windows(
     return make.stage(shape, lambda *i: x[(*i[:d], i[d] * step + i[-1] * dilation, *i[d + 1 : -1])])
 
 
+def _reversed_rule(x: Value, lengths: Value, *, time: int = 0, batch: int = 1) -> Result:
+    t, b = normal_axis(time, len(x.shape)), normal_axis(batch, len(x.shape))
+    if t == b or lengths.shape != (x.shape[b],) or not lengths.dtype.is_integer:
+        raise GraphError(
+            f"lengths are an integer for each of {x.shape[b]} sequences, not {lengths}"
+        )
+    return Result(x.shape, x.dtype)
+
+
+@operator("reverse_sequence", result=_reversed_rule)
+def reverse_sequence(
+    make: Maker, x: Tensor, lengths: Tensor, *, time: int = 0, batch: int = 1
+) -> Tensor:
+    """The first so many elements of each sequence the other way round, the rest as they are.
+
+    Lengths of data that are greater than the sequence count as its own.
+    """
+    t, b = normal_axis(time, x.rank), normal_axis(batch, x.rank)
+    size = x.shape[t]
+
+    def element(*i: Term) -> Term:
+        last = po.clamp(po.cast("i64", lengths[i[b]]), 0, size) - 1
+        place = po.cast("i64", i[t])
+        source = po.select(place <= last, last - place, place)
+        return x[(*i[:t], po.clamp(source, 0, size - 1), *i[t + 1 :])]
+
+    return make.stage(x.shape, element)
+
+
+def _written_rule(
+    x: Value, update: Value, starts: Value | None = None, *, axis: int = -2, circular: int = 0
+) -> Result:
+    _ = circular
+    d = normal_axis(axis, len(x.shape))
+    need_rank(update, len(x.shape), len(x.shape))
+    beside = [v.shape[:d] + v.shape[d + 1 :] for v in (x, update)]
+    if d == 0 or beside[0] != beside[1] or update.shape[d] > x.shape[d] or x.dtype != update.dtype:
+        raise GraphError(f"{update} does not fit along axis {axis} of {x}")
+    if starts is not None and (starts.shape != x.shape[:1] or not starts.dtype.is_integer):
+        raise GraphError(f"starts are {x.shape[0]} integer(s), not {starts}")
+    return Result(x.shape, x.dtype)
+
+
+@operator("write_rows", result=_written_rule)
+def write_rows(
+    make: Maker,
+    x: Tensor,
+    update: Tensor,
+    starts: Tensor | None = None,
+    *,
+    axis: int = -2,
+    circular: int = 0,
+) -> Tensor:
+    """A tensor with others written along an axis, as caches of keys and values are kept: for each
+    first index from a place on that data say.
+
+    What would lie behind the end is written at the beginning if ``circular``, else nowhere.
+    """
+    d = normal_axis(axis, x.rank)
+    size, count = x.shape[d], update.shape[d]
+
+    def element(*i: Term) -> Term:
+        start = po.cast("i64", 0 if starts is None else starts[i[0]])
+        place = po.cast("i64", i[d]) - start
+        if circular:
+            place = ((place % size) + size) % size
+        found = update[(*i[:d], po.clamp(place, 0, count - 1), *i[d + 1 :])]
+        return po.select((place >= 0) & (place < count), found, x[i])
+
+    return make.stage(x.shape, element)
+
+
 def _trilu_rule(x: Value, *, k: int = 0, upper: int = 1) -> Result:
     _ = k, upper
     need_rank(x, 2)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyopt.graph.onnx.context import as_ints
 from polyopt.graph.onnx.bodies.functions import free_prefix, made_names, rename
+from polyopt.graph.onnx.context import as_ints
 from polyopt.graph.onnx.weights import read_weights
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def loop(node: OnnxNode, convert: Convert) -> None:
 
 def scan(node: OnnxNode, convert: Convert) -> None:
     """``Scan``: a step for each slice of its scanned inputs."""
-    if node.opset < 9:  # noqa: PLR2004  (before, it has a batch and lengths)
+    if node.opset < 9:
         raise node.unsupported("before opset 9 it is not taken", "convert the model to opset 9")
     scanned_count = int(node.get("num_scan_inputs", 0))
     first = len(node.inputs) - scanned_count
@@ -147,7 +147,10 @@ class _Body:
         return cls(node, graph, prefix, convert)
 
     def step(self, number: int, inputs: Sequence[str]) -> list[str]:
-        """The tensors that a step makes of these. Raises ``UnsupportedError`` for too many steps."""
+        """The tensors that a step makes of these.
+
+        Raises ``UnsupportedError`` for too many steps.
+        """
         import onnx
 
         if (number + 1) * max(1, len(self.graph.node)) > _MOST_NODES:

@@ -11,9 +11,10 @@ from polyopt.graph.onnx.converters import (
     sampling,
     scatters,
     shapes,
+    signals,
 )
 
 __all__ = [
     "activations", "choices", "elements", "layers", "moves", "quantised", "recurrent", "sampling",
-    "scatters", "shapes",
+    "scatters", "shapes", "signals",
 ]  # fmt: skip

@@ -44,9 +44,13 @@ def _hard_sigmoid(node: OnnxNode) -> None:
 
 @converts("Swish")
 def _swish(node: OnnxNode) -> None:
-    if node.get("alpha", 1.0) != 1.0:
-        raise node.unsupported("alpha has to be 1")
-    node.define("silu")
+    alpha = float(node.get("alpha", 1.0))
+    if alpha == 1.0:
+        node.define("silu")
+        return
+    factor = node.constant(np.array(alpha, node.value(0).dtype.numpy_name), "alpha")
+    part = node.step("sigmoid", [node.step("mul", [node.inputs[0], factor])])
+    node.define("mul", [node.inputs[0], part])
 
 
 @converts("Gelu")
@@ -186,8 +190,9 @@ def _hardmax(node: OnnxNode) -> None:
 
 @converts("Identity", "Dropout")
 def _identity(node: OnnxNode) -> None:
-    if len([o for o in node.outputs if o]) > 1:
-        raise node.unsupported("its mask is not given", "export the network for inference")
-    if node.op == "Dropout" and node.has(2) and bool(np.any(node.array(2))):
+    if node.op == "Dropout" and node.has(2) and bool(np.any(node.array(2))) and node.number(1) != 0:
         raise node.unsupported("training is not taken", "export the network for inference")
     node.alias()
+    if len(node.outputs) > 1 and node.outputs[1]:  # nothing is left out
+        kind = np.bool_ if node.opset >= 10 else np.dtype(node.value(0).dtype.numpy_name)
+        node.importer.constant(node.outputs[1], np.ones(node.value(0).shape, kind), node.span)

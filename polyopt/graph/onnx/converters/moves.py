@@ -92,13 +92,14 @@ def _space_to_depth(node: OnnxNode) -> None:
     node.define("reshape", [moved], shape=(n, c * size * size, h // size, w // size))
 
 
-@converts("CumSum")
-def _cum_sum(node: OnnxNode) -> None:
+@converts("CumSum", "CumProd")
+def _cumulative(node: OnnxNode) -> None:
     rank, shape = node.rank, node.value(0).shape
     given = node.number(1)
     if given is None or not -rank <= given < rank:
         raise node.wrong(f"there is no axis {given}")
     axis = int(given) % rank
+    op, neutral = ("cumsum", 0.0) if node.op == "CumSum" else ("cumprod", 1.0)
     is_reverse, is_exclusive = node.get("reverse", 0), node.get("exclusive", 0)
     source = node.inputs[0]
     back: dict[str, Attribute] = {
@@ -110,11 +111,11 @@ def _cum_sum(node: OnnxNode) -> None:
         source = node.step("slice", [source], **back)
     if is_exclusive:
         one = [int(d == axis) for d in range(rank)]
-        source = node.step("pad", [source], pads=(*one, *(-k for k in one)))
+        source = node.step("pad", [source], pads=(*one, *(-k for k in one)), value=neutral)
     if not is_reverse:
-        node.define("cumsum", [source], axis=axis)
+        node.define(op, [source], axis=axis)
         return
-    node.define("slice", [node.step("cumsum", [source], axis=axis)], output=0, **back)
+    node.define("slice", [node.step(op, [source], axis=axis)], output=0, **back)
 
 
 @converts("OneHot")
@@ -129,3 +130,48 @@ def _one_hot(node: OnnxNode) -> None:
 @converts("Einsum")
 def _einsum(node: OnnxNode) -> None:
     node.define("einsum", equation=str(node.get("equation", "")))
+
+
+@converts("ReverseSequence")
+def _reverse_sequence(node: OnnxNode) -> None:
+    node.define("reverse_sequence", time=int(node.get("time_axis", 0)),
+                batch=int(node.get("batch_axis", 1)))  # fmt: skip
+
+
+@converts("TensorScatter")
+def _tensor_scatter(node: OnnxNode) -> None:
+    mode = str(node.get("mode", "linear"))
+    if mode not in {"linear", "circular"}:
+        raise node.wrong(f"a mode is linear or circular, not {mode!r}")
+    node.define("write_rows", axis=int(node.get("axis", -2)), circular=int(mode == "circular"))
+
+
+@converts("Compress")
+def _compress(node: OnnxNode) -> None:
+    chosen = node.importer.known.get(node.inputs[1])
+    if chosen is None:
+        raise node.unsupported("its condition has to be a constant",
+                               "the size of its result depends on data")  # fmt: skip
+    shape, axis = node.value(0).shape, node.get("axis")
+    if chosen.ndim != 1 or (axis is not None and not -len(shape) <= axis < len(shape)):
+        raise node.wrong(f"a condition of {list(chosen.shape)} along axis {axis} of {list(shape)}")
+    source = node.inputs[0]
+    if axis is None:
+        shape, axis = (node.value(0).size,), 0
+        source = node.step("reshape", [source], shape=shape)
+    d = int(axis) % len(shape)
+    if chosen.size > shape[d]:
+        raise node.wrong(f"a condition of {chosen.size} elements is for more than {shape[d]}")
+    places = np.flatnonzero(chosen).astype(np.int64)
+    if not places.size:
+        node.nothing((*shape[:d], 0, *shape[d + 1 :]))
+        return
+    node.define("gather", [source, node.constant(places, "places")], axis=d, checked=1)
+
+
+@converts("Range", "ConstantOfShape")
+def _of_known_size(node: OnnxNode) -> None:
+    """Both are computed while reading, where their operands are known."""
+    for k in range(len(node.inputs)):
+        node.array(k)
+    raise node.unsupported("its result has more elements than could be kept, or none can be made")

@@ -103,6 +103,21 @@ def cumsum(make: Maker, x: Tensor, *, axis: int) -> Tensor:
     return make.stage(x.shape, lambda *i: total[(i[d] + 1, *i[:d], *i[d + 1 :])])
 
 
+@operator("cumprod", result=_scan_rule)
+def cumprod(make: Maker, x: Tensor, *, axis: int) -> Tensor:
+    """Products of all elements along an axis up to each, that one included."""
+    d = normal_axis(axis, x.rank)
+    rest = (*x.shape[:d], *x.shape[d + 1 :])
+    run = make.steps(x.shape[d])
+    total = run.state(rest, lambda *_: po.cast(x.dtype.computed.name, 1), "total")
+
+    def multiplied(t: Term, *i: Term) -> Term:
+        return total[(t, *i)] * x[(*i[:d], t, *i[d:])]
+
+    run.next(total, multiplied)
+    return make.stage(x.shape, lambda *i: total[(i[d] + 1, *i[:d], *i[d + 1 :])])
+
+
 _of_one("log10", lambda x: po.log(x) * (1.0 / log(10.0)))
 
 
