@@ -239,6 +239,8 @@ def outcome(case: Case) -> tuple[str, str]:
     except InternalError as error:
         return "raw", str(error)[:600]
     except PolyoptError as error:
+        if case.batch:  # it may be one for one number alone
+            return outcome(replace(case, batch=0))
         return ("declined" if is_named(case, str(error)) else "unnamed"), str(error)[:600]
     except Exception as error:  # noqa: BLE001  (any is a defect)
         return "raw", f"{type(error).__name__}: {str(error)[:600]}"
@@ -251,7 +253,7 @@ def is_named(case: Case, message: str) -> bool:
     operators = {node.op_type.lower() for node in case.nodes}
     is_ours = any(len(w) > 3 and w in op for w in words.split() for op in operators)
     is_theirs = any(op in words for op in operators)
-    return is_ours or is_theirs or any(f"'{n}'" in message for n in case.arrays)
+    return is_ours or is_theirs or any(f"'{n}" in message for n in case.arrays)
 
 
 def _other_size(case: Case, model: Any) -> str:
