@@ -12,6 +12,7 @@ from polyopt.graph.operators import Maker, Result, Tensor, forget, operator, sup
 from polyopt.graph.passes import DEFAULT_PASSES, default_passes, run_passes
 from polyopt.graph.quantize import Quantized, quantize
 from polyopt.graph.reasons import NetworkExplanation, explain_network
+from polyopt.graph.save import save_onnx
 
 __all__ = [
     "DEFAULT_PASSES",
@@ -40,6 +41,7 @@ __all__ = [
     "quantize",
     "run_passes",
     "same_graph",
+    "save_onnx",
     "supported",
     "verify",
 ]  # fmt: skip

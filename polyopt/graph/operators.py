@@ -185,6 +185,13 @@ class Operator:
         operands = tuple(p.name for p in parameters if p.kind != p.KEYWORD_ONLY)
         return operands, tuple(p.name for p in parameters if p.kind == p.KEYWORD_ONLY)
 
+    @property
+    def defaults(self) -> dict[str, Attribute]:
+        """Attributes that a node may leave out, with what they are then."""
+        parameters = inspect.signature(self.build).parameters.values()
+        return {p.name: p.default for p in parameters
+                if p.kind == p.KEYWORD_ONLY and p.default not in {p.empty, None}}  # fmt: skip
+
     def infer(self, inputs: Sequence[Value | None], attributes: Mapping[str, Attribute]) -> Result:
         """Shape and type of the result.
 

@@ -106,7 +106,9 @@ def element_reads(scop: Scop, array: str) -> dict[str, Map]:
         for access in statement.reads:
             if access.array == array:
                 continue
-            step = back.apply_range(access.relation)
+            # an index that is data may say anything: what is read is in the array
+            read = access.relation.intersect_range(scop.elements[access.array])
+            step = back.apply_range(read)
             if scop.array(access.array).role == "in":
                 _join(result, access.array, step)
                 continue

@@ -19,9 +19,10 @@ from polyopt.graph.importer import Importer
 from polyopt.graph.ir.graph import Graph, Value, value_of
 from polyopt.graph.ir.open import left_open
 from polyopt.graph.ir.verify import verify
+from polyopt.graph.onnx.bodies.contributed import CONTRIBUTED, DOMAIN, contributed
+from polyopt.graph.onnx.bodies.functions import EXPANDED, expanded
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
 from polyopt.graph.onnx.folding import fold
-from polyopt.graph.onnx.functions import EXPANDED, expanded
 from polyopt.graph.onnx.missing import not_taken
 from polyopt.source import Source, Span
 
@@ -312,6 +313,11 @@ def _convert(
     if node.op_type in EXPANDED and node.domain in {"", "ai.onnx"}:
         _check_node(onnx, proto, node, span)
         body, version = expanded(onnx, importer, node, opset, span)
+        for inner in body.graph.node:
+            _convert(onnx, body, importer, inner, version, span)
+        return
+    if node.domain == DOMAIN and node.op_type in CONTRIBUTED:
+        body, version = contributed(onnx, importer, node, span, _title(node))
         for inner in body.graph.node:
             _convert(onnx, body, importer, inner, version, span)
         return
