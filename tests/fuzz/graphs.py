@@ -10,6 +10,7 @@ they are, after the usual passes, and scheduled as well. A first dimension may b
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import warnings
@@ -326,9 +327,12 @@ def main() -> int:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
-    counts = run(range(first, end), say, given.nodes)
+    counts: Counter[str] = Counter()
+    with contextlib.suppress(KeyboardInterrupt):  # what was tried so far is told
+        for seed in range(first, end):
+            counts += run([seed], say, given.nodes)
     folder.cleanup()
-    say(f"{end - first} models: {dict(counts)}")
+    say(f"{counts.total()} models: {dict(counts)}")
     return int(bool(set(counts) - {*_FINE, "not valid"}))
 
 

@@ -227,6 +227,12 @@ def _as_conv(node: Any) -> Any:
     return helper.make_node("Conv", ["x", "w"], node.output, **kept)
 
 
+def _scatter(node: Any, _opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """It has no Scatter, which is what ScatterElements was called before opset 11."""
+    options = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    return _run(helper.make_node("ScatterElements", node.input, node.output, **options), 11, given)
+
+
 def _as_max_pool(node: Any) -> Any:
     """A node whose result has the same shape."""
     kept = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "p"}
@@ -247,7 +253,7 @@ def _batch_norm(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any
 _OWN: dict[str, Callable[[Any, int, Mapping[str, Any]], Sequence[Any]]] = {
     "GlobalLpPool": _global_norm, "Softmax": _flat, "LogSoftmax": _flat, "Hardmax": _flat,
     "DequantizeLinear": _dequantize, "LpPool": _norm_of_windows, "OneHot": _one_hot,
-    "LRN": _response, "QLinearConv": _linear_conv, "ConvInteger": _integer_conv, "MaxPool": _max_pool, "RoiAlign": _roi_align, "MatMulInteger": _integer_product,
+    "Scatter": _scatter, "LRN": _response, "QLinearConv": _linear_conv, "ConvInteger": _integer_conv, "MaxPool": _max_pool, "RoiAlign": _roi_align, "MatMulInteger": _integer_product,
     "BatchNormalization": _batch_norm, "LpNormalization": _lp_norm, "ConvTranspose": _transposed,
 }  # fmt: skip
 
