@@ -39,7 +39,7 @@ FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(F
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch mutations faults math
+.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch fuzz-onnx mutations faults math
 .PHONY: wheel clean .venv models
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -78,6 +78,7 @@ help:
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
 	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
 	@echo "make fuzz-torch  random modules beside PyTorch; SEEDS=0:300"
+	@echo "make fuzz-onnx  random ONNX models beside the reference evaluator; SEEDS=0:300"
 	@echo "make mutations  judge wrong plans and wrong code, rewrite docs/mutations.md"
 	@echo "make faults     faults, threads, processes, 10,000 compilations; docs/faults.md"
 	@echo "make math       errors of math functions over all floats, and their times: docs/math.md"
@@ -165,6 +166,9 @@ models: $(TORCH_STAMP)
 
 fuzz-torch: $(TORCH_STAMP)
 	@build/torch/bin/python -m tests.fuzz.modules --seeds $(or $(SEEDS),0:300)
+
+fuzz-onnx: $(STAMP)
+	@$(BIN)/python -m tests.fuzz.graphs --seeds $(or $(SEEDS),0:300)
 
 test-torch: $(TORCH_STAMP)
 	@echo "== pytest, with torch"

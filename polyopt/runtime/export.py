@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 #: what the harness calls its tables: no program has such names
 _SIZES, _DATA, _COUNTS = "polyopt_size", "polyopt_data", "polyopt_count"
+#: how the flag begins that says whether products and sums may be rounded once together
+_CONTRACTION = "-ffp-contract="
 #: What a result may differ by, relative to its largest value: contraction and reordering.
 _TOLERANCE = {"f32": "1e-4", "f64": "1e-10", "f16": "1e-3", "bf16": "8e-3"}
 
@@ -70,15 +72,35 @@ def compiler_settings(commands: Iterable[Sequence[str]]) -> str:
     """The start of a Makefile: the flags of several compilations, each once.
 
     Make finds out itself which compiler there is, and whether it has OpenMP. What is told only one
-    version of a compiler about one kind of processor stays here.
+    version of a compiler about one kind of processor stays here; what differs between files is in
+    ``own_flags``.
     """
-    asked = dict.fromkeys(f for flags in commands for f in flags if f not in SPARE_STACK)
+    asked = common_flags(commands)
     kept = (*KEEP_ACCUMULATORS, *KEEP_ROUNDINGS)
     gcc = (*GCC_FLAGS, *(flag for flag in kept if flag in asked))
     flags = [f for f in asked if f not in {"-fopenmp", *gcc, *CLANG_FLAGS}]
     return _template("compiler.mk").substitute(
         flags=" ".join(flags), gcc=" ".join(gcc), clang=" ".join(CLANG_FLAGS)
     )
+
+
+def common_flags(commands: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """The flags of several compilations, each once, but for those that undo each other."""
+    listed = [tuple(flags) for flags in commands]
+    asked = dict.fromkeys(f for flags in listed for f in flags if f not in SPARE_STACK)
+    contractions = [flag for flag in asked if flag.startswith(_CONTRACTION)]
+    return tuple(f for f in asked if len(contractions) < 2 or f not in contractions)
+
+
+def own_flags(commands: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """By file, the flags of its compilation that ``common_flags`` leaves out.
+
+    Files differ in whether products and sums may be rounded once together: not where integers
+    come out.
+    """
+    shared = {*common_flags(commands.values()), *SPARE_STACK}
+    found = {file: tuple(f for f in flags if f not in shared) for file, flags in commands.items()}
+    return {file: flags for file, flags in found.items() if flags}
 
 
 def exported_files(kernel: Kernel, reference: CProgram, sizes: Mapping[str, int]) -> dict[str, str]:

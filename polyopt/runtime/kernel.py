@@ -26,6 +26,7 @@ from polyopt.runtime.checks import (
     checked_scalar,
     checked_sizes,
 )
+from polyopt.runtime.exports import KernelExports
 from polyopt.runtime.load import load_function
 from polyopt.runtime.questions import KernelQuestions
 from polyopt.runtime.sizes import SizeSolver
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from polyopt.isl import Set
     from polyopt.runtime.build import Built
     from polyopt.runtime.measuring.repeat import Timing
+    from polyopt.runtime.sizes import Equation
     from polyopt.scale.update import Update
     from polyopt.transform.plan import Plan
 
@@ -62,7 +64,7 @@ class _Layout:
 
 
 @checks_methods
-class Kernel(KernelQuestions):
+class Kernel(KernelQuestions, KernelExports):
     """A C program as a Python function on NumPy arrays.
 
     Positional arguments are the arrays and scalars that it reads, and sizes that do not follow
@@ -114,6 +116,11 @@ class Kernel(KernelQuestions):
         if program is None:
             return None
         return Kernel(program, self.context, build_like(self.built, program))
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """How extents of arrays follow from sizes, where they are linear in them."""
+        return self._solver.equations
 
     @property
     def proof(self) -> Proof:
@@ -257,15 +264,6 @@ class Kernel(KernelQuestions):
         from polyopt.runtime.samples import verify
 
         return verify(self, seed, sizes)
-
-    def export(self, directory: Path | str, /, **sizes: int) -> Path:
-        """Write a standalone directory: header, C, reference, ``bench.c``, Makefile.
-
-        ``sizes`` are what ``bench`` runs on unless told otherwise on its command line.
-        """
-        from polyopt.runtime.export import export
-
-        return export(self, directory, sizes)
 
     def shapes(self, **sizes: int) -> dict[str, tuple[int, ...]]:
         """The shape of every array under given sizes. Raises ``ArgumentError``."""

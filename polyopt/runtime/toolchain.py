@@ -136,6 +136,18 @@ class Toolchain:
         asked = [*flags, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
         return self._run(asked, timeout_s)
 
+    def compile_object(self, source: Path, made: Path, flags: Sequence[str]) -> None:
+        """Make an object file, for a shared library, of one C file.
+
+        Raises ``CompilerFailedError``.
+        """
+        self._run([*flags, "-fPIC", "-c", str(source), "-o", str(made)], None)
+
+    def link_library(self, objects: Sequence[Path], library: Path, flags: Sequence[str]) -> None:
+        """Make a shared library of object files. Raises ``CompilerFailedError``."""
+        asked = [*flags, "-shared", *map(str, objects), "-o", str(library), "-lm"]
+        self._run(asked, None)
+
     def compile_reported(
         self, source: Path, library: Path, flags: Sequence[str]
     ) -> CompilerReport | None:

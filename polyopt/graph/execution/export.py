@@ -12,11 +12,13 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.names import function_name
+from polyopt.codegen.ast.names import function_name, names_in
+from polyopt.codegen.helpers.math.halves import half_types
 from polyopt.escaping import c_string, comment
 from polyopt.graph.execution.memory import aligned
 from polyopt.graph.execution.run import random_inputs, run_plainly
-from polyopt.runtime.export import compiler_settings, write_directory
+from polyopt.ir.types import BF16, F16
+from polyopt.runtime.export import compiler_settings, own_flags, write_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
     from polyopt.graph.execution.model import Model, Step
     from polyopt.graph.ir.graph import Value
     from polyopt.graph.kernels import GroupKernel
+    from polyopt.ir.types import ScalarType
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 #: what a result may differ by from the plain network's, relative to the largest: sums are added in
 #: other orders; integers are to be the same
 _TOLERANCE = "1e-3"
+#: of bfloat16, whose elements are rounded to 8 bits
+_ROUGH = "8e-3"
 
 
 def export_model(model: Model, directory: Path | str) -> Path:
@@ -47,13 +52,17 @@ def exported_files(model: Model) -> dict[str, str | bytes]:
     arrays = [*(inputs[v.name] for v in model.graph.inputs), *expected]
     kernels = dict(out.kernels())
     objects = " ".join(file.replace(".c", ".o") for file in kernels)
-    compiler = compiler_settings(step.kernel.kernel.built.flags for step in model.steps)
+    flags = {f"{name}.o": kernel.kernel.built.flags for kernel, name in out.functions.items()}
+    own = [f"{file}: CFLAGS += {' '.join(more)}\n" for file, more in own_flags(flags).items()]
     texts = {
         f"{out.name}.h": _template("network.h").substitute(out.texts()),
         f"{out.name}.c": _template("network.c").substitute(out.texts()),
         "main.c": _template("main.c").substitute(out.texts()),
         "Makefile": _template("Makefile").substitute(
-            name=out.name, compiler=compiler, objects=objects
+            name=out.name,
+            compiler=compiler_settings(flags.values()),
+            objects=objects,
+            own="".join(own),
         ),
     }
     return {
@@ -120,13 +129,14 @@ class _Exported:
         results = [values[name] for name in graph.outputs]
         tensors = [*_named("in", graph.inputs), *_named("out", results)]
         table = [
-            f"    {{{c_string(v.name)}, {v.bytes}, {v.dtype.bytes}, {int(v.dtype.is_float)}}},"
+            f"    {{{c_string(v.name)}, {v.bytes}, {v.dtype.bytes}, {_compared(v.dtype)}}},"
             for v in (*graph.inputs, *results)
         ]
         prototypes = [
             _renamed(k.planned.program.c_name, name, k.planned.program.prototype) + ";"
             for k, name in self.functions.items()
         ]
+        used = {name for text in prototypes for name in names_in(text)}
         return {
             "name": self.name,
             "guard": self.name.upper(),
@@ -138,13 +148,12 @@ class _Exported:
             ),
             "weights": self.bytes,
             "memory": self.model.arena.bytes,
-            "prototypes": "\n".join(prototypes),
+            "prototypes": "\n".join([*half_types(used), *prototypes]),
             "calls": "\n".join(self._calls()),
             "table": "\n".join(table),
             "inputs": len(graph.inputs),
             "outputs": len(results),
             "arguments": ", ".join(f"data[{k}]" for k in range(len(tensors))),
-            "tolerance": _TOLERANCE,
         }
 
     def _calls(self) -> Iterator[str]:
@@ -173,6 +182,13 @@ class _Exported:
         if root in names:
             return f"in{names.index(root)}"
         return f"{self.name}_tensor({self.model.arena.offsets[root]})"
+
+
+def _compared(dtype: ScalarType) -> str:
+    """How elements are compared, and what they may differ by."""
+    kinds = {F16: "polyopt_half", BF16: "polyopt_bfloat"}
+    kind = kinds.get(dtype, "polyopt_float" if dtype.is_float else "polyopt_whole")
+    return f"{kind}, {_ROUGH if dtype == BF16 else _TOLERANCE}"
 
 
 def _named(prefix: str, values: Sequence[Value]) -> Iterable[tuple[str, Value]]:

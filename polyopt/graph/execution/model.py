@@ -14,6 +14,7 @@ from polyopt.errors import ArgumentError, InvalidOptionError
 from polyopt.graph.execution.memory import Lifetime, plan_memory
 from polyopt.graph.ir.graph import array_dtype
 from polyopt.graph.ir.open import Open
+from polyopt.graph.ir.ranges import index_checks, outside
 from polyopt.graph.operators import get_operator
 from polyopt.runtime.arrays import aligned_copy, empty, empty_at
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from polyopt.graph.fusion.lower import Group
     from polyopt.graph.fusion.policy import Grouping
     from polyopt.graph.ir.graph import Array, Graph, Value
+    from polyopt.graph.ir.ranges import IndexCheck
     from polyopt.graph.kernels import GroupKernel, Options
     from polyopt.graph.reasons import NetworkExplanation
     from polyopt.runtime.bound import BoundKernel
@@ -133,6 +135,11 @@ class Model:
     @cached_property
     def arena(self) -> Arena:
         """The plan of the memory for all computed tensors."""
+        return plan_memory(self.lifetimes)
+
+    @cached_property
+    def lifetimes(self) -> Sequence[Lifetime]:
+        """Computed tensors from their first step to their last; results live on."""
         first: dict[str, int] = {}
         last: dict[str, int] = {}
         for number, step in enumerate(self.steps):
@@ -143,7 +150,7 @@ class Model:
         for name in self.graph.outputs:
             last[self._roots[name]] = len(self.steps)
         values = self.graph.values
-        return plan_memory([Lifetime(n, values[n].bytes, first[n], last[n]) for n in first])
+        return [Lifetime(n, values[n].bytes, first[n], last[n]) for n in first]
 
     @cached_property
     def _memory(self) -> Array:
@@ -289,6 +296,40 @@ class Model:
             raise InvalidOptionError(msg, hint="model.at(...).export(...), or --size NAME=NUMBER")
         return export_model(self, directory)
 
+    def export_library(self, directory: Path | str) -> Path:
+        """Write a C library: header, C, weights, ``CMakeLists.txt``, ``Makefile``, an example.
+
+        ``NAME_open`` maps ``NAME.weights``, which all models on it share; ``NAME_run`` takes the
+        sizes that the graph leaves open and each tensor with its number of elements, and returns a
+        status, of which ``NAME_message`` tells. Memory between kernels is planned for the sizes.
+
+        Raises ``InvalidOptionError`` when the directory cannot be written.
+        """
+        from polyopt.graph.execution.library import export_library
+
+        return export_library(self, directory)
+
+    def export_wheel(
+        self,
+        directory: Path | str,
+        *,
+        name: str | None = None,
+        version: str = "1.0.0",
+        openmp: bool = True,
+    ) -> Path:
+        """Write a wheel into a directory; its path. What is installed from it needs NumPy alone.
+
+        Its module, called ``name`` or else as the network, has ``run`` and a class ``Model``. It is
+        compiled for the target of this model: ``target="avx2"`` runs on most processors.
+        ``openmp=False`` makes a library of one thread that needs no OpenMP.
+
+        Raises ``InvalidOptionError`` for a name that is no module's or another's, for what is no
+        version, and when the directory cannot be written; ``CompilerFailedError``.
+        """
+        from polyopt.graph.execution.library import export_wheel
+
+        return export_wheel(self, directory, name, version, openmp=openmp)
+
     @property
     def calls(self) -> tuple[BoundKernel, ...]:
         """The steps as calls, on what ``prepare`` gave them."""
@@ -315,7 +356,14 @@ class Model:
                                     hint=f"it has: {self._listed()}")  # fmt: skip
             missing = next(v.name for v in self.graph.inputs if v.name not in found)
             raise ArgumentError(f"{self.name} needs {missing}", hint=f"it has: {self._listed()}")
-        return {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
+        given = {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
+        for check in self._index_checks:
+            _need_inside(check, given[check.name])
+        return given
+
+    @cached_property
+    def _index_checks(self) -> tuple[IndexCheck, ...]:
+        return () if self.graph.open else index_checks(self.graph)
 
     def _listed(self) -> str:
         return ", ".join(f"{v.name}: {v}" for v in self.graph.inputs)
@@ -352,6 +400,13 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
         have >= 1 if isinstance(size, Open) else have == size
         for have, size in zip(shape, wanted, strict=True)
     )
+
+
+def _need_inside(check: IndexCheck, given: Array) -> None:
+    """Raises ``ArgumentError`` for an index outside."""
+    if (found := outside(check, given)) is not None:
+        raise ArgumentError(f"{check.name} holds {found}: {check.node} takes {check.low} to"
+                            f" {check.high} as indices")  # fmt: skip
 
 
 def _checked(found: object, value: Value) -> Array:

@@ -86,11 +86,16 @@ def lower(graph: Graph, group: Group) -> Lowered:
     if not same_scop(one.scop, two.scop):
         listed = " or ".join(graph.open)
         raise UnsupportedError(
-            f"{' + '.join(node.op for node in group.nodes)} computes with how many {listed}"
-            " there are",
+            f"{' + '.join(map(_called, group.nodes))} computes with how many {listed} there are",
             hint="compile the network for one number: sizes={...}",
         )
     return one
+
+
+def _called(node: Node) -> str:
+    """A node's operator, and what it was read from where that has another name."""
+    is_same = node.op.replace("_", "") in node.origin.lower()
+    return node.op if is_same or not node.origin else f"{node.op} of {node.origin}"
 
 
 def _with_numbers(graph: Graph, group: Group, numbers: Mapping[str, int]) -> Lowered:

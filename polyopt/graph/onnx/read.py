@@ -304,7 +304,8 @@ def _convert(
 ) -> None:
     for name in node.input:
         _need_tensor(importer, node, name, span)
-    if fold(onnx, importer, node, opset, span):
+    known = onnx_operators()
+    if fold(onnx, importer, node, opset, span, known):
         return
     if node.op_type == "If" and not node.domain:
         _convert_branch(onnx, proto, importer, node, opset, span)
@@ -320,7 +321,6 @@ def _convert(
         for inner in body.graph.node:
             _convert(onnx, body, importer, inner, version, span)
         return
-    known = onnx_operators()
     if node.op_type not in known or node.domain not in {"", "ai.onnx"}:
         computed = {n for n in importer.values if importer.resolve(n) in importer.known}
         computed |= {n for n, other in importer.aliases.items() if other in computed}

@@ -5,6 +5,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,13 @@
 
 enum { polyopt_inputs = $inputs, polyopt_outputs = $outputs, polyopt_all = polyopt_inputs + polyopt_outputs, polyopt_most_runs = 10000 };
 
+enum kind { polyopt_whole, polyopt_float, polyopt_half, polyopt_bfloat };
+
 struct tensor {
     const char *name;
     size_t bytes, element;
-    int is_float;
+    enum kind kind;
+    double tolerance;
 };
 
 static const struct tensor polyopt_tensors[polyopt_all] = {
@@ -60,13 +64,27 @@ static double polyopt_now_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+static double polyopt_half_value(uint16_t bits, enum kind kind) {
+    int width = kind == polyopt_half ? 10 : 7, all = (1 << (15 - width)) - 1;
+    int exponent = bits >> width & all, fraction = bits & ((1 << width) - 1);
+    double value = fraction ? NAN : INFINITY;
+    if (exponent < all) {
+        int least = exponent ? exponent : 1;
+        value = ldexp(fraction + (exponent ? 1 << width : 0), least - (all >> 1) - width);
+    }
+    return bits & 0x8000 ? -value : value;
+}
+
 static double polyopt_element(const void *data, const struct tensor *t, size_t i) {
+    if (t->element == 2) {
+        return polyopt_half_value(((const uint16_t *)data)[i], t->kind);
+    }
     return t->element == 4 ? (double)((const float *)data)[i] : ((const double *)data)[i];
 }
 
 /* The largest difference relative to the largest value; 1 or 0 for integers. */
 static double polyopt_difference(const void *found, const void *expected, const struct tensor *t) {
-    if (!t->is_float) {
+    if (t->kind == polyopt_whole) {
         return memcmp(found, expected, t->bytes) ? 1.0 : 0.0;
     }
     double most = 0.0, scale = 0.0;
@@ -161,11 +179,13 @@ int main(int argc, char **argv) {
         return 0;
     }
     double worst = 0.0;
+    int agrees = 1;
     for (int k = polyopt_inputs; k < polyopt_all; k++) {
         double d = polyopt_difference(data[k], expected[k], &polyopt_tensors[k]);
         worst = d > worst ? d : worst;
+        agrees &= d <= polyopt_tensors[k].tolerance;
     }
-    int agrees = worst <= $tolerance, done = 0;
+    int done = 0;
     double *times = polyopt_allocate(polyopt_most_runs * sizeof(double)), end = polyopt_now_ms() + 1000.0;
     while (done < polyopt_most_runs && (runs ? done < runs : done < 5 || polyopt_now_ms() < end)) {
         double start = polyopt_now_ms();

@@ -1,0 +1,1 @@
+"""Compiled programs as C libraries and as Python wheels, which need nothing of polyopt."""

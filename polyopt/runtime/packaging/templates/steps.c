@@ -1,0 +1,10 @@
+    if (!model) {
+        return ${guard}_NULL_POINTER;
+    }
+    polyopt_status = ${name}_begin(model, polyopt_size);
+    if (polyopt_status) {
+        return polyopt_status;
+    }
+    polyopt_status = polyopt_steps($arguments) ? ${guard}_OUT_OF_MEMORY : ${guard}_OK;
+    ${name}_end(model);
+    return polyopt_status;
