@@ -117,11 +117,34 @@ def _transposed(node: Any, opset: int, given: Mapping[str, Any]) -> list[Any]:
     return [np.concatenate(found, 1)]
 
 
+def _average(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    (x,) = given.values()
+    return _run(_padded(node, x.shape), opset, given)
+
+
+def _padded(node: Any, shape: Sequence[int]) -> Any:
+    """The node with pads for ``auto_pad``: it cuts images where strides are wider than windows."""
+    mode = attribute(node, "auto_pad", b"NOTSET")
+    if mode not in {b"SAME_UPPER", b"SAME_LOWER"}:
+        return node
+    rank = len(shape) - 2
+    ones = [1] * rank
+    totals = [max(0, (-(-n // s) - 1) * s + d * (k - 1) + 1 - n) for n, s, d, k in zip(
+        shape[2:], attribute(node, "strides", ones), attribute(node, "dilations", ones),
+        attribute(node, "kernel_shape", ones), strict=True)]  # fmt: skip
+    few, many = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    kept = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    kept = {k: v for k, v in kept.items() if k not in {"auto_pad", "ceil_mode"}}
+    pads = few + many if mode == b"SAME_UPPER" else many + few
+    return helper.make_node(node.op_type, node.input, node.output, **kept, pads=pads)
+
+
 def _max_pool(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
     """It counts places within a channel in some forms: the first greatest one of each window."""
+    (x,) = given.values()
+    node = _padded(node, x.shape)
     if len(node.output) == 1:
         return _run(node, opset, given)
-    (x,) = given.values()
     alone = helper.make_node("MaxPool", node.input, node.output[:1])
     alone.attribute.extend(a for a in node.attribute if a.name != "storage_order")
     (found,) = _run(alone, opset, given)
@@ -251,10 +274,12 @@ def _batch_norm(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any
 
 
 _OWN: dict[str, Callable[[Any, int, Mapping[str, Any]], Sequence[Any]]] = {
-    "GlobalLpPool": _global_norm, "Softmax": _flat, "LogSoftmax": _flat, "Hardmax": _flat,
-    "DequantizeLinear": _dequantize, "LpPool": _norm_of_windows, "OneHot": _one_hot,
-    "Scatter": _scatter, "LRN": _response, "QLinearConv": _linear_conv, "ConvInteger": _integer_conv, "MaxPool": _max_pool, "RoiAlign": _roi_align, "MatMulInteger": _integer_product,
-    "BatchNormalization": _batch_norm, "LpNormalization": _lp_norm, "ConvTranspose": _transposed,
+    "AveragePool": _average, "BatchNormalization": _batch_norm, "ConvInteger": _integer_conv,
+    "ConvTranspose": _transposed, "DequantizeLinear": _dequantize, "GlobalLpPool": _global_norm,
+    "Hardmax": _flat, "LRN": _response, "LogSoftmax": _flat, "LpNormalization": _lp_norm,
+    "LpPool": _norm_of_windows, "MatMulInteger": _integer_product, "MaxPool": _max_pool,
+    "OneHot": _one_hot, "QLinearConv": _linear_conv, "RoiAlign": _roi_align, "Scatter": _scatter,
+    "Softmax": _flat,
 }  # fmt: skip
 
 # -- how far results may be from it ---------------------------------------------------------------

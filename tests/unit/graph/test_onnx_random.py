@@ -122,3 +122,9 @@ def test_making_literals_warns_of_nothing(kind):
         warnings.simplefilter("error")
         (found,) = results(node, constants={"a": np.zeros((2, 2), kind)})
     np.testing.assert_allclose(found.astype(np.float64), np.log(4), rtol=4e-3)
+
+
+def test_defaults_are_float32_as_attributes_are():
+    x = np.array([-1.0, 2.0])
+    (found,) = results(helper.make_node("LeakyRelu", ["x"], ["y"]), {"x": x})
+    assert found.tolist() == [-float(np.float32(0.01)), 2.0]
