@@ -180,6 +180,10 @@ def _parts_fit(value: Any, kind: Any, inner: tuple[Any, ...]) -> bool:  # noqa: 
         return all(_fits(one, part) for one, part in pairs)
     if isinstance(value, str | bytes):
         return False
+    if hasattr(value, "__array__"):  # its parameters are a shape and a type
+        return True
+    if issubclass(kind, tuple) and inner[-1] is not Ellipsis:
+        return len(value) == len(inner) and all(map(_fits, value, inner))
     return all(_fits(one, inner[0]) for one in value)
 
 

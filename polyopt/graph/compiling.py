@@ -8,6 +8,7 @@ from polyopt.arguments import checks_arguments
 from polyopt.graph.execution.model import Model
 from polyopt.graph.fusion.policy import Fusion, choose_groups
 from polyopt.graph.ir.graph import Graph
+from polyopt.graph.ir.ranges import index_checks
 from polyopt.graph.ir.verify import verify
 from polyopt.graph.kernels import Options, compile_groups, planned_scratch
 from polyopt.graph.onnx import load_onnx
@@ -59,8 +60,9 @@ def compile_graph(
     """A graph as it is, compiled. How it is fused is decided for the usual number of what it
     leaves open."""
     chosen = options or Options()
-    policy = Fusion(fusion) if isinstance(fusion, str) else fusion
+    policy = Fusion.of(fusion)
     closed = verify(graph).usual
+    index_checks(closed)
     grouping = choose_groups(
         closed, policy, scratch_bytes=lambda group: planned_scratch(closed, group, chosen)
     )

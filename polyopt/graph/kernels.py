@@ -15,6 +15,7 @@ from polyopt.runtime.build import build_library
 from polyopt.runtime.kernel import Kernel
 from polyopt.runtime.processes import helpers, result_of
 from polyopt.scheduler import auto
+from polyopt.scheduler.model.cost import Cost, cost
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -108,8 +109,12 @@ def _timed_build(program: CProgram, machine: Target, options: Options) -> tuple[
 def planned_scratch(graph: Graph, group: Group, options: Options) -> int:
     """Bytes that the kernel which a group would become takes beside its operands: buffers per
     thread, and what it keeps between its nests."""
-    cost = planned(graph, group, options).plan.cost()
-    return cost.scratch_bytes + cost.intermediate_bytes
+    return scratch_of(cost(planned(graph, group, options).plan.program, {}, options.target))
+
+
+def scratch_of(bill: Cost) -> int:
+    """The same, of a kernel's bill."""
+    return bill.scratch_bytes + bill.intermediate_bytes
 
 
 _PLANNED: WeakValueDictionary[object, Planned] = WeakValueDictionary()

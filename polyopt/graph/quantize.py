@@ -22,10 +22,12 @@ from polyopt.graph.onnx import load_onnx
 from polyopt.graph.operators import called
 from polyopt.graph.passes import FoldBatchNorm, FoldConstants, FoldIdioms, FoldPads, run_passes
 from polyopt.graph.passes.base import Mutator
+from polyopt.graph.save import save_onnx
 from polyopt.ir.types import I8, U8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from polyopt.graph.execution.model import Model
     from polyopt.graph.ir.graph import Array, Node
@@ -75,6 +77,11 @@ class Quantized:
     def compile(self, **options: object) -> Model:
         """The network as a function on NumPy arrays. Raises what ``po.compile_model`` raises."""
         return compile_model(self.graph, **options)  # type: ignore[arg-type]
+
+    def save(self, path: str | Path) -> None:
+        """Write the network as an ONNX file of floats between ``QuantizeLinear`` and
+        ``DequantizeLinear`` (QDQ). Raises what ``save_onnx`` raises."""
+        save_onnx(self.graph, path)
 
     def __str__(self) -> str:
         """A line for each quantised node, and one for each result."""

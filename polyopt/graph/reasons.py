@@ -14,7 +14,7 @@ from polyopt.graph.fusion.in_place import in_place
 from polyopt.graph.fusion.lower import group_of
 from polyopt.graph.fusion.policy import choose_groups
 from polyopt.graph.ir.verify import verify
-from polyopt.graph.kernels import Options, planned, planned_scratch
+from polyopt.graph.kernels import Options, planned, planned_scratch, scratch_of
 from polyopt.oneline import one_line, some
 from polyopt.scheduler.model.cost import cost
 from polyopt.scheduler.model.table import human_bytes
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from polyopt.graph.kernels import Planned
     from polyopt.scheduler.model.cost import Cost
 
+#: nodes of a kernel that a line names
+_MOST_NAMES = 8
 _IN_FULL = "one kernel, its array stored in full"
 
 
@@ -37,8 +39,10 @@ class PairRemark:
     """What was decided about a producer and a consumer, and what the other choice would cost.
 
     ``producer_instances`` and ``consumer_instances`` count the elements that each computes. For a
-    fused pair, ``recompute``, ``bytes_saved`` and ``scratch_bytes`` are what fusing brought; for
-    one apart, what it would bring. ``where`` says how the producer's values are kept.
+    fused pair, ``recompute`` and ``bytes_saved`` are what fusing brought; ``scratch_bytes`` is what
+    the kernel takes per thread beside its tensors, for whatever node, as a ceiling counts it. For
+    one apart they are those of the kernel that both their kernels would become. ``where`` says how
+    the producer's values are kept.
     """
 
     producer: str
@@ -67,7 +71,7 @@ class PairRemark:
             f"{self._instances()}; reads by {self.pattern}",
         ]
         if self.fused:
-            lines += [self.where, _costs(self)]
+            lines += [self.where, _costs(self.recompute, self.bytes_saved, self.scratch_bytes)]
         lines += [f"in place: {self.in_place}", self.counterfactual]
         first, *others = lines
         return "\n".join([_wrapped(first, ""), *(_wrapped(line, " " * 7) for line in others)])
@@ -91,17 +95,15 @@ def _ratio(one: int, other: int) -> str:
     return f", {large / small:.3g} to 1: loops of equal extents are not there to be merged"
 
 
-def _costs(remark: PairRemark) -> str:
-    computed = "once" if remark.recompute == 1 else f"{remark.recompute:.3g} times"
-    return (
-        f"computed {computed}, {human_bytes(remark.bytes_saved)} of memory traffic saved,"
-        f" {human_bytes(remark.scratch_bytes)} of scratch"
-    )
+def _costs(recompute: float, saved: int, scratch: int) -> str:
+    computed = "once" if recompute == 1 else f"{recompute:.3g} times"
+    traffic = f"{human_bytes(abs(saved))} of memory traffic {'saved' if saved >= 0 else 'added'}"
+    return f"computed {computed}, {traffic}, {human_bytes(scratch)} of scratch in the kernel"
 
 
 def _stored_apart(touched: int, saved: int, where: str) -> str:
     """What a pair in two kernels would write and read, and how much of it beyond the caches."""
-    if where == _IN_FULL:
+    if where.startswith(_IN_FULL):
         return "apart, its array would be written and read as well"
     text = f"apart, {human_bytes(touched)} more would be written and read"
     if saved <= 0:
@@ -212,12 +214,12 @@ def _kernel_line(group: Group) -> str:
 @checks_arguments
 def explain_network(
     graph: Graph,
-    fusion: Fusion | None = None,
+    fusion: Fusion | str | None = None,
     *,
     options: Options | None = None,
     counterfactuals: bool = True,
 ) -> NetworkExplanation:
-    """Why the nodes of a graph are fused as they are.
+    """Why the nodes of a graph are fused as they are, by a policy or that of a level.
 
     ``counterfactuals=False`` does not plan what was not chosen: faster for large networks. What the
     graph leaves open is taken to have its usual number. Raises what ``verify`` and
@@ -291,15 +293,18 @@ class _Explainer:
         recompute = round(bill.repeated.get(array, 1.0), 4)
         saved = bill.source_moved["memory"].get(array, 0) - bill.moved["memory"].get(array, 0)
         buffers = [s for s in bill.scratch if s.array == array]
-        scratch = sum(s.bytes for s in buffers)
-        if array in known.plan.program.inlined:
+        if array in known.outputs:
+            where = _IN_FULL
+            if array in known.plan.program.inlined:
+                where += ", and computed again at its reads"
+        elif array in known.plan.program.inlined:
             where = "computed at its reads, never stored"
         elif buffers:
             extents = "".join(f"[{e}]" for e in buffers[0].extents)
             where = f"kept in {buffers[0].name}{extents} per {buffers[0].at or 'call'}"
         else:
             where = _IN_FULL
-        return recompute, saved, scratch, where
+        return recompute, saved, scratch_of(bill), where
 
     def _bill(self, group: Group) -> tuple[Planned, Cost]:
         known = planned(self.graph, group, self.options)
@@ -308,16 +313,37 @@ class _Explainer:
         return self.bills[known.signature]
 
     def _apart(self, decision: Decision) -> tuple[tuple[float, int, int, str], str]:
-        """What fusing a pair would bring, by planning both in one kernel."""
-        makers = self.graph.makers
-        pair = [makers[decision.producer], makers[decision.consumer]]
+        """What fusing a pair would bring, by planning their kernels as one."""
+        homes = [self.homes[decision.producer], self.homes[decision.consumer]]
+        together = group_of(self.graph, [node for home in homes for node in home.nodes])
+        if _needs_itself(self.graph, together):
+            return (1.0, 0, 0, ""), "fused, the kernel would need its own result"
         try:
-            numbers = self._numbers(group_of(self.graph, pair), decision.producer)
+            numbers = self._numbers(together, decision.producer)
         except UserError as error:
             return (1.0, 0, 0, ""), f"fused, {error.diagnostic.message}"
         recompute, saved, scratch, where = numbers
-        computed = "once" if recompute == 1 else f"{recompute:.3g} times"
-        return numbers, (
-            f"fused would cost: {where}; computed {computed}, {human_bytes(saved)} of memory"
-            f" traffic saved, {human_bytes(scratch)} of scratch"
-        )
+        costs = f"fused would cost: {where}; {_costs(recompute, saved, scratch)}"
+        return numbers, costs + _of_more(together)
+
+
+def _of_more(group: Group) -> str:
+    """Which nodes a kernel would compute, where they are more than a pair."""
+    names = [node.name for node in group.nodes]
+    if len(names) == 2:
+        return ""
+    shown = names if len(names) <= _MOST_NAMES else [*names[:_MOST_NAMES], "..."]
+    return f" of {' + '.join(shown)}"
+
+
+def _needs_itself(graph: Graph, group: Group) -> bool:
+    """Whether an operand from outside a group is computed from the group's results."""
+    inside = {node.name for node in group.nodes}
+    later: set[str] = set()
+    for node in graph.nodes:
+        if node.name in inside:
+            if not later.isdisjoint(node.operands):
+                return True
+        elif not (inside | later).isdisjoint(node.operands):
+            later.add(node.name)
+    return False

@@ -377,6 +377,10 @@ def test_the_policy_is_given_on_the_command_line(run):
     assert [row["operators"] for row in json.loads(times.stdout)["rows"]] == ["relu", "neg"]
     none = run("explain", "m.onnx", "-s", "N=2", "--most-scratch", "0")
     assert "m: 2 nodes in 1 kernels" in none.stdout  # they need none
+    listed = run("explain", "m.onnx", "-s", "N=2", "--operators", "relu")
+    assert "the policy does not list neg" in listed.stdout
+    both = run("explain", "m.onnx", "-s", "N=2", "--operators", "relu,neg")
+    assert "m: 2 nodes in 1 kernels" in both.stdout
     joined = run("explain", "m.onnx", "-s", "N=2", "--level", "off", "--include", "neg")
     assert "m: 2 nodes in 1 kernels" in joined.stdout
 

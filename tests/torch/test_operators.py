@@ -87,6 +87,28 @@ ON_FLOATS = {
     "norms": lambda x: (x.norm(dim=1), functional.normalize(x, dim=2), x.norm(1, 1)),
     "constants": lambda x: (x + torch.arange(4), x * torch.tril(torch.ones(3, 4)), torch.ones(2)),
     "known indices": lambda x: (x[:, [2, 0]], x[:, [0, 1], [3, 1]], x[..., torch.tensor([1, 1])]),
+    "samples": lambda x: tuple(
+        functional.grid_sample(x[None], x[None, :, :2].mT / 2, mode, padding, align_corners=aligned)
+        for mode in ("bilinear", "nearest") for padding in ("zeros", "border", "reflection")
+        for aligned in (True, False)
+    ),
+    "windows": lambda x: (
+        x.unfold(1, 2, 1), x.unfold(2, 3, 2).unfold(0, 2, 1), x.unfold(-1, 4, 3),
+        functional.unfold(x[None], (2, 3), dilation=(2, 1), padding=(1, 0), stride=(2, 1)),
+    ),
+    "nothing": lambda x: (torch.cat([x[:, 3:], x, 2 * x[:, :0]], 1), x[..., 4:], x[:0].sum(1)),
+    "own statistics": lambda x: (
+        functional.batch_norm(x, None, None, training=True),
+        functional.batch_norm(x[:1], None, None, x[0, :, 0], x[0, :, 1], training=True),
+    ),
+    "known places": lambda x: (
+        x.index_fill(1, torch.tensor([2, 0]), 1.5), x.index_add(2, torch.tensor([0, 0]), x[..., :2]),
+        x.index_copy(1, torch.tensor([2]), x[:, :1]),
+        x.scatter(2, torch.arange(12).reshape(1, 3, 4) % 4, x), x.scatter(1, torch.ones(2, 1, 4).long(), 2.0),
+    ),
+    "conditions as places": lambda x: (
+        x.index_put((x > 0,), torch.tensor(7.0)), x.index_put((x[:, :, 0] < 0,), torch.tensor(1.0)),
+    ),
     "diagonals": lambda x: (x.diagonal(0, 1, 2), torch.diagonal(x, -1, 1, 2)),
     "products": lambda x: (torch.einsum("bij,bkj->bik", x, x), x @ x.mT, torch.bmm(x, x.mT)),
     "more products": lambda x: (torch.outer(x[0, 0], x[1, 1]), x[0] @ x[1, 0], x[0, 0].dot(x[1, 1])),
@@ -156,6 +178,35 @@ def test_indices_that_are_data():
     check(lambda t, i: t.gather(1, i), torch.randn(2, 7), indices)
     check(lambda t, i: t[i, i[1]], torch.randn(7, 7), indices)
     check(lambda t, i: (t[i], t.index_select(1, i[0])), torch.randn(7, 7), indices)
+    check(lambda t, i: t[i], WHOLE.flatten(), indices % 6)
+
+
+def put(x, places, value):
+    """Assignment to elements."""
+    y = x.clone()
+    y[places] = value
+    return y
+
+
+ON_PLACES = {
+    "elements": lambda x, i: (
+        x.scatter(1, i, x), x.scatter(1, i, 1.5), x.scatter_add(1, i, x),
+        x.scatter_reduce(1, i, x, "prod"), x.scatter_reduce(1, i, x, "amax"),
+    ),
+    "slices": lambda x, i: (
+        x.index_add(0, i[0], x[:2]), x.index_copy(1, i[1], x[:, :2]), x.index_fill(1, i[0], 2.0),
+    ),
+    "several axes": lambda x, i: (
+        put(x, (i, i[1]), x[:2, :2]), put(x, (slice(None), i[0]), 3.0), put(x, i[1], x[2]),
+        x.index_put((i, i), x[0, 0], accumulate=True),
+    ),
+    "conditions": lambda x, i: (put(x, x > 0, 0.5), put(x, i.flatten() < 2, 1.0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ON_PLACES)
+def test_writing_at_indices_that_are_data(name):
+    check(ON_PLACES[name], torch.randn(4, 4), torch.tensor([[2, 0], [1, 3]]))
 
 
 @pytest.mark.parametrize("mask", ["none", "bool", "float", "causal", "empty rows"])
@@ -217,7 +268,6 @@ def test_all_that_is_not_taken_is_named_at_once():
 REFUSED = {
     "an integer divisor that is data": (lambda x: x // x, WHOLE, "has to be known"),
     "a divisor of zero": (lambda x: x % 0, WHOLE, "and not 0"),
-    "no elements": (lambda x: x[:, :0].sum(1), X, "no element"),
     "powers of integers": (lambda x: x ** x.abs(), WHOLE, "known powers"),
 }
 

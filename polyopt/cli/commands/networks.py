@@ -28,17 +28,21 @@ class FusionChoice:
     level: str = "windows"
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
     most_scratch: int | None = None
 
     def fusion(self) -> Fusion:
         """The policy. Raises ``InvalidOptionError``."""
         from polyopt.graph import Fusion
 
-        return Fusion(self.level, self.include, self.exclude, most_scratch_bytes=self.most_scratch)
+        return Fusion(
+            self.level, self.include, self.exclude, self.operators or None, self.most_scratch
+        )
 
 
 def fusion_options(command: Callable[..., object]) -> Callable[..., object]:
-    """``--level``, ``--include``, ``--exclude`` and ``--most-scratch``, given as ``policy``."""
+    """``--level``, ``--include``, ``--exclude``, ``--operators`` and ``--most-scratch``, given as
+    ``policy``."""
 
     @click.option(
         "--level", default="windows", metavar="LEVEL",
@@ -53,6 +57,10 @@ def fusion_options(command: Callable[..., object]) -> Callable[..., object]:
         help="Networks: a node or operator that stays in a kernel of its own.",
     )  # fmt: skip
     @click.option(
+        "--operators", multiple=True, metavar="OPERATOR",
+        help="Networks: an operator of which nodes may share a kernel; no others may.",
+    )  # fmt: skip
+    @click.option(
         "--most-scratch", type=click.IntRange(min=0), metavar="BYTES",
         help="Networks: what a kernel may take beside its tensors, per thread.",
     )  # fmt: skip
@@ -62,10 +70,12 @@ def fusion_options(command: Callable[..., object]) -> Callable[..., object]:
         level: str,
         include: tuple[str, ...],
         exclude: tuple[str, ...],
+        operators: tuple[str, ...],
         most_scratch: int | None,
         **named: object,
     ) -> object:
-        policy = FusionChoice(level, include, exclude, most_scratch)
+        listed = tuple(name.strip() for given in operators for name in given.split(","))
+        policy = FusionChoice(level, include, exclude, listed, most_scratch)
         return command(*args, policy=policy, **named)
 
     return with_policy
@@ -88,7 +98,8 @@ def network_options(command: Callable[..., object]) -> Callable[..., object]:
 def refuse_fusion(shown_as: tuple[FusionChoice, str | None]) -> None:
     """Raises ``InvalidOptionError`` where what is for networks is asked of a single program."""
     if shown_as != (FusionChoice(), None):
-        msg = "--level, --include, --exclude, --most-scratch and --graphs are for networks"
+        options = "--level, --include, --operators, --exclude, --most-scratch and --graphs"
+        msg = f"{options} are for networks"
         raise InvalidOptionError(msg, hint="a network is an ONNX file")
 
 
@@ -109,12 +120,14 @@ def network_sizes(texts: Sequence[str]) -> dict[str, int]:
     return sizes
 
 
-def load_network(program: str, sizes: Sequence[str]) -> Graph:
-    """The graph of a model file after the usual passes. Raises what reading it raises."""
+def load_network(program: str, sizes: Sequence[str], target: str = "native") -> Graph:
+    """The graph of a model file after a target's usual passes. Raises what reading it raises."""
     from polyopt.graph import default_passes, load_onnx, run_passes
 
     with progress("passes"):
-        return run_passes(load_onnx(program, sizes=network_sizes(sizes)), default_passes()).graph
+        return run_passes(
+            load_onnx(program, sizes=network_sizes(sizes)), default_passes(target)
+        ).graph
 
 
 def explain_model(
@@ -136,7 +149,7 @@ def explain_model(
     policy, graphs = shown_as
     fusion = policy.fusion()
     _refuse_plans(choice)
-    graph = load_network(program, sizes)
+    graph = load_network(program, sizes, choice.target)
     if subject is not None and subject not in graph.makers:
         listed = ", ".join(list(graph.makers)[:12])
         msg = f"{program} has no node {subject!r}"

@@ -14,6 +14,7 @@ from polyopt.errors import ArgumentError, InvalidOptionError
 from polyopt.graph.execution.memory import Lifetime, plan_memory
 from polyopt.graph.ir.graph import array_dtype
 from polyopt.graph.ir.open import Open
+from polyopt.graph.ir.ranges import index_checks, outside
 from polyopt.graph.operators import get_operator
 from polyopt.runtime.arrays import aligned_copy, empty, empty_at
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from polyopt.graph.fusion.lower import Group
     from polyopt.graph.fusion.policy import Grouping
     from polyopt.graph.ir.graph import Array, Graph, Value
+    from polyopt.graph.ir.ranges import IndexCheck
     from polyopt.graph.kernels import GroupKernel, Options
     from polyopt.graph.reasons import NetworkExplanation
     from polyopt.runtime.bound import BoundKernel
@@ -354,7 +356,14 @@ class Model:
                                     hint=f"it has: {self._listed()}")  # fmt: skip
             missing = next(v.name for v in self.graph.inputs if v.name not in found)
             raise ArgumentError(f"{self.name} needs {missing}", hint=f"it has: {self._listed()}")
-        return {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
+        given = {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
+        for check in self._index_checks:
+            _need_inside(check, given[check.name])
+        return given
+
+    @cached_property
+    def _index_checks(self) -> tuple[IndexCheck, ...]:
+        return () if self.graph.open else index_checks(self.graph)
 
     def _listed(self) -> str:
         return ", ".join(f"{v.name}: {v}" for v in self.graph.inputs)
@@ -391,6 +400,13 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
         have >= 1 if isinstance(size, Open) else have == size
         for have, size in zip(shape, wanted, strict=True)
     )
+
+
+def _need_inside(check: IndexCheck, given: Array) -> None:
+    """Raises ``ArgumentError`` for an index outside."""
+    if (found := outside(check, given)) is not None:
+        raise ArgumentError(f"{check.name} holds {found}: {check.node} takes {check.low} to"
+                            f" {check.high} as indices")  # fmt: skip
 
 
 def _checked(found: object, value: Value) -> Array:

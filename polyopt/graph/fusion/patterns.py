@@ -106,7 +106,9 @@ def element_reads(scop: Scop, array: str) -> dict[str, Map]:
         for access in statement.reads:
             if access.array == array:
                 continue
-            step = back.apply_range(access.relation)
+            # an index that is data may say anything: what is read is in the array
+            read = access.relation.intersect_range(scop.elements[access.array])
+            step = back.apply_range(read)
             if scop.array(access.array).role == "in":
                 _join(result, access.array, step)
                 continue
@@ -154,7 +156,7 @@ def _join(found: dict[str, Map], name: str, relation: Map) -> None:
 def _pattern(relation: Map | None, shape: tuple[int, ...], result: tuple[int, ...]) -> Pattern:
     """The summary of ``{ result[i] -> operand[j] }``; ``None`` reads nothing."""
     total, elements = _size(result), _size(shape)
-    if relation is None:
+    if relation is None or relation.is_empty():
         return Pattern("broadcast", shape, (0,) * len(shape), total, elements, 0.0)
     spans = tuple(_span(relation, d) for d in range(len(shape)))
     touched = about(relation.range(), {})

@@ -8,6 +8,7 @@ each producer is computed and kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -15,10 +16,10 @@ from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError, shown
 from polyopt.graph.fusion.lower import group_of
 from polyopt.graph.fusion.patterns import Pattern, patterns
-from polyopt.graph.operators import called, get_operator
+from polyopt.graph.operators import called, find_operator, get_operator, supported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from polyopt.graph.fusion.lower import Group
     from polyopt.graph.ir.graph import Graph, Node
@@ -47,10 +48,13 @@ class Fusion:
     depthwise convolutions, whole reductions, and 1 x 1 convolutions of what is no convolution;
     but no windows that read an element of a convolution more than ``_MOST_READS`` times) or
     ``all``. A node in ``exclude`` is a
-    group of its own; one in ``include`` may join whatever its pattern; with ``operators`` only
-    nodes of these operators may join. Operators with a schedule of their own stay alone.
-    ``most_scratch_bytes`` is what a group's kernel may take
-    per thread beside its tensors; one that takes more is cut in two.
+    group of its own; one in ``include`` may join whatever its pattern; with ``operators`` all nodes
+    of a group of several are of these operators. Operators with a schedule of their own stay alone.
+    ``most_scratch_bytes`` is what a group's kernel may take per thread beside its tensors; a node
+    does not join where it would take more.
+
+    Raises ``InvalidOptionError`` for another level, names that are no tuple of texts, operators
+    that there are not, and a ceiling below 0.
     """
 
     level: str = "windows"
@@ -63,6 +67,30 @@ class Fusion:
         if not isinstance(cast("object", self.level), str) or self.level not in LEVELS:
             msg = f"there is no fusion level {shown(self.level)}"
             raise InvalidOptionError(msg, hint=f"there are: {', '.join(LEVELS)}")
+        for option in ("include", "exclude", "operators"):
+            _check_texts(option, getattr(self, option))
+        most = cast("object", self.most_scratch_bytes)
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
+            msg = f"most_scratch_bytes is a number of bytes from 0 up, not {shown(most)}"
+            raise InvalidOptionError(msg)
+
+    @staticmethod
+    def of(policy: Fusion | str | None) -> Fusion:
+        """A policy, that of a level, or the usual one. Raises ``InvalidOptionError``."""
+        if policy is None:
+            return Fusion()
+        return Fusion(policy) if isinstance(policy, str) else policy
+
+
+def _check_texts(option: str, given: object) -> None:
+    """Raises ``InvalidOptionError`` unless an option is a tuple or list of names, or ``None``."""
+    if given is None and option == "operators":
+        return
+    names = cast("Sequence[object]", given) if isinstance(given, tuple | list) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        msg = f"{option} is a tuple of names, not {shown(cast('object', given))}"
+        hint = f"{option}=({given!r},)" if isinstance(given, str) else ""
+        raise InvalidOptionError(msg, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -91,17 +119,17 @@ class Grouping:
 @checks_arguments
 def choose_groups(
     graph: Graph,
-    fusion: Fusion | None = None,
+    fusion: Fusion | str | None = None,
     *,
     scratch_bytes: Callable[[Group], int] | None = None,
 ) -> Grouping:
-    """Groups and reasons. ``scratch_bytes`` says what a group's kernel takes per thread; it is
-    asked where the policy has a ceiling.
+    """Groups and reasons, by a policy or that of a level. ``scratch_bytes`` says what a group's
+    kernel takes per thread; it is asked where the policy has a ceiling.
 
     Raises ``InvalidOptionError`` for names that the policy gives and the graph has not, and for a
     ceiling without ``scratch_bytes``.
     """
-    policy = fusion or Fusion()
+    policy = Fusion.of(fusion)
     _check_names(graph, policy)
     if policy.most_scratch_bytes is not None and scratch_bytes is None:
         msg = "a ceiling on scratch needs scratch_bytes=, which says what a group would take"
@@ -118,6 +146,12 @@ def _check_names(graph: Graph, policy: Fusion) -> None:
         if name not in known:
             msg = f"{graph.name} has no node and no operator {name!r}"
             raise InvalidOptionError(msg, hint="nodes are named as print(graph) shows them")
+    # a list of operators may serve many networks: one that this network lacks is no mistake
+    for name in policy.operators or ():
+        if name not in known and find_operator(name) is None:
+            near = get_close_matches(name, {*known, *supported()}, n=3)
+            msg = f"there is no operator {name!r} to list"
+            raise InvalidOptionError(msg, hint=f"did you mean {' or '.join(near)}?" if near else "")
 
 
 @dataclass
@@ -179,11 +213,17 @@ class _Chooser:
         if self.home[node.name] != node.name:
             return "the node joined another producer"
         included = called(node) & set(policy.include) or self._is_region(producer, node)
-        if policy.operators is not None and not called(node) & set(policy.operators):
-            return f"the policy does not list {node.op}"
+        for each in (node, self.graph.makers[producer]):
+            if not self._is_listed(each):
+                return f"the policy does not list {each.op}"
         if not included and (reason := self._by_pattern(producer, pattern)):
             return reason
         return self._other_readers(producer, node)
+
+    def _is_listed(self, node: Node) -> bool:
+        """Whether the policy lets nodes of this operator share a kernel."""
+        listed = self.policy.operators
+        return listed is None or not called(node).isdisjoint(listed)
 
     def _by_pattern(self, producer: str, pattern: Pattern) -> str:
         """Why the level keeps a consumer apart that reads like this; "" where it does not."""
@@ -242,7 +282,7 @@ class _Chooser:
         operator = get_operator(node.op)
         if operator.is_view or operator.schedule is not None or own & set(policy.exclude):
             return False
-        if policy.operators is not None and not own & set(policy.operators):
+        if not self._is_listed(node):
             return False
         found = patterns(self.graph, node)
         included = bool(own & set(policy.include))
@@ -265,7 +305,11 @@ class _Chooser:
         if most is not None and self.scratch_bytes is not None:
             needed = self.scratch_bytes(group_of(self.graph, larger))
             if needed > most:
-                return f"the kernel would take {needed:,} bytes of scratch, {most:,} are allowed"
+                alone = self.scratch_bytes(group_of(self.graph, self.members[home]))
+                own = f"; {alone:,} of them without {node.name}" if alone > most else ""
+                return (
+                    f"the kernel would take {needed:,} bytes of scratch, {most:,} are allowed{own}"
+                )
         del self.members[node.name]
         self.members[home], self.home[node.name] = larger, home
         return ""

@@ -292,7 +292,8 @@ def _cat(call: Call) -> None:
     given = call["tensors"]
     if not all(isinstance(part, Ref) for part in given):
         raise call.unsupported("its parts have to be tensors")
-    call.define("concat", [part.name for part in given], axis=int(call["dim"]))
+    parts = [part.name for part in given if call.importer.values[part.name].size]
+    call.define("concat", parts, axis=int(call["dim"]))
 
 
 @converts("pad", "constant_pad_nd")

@@ -199,13 +199,14 @@ def _need_places_of_their_own(program: Any) -> None:  # noqa: ANN401
     """Raises ``UnsupportedError`` where memory is written to in which a tensor has elements twice.
 
     The write may go through another view of it: what PyTorch computes the changed tensor from is
-    the whole chain of views.
+    the whole chain of views. Views that are taken after the write are of what it left.
     """
+    folded: set[int] = set()
     nodes = list(program.graph.nodes)
-    values = [node.meta.get("val") for node in nodes]
-    found = [value for value in values if hasattr(value, "untyped_storage")]
-    folded = {_storage(value) for value in found if _has_elements_twice(value)}
     for number, node in enumerate(nodes, 1):
+        value = node.meta.get("val")
+        if hasattr(value, "untyped_storage") and _has_elements_twice(value):
+            folded.add(_storage(value))
         if any(_storage(value) in folded for value in _written(node)):
             source = text_of(nodes)
             raise UnsupportedError(

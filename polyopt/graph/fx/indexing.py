@@ -10,6 +10,7 @@ import numpy as np
 from polyopt.graph.fx.call import Ref, converts
 from polyopt.graph.fx.elements import along, selected
 from polyopt.graph.operators import normal_axis
+from polyopt.graph.places import flat_places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,6 +131,37 @@ def _repeat_each(call: Call) -> None:
     call.define("reshape", [wide], shape=(*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
+# -- windows ------------------------------------------------------------------------------------
+
+
+@converts("unfold")
+def _unfold(call: Call) -> None:
+    shape, axis = call.value("self").shape, int(call["dimension"])
+    if not shape:
+        raise call.unsupported("a tensor without dimensions has no windows")
+    call.define("windows", [call.tensor("self")], axis=normal_axis(axis, len(shape)),
+                size=int(call["size"]), step=int(call["step"]))  # fmt: skip
+
+
+@converts("im2col")
+def _im2col(call: Call) -> None:
+    """Columns of image blocks: ``[n][c][h][w]`` as ``[n][c * kernel][blocks]``."""
+    found, rank = call.tensor("self"), len(call.value("self").shape)
+    kernel, pads, steps, apart = ([int(n) for n in call[name]] for name in
+                                  ("kernel_size", "padding", "stride", "dilation"))  # fmt: skip
+    if any(pads):
+        ends = (*(0 for _ in range(rank - 2)), *pads)
+        found = call.step("pad", [found], pads=(*ends, *ends), mode="constant")
+    for k in range(2):
+        found = call.step("windows", [found], axis=rank - 2 + k, size=kernel[k], step=steps[k],
+                          dilation=apart[k])  # fmt: skip
+    #   [n][c][blocks down][blocks across][rows][columns]
+    lead = rank - 2
+    turned = call.step("transpose", [found],
+                       perm=(*range(lead), lead + 2, lead + 3, lead, lead + 1))  # fmt: skip
+    call.define("reshape", [turned], shape=call.result.shape)
+
+
 # -- places from tensors ------------------------------------------------------------------------
 
 
@@ -177,24 +209,7 @@ def _flat_place(call: Call, names: Sequence[str], shape: Sequence[int]) -> str:
     kinds = {call.importer.values[name].dtype.numpy_name for name in names}
     if len(kinds) > 1:
         raise call.unsupported("tensors of places have to be of one type")
-    kind = kinds.pop()
-
-    def number(value: int) -> str:
-        return call.constant(np.array(value, kind))
-
-    total = outside = ""
-    for name, size in zip(names, shape, strict=True):
-        below = call.step("less", [name, number(0)])
-        place = call.step("where", [below, call.step("add", [name, number(size)]), name])
-        apart = [call.step("less", [place, number(0)]),
-                 call.step("greater_equal", [place, number(size)])]  # fmt: skip
-        beyond = call.step("logical_or", apart)
-        outside = beyond if not outside else call.step("logical_or", [outside, beyond])
-        if total:
-            place = call.step("add", [call.step("mul", [total, number(size)]), place])
-        total = place
-    # a place outside of one axis is one outside of all, and not another row's
-    return call.step("where", [outside, number(prod(shape)), total])
+    return flat_places(call.step, call.constant, names, kinds.pop(), shape)
 
 
 @converts("select_scatter")

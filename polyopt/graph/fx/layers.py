@@ -62,10 +62,13 @@ def _conv(call: Call) -> None:
     )
 
 
-@converts("batch_norm", "_native_batch_norm_legit_no_training")
+@converts("batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training")
 def _batch_norm(call: Call) -> None:
     if call.arguments.get("training", False):
-        raise call.unsupported("training is not taken")
+        if call.arguments.get("running_mean") is not None:
+            raise call.unsupported("statistics that are kept change in training")
+        _norm_by_own_statistics(call)
+        return
     mean = call.tensor("running_mean")
     count = call.importer.values[mean].shape
     kind = call.value("input").dtype.numpy_name
@@ -73,6 +76,27 @@ def _batch_norm(call: Call) -> None:
     bias = call.optional("bias") or call.constant(np.zeros(count, kind))
     inputs = [call.tensor("input"), weight, bias, mean, call.tensor("running_var")]
     call.define("batch_norm", inputs, epsilon=float(call["eps"]))
+
+
+def _norm_by_own_statistics(call: Call) -> None:
+    """Each channel by its mean and variance over all images: a group norm of one image, the
+    images' pixels side by side."""
+    shape, x = call.value("input").shape, call.tensor("input")
+    _ = call.arguments.get("momentum"), call.arguments.get("running_var")
+    swapped = (1, 0, *range(2, len(shape)))
+    apart = shape[0] > 1
+    if apart:
+        x = call.step("transpose", [x], perm=swapped)
+    flat = call.step("reshape", [x], shape=(1, shape[1], prod(shape) // shape[1]))
+    ones, zeros = (make(shape[1], call.result.dtype.numpy_name) for make in (np.ones, np.zeros))
+    inputs = [flat, call.optional("weight") or call.constant(ones),
+              call.optional("bias") or call.constant(zeros)]  # fmt: skip
+    found = call.step("group_norm", inputs, groups=shape[1], epsilon=float(call["eps"]))
+    if not apart:
+        call.define("reshape", [found], shape=shape)
+        return
+    back = call.step("reshape", [found], shape=(shape[1], shape[0], *shape[2:]))
+    call.define("transpose", [back], perm=swapped)
 
 
 @converts("layer_norm", "native_layer_norm")
@@ -171,6 +195,17 @@ def _rms_norm(call: Call) -> None:
     eps = call["eps"]
     epsilon = float(np.finfo(kind).eps if eps is None else eps)
     call.define("rms_norm", [call.tensor("input"), weight], axis=-len(shape), epsilon=epsilon)
+
+
+@converts("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
+def _grid_sample(call: Call) -> None:
+    modes, paddings = ("linear", "nearest"), ("zeros", "border", "reflection")
+    mode, padding = int(call["interpolation_mode"]), int(call["padding_mode"])
+    if mode >= len(modes):
+        raise call.unsupported("bicubic interpolation is not taken")
+    call.define("grid_sample", [call.tensor("input"), call.tensor("grid")],
+                mode=modes[mode], padding=paddings[padding],
+                align_corners=int(call["align_corners"]))  # fmt: skip
 
 
 @converts("prelu")

@@ -97,9 +97,17 @@ def load_torch() -> Any:  # noqa: ANN401
 
 def torch_operators() -> tuple[str, ...]:
     """The ATen operators that are taken, sorted."""
-    from polyopt.graph.fx import arithmetic, attention, elements, indexing, layers, recurrent
+    from polyopt.graph.fx import (
+        arithmetic,
+        attention,
+        elements,
+        indexing,
+        layers,
+        recurrent,
+        scatters,
+    )
 
-    _ = arithmetic, attention, elements, indexing, layers, recurrent  # they register
+    _ = arithmetic, attention, elements, indexing, layers, recurrent, scatters  # they register
     return tuple(sorted(CONVERTERS))
 
 
@@ -278,6 +286,13 @@ def tensor_value(name: str, given: Any, what: str, span: Span) -> Value:  # noqa
     return Value(name, tuple(shape), value.dtype)
 
 
+def empty_of(value: Value) -> Array:
+    """An array without elements."""
+    import numpy as np
+
+    return np.empty(value.shape, value.dtype.numpy_name)
+
+
 def as_array(tensor: Any, name: str = "", span: Span | None = None) -> Array:  # noqa: ANN401
     """A tensor's elements as a NumPy array, contiguous.
 
@@ -308,6 +323,9 @@ def _call(importer: Importer, node: Any, span: Span) -> None:  # noqa: ANN401
     given = node.meta.get("val")
     first = given if hasattr(given, "dtype") or not given else given[0]
     result = tensor_value(node.name, first, f"the result of {op} {node.name!r}", span)
+    if hasattr(given, "dtype") and not result.size:  # nothing has to be computed of nothing
+        importer.constant(node.name, empty_of(result), span)
+        return
     call = Call(importer, op, node.name, arguments, span, result)
     CONVERTERS[op](call)
     call.check()

@@ -18,7 +18,7 @@ from polyopt.errors import GraphError, UnsupportedError, UserError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from polyopt.graph.ir.graph import Attribute, Graph, Node, Value
+    from polyopt.graph.ir.graph import Array, Attribute, Graph, Node, Value
 
     #: by the name of an open size, a number for it
     Numbers = Mapping[str, int]
@@ -238,7 +238,14 @@ def _merged(one: Graph, two: Graph, merge: _Merge) -> Graph:
     if len(one.nodes) != len(two.nodes) or one.outputs != two.outputs:
         raise UnsupportedError("its nodes depend on it")
     if not same_arrays(one.constants, two.constants):
-        raise UnsupportedError("a constant of it depends on it")
+        names = [n for n in (*one.constants, *two.constants)
+                 if not same_arrays(_only(one, n), _only(two, n))]  # fmt: skip
+        raise UnsupportedError(f"the constant {names[0]!r} of it depends on it")
     inputs = tuple(map(merge.value, one.inputs, two.inputs))
     nodes = tuple(map(merge.node, one.nodes, two.nodes))
     return replace(one, inputs=inputs, nodes=nodes)
+
+
+def _only(graph: Graph, name: str) -> dict[str, Array]:
+    """One of a graph's constants, if it has it."""
+    return {n: a for n, a in graph.constants.items() if n == name}

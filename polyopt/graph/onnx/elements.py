@@ -71,6 +71,10 @@ def _pow(node: OnnxNode) -> None:
     if base.dtype == exponent.dtype:
         node.define("power")
         return
+    if exponent.dtype.is_float and not base.dtype.is_float:  # the exponent has a fraction
+        wide = [node.step("cast", [name], to="f64") for name in node.inputs]
+        node.define("cast", [node.step("power", wide)], to=base.dtype.name)
+        return
     converted = node.step("cast", node.inputs[1:], to=base.dtype.name)
     node.define("power", [node.inputs[0], converted])
 

@@ -178,13 +178,15 @@ def _layer_norm(node: OnnxNode) -> None:
     if not (outputs[1] or outputs[2]):
         return
     over = {"axes": tuple(range(axis % node.rank, node.rank)), "keepdims": 1}
-    mean = node.step("reduce_mean", node.inputs[:1], **over)
+    x = node.inputs[0]  # both are of the type that stash_type says, whatever the operand is
+    wide = x if node.value(0).dtype.name == "f32" else node.step("cast", [x], to="f32")
+    mean = node.step("reduce_mean", [wide], **over)
     if outputs[1]:
         node.define("reshape", [mean], output=1, shape=node.shape_of(mean))
     if outputs[2]:
-        away = node.step("sub", [node.inputs[0], mean])
+        away = node.step("sub", [wide, mean])
         spread = node.step("reduce_mean", [node.step("mul", [away, away])], **over)
-        least = node.constant(np.array(epsilon, node.value(0).dtype.numpy_name), "epsilon")
+        least = node.constant(np.array(epsilon, np.float32), "epsilon")
         deviation = node.step("sqrt", [node.step("add", [spread, least])])
         node.define("reciprocal", [deviation], output=2)
 

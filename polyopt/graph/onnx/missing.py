@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnsupportedError
+from polyopt.graph.onnx.bodies.contributed import CONTRIBUTED, DOMAIN
 from polyopt.graph.onnx.folding import RANDOM
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def not_taken(
         is_folded = number > span.line and all(name in computed for name in node.input)
         if (is_folded and not node.op_type.startswith(RANDOM)) or node.op_type in {"Shape", "Size"}:
             computed.update(node.output)
-        elif node.op_type not in known or node.domain not in {"", "ai.onnx"}:
+        elif not _is_taken(node, known):
             missing.setdefault(_name(node), []).append(number)
     if len(missing) <= 1:
         what = f"the operator {title}{_domain(nodes[0])} is not taken{_reason(nodes[0].op_type)}"
@@ -45,6 +46,13 @@ def not_taken(
     ]
     return UnsupportedError(f"{len(missing)} operators are not taken: {listed}", span=span,
                             notes=notes, hint="taken are: " + ", ".join(known))  # fmt: skip
+
+
+def _is_taken(node: Any, known: Collection[str]) -> bool:  # noqa: ANN401
+    """Whether an operator of a node's domain and name comes in."""
+    if node.domain == DOMAIN:
+        return node.op_type in CONTRIBUTED
+    return node.op_type in known and node.domain in {"", "ai.onnx"}
 
 
 def _name(node: Any) -> str:  # noqa: ANN401

@@ -50,10 +50,12 @@ def _parameters(node: OnnxNode, scale: str) -> tuple[list[str], dict[str, Attrib
     """The operand, scale and zero point as they broadcast, and where blocks lie."""
     shape, axis = node.value(0).shape, int(node.get("axis", 1))
     given = [scale, *node.inputs[2:3]]
-    if node.has(2) and node.value(2).shape != node.shape_of(scale):
+    # quantisers write one number as an array of one element, or as none, in the same node
+    single = node.value(1).size == 1 and node.has(2) and node.value(2).size == 1
+    if node.has(2) and not single and node.value(2).shape != node.shape_of(scale):
         raise node.wrong(f"its scale has the shape {list(node.shape_of(scale))},"
                          f" its zero point {list(node.value(2).shape)}")  # fmt: skip
-    if len(node.shape_of(scale)) > 1:
+    if len(node.shape_of(scale)) > 1 and not single:
         block = _block(node, axis)
         return [node.inputs[0], *given], {"axis": axis, "block": block}
     if node.value(1).size == 1:

@@ -19,9 +19,10 @@ from polyopt.graph.importer import Importer
 from polyopt.graph.ir.graph import Graph, Value, value_of
 from polyopt.graph.ir.open import left_open
 from polyopt.graph.ir.verify import verify
+from polyopt.graph.onnx.bodies.contributed import CONTRIBUTED, DOMAIN, contributed
+from polyopt.graph.onnx.bodies.functions import EXPANDED, expanded
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
 from polyopt.graph.onnx.folding import fold
-from polyopt.graph.onnx.functions import EXPANDED, expanded
 from polyopt.graph.onnx.missing import not_taken
 from polyopt.source import Source, Span
 
@@ -303,7 +304,8 @@ def _convert(
 ) -> None:
     for name in node.input:
         _need_tensor(importer, node, name, span)
-    if fold(onnx, importer, node, opset, span):
+    known = onnx_operators()
+    if fold(onnx, importer, node, opset, span, known):
         return
     if node.op_type == "If" and not node.domain:
         _convert_branch(onnx, proto, importer, node, opset, span)
@@ -314,7 +316,11 @@ def _convert(
         for inner in body.graph.node:
             _convert(onnx, body, importer, inner, version, span)
         return
-    known = onnx_operators()
+    if node.domain == DOMAIN and node.op_type in CONTRIBUTED:
+        body, version = contributed(onnx, importer, node, span, _title(node))
+        for inner in body.graph.node:
+            _convert(onnx, body, importer, inner, version, span)
+        return
     if node.op_type not in known or node.domain not in {"", "ai.onnx"}:
         computed = {n for n in importer.values if importer.resolve(n) in importer.known}
         computed |= {n for n, other in importer.aliases.items() if other in computed}

@@ -1,7 +1,8 @@
 """Converters of operators that write at indices, and of those that read slices there.
 
-Indices have to be constants of the model: it is known then where each update goes, and all is
-checked while reading. An element of the result is that of the last update of its place.
+Where indices are constants of the model, it is known where each update goes, and all is checked
+while reading. Where they are data, each element looks for its updates. An element of the result is
+that of the last update of its place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.graph.onnx.context import converts
+from polyopt.graph.places import flat_places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +27,10 @@ _JOINED = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 @converts("Scatter", "ScatterElements")
 def _scatter_elements(node: OnnxNode) -> None:
+    if _are_data(node):
+        kind, axis = _reduction(node), int(node.get("axis", 0))
+        node.define("scatter_elements", node.inputs[:3], axis=axis, reduction=kind)
+        return
     shape, given = node.value(0).shape, _indices(node)
     axis = int(node.get("axis", 0))
     if not -len(shape) <= axis < len(shape):
@@ -43,6 +49,9 @@ def _scatter_elements(node: OnnxNode) -> None:
 
 @converts("ScatterND")
 def _scatter_nd(node: OnnxNode) -> None:
+    if _are_data(node):
+        _scatter_rows(node)
+        return
     shape, given = node.value(0).shape, _indices(node)
     rows = _rows(node, given, shape)
     inner = shape[given.shape[-1] :]
@@ -50,8 +59,27 @@ def _scatter_nd(node: OnnxNode) -> None:
     _written(node, (rows[..., None] * prod(inner) + np.arange(prod(inner))).ravel())
 
 
+def _scatter_rows(node: OnnxNode) -> None:
+    """Slices written where tuples of data say: rows of the tensor as a matrix."""
+    shape, (*lots, depth) = node.value(0).shape, node.value(1).shape
+    if not 1 <= depth <= len(shape):
+        raise node.wrong(f"tuples of {depth} indices do not fit {list(shape)}")
+    _check_updates(node, (*lots, *shape[depth:]))
+    outer, inner, count = prod(shape[:depth]), prod(shape[depth:]), prod(lots)
+    lines = node.step("reshape", node.inputs[:1], shape=(outer, inner))
+    rows = node.step("reshape", [_data_rows(node, shape[:depth])], shape=(count, 1))
+    wide = node.step("expand", [rows], shape=(count, inner))
+    updates = node.step("reshape", node.inputs[2:3], shape=(count, inner))
+    kind = _reduction(node)
+    found = node.step("scatter_elements", [lines, wide, updates], axis=0, reduction=kind)
+    node.define("reshape", [found], shape=shape)
+
+
 @converts("GatherND")
 def _gather_nd(node: OnnxNode) -> None:
+    if _are_data(node) and not node.get("batch_dims", 0):
+        _gather_rows(node)
+        return
     shape, given = node.value(0).shape, _indices(node)
     batch = int(node.get("batch_dims", 0))
     if not 0 <= batch < min(len(shape), given.ndim) or shape[:batch] != given.shape[:batch]:
@@ -61,13 +89,49 @@ def _gather_nd(node: OnnxNode) -> None:
     rows = _rows(node, given, within)
     depth = given.shape[-1]
     outer, inner = within[:depth], within[depth:]
-    lots = np.arange(prod(shape[:batch])).reshape(*shape[:batch], *(1,) * (rows.ndim - batch))
+    lots = np.arange(prod(shape[:batch])).reshape((*shape[:batch], *(1,) * (rows.ndim - batch)))
     places = (rows + lots * prod(outer)).ravel()
     lines = node.step("reshape", node.inputs[:1],
                       shape=(prod(shape[:batch]) * prod(outer), prod(inner)))  # fmt: skip
     found = node.constant(places, "places")
     taken = node.step("gather", [lines, found], axis=0, checked=1)
     node.define("reshape", [taken], shape=(*given.shape[:-1], *inner))
+
+
+def _gather_rows(node: OnnxNode) -> None:
+    """Slices read where tuples of data say."""
+    shape, depth = node.value(0).shape, node.value(1).shape[-1]
+    if not 1 <= depth <= len(shape):
+        raise node.wrong(f"tuples of {depth} indices do not fit {list(shape)}")
+    lines = (prod(shape[:depth]), *shape[depth:])
+    flat = node.step("reshape", node.inputs[:1], shape=lines)
+    node.define("gather", [flat, _data_rows(node, shape[:depth])], axis=0)
+
+
+def _are_data(node: OnnxNode) -> bool:
+    return node.has(1) and node.inputs[1] not in node.importer.known and node.value(1).size > 0
+
+
+def _data_rows(node: OnnxNode, shape: Sequence[int]) -> str:
+    """What each tuple of indices says, counted over the leading dimensions."""
+    *lots, depth = node.value(1).shape
+    if depth == 1:
+        return node.step("reshape", node.inputs[1:2], shape=tuple(lots))
+    parts: list[str] = []
+    for k in range(depth):
+        starts, full = (*(0 for _ in lots), k), (*lots, 1)
+        steps = (1,) * len(full)
+        one = node.step("slice", node.inputs[1:2], starts=starts, shape=full, steps=steps)
+        parts.append(node.step("reshape", [one], shape=tuple(lots)))
+    kind = node.value(1).dtype.numpy_name
+    return flat_places(node.step, lambda a: node.constant(a, "extent"), parts, kind, shape)
+
+
+def _reduction(node: OnnxNode) -> str:
+    kind = str(node.get("reduction", "none"))
+    if kind != "none" and kind not in _JOINED:
+        raise node.wrong(f"a reduction is none or {', '.join(_JOINED)}, not {kind!r}")
+    return kind
 
 
 def _indices(node: OnnxNode) -> Array:
@@ -111,10 +175,7 @@ def _check_updates(node: OnnxNode, shape: tuple[int, ...]) -> None:
 
 def _written(node: OnnxNode, places: Array) -> None:
     """The first input with updates, in order, at these places of all its elements."""
-    kind = str(node.get("reduction", "none"))
-    if kind != "none" and kind not in _JOINED:
-        raise node.wrong(f"a reduction is none or {', '.join(_JOINED)}, not {kind!r}")
-    shape = node.value(0).shape
+    kind, shape = _reduction(node), node.value(0).shape
     updates = node.step("reshape", node.inputs[2:3], shape=(places.size,))
     result = node.inputs[0]
     for turn in _turns(places, last=kind == "none"):

@@ -34,6 +34,31 @@ def tile(make: Maker, x: Tensor, *, repeats: Sequence[int]) -> Tensor:
     return make.stage(shape, element)
 
 
+def _windows_rule(x: Value, *, axis: int, size: int, step: int = 1, dilation: int = 1) -> Result:
+    d = normal_axis(axis, len(x.shape))
+    reach = (size - 1) * dilation + 1
+    if min(size, step, dilation) < 1 or reach > x.shape[d]:
+        raise GraphError(
+            f"windows of {reach} in steps of {step} do not fit an axis of {x.shape[d]}"
+        )
+    count = (x.shape[d] - reach) // step + 1
+    return Result((*x.shape[:d], count, *x.shape[d + 1 :], size), x.dtype)
+
+
+@operator("windows", result=_windows_rule)
+def windows(
+    make: Maker, x: Tensor, *, axis: int, size: int, step: int = 1, dilation: int = 1
+) -> Tensor:
+    """Sliding windows along an axis, their elements along a new last axis, as PyTorch's ``unfold``.
+
+    ``result[..., w, ..., k] = x[..., w * step + k * dilation, ...]``
+    """
+    d = normal_axis(axis, x.rank)
+    count = (x.shape[d] - (size - 1) * dilation - 1) // step + 1
+    shape = (*x.shape[:d], count, *x.shape[d + 1 :], size)
+    return make.stage(shape, lambda *i: x[(*i[:d], i[d] * step + i[-1] * dilation, *i[d + 1 : -1])])
+
+
 def _trilu_rule(x: Value, *, k: int = 0, upper: int = 1) -> Result:
     _ = k, upper
     need_rank(x, 2)

@@ -19,7 +19,7 @@ from polyopt.errors import InvalidOptionError
 from polyopt.graph import Graph, Node, Value, attributes, compile_graph, compile_model
 from polyopt.graph.execution.library import Library
 from polyopt.graph.execution.memory import plan_memory
-from polyopt.ir.types import BF16, BOOL, F16, F32, F64, I8, I64, U8
+from polyopt.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
 from tests.compilers import COMPILERS, NO_WARNING, OWN
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
@@ -498,6 +498,28 @@ for one, two in zip(found, (~b, np.maximum(h, 0), relu, 2 * d, 2 * i, 2 * u, 2 *
     print(one.dtype == two.dtype, (one == two).all())
 """
     assert in_python(wheel, tmp_path / "site", code) == "True True\n" * 7
+
+
+def test_indices_of_the_caller_are_checked_by_the_library(tmp_path):
+    table, places = Value("table", (4, 3), I32), Value("k", (5,), I64)
+    read = Node("y", "gather", ("table", "k"), attributes(axis=0))
+    model = compile_graph(Graph("lookup", (table, places), {}, (read,), ("y",)))
+    wheel = model.export_wheel(tmp_path, name="lookup_net")
+    code = """
+import numpy as np, lookup_net
+t = np.arange(12, dtype=np.int32).reshape(4, 3)
+for last in (3, -4, 4, -5):
+    i = np.array([0, 1, 2, 1, last])
+    try:
+        print((lookup_net.run(t, i) == t[i]).all())
+    except Exception as error:
+        print(error)
+"""
+    said = "an element that chooses elements of another array is outside of it"
+    found = in_python(wheel, tmp_path / "site", code).splitlines()
+    assert found[:2] == ["True", "True"]
+    assert all(said in line for line in found[2:])
+    assert len(found) == 4
 
 
 def test_kernels_of_integers_round_as_they_did(tmp_path):

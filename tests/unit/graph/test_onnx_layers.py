@@ -171,9 +171,6 @@ def test_elements_at_indices_outside_are_nan_and_refused_where_they_are_known():
     np.testing.assert_array_equal(found, [x[0], x[0], [np.nan] * 3, [np.nan] * 3])
     with pytest.raises(GraphError, match="there is no element 4 along an axis of 4"):
         load_onnx(model_of(node, {"x": x}, {"places": places}))
-    whole = {"x": np.zeros((4, 3), np.int32), "places": places}
-    with pytest.raises(GraphError, match="taken at constant indices alone"):
-        load_onnx(model_of(node, whole, None, {"y": onnx.TensorProto.INT32}))
 
 
 @pytest.mark.parametrize("count", [5, 40])

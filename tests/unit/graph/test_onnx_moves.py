@@ -54,9 +54,9 @@ def test_an_index_outside_is_an_error_with_its_place(op):
     assert str(caught.value.diagnostic.span) == "m:1:1"
 
 
-def test_indices_that_are_data_are_refused():
+def test_indices_of_batches_that_are_data_are_refused():
     with pytest.raises(UnsupportedError, match="its input 'i' has to be a constant"):
-        load_onnx(model("GatherND", [4, 4], data=[("i", [2, 1])]))
+        load_onnx(model("GatherND", [2, 4], data=[("i", [2, 1])], batch_dims=1))
 
 
 def test_the_last_of_several_updates_stays():

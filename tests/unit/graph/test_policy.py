@@ -1,5 +1,8 @@
 """Patterns, groups, in-place answers and remarks: by what nodes compute."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,8 +10,12 @@ from polyopt.errors import InvalidOptionError
 from polyopt.graph import DEFAULT_PASSES, Fusion, choose_groups, explain_network, run_passes
 from polyopt.graph.execution.run import run_plainly
 from polyopt.graph.fusion.in_place import in_place
+from polyopt.graph.fusion.lower import group_of
 from polyopt.graph.fusion.patterns import patterns
+from polyopt.graph.fusion.policy import Grouping
+from polyopt.graph.kernels import Options
 from polyopt.graph.passes import AnalyseInPlace
+from polyopt.graph.reasons import explain_grouping
 
 
 def groups(graph, *args, **options):
@@ -106,7 +113,48 @@ def test_overlapping_windows_of_a_convolution_are_stored(net):
 def test_excluded_nodes_and_operators_stay_apart(stem):
     assert groups(stem, exclude=("r",)) == [["c", "b"], ["r"], ["p"]]
     assert groups(stem, exclude=("max_pool",)) == [["c", "b", "r"], ["p"]]
-    assert groups(stem, operators=("batch_norm",)) == [["c", "b"], ["r"], ["p"]]
+    assert groups(stem, operators=("conv", "batch_norm")) == [["c", "b"], ["r"], ["p"]]
+    assert groups(stem, operators=("batch_norm",)) == [["c"], ["b"], ["r"], ["p"]]
+
+
+def test_a_list_of_operators_is_of_all_that_share_a_kernel(net):
+    """``relu`` alone joins nothing that is not listed, whichever of a pair is asked."""
+    n = net(1, 4, 6, 6)
+    n.add("s", "add", "x", "x")
+    n.add("r", "relu", "s")
+    n.add("q", "relu", "r")
+    n.add("y", "neg", "q")
+    graph = n.graph("y")
+    assert groups(graph, operators=("relu",)) == [["s"], ["r", "q"], ["y"]]
+    assert groups(graph, operators=("relu", "add")) == [["s", "r", "q"], ["y"]]
+    assert groups(graph, operators=()) == [["s"], ["r"], ["q"], ["y"]]
+    reasons = {
+        d.consumer: d.reason for d in choose_groups(graph, Fusion(operators=("relu",))).decisions
+    }
+    assert reasons["r"] == "the policy does not list add"
+    assert reasons["y"] == "the policy does not list neg"
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "hint"),
+    [
+        ({"operators": "relu"}, "operators is a tuple of names, not 'relu'", "('relu',)"),
+        ({"include": "c"}, "include is a tuple of names", "('c',)"),
+        ({"exclude": (3,)}, "exclude is a tuple of names", ""),
+        ({"most_scratch_bytes": -1}, "a number of bytes from 0 up, not -1", ""),
+        ({"most_scratch_bytes": "1k"}, "a number of bytes from 0 up, not '1k'", ""),
+        ({"operators": ("Relu",)}, "there is no operator 'Relu' to list", "relu"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_refused(stem, options, said, hint):
+    with pytest.raises(InvalidOptionError, match=re.escape(said)) as caught:
+        choose_groups(stem, Fusion(**options), scratch_bytes=lambda _: 0)
+    assert hint in caught.value.diagnostic.hint
+
+
+def test_a_level_is_a_policy(stem):
+    assert choose_groups(stem, "off") == choose_groups(stem, Fusion("off"))
+    assert len(explain_network(stem, "off", counterfactuals=False).grouping.groups) == 4
 
 
 def test_unknown_names_and_levels_are_refused(stem):
@@ -215,6 +263,27 @@ def test_a_ceiling_on_scratch_cuts_groups(stem):
     assert reason == "the kernel would take 3,000 bytes of scratch, 2,500 are allowed"
 
 
+def test_a_ceiling_counts_what_remarks_show(stem):
+    """The number of a refusal is the one that a remark of the same kernel has."""
+    graph = run_passes(stem, DEFAULT_PASSES).graph
+    whole = {row.consumer: row for row in explain_network(graph)}["p"]
+    assert whole.fused
+    most = whole.scratch_bytes
+    assert most > 0
+    kept = explain_network(graph, Fusion(most_scratch_bytes=most), counterfactuals=False)
+    assert all(row.fused for row in kept)
+    cut = {r.consumer: r for r in explain_network(graph, Fusion(most_scratch_bytes=most - 1))}
+    apart = next(row for row in cut.values() if not row.fused)
+    assert f"would take {most:,} bytes of scratch, {most - 1:,} are allowed" in apart.reason
+    assert apart.scratch_bytes == most
+
+
+def test_a_refusal_says_where_a_ceiling_cannot_be_met(stem):
+    found = choose_groups(stem, Fusion(most_scratch_bytes=5), scratch_bytes=lambda _: 9)
+    (first, *_) = found.decisions
+    assert first.reason.endswith("9 bytes of scratch, 5 are allowed; 9 of them without b")
+
+
 # -- in place -------------------------------------------------------------------------------------
 
 
@@ -314,6 +383,49 @@ def test_what_fusing_saves_and_what_apart_would_cost_do_not_contradict_each_othe
     assert "25.6 KB more would be written and read, within the caches" in str(fused).replace(
         "\n         ", " "
     )
+
+
+@pytest.mark.parametrize("level", ["off", "pointwise", "windows"])
+def test_what_fusing_would_cost_is_what_it_costs(net, level):
+    """Each pair apart, made one kernel with all else as it was: the same numbers."""
+    n = net(1, 8, 14, 14)
+    n.add("a", "neg", "x")
+    n.conv("d", "a", n.const("v", 8, 1, 3, 3), group=8)
+    n.add("r", "relu", "d")
+    n.pool("p", "r")
+    n.add("y", "tanh", "p")
+    graph = n.graph("y")
+    found = explain_network(graph, level)
+    homes = {m.name: group for group in found.grouping.groups for m in group.nodes}
+    for row in found:
+        if row.fused:
+            continue
+        both = (homes[row.producer], homes[row.consumer])
+        joined = group_of(graph, [node for group in both for node in group.nodes])
+        others = [group for group in found.grouping.groups if group not in both]
+        made = Grouping(
+            (*others, joined),
+            tuple(
+                replace(
+                    d, fused=d.fused or (d.producer, d.consumer) == (row.producer, row.consumer)
+                )
+                for d in found.grouping.decisions
+            ),
+        )
+        told = {(r.producer, r.consumer): r for r in explain_grouping(graph, made, Options())}
+        other = told[row.producer, row.consumer]
+        for name in ("recompute", "bytes_saved", "scratch_bytes", "where"):
+            assert getattr(row, name) == getattr(other, name)
+
+
+def test_a_pair_that_cannot_share_a_kernel_has_no_costs(net):
+    n = net(1, 4, 6, 6)
+    n.add("a", "neg", "x")
+    n.conv("c", "a", n.const("v", 4, 4, 3, 3))
+    n.add("y", "add", "a", "c")
+    rows = {(r.producer, r.consumer): r for r in explain_network(n.graph("y"), "off")}
+    assert rows["a", "y"].counterfactual == "fused, the kernel would need its own result"
+    assert rows["a", "y"].bytes_saved == 0
 
 
 def test_explanations_show_groups_and_their_difference(stem):

@@ -14,6 +14,7 @@ from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.ir.graph import Value
 from polyopt.graph.operators import Result, broadcast, broadcast_index, normal_axis, operator
+from polyopt.graph.ops.elements.pointwise import floor_quotient
 from polyopt.ir.types import BOOL
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _of_two(
 def _remainder(a: Term, b: Term, is_float: bool) -> Term:  # noqa: FBT001  (of a table)
     """Of the divisor's sign, as Python's ``%``; a zero has it, too."""
     if not is_float:
-        return a - a // b * b
+        return a - floor_quotient(a, b) * b
     rest = po.fmod(a, b)
     zero = po.select(b < 0.0, -0.0, 0.0)
     moved = po.select((b < 0.0) != (rest < 0.0), rest + b, rest)
@@ -144,14 +145,14 @@ def _fmod(a: Term, b: Term, is_float: bool) -> Term:  # noqa: FBT001  (of a tabl
     """Of the dividend's sign, as C's."""
     if is_float:
         return po.fmod(a, b)
-    down = a // b
+    down = floor_quotient(a, b)
     return a - po.select((down * b != a) & (down < 0), down + 1, down) * b
 
 
 def _floor_divide(a: Term, b: Term, is_float: bool) -> Term:  # noqa: FBT001  (of a table)
     """The quotient rounded down, by the exact remainder, as Python's ``//``."""
     if not is_float:
-        return a // b
+        return floor_quotient(a, b)
     rest = po.fmod(a, b)
     low = po.select((rest != 0.0) & ((b < 0.0) != (rest < 0.0)), 1.0, 0.0)
     return po.select(b == 0.0, a / b, po.rint((a - rest) / b - low))

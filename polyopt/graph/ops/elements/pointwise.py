@@ -119,8 +119,17 @@ def _quotient(a: Term, b: Term, make: Maker) -> Term:
     """Of integers, rounded towards zero, as C does: ``//`` rounds down."""
     if make.dtype.is_float:
         return a / b
-    down = a // b
+    down = floor_quotient(a, b)
     return po.select((down * b != a) & (down < 0), down + 1, down)
+
+
+def floor_quotient(a: Term, b: Term) -> Term:
+    """``a // b`` of integers, for all of them: by 0 it is 0, and the least one by -1 itself.
+
+    C ends the program there.
+    """
+    is_odd = (b == 0) | (b == -1)
+    return po.select(b == 0, 0, po.select(is_odd, -a, a // po.select(is_odd, 1, b)))
 
 
 def _binary(

@@ -1,0 +1,1 @@
+"""Quantised networks beside ONNX Runtime."""
