@@ -225,8 +225,10 @@ class Library:
         """Elements of inputs that choose elements of integers, which have no NaN for others."""
         for check in index_checks(self.model.graph):
             p = self.places[check.name]
-            bad = f"{p.c_name}[k] < {check.low} || {p.c_name}[k] > {check.high}"
-            yield f"    for (size_t k = 0; k < {p.count_name}; k++) {{"
+            element = f"{p.c_name}[polyopt_at]"
+            bad = f"{element} < {check.low} || {element} > {check.high}"
+            count = f"polyopt_at < {p.count_name}; polyopt_at++"
+            yield f"    for (size_t polyopt_at = 0; {count}) {{"
             yield f"        if ({bad}) return {self.name.upper()}_BAD_INDEX;"
             yield "    }"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS
 from polyopt.escaping import comment, printable
 from polyopt.runtime.export import common_flags, compiler_settings, own_flags
+from polyopt.runtime.packaging.cpp import cpp_header
 from polyopt.runtime.packaging.header import checks, header, template
 from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS
 
@@ -51,7 +52,11 @@ def sources(
     texts |= {file: text for file, (text, _) in kernels.items()}
     flags = {file: tuple(own) for file, (_, own) in kernels.items()}
     shared = common_flags(flags.values())
-    others = {f"{name}.h": header(interface), f"{name}.c": checks(interface, calls, prototypes)}
+    others = {
+        f"{name}.h": header(interface),
+        f"{name}.hpp": cpp_header(interface),
+        f"{name}.c": checks(interface, calls, prototypes),
+    }
     return Sources(texts, {processor: shared, **flags}, tuple(target), {**others, **more})
 
 

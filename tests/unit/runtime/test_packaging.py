@@ -104,7 +104,7 @@ CALLS = """
 #include <cstdint>
 #include <cstring>
 #include <vector>
-#include "pick.h"
+#include "pick.hpp"
 
 static void say(const char *what, int status) { std::printf("%s: %d\\n", what, status); }
 
@@ -129,6 +129,14 @@ int main() {
     say("above", call(6, 5, 3, sums.data(), 5));
     rows[1] = -1;
     say("below", call(6, 5, 3, sums.data(), 5));
+    try {
+        pick::run(6, 5, 3, rows, table, 2.5f, sums, out, 1);
+    } catch (const pick::error &found) {
+        std::printf("%d %s\\n", found.status(), found.what());
+    }
+    rows[1] = 1;
+    pick::run(6, 5, 3, rows, table, 3.0f, sums, out);
+    std::printf("%g %g\\n", out[0], out[10]);
     say("no extents", pick_shape(0, nullptr, nullptr));
     std::printf("%s %d\\n", pick_message(-1), std::strcmp(pick_message(99), "no such status"));
     std::printf("%d %d\\n", pick_abi() == PICK_ABI, pick_array_rank(-1));
@@ -148,6 +156,8 @@ count: 4
 overlap: 6
 above: 8
 below: 8
+8 an element that chooses elements of another array is outside of it
+3 3
 no extents: 2
 no such status 0
 1 -1
@@ -162,7 +172,7 @@ def test_calls_from_cpp_under_sanitizers(kernel, tmp_path):
         if file.name == "pick_example.c":
             continue
         objects.append(tmp_path / f"{file.name}.o")
-        language = ["-std=c++11", *NO_WARNING] if file.suffix == ".cpp" else ["-std=gnu11"]
+        language = ["-std=c++20", *NO_WARNING] if file.suffix == ".cpp" else ["-std=gnu11"]
         flags = [f for f in SANITIZED if f != "-w" or file.suffix == ".c"]
         done = run([OWN, *flags, *language, f"-I{out}", "-c", file, "-o", objects[-1]], text=True)
         assert done.returncode == 0, done.stderr
