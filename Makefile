@@ -162,6 +162,7 @@ $(TORCH_STAMP): $(STAMP)
 
 # A file for each model in build/models: those that are there are left out until it is removed.
 models: $(TORCH_STAMP)
+	@build/torch/bin/python -m pip install -q onnxscript  # what PyTorch exports by
 	@build/torch/bin/python -m tests.torch.page $(if $(MINUTES),--minutes $(MINUTES)) $(MODELS)
 
 fuzz-torch: $(TORCH_STAMP)

@@ -196,6 +196,43 @@ def _response(node: Any, opset: int, given: Mapping[str, Any]) -> list[Any]:
     return [x / (attribute(node, "bias", 1.0) + alpha / size * sums) ** beta]
 
 
+def _linear_conv(node: Any, _opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """It takes zero points of channels as of columns: exact sums in float64, rounded once."""
+    x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (given[n] for n in node.input[:8])
+    wide = (-1, *(1,) * (w.ndim - 1))
+    fed = {"x": x.astype(np.float64) - x_zero.astype(np.float64),
+           "w": w.astype(np.float64) - w_zero.astype(np.float64).reshape(wide)}  # fmt: skip
+    sums = _run(_as_conv(node), 11, fed)[0]
+    along = (1, *wide)[: w.ndim]
+    if len(node.input) > 8:
+        sums = sums + given[node.input[8]].astype(np.float64).reshape(along)
+    factor = x_scale.astype(np.float64) * w_scale.astype(np.float64).reshape(along) / scale
+    info = np.iinfo(zero.dtype)
+    return [np.clip(np.rint(sums * factor) + zero.astype(np.float64), info.min, info.max)]
+
+
+def _integer_conv(node: Any, _opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """As above."""
+    names = [*node.input, "", ""]
+    x, w = (given[n].astype(np.float64) for n in names[:2])
+    if names[2]:
+        x = x - given[names[2]].astype(np.float64)
+    if names[3]:
+        w = w - given[names[3]].astype(np.float64).reshape(-1, *(1,) * (w.ndim - 1))
+    return _run(_as_conv(node), 11, {"x": x, "w": w})
+
+
+def _as_conv(node: Any) -> Any:
+    kept = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    return helper.make_node("Conv", ["x", "w"], node.output, **kept)
+
+
+def _scatter(node: Any, _opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """It has no Scatter, which is what ScatterElements was called before opset 11."""
+    options = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    return _run(helper.make_node("ScatterElements", node.input, node.output, **options), 11, given)
+
+
 def _as_max_pool(node: Any) -> Any:
     """A node whose result has the same shape."""
     kept = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "p"}
@@ -216,7 +253,7 @@ def _batch_norm(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any
 _OWN: dict[str, Callable[[Any, int, Mapping[str, Any]], Sequence[Any]]] = {
     "GlobalLpPool": _global_norm, "Softmax": _flat, "LogSoftmax": _flat, "Hardmax": _flat,
     "DequantizeLinear": _dequantize, "LpPool": _norm_of_windows, "OneHot": _one_hot,
-    "LRN": _response, "MaxPool": _max_pool, "RoiAlign": _roi_align, "MatMulInteger": _integer_product,
+    "Scatter": _scatter, "LRN": _response, "QLinearConv": _linear_conv, "ConvInteger": _integer_conv, "MaxPool": _max_pool, "RoiAlign": _roi_align, "MatMulInteger": _integer_product,
     "BatchNormalization": _batch_norm, "LpNormalization": _lp_norm, "ConvTranspose": _transposed,
 }  # fmt: skip
 

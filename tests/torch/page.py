@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import logging
@@ -100,13 +101,14 @@ def read_graph(net, given):
 
 
 def read_file(net, given):
-    buffer = io.BytesIO()
+    printed = io.StringIO()  # the exporter talks
     try:
-        torch.onnx.export(net, given, buffer, dynamo=False, opset_version=17)
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            made = torch.onnx.export(net, given, dynamo=True, verbose=False)
     except Exception as error:  # noqa: BLE001  (whatever exporting raises)
         reason = str(error).strip().splitlines()[0][:80]
         raise PolyoptError(f"PyTorch does not export it: {reason}") from None
-    return load_onnx(buffer.getvalue())
+    return load_onnx(made.model_proto.SerializeToString())
 
 
 def flattened(result) -> list[torch.Tensor]:

@@ -17,7 +17,7 @@ from polyopt.errors import InvalidOptionError
 from polyopt.graph import Graph, Node, Value, attributes, compile_graph, compile_model
 from polyopt.graph.execution.library import Library
 from polyopt.graph.execution.memory import plan_memory
-from polyopt.ir.types import F32
+from polyopt.ir.types import F32, I32, I64
 from tests.compilers import COMPILERS, NO_WARNING, OWN
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
@@ -422,6 +422,28 @@ print((ones == 1).all(), (copy == x[4]).all(), (again == s0).all(), again is not
     standard = ["-std=c99", "-pedantic", *NO_WARNING, "-fsyntax-only", f"-I{out}"]
     done = run([OWN, *standard, plain], text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_indices_of_the_caller_are_checked_by_the_library(tmp_path):
+    table, places = Value("table", (4, 3), I32), Value("places", (5,), I64)
+    read = Node("y", "gather", ("table", "places"), attributes(axis=0))
+    model = compile_graph(Graph("lookup", (table, places), {}, (read,), ("y",)))
+    wheel = model.export_wheel(tmp_path, name="lookup_net")
+    code = """
+import numpy as np, lookup_net
+t = np.arange(12, dtype=np.int32).reshape(4, 3)
+for last in (3, -4, 4, -5):
+    i = np.array([0, 1, 2, 1, last])
+    try:
+        print((lookup_net.run(t, i) == t[i]).all())
+    except Exception as error:
+        print(error)
+"""
+    said = "an element that chooses elements of another array is outside of it"
+    found = in_python(wheel, tmp_path / "site", code).splitlines()
+    assert found[:2] == ["True", "True"]
+    assert all(said in line for line in found[2:])
+    assert len(found) == 4
 
 
 def test_kernels_of_integers_round_as_they_did(tmp_path):
