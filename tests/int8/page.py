@@ -229,7 +229,9 @@ def page(rows, wanted) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     foot = (f"\nONNX Runtime {version('onnxruntime')}, onnx {version('onnx')}."
             " `make peers-int8` measures anew.\n")  # fmt: skip
-    return HEAD + "\n".join(lines) + "\n" + foot
+    left = len(wanted) - len(rows)
+    rest = f"\n{left} other kinds of {len(wanted)} have not been tried yet.\n" if left else ""
+    return HEAD + "\n".join(lines) + "\n" + rest + foot
 
 
 if __name__ == "__main__":
