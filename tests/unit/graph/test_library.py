@@ -10,9 +10,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
 from polyopt.graph import Graph, Node, Value, attributes, compile_graph, compile_model
 from polyopt.graph.execution.library import Library
@@ -266,7 +268,7 @@ def broken(weights, tmp_path):
 def test_statuses_under_sanitizers(folder, tmp_path):
     program, weights = tmp_path / "calls", folder / "small_net.weights"
     (tmp_path / "calls.c").write_text(CALLS, encoding="ascii")
-    files = [f for f in folder.glob("*.c") if f.name != "main.c"]
+    files = [f for f in folder.glob("*.c") if f.name != "small_net_example.c"]
     flags = [*SANITIZED, "-std=gnu11", f"-I{folder}"]
     done = run([OWN, *flags, tmp_path / "calls.c", *files, "-o", program, "-lm"], text=True)
     assert done.returncode == 0, done.stderr
@@ -469,3 +471,17 @@ def test_a_directory_that_cannot_be_made(model, tmp_path):
     for export in (model.export_library, model.export_wheel):
         with pytest.raises(InvalidOptionError, match="cannot be written"):
             export(tmp_path / "file" / "out")
+
+
+def test_from_the_shell(one_layer, tmp_path):
+    out = tmp_path / "out"
+    result = CliRunner().invoke(cli, ["export", str(one_layer), str(out)])
+    assert result.exit_code == 0, result.output
+    assert run(["make", "-s", "-C", out, f"CC={OWN}"]).returncode == 0
+    x = np.random.default_rng(0).standard_normal((1, 3, 16, 16)).astype(np.float32)
+    done = run([out / "net-example", out / "net.weights"], input=x.tobytes())
+    (wanted,) = ReferenceEvaluator(str(one_layer)).run(None, {"input": x})
+    assert close(np.frombuffer(done.stdout, np.float32).reshape(wanted.shape), wanted)
+    refused = CliRunner().invoke(cli, ["export", str(one_layer), str(out), "--unfused"])
+    assert refused.exit_code == 2
+    assert "are for single programs" in refused.stderr
