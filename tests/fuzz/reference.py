@@ -264,8 +264,11 @@ def _as_max_pool(node: Any) -> Any:
 
 def _one_hot(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
     """It does not cast indices to integers, as ONNX says."""
-    x = node.input[0]
-    return _run(node, opset, {**given, x: given[x].astype(np.int64)})
+    alone = onnx.NodeProto()
+    alone.CopyFrom(node)
+    alone.input[0] = "indices"
+    fed = {"indices": given[node.input[0]].astype(np.int64)}
+    return _run(alone, opset, {**fed, **{n: given[n] for n in node.input[1:]}})
 
 
 def _batch_norm(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
@@ -371,11 +374,12 @@ _POINTWISE = {
     "ThresholdedRelu", "Shrink",
 }  # fmt: skip
 
-#: of these NaN may be passed over: ONNX does not say, and ONNX Runtime does
+#: of these NaN may be passed over: ONNX does not say, and ONNX Runtime does; of recurrent ones BLAS
+#: leaves out what it takes times 0
 _NAN_IS_FREE = {
-    "AveragePool",
-    "ArgMax", "ArgMin", "DynamicQuantizeLinear", "GlobalMaxPool", "GridSample", "Hardmax",
-    "MaxPool", "QuantizeLinear", "ReduceMax", "ReduceMin", "RoiAlign", "TopK",
+    "ArgMax", "ArgMin", "AveragePool", "DynamicQuantizeLinear", "GRU", "GlobalMaxPool", "GridSample",
+    "Hardmax", "LSTM", "MaxPool", "QuantizeLinear", "RNN", "ReduceMax", "ReduceMin", "RoiAlign",
+    "TopK",
 }  # fmt: skip
 
 
@@ -386,11 +390,9 @@ def undefined(node: Any, expected: Any, fed: Mapping[str, Any]) -> Any:
     if node.op_type in _NAN_IS_FREE and any(np.isnan(a).any() for a in floats):
         return np.True_
     rule = _UNDEFINED.get(node.op_type)
-    return (
-        np.False_
-        if rule is None
-        else np.broadcast_to(rule(arrays, expected) & np.True_, expected.shape)
-    )
+    if rule is None:
+        return np.False_
+    return np.broadcast_to(rule(arrays, expected) & np.True_, expected.shape)
 
 
 def _of_cast(arrays: Sequence[Any], expected: Any) -> Any:
@@ -438,6 +440,11 @@ def _of_spread(arrays: Sequence[Any], expected: Any) -> Any:
     return np.isnan(expected) & _of_transposed(arrays, expected)
 
 
+def _of_shares(arrays: Sequence[Any], expected: Any) -> Any:
+    """The evaluator takes infinity times a share of 0 of the nearest elements as well."""
+    return np.isnan(expected) & _of_transposed(arrays[:1], expected)
+
+
 def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
     return arrays[1] >= 8 * arrays[1].dtype.itemsize
 
@@ -445,7 +452,7 @@ def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
 _UNDEFINED: dict[str, Callable[[Sequence[Any], Any], Any]] = {
     "Cast": _of_cast, "CastLike": _of_cast, "Div": _of_quotient, "Mod": _of_quotient,
     "Pow": _of_power, "QuantizeLinear": _of_scale, "DynamicQuantizeLinear": _of_range,
-    "AffineGrid": _of_affine, "ConvTranspose": _of_transposed, "Conv": _of_spread, "BitShift": _of_shift,
+    "AffineGrid": _of_affine, "Resize": _of_shares, "ConvTranspose": _of_transposed, "Conv": _of_spread, "BitShift": _of_shift,
 }  # fmt: skip
 
 

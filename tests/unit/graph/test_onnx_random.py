@@ -128,3 +128,9 @@ def test_defaults_are_float32_as_attributes_are():
     x = np.array([-1.0, 2.0])
     (found,) = results(helper.make_node("LeakyRelu", ["x"], ["y"]), {"x": x})
     assert found.tolist() == [-float(np.float32(0.01)), 2.0]
+
+
+def test_hardswish_of_great_numbers_does_not_overflow():
+    x = np.array([3.0e38, -3.0e38, 4.0], np.float32)
+    (found,) = results(helper.make_node("HardSwish", ["x"], ["y"]), {"x": x})
+    np.testing.assert_array_equal(found, np.array([3.0e38, 0, 4], np.float32))
