@@ -39,7 +39,7 @@ FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(F
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
+.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
 .PHONY: wheel clean .venv models
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -71,6 +71,7 @@ help:
 	@echo "make peers-field  measure programs of the field beside libraries, rewrite docs/field.*;"
 	@echo "                MINUTES=25 stops, and the next call goes on"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
+	@echo "make peers-int8  quantised networks beside ONNX Runtime: docs/quantized.md; MINUTES=60"
 	@echo "make models     forty networks beside PyTorch by three routes: docs/models.md; MODELS='vit gpt'"
 	@echo "make soak       random programs of two generators, then crowds; PROGRAMS=100000 HOURS=2 COMPILATIONS=10000"
 	@echo "                CLUSTER=tcp://... spreads them over dask workers"
@@ -162,6 +163,7 @@ $(TORCH_STAMP): $(STAMP)
 
 # A file for each model in build/models: those that are there are left out until it is removed.
 models: $(TORCH_STAMP)
+	@build/torch/bin/python -m pip install -q onnxscript  # what PyTorch exports by
 	@build/torch/bin/python -m tests.torch.page $(if $(MINUTES),--minutes $(MINUTES)) $(MODELS)
 
 fuzz-torch: $(TORCH_STAMP)
@@ -355,6 +357,18 @@ peers-nn: $(NN_STAMP)
 	done; \
 	$(BIN)/polyopt report $$all -o docs/nn.md || failed=$$?; \
 	exit $$failed
+
+# A file for each kind of quantisation in build/int8-results: those that are there are left out
+# until it is removed. Fails where a layer is more than one step off.
+INT8_STAMP := build/int8/$(notdir $(STAMP))
+$(INT8_STAMP): $(STAMP)
+	@echo "installing onnxruntime into build/int8"
+	@$(BIN)/python -m venv --clear build/int8
+	@build/int8/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]' onnxruntime
+	@touch $@
+
+peers-int8: $(INT8_STAMP)
+	@build/int8/bin/python -m tests.int8.page $(if $(MINUTES),--minutes $(MINUTES)) $(KINDS)
 
 # All parts run, and make fails in the end where one did.
 soak: $(STAMP)

@@ -7,6 +7,7 @@ import click
 from polyopt import __version__
 from polyopt.cli.boundary import GuardedGroup
 from polyopt.cli.commands.demo import demo
+from polyopt.cli.commands.exporting import export
 from polyopt.cli.commands.extracting import scop
 from polyopt.cli.commands.house import cache, doctor
 from polyopt.cli.commands.mapping import map_command
@@ -33,8 +34,8 @@ def cli() -> None:
 
 
 for _command in (
-    run, map_command, emit, scop, view, deps, prove, explain, why, tradeoff, profile, bench, tune,
-    report, demo,
+    run, map_command, emit, export, scop, view, deps, prove, explain, why, tradeoff, profile, bench,
+    tune, report, demo,
     doctor, cache, completion,
 ):  # fmt: skip
     cli.add_command(_command)

@@ -8,7 +8,15 @@ from polyopt.graph.fx import from_torch
 from polyopt.graph.ir.graph import Graph, Node, Value, attributes, same_graph
 from polyopt.graph.ir.verify import verify
 from polyopt.graph.onnx import load_onnx, onnx_operators
-from polyopt.graph.operators import Maker, Result, Tensor, forget, operator, supported
+from polyopt.graph.operators import (
+    Maker,
+    Result,
+    Tensor,
+    forget,
+    operator,
+    result_of,
+    supported,
+)
 from polyopt.graph.passes import DEFAULT_PASSES, default_passes, run_passes
 from polyopt.graph.quantize import Quantized, quantize
 from polyopt.graph.reasons import NetworkExplanation, explain_network
@@ -39,6 +47,7 @@ __all__ = [
     "onnx_operators",
     "operator",
     "quantize",
+    "result_of",
     "run_passes",
     "same_graph",
     "save_onnx",

@@ -12,7 +12,7 @@ is as good as one that comes with polyopt::
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import isnan
 from typing import TYPE_CHECKING, Any, cast
@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, cast
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, InvalidOptionError
 from polyopt.frontend import stages as po
+from polyopt.graph.ir.graph import Value
 from polyopt.graph.ir.open import Open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.frontend.stages import Border, Input, Stage, Steps, Term
-    from polyopt.graph.ir.graph import Attribute, Node, Value
+    from polyopt.graph.ir.graph import Attribute, Node
     from polyopt.ir.types import ScalarType
     from polyopt.transform.plan import Plan
 
@@ -106,6 +107,17 @@ class Maker:
             made = po.stage(name, [1], lambda *_: function(), type=kind.name)
         return Tensor(made, tuple(shape), kind)
 
+    def apply(self, op: str, *operands: Tensor | None, **attributes: Attribute) -> Tensor:
+        """The result of another operator, as a step on the way to this node's.
+
+        Of halves it is in the type that they are computed in. Raises ``InvalidOptionError`` for an
+        operator that there is not, ``GraphError`` for operands or attributes that do not fit.
+        """
+        used = get_operator(op)
+        found = result_of(op, *(_value_of(each) for each in operands), **attributes)
+        inner = replace(self, base=f"{self.base}_{op}", dtype=found.dtype.computed)
+        return used.build(inner, *operands, **attributes)
+
     def steps(self, count: int) -> Recurrence:
         """So many steps one after the other, each from what those before it left."""
         return Recurrence(self, po.steps(extent_of(count)), count)
@@ -184,6 +196,11 @@ class Operator:
         parameters = list(inspect.signature(self.build).parameters.values())[1:]
         operands = tuple(p.name for p in parameters if p.kind != p.KEYWORD_ONLY)
         return operands, tuple(p.name for p in parameters if p.kind == p.KEYWORD_ONLY)
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it comes with polyopt: pointwise ones of these are written for any rank."""
+        return self.build.__module__.partition(".")[0] == __name__.partition(".")[0]
 
     @property
     def defaults(self) -> dict[str, Attribute]:
@@ -269,7 +286,23 @@ def find_operator(name: str) -> Operator | None:
     import polyopt.graph.ops as _ops  # registers them
 
     _ = _ops
-    return _OPERATORS.get(name)
+    return _OPERATORS.get(name) or _form_in_blocks(name)
+
+
+#: name of a form in blocks -> the operator that it was derived from, and itself
+_FORMS: dict[str, tuple[Operator, Operator]] = {}
+
+
+def _form_in_blocks(name: str) -> Operator | None:
+    """The form of an operator on blocks of channels, where that is what the name says."""
+    from polyopt.graph.in_blocks import SUFFIX, in_blocks  # it needs this module
+
+    plain = _OPERATORS.get(name.removesuffix(SUFFIX)) if name.endswith(SUFFIX) else None
+    if plain is None:
+        return None
+    if name not in _FORMS or _FORMS[name][0] is not plain:
+        _FORMS[name] = plain, in_blocks(plain)
+    return _FORMS[name][1]
 
 
 def get_operator(name: str) -> Operator:
@@ -280,6 +313,20 @@ def get_operator(name: str) -> Operator:
         msg = f"there is no operator {name!r}"
         raise InvalidOptionError(msg, hint=f"did you mean {' or '.join(near)}?" if near else "")
     return found
+
+
+@checks_arguments
+def result_of(op: str, *operands: Value | None, **attributes: Attribute) -> Result:
+    """Shape and type of what an operator makes: for the rule of one that applies it.
+
+    Raises ``InvalidOptionError`` for an operator that there is not, ``GraphError`` for operands or
+    attributes that do not fit.
+    """
+    return get_operator(op).infer(operands, attributes)
+
+
+def _value_of(tensor: Tensor | None) -> Value | None:
+    return tensor and Value(tensor.grid.name, tensor.shape, tensor.dtype)
 
 
 def called(node: Node) -> frozenset[str]:

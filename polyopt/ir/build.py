@@ -52,7 +52,10 @@ def const(type_: ScalarType, value: float) -> Const:
         # rounded once: by way of a double it would be twice
         wide = np.uint64(value) if value > I64.range[1] else np.int64(value)
         return Const(type_, float(wide.astype(type_.numpy_name)))
-    return Const(type_, float(np.float32(value)) if type_ == F32 else float(value))
+    if type_ != F32:
+        return Const(type_, float(value))
+    with np.errstate(over="ignore"):  # beyond the greatest one it is infinite, as in C
+        return Const(type_, float(np.float32(value)))
 
 
 def affine(type_: ScalarType, form: PwAff) -> Expr:

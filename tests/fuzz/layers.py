@@ -414,3 +414,11 @@ def _roi_align(d: Drawing, op: str) -> None:
         ways = ("half_pixel", "output_half_pixel")
         options |= attributes(d, coordinate_transformation_mode=ways)
     d.add(op, [x, rois, which], **options)
+
+
+@draws("Upsample")
+def _upsample(d: Drawing, op: str) -> None:
+    x = d.operand(op, rank=(3, 4))
+    factors = [1.0, 1.0, *(d.one((1.0, 2.0, 3.0, 1.5)) for _ in range(d.rank(x) - 2))]
+    scales = d.fresh(np.array(factors, np.float32), constant=True)
+    d.add(op, [x, scales], **attributes(d, mode=("nearest", "linear")))

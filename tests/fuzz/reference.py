@@ -117,11 +117,34 @@ def _transposed(node: Any, opset: int, given: Mapping[str, Any]) -> list[Any]:
     return [np.concatenate(found, 1)]
 
 
+def _average(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    (x,) = given.values()
+    return _run(_padded(node, x.shape), opset, given)
+
+
+def _padded(node: Any, shape: Sequence[int]) -> Any:
+    """The node with pads for ``auto_pad``: it cuts images where strides are wider than windows."""
+    mode = attribute(node, "auto_pad", b"NOTSET")
+    if mode not in {b"SAME_UPPER", b"SAME_LOWER"}:
+        return node
+    rank = len(shape) - 2
+    ones = [1] * rank
+    totals = [max(0, (-(-n // s) - 1) * s + d * (k - 1) + 1 - n) for n, s, d, k in zip(
+        shape[2:], attribute(node, "strides", ones), attribute(node, "dilations", ones),
+        attribute(node, "kernel_shape", ones), strict=True)]  # fmt: skip
+    few, many = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    kept = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    kept = {k: v for k, v in kept.items() if k not in {"auto_pad", "ceil_mode"}}
+    pads = few + many if mode == b"SAME_UPPER" else many + few
+    return helper.make_node(node.op_type, node.input, node.output, **kept, pads=pads)
+
+
 def _max_pool(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
     """It counts places within a channel in some forms: the first greatest one of each window."""
+    (x,) = given.values()
+    node = _padded(node, x.shape)
     if len(node.output) == 1:
         return _run(node, opset, given)
-    (x,) = given.values()
     alone = helper.make_node("MaxPool", node.input, node.output[:1])
     alone.attribute.extend(a for a in node.attribute if a.name != "storage_order")
     (found,) = _run(alone, opset, given)
@@ -196,6 +219,43 @@ def _response(node: Any, opset: int, given: Mapping[str, Any]) -> list[Any]:
     return [x / (attribute(node, "bias", 1.0) + alpha / size * sums) ** beta]
 
 
+def _linear_conv(node: Any, _opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """It takes zero points of channels as of columns: exact sums in float64, rounded once."""
+    x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (given[n] for n in node.input[:8])
+    wide = (-1, *(1,) * (w.ndim - 1))
+    fed = {"x": x.astype(np.float64) - x_zero.astype(np.float64),
+           "w": w.astype(np.float64) - w_zero.astype(np.float64).reshape(wide)}  # fmt: skip
+    sums = _run(_as_conv(node), 11, fed)[0]
+    along = (1, *wide)[: w.ndim]
+    if len(node.input) > 8:
+        sums = sums + given[node.input[8]].astype(np.float64).reshape(along)
+    factor = x_scale.astype(np.float64) * w_scale.astype(np.float64).reshape(along) / scale
+    info = np.iinfo(zero.dtype)
+    return [np.clip(np.rint(sums * factor) + zero.astype(np.float64), info.min, info.max)]
+
+
+def _integer_conv(node: Any, _opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """As above."""
+    names = [*node.input, "", ""]
+    x, w = (given[n].astype(np.float64) for n in names[:2])
+    if names[2]:
+        x = x - given[names[2]].astype(np.float64)
+    if names[3]:
+        w = w - given[names[3]].astype(np.float64).reshape(-1, *(1,) * (w.ndim - 1))
+    return _run(_as_conv(node), 11, {"x": x, "w": w})
+
+
+def _as_conv(node: Any) -> Any:
+    kept = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    return helper.make_node("Conv", ["x", "w"], node.output, **kept)
+
+
+def _scatter(node: Any, _opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
+    """It has no Scatter, which is what ScatterElements was called before opset 11."""
+    options = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    return _run(helper.make_node("ScatterElements", node.input, node.output, **options), 11, given)
+
+
 def _as_max_pool(node: Any) -> Any:
     """A node whose result has the same shape."""
     kept = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "p"}
@@ -204,8 +264,11 @@ def _as_max_pool(node: Any) -> Any:
 
 def _one_hot(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
     """It does not cast indices to integers, as ONNX says."""
-    x = node.input[0]
-    return _run(node, opset, {**given, x: given[x].astype(np.int64)})
+    alone = onnx.NodeProto()
+    alone.CopyFrom(node)
+    alone.input[0] = "indices"
+    fed = {"indices": given[node.input[0]].astype(np.int64)}
+    return _run(alone, opset, {**fed, **{n: given[n] for n in node.input[1:]}})
 
 
 def _batch_norm(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
@@ -214,10 +277,12 @@ def _batch_norm(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any
 
 
 _OWN: dict[str, Callable[[Any, int, Mapping[str, Any]], Sequence[Any]]] = {
-    "GlobalLpPool": _global_norm, "Softmax": _flat, "LogSoftmax": _flat, "Hardmax": _flat,
-    "DequantizeLinear": _dequantize, "LpPool": _norm_of_windows, "OneHot": _one_hot,
-    "LRN": _response, "MaxPool": _max_pool, "RoiAlign": _roi_align, "MatMulInteger": _integer_product,
-    "BatchNormalization": _batch_norm, "LpNormalization": _lp_norm, "ConvTranspose": _transposed,
+    "AveragePool": _average, "BatchNormalization": _batch_norm, "ConvInteger": _integer_conv,
+    "ConvTranspose": _transposed, "DequantizeLinear": _dequantize, "GlobalLpPool": _global_norm,
+    "Hardmax": _flat, "LRN": _response, "LogSoftmax": _flat, "LpNormalization": _lp_norm,
+    "LpPool": _norm_of_windows, "MatMulInteger": _integer_product, "MaxPool": _max_pool,
+    "OneHot": _one_hot, "QLinearConv": _linear_conv, "RoiAlign": _roi_align, "Scatter": _scatter,
+    "Softmax": _flat,
 }  # fmt: skip
 
 # -- how far results may be from it ---------------------------------------------------------------
@@ -309,11 +374,12 @@ _POINTWISE = {
     "ThresholdedRelu", "Shrink",
 }  # fmt: skip
 
-#: of these NaN may be passed over: ONNX does not say, and ONNX Runtime does
+#: of these NaN may be passed over: ONNX does not say, and ONNX Runtime does; of recurrent ones BLAS
+#: leaves out what it takes times 0
 _NAN_IS_FREE = {
-    "AveragePool",
-    "ArgMax", "ArgMin", "DynamicQuantizeLinear", "GlobalMaxPool", "GridSample", "Hardmax",
-    "MaxPool", "QuantizeLinear", "ReduceMax", "ReduceMin", "RoiAlign", "TopK",
+    "ArgMax", "ArgMin", "AveragePool", "DynamicQuantizeLinear", "GRU", "GlobalMaxPool", "GridSample",
+    "Hardmax", "LSTM", "MaxPool", "QuantizeLinear", "RNN", "ReduceMax", "ReduceMin", "RoiAlign",
+    "TopK",
 }  # fmt: skip
 
 
@@ -324,11 +390,9 @@ def undefined(node: Any, expected: Any, fed: Mapping[str, Any]) -> Any:
     if node.op_type in _NAN_IS_FREE and any(np.isnan(a).any() for a in floats):
         return np.True_
     rule = _UNDEFINED.get(node.op_type)
-    return (
-        np.False_
-        if rule is None
-        else np.broadcast_to(rule(arrays, expected) & np.True_, expected.shape)
-    )
+    if rule is None:
+        return np.False_
+    return np.broadcast_to(rule(arrays, expected) & np.True_, expected.shape)
 
 
 def _of_cast(arrays: Sequence[Any], expected: Any) -> Any:
@@ -376,6 +440,11 @@ def _of_spread(arrays: Sequence[Any], expected: Any) -> Any:
     return np.isnan(expected) & _of_transposed(arrays, expected)
 
 
+def _of_shares(arrays: Sequence[Any], expected: Any) -> Any:
+    """The evaluator takes infinity times a share of 0 of the nearest elements as well."""
+    return np.isnan(expected) & _of_transposed(arrays[:1], expected)
+
+
 def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
     return arrays[1] >= 8 * arrays[1].dtype.itemsize
 
@@ -383,7 +452,7 @@ def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
 _UNDEFINED: dict[str, Callable[[Sequence[Any], Any], Any]] = {
     "Cast": _of_cast, "CastLike": _of_cast, "Div": _of_quotient, "Mod": _of_quotient,
     "Pow": _of_power, "QuantizeLinear": _of_scale, "DynamicQuantizeLinear": _of_range,
-    "AffineGrid": _of_affine, "ConvTranspose": _of_transposed, "Conv": _of_spread, "BitShift": _of_shift,
+    "AffineGrid": _of_affine, "Resize": _of_shares, "ConvTranspose": _of_transposed, "Conv": _of_spread, "BitShift": _of_shift,
 }  # fmt: skip
 
 

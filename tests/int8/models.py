@@ -46,15 +46,17 @@ class Net:
         return self.op("Relu", [self.op("Add", [y, x])])
 
 
-def resnet(side, *, widths=(64, 128, 256, 512), classes=1000, seed=0) -> ModelProto:
-    """ResNet-18 (K. He et al., 2016) for images of a side, by the widths of its four stages."""
+def resnet(side, *, blocks=2, widths=(64, 128, 256, 512), classes=1000, seed=0) -> ModelProto:
+    """A residual network (K. He et al., 2016) for images of a side: ResNet-18, unless stages have
+    other blocks and widths."""
     net = Net(seed)
     x = net.conv("x", 3, widths[0], 7, 2)
     x = net.op("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     before = widths[0]
     for stage, channels in enumerate(widths):
         x = net.block(x, before, channels, 2 if stage else 1)
-        x = net.block(x, channels, channels, 1)
+        for _ in range(blocks - 1):
+            x = net.block(x, channels, channels, 1)
         before = channels
     x = net.op("Flatten", [net.op("GlobalAveragePool", [x])])
     weights = net.random.standard_normal((classes, before)) / np.sqrt(before)

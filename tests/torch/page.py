@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import logging
@@ -41,6 +42,7 @@ def main(arguments: list[str]) -> int:
     """Try models, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="all, unless given")
+    parser.add_argument("--file", action="store_true", help="the ONNX file alone, anew")
     parser.add_argument("--minutes", type=float, default=25.0, help="start no model after these")
     given = parser.parse_args(arguments)
     logging.disable(logging.CRITICAL)
@@ -49,11 +51,15 @@ def main(arguments: list[str]) -> int:
     start = time.monotonic()
     for name in given.names or MODELS:
         file = KEPT / f"{name}.json"
-        if file.exists() and not given.names:
+        if file.exists() and not given.names and not given.file:
             continue
         if time.monotonic() - start > 60 * given.minutes:
             break
-        file.write_text(json.dumps(tried(name)))
+        if given.file and file.exists():
+            found = {**json.loads(file.read_text()), "onnx": by_route(read_file, *example(name))}
+        else:
+            found = tried(name)
+        file.write_text(json.dumps(found))
         sys.stdout.write(f"{name} {file.read_text()}\n")
         sys.stdout.flush()
     rows = [json.loads(f.read_text()) for n in MODELS if (f := KEPT / f"{n}.json").exists()]
@@ -84,29 +90,33 @@ def tried(name: str) -> dict[str, object]:
     found["traced"] = bool(traced)
     found["seconds"] = time.monotonic() - start
     found["compile"] = error_of([r.numpy() for r in results], expected)
-    for route, read in (("graph", read_graph), ("onnx", read_file)):
-        try:
-            graph = read(net, given)
-            model = compile_model(graph)
-            arrays = {v.name: one.numpy() for v, one in zip(graph.inputs, given, strict=True)}
-            found[route] = error_of(model.run(arrays), expected)
-        except PolyoptError as error:
-            found[route] = error.diagnostic.message
+    for route, read in (("graph", from_torch), ("onnx", read_file)):
+        found[route] = by_route(read, net, given)
     return found
 
 
-def read_graph(net, given):
-    return from_torch(net, given)
+def by_route(read, net, given) -> float | str:
+    """The error of a network that is read and compiled, or why there is none."""
+    with torch.no_grad():
+        expected = flattened(net(*given))
+    try:
+        graph = read(net, given)
+        model = compile_model(graph)
+        arrays = {v.name: one.numpy() for v, one in zip(graph.inputs, given, strict=True)}
+        return error_of(model.run(arrays), expected)
+    except PolyoptError as error:
+        return error.diagnostic.message
 
 
 def read_file(net, given):
-    buffer = io.BytesIO()
+    printed = io.StringIO()  # the exporter talks
     try:
-        torch.onnx.export(net, given, buffer, dynamo=False, opset_version=17)
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            made = torch.onnx.export(net, given, dynamo=True, verbose=False)
     except Exception as error:  # noqa: BLE001  (whatever exporting raises)
         reason = str(error).strip().splitlines()[0][:80]
         raise PolyoptError(f"PyTorch does not export it: {reason}") from None
-    return load_onnx(buffer.getvalue())
+    return load_onnx(made.model_proto.SerializeToString())
 
 
 def flattened(result) -> list[torch.Tensor]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from polyopt.cli.program import PlanChoice
-    from polyopt.graph import Fusion, Graph, NetworkExplanation
+    from polyopt.graph import Fusion, Graph, Model, NetworkExplanation
 
 
 @dataclass(frozen=True)
@@ -207,14 +207,10 @@ def emit_network(
 
     Raises ``InvalidOptionError`` without a folder, and for options that are about single programs.
     """
-    from polyopt.graph import compile_model
-
-    _refuse_plans(choice)
     if folder is None or folder == "-":
         msg = "a network is written as a folder: its kernels, weights and a main"
         raise InvalidOptionError(msg, hint=f"emit {program} -o FOLDER")
-    with progress(f"kernels of {program}"):
-        model = compile_model(program, sizes=network_sizes(sizes), target=choice.target)
+    model = compile_network(program, choice, sizes)
     with progress("C"):
         made = model.export(folder)
     files = sorted(path.name for path in made.iterdir())
@@ -222,6 +218,16 @@ def emit_network(
         print_json({"network": model.name, "folder": folder, "files": files})
     else:
         click.echo(f"wrote {len(files)} files into {folder}: make -C {folder} run", err=True)
+
+
+def compile_network(program: str, choice: PlanChoice, sizes: Sequence[str]) -> Model:
+    """The model of a file. Raises ``InvalidOptionError`` for options that are about single
+    programs, and what ``compile_model`` raises."""
+    from polyopt.graph import compile_model
+
+    _refuse_plans(choice)
+    with progress(f"kernels of {program}"):
+        return compile_model(program, sizes=network_sizes(sizes), target=choice.target)
 
 
 def _refuse_plans(choice: PlanChoice) -> None:

@@ -14,6 +14,7 @@ from polyopt.codegen.helpers.math.halves import half_types
 from polyopt.escaping import comment
 from polyopt.graph.execution.weights import MAGIC, VERSION, Weights
 from polyopt.graph.ir.open import Open
+from polyopt.graph.ir.ranges import index_checks
 from polyopt.ir.types import I64
 from polyopt.runtime.export import write_directory
 from polyopt.runtime.packaging.build_files import build_files, sources
@@ -205,17 +206,31 @@ class Library:
         )
 
     def _calls(self) -> Iterator[str]:
-        """The steps in order, then copies of results that are elsewhere."""
+        """Checks of indices, the steps in order, then copies of results that are elsewhere."""
+        upper = self.name.upper()
+        yield from self._index_checks()
         for step in self.model.steps:
             arguments = ", ".join((*self._arguments(step), "threads"))
             shown = comment(" + ".join(node.op for node in step.group.nodes))
-            yield f"    if ({self.functions[step.kernel]}({arguments})) return 1; /* {shown} */"
+            call = f"{self.functions[step.kernel]}({arguments})"
+            yield f"    if ({call}) return {upper}_OUT_OF_MEMORY; /* {shown} */"
         arrays = self.interface.arrays[len(self.model.graph.inputs) :]
         for name, p in zip(self.model.graph.outputs, arrays, strict=True):
             root = self.model.root(name)
             if self.places.get(root) is not p:
                 size = f"{p.count_name} * sizeof *{p.c_name}"
                 yield f"    __builtin_memcpy({p.c_name}, {self._place(root)}, {size});"
+
+    def _index_checks(self) -> Iterator[str]:
+        """Elements of inputs that choose elements of integers, which have no NaN for others."""
+        for check in index_checks(self.model.graph):
+            p = self.places[check.name]
+            element = f"{p.c_name}[polyopt_at]"
+            bad = f"{element} < {check.low} || {element} > {check.high}"
+            count = f"polyopt_at < {p.count_name}; polyopt_at++"
+            yield f"    for (size_t polyopt_at = 0; {count}) {{"
+            yield f"        if ({bad}) return {self.name.upper()}_BAD_INDEX;"
+            yield "    }"
 
     def _arguments(self, step: Step) -> Iterator[str]:
         sizes = {s.symbol: s.name for s in self.model.graph.open.values()}

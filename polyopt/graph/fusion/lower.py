@@ -7,10 +7,11 @@ the same program, and so the same kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from polyopt.errors import UnsupportedError
+from polyopt.errors import GraphError, UnsupportedError
 from polyopt.frontend import stages as po
+from polyopt.graph.ir.graph import Value
 from polyopt.graph.ir.open import probes, standing_for
 from polyopt.graph.operators import Maker, Tensor, extent_of, get_operator
 from polyopt.ir.same import same_scop
@@ -18,7 +19,7 @@ from polyopt.ir.same import same_scop
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from polyopt.graph.ir.graph import Graph, Node, Value
+    from polyopt.graph.ir.graph import Graph, Node
     from polyopt.ir.scop import Scop
 
 
@@ -120,12 +121,32 @@ def _lowered(graph: Graph, group: Group) -> Lowered:
 
         maker = Maker(node.op, values[node.name].dtype, fresh)
         operands = [tensors[name] if name else None for name in node.inputs]
-        tensors[node.name] = get_operator(node.op).build(maker, *operands, **dict(node.attributes))
+        made = get_operator(node.op).build(maker, *operands, **dict(node.attributes))
+        tensors[node.name] = _as_said(maker, node, made, values[node.name])
     outputs = [tensors[name].grid for name in group.outputs]
     title = "_".join(dict.fromkeys(node.op for node in group.nodes))
     scop = po.pipeline(outputs, name=title[:60])  # type: ignore[arg-type]
     arrays = {name: tensor.grid.name for name, tensor in tensors.items()}
     return Lowered(scop, arrays, owner)
+
+
+def _as_said(maker: Maker, node: Node, made: Tensor, value: Value) -> Tensor:
+    """What an operator made, in the type of its rule where that is a half.
+
+    Raises ``GraphError`` where its rule says something else.
+    """
+    said = f"the rule of {node.op} says {value}"
+    if not isinstance(cast("object", made), Tensor):
+        raise GraphError(
+            f"{node.name}: {node.op} makes no tensor", hint="it returns what make.stage gives"
+        )
+    shown = Value("", made.shape, made.dtype)
+    if tuple(made.shape) != tuple(value.shape) or made.dtype.computed != value.dtype.computed:
+        raise GraphError(f"{node.name}: {node.op} makes {shown}, and {said}",
+                         hint="give it a rule: operator(..., result=...)")  # fmt: skip
+    if made.dtype == value.dtype:
+        return made
+    return maker.stage(made.shape, lambda *i: made[i] if i else made[()])
 
 
 def _input(name: str, value: Value) -> Tensor:

@@ -46,8 +46,9 @@ class IndexCheck:
 def index_checks(graph: Graph) -> tuple[IndexCheck, ...]:
     """What has to be checked of inputs at each call.
 
-    Raises ``UnsupportedError`` for indices that are computed, of which it is not shown that they
-    are inside, where that is needed.
+    Where a size is left open, indices along it are checked as for its usual number: a model does
+    so for the number that it is called with. Raises ``UnsupportedError`` for indices that are
+    computed, of which it is not shown that they are inside, where that is needed.
     """
     needed = [node for node in graph.nodes if _needs_indices_inside(graph, node)]
     if not needed:

@@ -42,8 +42,9 @@ class OnnxNode:
         return GraphError(f"{self.title}: {what}", span=self.span)
 
     def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
-        """An attribute, or its default."""
-        return self.attributes.get(name, default)
+        """An attribute, or its default: as ONNX has them, a float is one of 32 bits."""
+        usual = float(np.float32(default)) if isinstance(default, float) else default
+        return self.attributes.get(name, usual)
 
     def has(self, index: int) -> bool:
         """Whether an optional input is given."""

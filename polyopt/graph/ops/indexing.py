@@ -43,6 +43,14 @@ def _need_indices(indices: Value) -> None:
         raise GraphError(f"indices are integers, not {indices.dtype}")
 
 
+def _need_lines(x: Value, indices: Value, axis: int) -> None:
+    """Raises ``GraphError`` unless each line of indices is of a line along an axis."""
+    need_rank(indices, len(x.shape), len(x.shape))
+    pairs = zip(indices.shape, x.shape, strict=True)
+    if any(few > many for d, (few, many) in enumerate(pairs) if d != axis):
+        raise GraphError(f"indices {list(indices.shape)} do not fit {list(x.shape)}")
+
+
 def _found(
     size: int, given: Term, read: Callable[[Term], Term], checked: int, *, is_float: bool
 ) -> Term:
@@ -87,10 +95,7 @@ def _elements_rule(x: Value, indices: Value, *, axis: int = 0, checked: int = 0)
     d = normal_axis(axis, len(x.shape))
     _ = checked
     _need_indices(indices)
-    need_rank(indices, len(x.shape), len(x.shape))
-    pairs = zip(indices.shape, x.shape, strict=True)
-    if any(few > many for k, (few, many) in enumerate(pairs) if k != d):
-        raise GraphError(f"indices {list(indices.shape)} do not fit {list(x.shape)}")
+    _need_lines(x, indices, d)
     return Result(indices.shape, x.dtype)
 
 
@@ -129,12 +134,9 @@ def _scatter_rule(
     _need_indices(indices)
     if reduction != "none" and reduction not in _JOINS:
         raise GraphError(f"a reduction is none, {', '.join(_JOINS)}, not {reduction!r}")
-    need_rank(indices, len(x.shape), len(x.shape))
     if updates.shape != indices.shape or updates.dtype != x.dtype:
         raise GraphError(f"updates {updates} do not fit indices {list(indices.shape)} of {x}")
-    pairs = zip(indices.shape, x.shape, strict=True)
-    if any(few > many for k, (few, many) in enumerate(pairs) if k != d):
-        raise GraphError(f"indices {list(indices.shape)} do not fit {list(x.shape)}")
+    _need_lines(x, indices, d)
     return Result(x.shape, x.dtype)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.graph.fusion.patterns import patterns
+from polyopt.graph.in_blocks import SUFFIX, has_form
 from polyopt.graph.operators import get_operator
 from polyopt.graph.passes.base import Builder, Pass
 
@@ -134,6 +135,11 @@ class _Blocker:
             elif self._joins_channels(node):
                 axis = 1 if self.lanes else len(self.graph.values[node.name].shape)
                 self._add(node, node.op, [self.blocked[n] for n in node.inputs], {"axis": axis})
+            elif blocked := self._by_channel(node):
+                inputs = [self.blocked[n] if k in blocked else self._plain(n) if n else ""
+                          for k, n in enumerate(node.inputs)]  # fmt: skip
+                options = {**dict(node.attributes), "blocked": blocked}
+                self._add(node, f"{node.op}{SUFFIX}", inputs, options)
             else:
                 inputs = [self._plain(name) if name else "" for name in node.inputs]
                 self.new.node(node.name, node.op, inputs, **dict(node.attributes))
@@ -232,7 +238,10 @@ class _Blocker:
         """Whether a node works element by element on tensors that are in blocks already."""
         shape = self.graph.values[node.name].shape
         whole = [n for n in node.operands if self.graph.values[n].shape == shape]
-        if not any(n in self.blocked for n in whole) or get_operator(node.op).is_view:
+        operator = get_operator(node.op)
+        if not any(n in self.blocked for n in whole) or operator.is_view:
+            return False
+        if not operator.is_shipped:  # it may count on its rank, or compute with its indices
             return False
         if shape[1] % self._block(shape[1]) and node.op not in _HARMLESS:
             return False
@@ -271,6 +280,33 @@ class _Blocker:
             return False
         counts = [self.graph.values[n].shape[1] for n in node.inputs if n in self.blocked]
         return len(counts) == len(node.inputs) and not any(c % self._block(c) for c in counts)
+
+    def _by_channel(self, node: Node) -> tuple[int, ...]:
+        """Operands in blocks of a node that works channel by channel on whole blocks, where what
+        reads it is in blocks as well; none for others."""
+        values, shape = self.graph.values, self.graph.values[node.name].shape
+        if len(shape) < 3 or shape[1] % self._block(shape[1]):
+            return ()
+        blocked = tuple(
+            k
+            for k, n in enumerate(node.inputs)
+            if n in self.blocked
+            and len(values[n].shape) == len(shape)
+            and values[n].shape[:2] == shape[:2]
+        )
+        if not blocked or not self._leads_to_blocks(node.name):
+            return ()
+        given = [values[n] if n else None for n in node.inputs]
+        return blocked if has_form(get_operator(node.op), given, blocked, self._block(shape[1]),
+                                   dict(node.attributes)) else ()  # fmt: skip
+
+    def _leads_to_blocks(self, name: str) -> bool:
+        """Whether a convolution in blocks comes after a tensor, through others of its channels."""
+        readers, channels = self.graph.readers[name], self.graph.values[name].shape[1]
+        if any(_is_blocked(self.graph, reader) for reader in readers):
+            return True
+        shapes = ((r.name, self.graph.values[r.name].shape) for r in readers)
+        return any(len(s) > 2 and s[1] == channels and self._leads_to_blocks(n) for n, s in shapes)
 
     # -- from one layout to the other -----------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS
 from polyopt.escaping import comment, printable
 from polyopt.runtime.export import common_flags, compiler_settings, own_flags
+from polyopt.runtime.packaging.cpp import cpp_header
 from polyopt.runtime.packaging.header import checks, header, template
 from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS
 
@@ -51,7 +52,11 @@ def sources(
     texts |= {file: text for file, (text, _) in kernels.items()}
     flags = {file: tuple(own) for file, (_, own) in kernels.items()}
     shared = common_flags(flags.values())
-    others = {f"{name}.h": header(interface), f"{name}.c": checks(interface, calls, prototypes)}
+    others = {
+        f"{name}.h": header(interface),
+        f"{name}.hpp": cpp_header(interface),
+        f"{name}.c": checks(interface, calls, prototypes),
+    }
     return Sources(texts, {processor: shared, **flags}, tuple(target), {**others, **more})
 
 
@@ -60,7 +65,7 @@ def build_files(interface: Interface, made: Sources) -> dict[str, str]:
     name = interface.name
     return {
         "CMakeLists.txt": _cmake(interface, made),
-        f"{name}-config.cmake.in": template("config.cmake.in").substitute(
+        f"{name}Config.cmake.in": template("config.cmake.in").substitute(
             name=name, weights=_found_weights(interface)
         ),
         f"{name}.pc.in": template("library.pc.in").substitute(
@@ -70,7 +75,7 @@ def build_files(interface: Interface, made: Sources) -> dict[str, str]:
             weights=f"weights=@DATADIR@/{name}.weights\n" if interface.has_weights else "",
         ),
         "Makefile": _makefile(interface, made),
-        "main.c": _example(interface),
+        f"{name}_example.c": _example(interface),
     }
 
 
@@ -156,7 +161,7 @@ static double number(const char *text) {
 
 
 def _example(interface: Interface) -> str:
-    """``main.c``: one run on what standard input holds."""
+    """One run on what standard input holds."""
     name, has_weights = interface.name, interface.has_weights
     numbers = [*interface.sizes, *interface.scalars]
     words = [*(["WEIGHTS"] if has_weights else []), *(p.name for p in numbers)]
@@ -176,7 +181,7 @@ def _example(interface: Interface) -> str:
         f"    {{{a.type.bytes}, {int(a.is_read)}, {int(a.is_written)}}}," for a in interface.arrays
     ]
     opened = f"    {name}_model *model = NULL;\n    check({name}_open(argv[1], &model));\n"
-    return template("main.c").substitute(
+    return template("example.c").substitute(
         name=comment(name),
         guard=name.upper(),
         usage="".join(f" {comment(word)}" for word in words),

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import keyword
+import platform
 import re
 import sys
 import sysconfig
@@ -69,8 +70,8 @@ class Wheel:
     @property
     def tag(self) -> str:
         """For any Python 3 on this kind of machine."""
-        platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
-        return f"py3-none-{platform}"
+        system = sysconfig.get_platform().replace("universal2", platform.machine())
+        return f"py3-none-{re.sub(r'[-.]', '_', system)}"
 
     @property
     def distribution(self) -> str:

@@ -10,14 +10,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
 from polyopt.graph import Graph, Node, Value, attributes, compile_graph, compile_model
 from polyopt.graph.execution.library import Library
 from polyopt.graph.execution.memory import plan_memory
-from polyopt.ir.types import F32
+from polyopt.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
 from tests.compilers import COMPILERS, NO_WARNING, OWN
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
@@ -266,13 +268,58 @@ def broken(weights, tmp_path):
 def test_statuses_under_sanitizers(folder, tmp_path):
     program, weights = tmp_path / "calls", folder / "small_net.weights"
     (tmp_path / "calls.c").write_text(CALLS, encoding="ascii")
-    files = [f for f in folder.glob("*.c") if f.name != "main.c"]
+    files = [f for f in folder.glob("*.c") if f.name != "small_net_example.c"]
     flags = [*SANITIZED, "-std=gnu11", f"-I{folder}"]
     done = run([OWN, *flags, tmp_path / "calls.c", *files, "-o", program, "-lm"], text=True)
     assert done.returncode == 0, done.stderr
     limits = {"ASAN_OPTIONS": "allocator_may_return_null=1"}
     done = run([program, weights, *broken(weights, tmp_path)], text=True, env=limits)
     assert done.stdout == SAID
+    assert done.returncode == 0, done.stderr
+
+
+CPP = """
+#include <cstdio>
+#include <utility>
+#include <vector>
+#include "small_net.hpp"
+
+int main(int, char **argv) {
+    std::vector<float> x(576, 1.0f), y(30), flat(192), z(30);
+    small_net::model one(argv[1]), two = one.share();
+    one.verify();
+    one.run(3, x, y, flat, 1);
+    one = std::move(two);
+    one.run(3, x, z, flat);
+    std::printf("%d\\n", y == z && y[0] != 0.0f);
+    try {
+        one.run(2, x, y, flat);
+    } catch (const small_net::error &found) {
+        std::printf("%d\\n", found.status() == SMALL_NET_BAD_COUNT);
+    }
+    try {
+        small_net::model("missing");
+    } catch (const std::runtime_error &found) {
+        std::printf("%s\\n", found.what());
+    }
+}
+"""
+
+
+def test_models_in_cpp_under_sanitizers(folder, tmp_path):
+    (tmp_path / "calls.cpp").write_text(CPP, encoding="ascii")
+    objects = []
+    for file in [*folder.glob("*.c"), tmp_path / "calls.cpp"]:
+        if file.name == "small_net_example.c":
+            continue
+        objects.append(tmp_path / f"{file.name}.o")
+        language = ["-std=gnu11"] if file.suffix == ".c" else ["-std=c++20"]
+        command = [OWN, *SANITIZED, *language, f"-I{folder}", "-c", file, "-o", objects[-1]]
+        assert run(command).returncode == 0
+    cpp = "g++" if OWN == "gcc" else "c++"
+    assert run([cpp, *SANITIZED, *objects, "-o", tmp_path / "calls", "-lm"]).returncode == 0
+    done = run([tmp_path / "calls", folder / "small_net.weights"], text=True)
+    assert done.stdout == "1\n1\nthe weights cannot be opened and mapped\n"
     assert done.returncode == 0, done.stderr
 
 
@@ -422,6 +469,57 @@ print((ones == 1).all(), (copy == x[4]).all(), (again == s0).all(), again is not
     standard = ["-std=c99", "-pedantic", *NO_WARNING, "-fsyntax-only", f"-I{out}"]
     done = run([OWN, *standard, plain], text=True)
     assert done.returncode == 0, done.stderr
+    plain.write_text(f'#include "{header.name}pp"\n', encoding="ascii")
+    standard = ["-x", "c++", "-std=c++20", "-pedantic", *NO_WARNING, "-fsyntax-only", f"-I{out}"]
+    done = run([OWN, *standard, plain], text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_type_of_element(tmp_path):
+    """Truth values are bytes outside, halves their bits; bfloat16 has no dtype of NumPy's."""
+    types = {"b": BOOL, "h": F16, "z": BF16, "d": F64, "i": I8, "u": U8, "l": I64}
+    inputs = tuple(Value(name, (4, 5), dtype) for name, dtype in types.items())
+    nodes = (
+        Node("not_b", "logical_not", ("b",)), Node("rh", "relu", ("h",)), Node("rz", "relu", ("z",)),
+        *(Node(f"r{name}", "add", (name, name)) for name in "diul"),
+    )  # fmt: skip
+    model = compile_graph(Graph("kinds", inputs, {}, nodes, tuple(n.name for n in nodes)))
+    wheel = model.export_wheel(tmp_path)
+    code = """
+import numpy as np, kinds as module
+r = np.random.default_rng(0)
+bits = r.integers(0, 1 << 16, (4, 5)).astype(np.uint16) & 0xff7f
+b = r.integers(0, 2, (4, 5)).astype(bool)
+h, d = r.standard_normal((4, 5)).astype(np.float16), r.standard_normal((4, 5))
+i, u, l = (r.integers(0, 60, (4, 5)).astype(t) for t in (np.int8, np.uint8, np.int64))
+found = module.run(b, h, bits, d, i, u, l)
+relu = np.where(bits >> 15, 0, bits).astype(np.uint16)
+for one, two in zip(found, (~b, np.maximum(h, 0), relu, 2 * d, 2 * i, 2 * u, 2 * l)):
+    print(one.dtype == two.dtype, (one == two).all())
+"""
+    assert in_python(wheel, tmp_path / "site", code) == "True True\n" * 7
+
+
+def test_indices_of_the_caller_are_checked_by_the_library(tmp_path):
+    table, places = Value("table", (4, 3), I32), Value("k", (5,), I64)
+    read = Node("y", "gather", ("table", "k"), attributes(axis=0))
+    model = compile_graph(Graph("lookup", (table, places), {}, (read,), ("y",)))
+    wheel = model.export_wheel(tmp_path, name="lookup_net")
+    code = """
+import numpy as np, lookup_net
+t = np.arange(12, dtype=np.int32).reshape(4, 3)
+for last in (3, -4, 4, -5):
+    i = np.array([0, 1, 2, 1, last])
+    try:
+        print((lookup_net.run(t, i) == t[i]).all())
+    except Exception as error:
+        print(error)
+"""
+    said = "an element that chooses elements of another array is outside of it"
+    found = in_python(wheel, tmp_path / "site", code).splitlines()
+    assert found[:2] == ["True", "True"]
+    assert all(said in line for line in found[2:])
+    assert len(found) == 4
 
 
 def test_kernels_of_integers_round_as_they_did(tmp_path):
@@ -447,3 +545,17 @@ def test_a_directory_that_cannot_be_made(model, tmp_path):
     for export in (model.export_library, model.export_wheel):
         with pytest.raises(InvalidOptionError, match="cannot be written"):
             export(tmp_path / "file" / "out")
+
+
+def test_from_the_shell(one_layer, tmp_path):
+    out = tmp_path / "out"
+    result = CliRunner().invoke(cli, ["export", str(one_layer), str(out)])
+    assert result.exit_code == 0, result.output
+    assert run(["make", "-s", "-C", out, f"CC={OWN}"]).returncode == 0
+    x = np.random.default_rng(0).standard_normal((1, 3, 16, 16)).astype(np.float32)
+    done = run([out / "net-example", out / "net.weights"], input=x.tobytes())
+    (wanted,) = ReferenceEvaluator(str(one_layer)).run(None, {"input": x})
+    assert close(np.frombuffer(done.stdout, np.float32).reshape(wanted.shape), wanted)
+    refused = CliRunner().invoke(cli, ["export", str(one_layer), str(out), "--unfused"])
+    assert refused.exit_code == 2
+    assert "are for single programs" in refused.stderr

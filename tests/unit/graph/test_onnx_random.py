@@ -2,6 +2,7 @@
 
 import warnings
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -112,3 +113,24 @@ def test_refusals_of_open_sizes_name_the_operator_or_the_tensor():
     node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "scale", "zero"])
     with pytest.raises(UnsupportedError, match="reduce_min of DynamicQuantizeLinear computes with"):
         compile_model(model(node, {"x": ["N", 2]}))
+
+
+@pytest.mark.parametrize("kind", [ml_dtypes.bfloat16, np.float16, np.float32])
+def test_making_literals_warns_of_nothing(kind):
+    node = helper.make_node("ReduceLogSumExp", ["a"], ["y"], keepdims=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (found,) = results(node, constants={"a": np.zeros((2, 2), kind)})
+    np.testing.assert_allclose(found.astype(np.float64), np.log(4), rtol=4e-3)
+
+
+def test_defaults_are_float32_as_attributes_are():
+    x = np.array([-1.0, 2.0])
+    (found,) = results(helper.make_node("LeakyRelu", ["x"], ["y"]), {"x": x})
+    assert found.tolist() == [-float(np.float32(0.01)), 2.0]
+
+
+def test_hardswish_of_great_numbers_does_not_overflow():
+    x = np.array([3.0e38, -3.0e38, 4.0], np.float32)
+    (found,) = results(helper.make_node("HardSwish", ["x"], ["y"]), {"x": x})
+    np.testing.assert_array_equal(found, np.array([3.0e38, 0, 4], np.float32))

@@ -37,7 +37,7 @@ _unary("abs", abs, floats=False)
 _unary("neg", lambda x: -x, floats=False)
 _unary("sigmoid", lambda x: 1.0 / (1.0 + po.exp(-x)))
 _unary("silu", lambda x: x / (1.0 + po.exp(-x)))
-_unary("hardswish", lambda x: x * po.min(po.max(x + 3.0, 0.0), 6.0) / 6.0)
+_unary("hardswish", lambda x: x * (po.min(po.max(x + 3.0, 0.0), 6.0) / 6.0))
 _unary("softplus", lambda x: po.max(x, 0.0) + po.log(1.0 + po.exp(-abs(x))))
 _unary("reciprocal", lambda x: 1.0 / x)
 for _name, _function in (

@@ -59,7 +59,7 @@ $shapes
 }
 
 int ${name}_shape(int polyopt_array, const int64_t *polyopt_size, int64_t *polyopt_extent) {
-    if ((!polyopt_size && ${guard}_SIZES) || !polyopt_extent) {
+    if ((!polyopt_size && ${guard}_SIZES > 0) || !polyopt_extent) {
         return ${guard}_NULL_POINTER;
     }
     return polyopt_allowed(polyopt_size) ? polyopt_shape_of(polyopt_array, polyopt_size, polyopt_extent) : ${guard}_BAD_SIZE;

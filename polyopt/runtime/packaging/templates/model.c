@@ -283,7 +283,7 @@ void ${name}_close(${name}_model *model) {
 int ${name}_reserve(${name}_model *model, const int64_t *sizes) {
     static const int64_t none[1] = {0};
     int64_t extents[$most_rank];
-    if (!model || (!sizes && $n_sizes)) {
+    if (!model || (!sizes && $n_sizes > 0)) {
         return ${guard}_NULL_POINTER;
     }
     int status = ${name}_shape(0, sizes, extents);

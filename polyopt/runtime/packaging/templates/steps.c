@@ -5,6 +5,6 @@
     if (polyopt_status) {
         return polyopt_status;
     }
-    polyopt_status = polyopt_steps($arguments) ? ${guard}_OUT_OF_MEMORY : ${guard}_OK;
+    polyopt_status = polyopt_steps($arguments);
     ${name}_end(model);
     return polyopt_status;
