@@ -80,6 +80,34 @@ def test_what_is_not_taken_at_all_runs_on_pytorch(caplog):
     assert "not taken, runs on PyTorch" in caplog.text
 
 
+class Called(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *given):
+        return self.function(*given)
+
+
+def test_integers_at_indices_that_may_be_outside_are_read_on_pytorch(caplog):
+    torch._dynamo.reset()
+    table, places = torch.arange(12).reshape(4, 3), torch.tensor([0, 1, 3])
+
+    def outside(t, i):
+        return t[i * i // 3] + 1
+
+    def inside(t, i):
+        return t[(i * i) % 4] + 1
+
+    for function, compiled in ((outside, [False]), (inside, [True])):
+        pieces = explain_backend(Called(function), table, places).pieces
+        assert [piece.compiled for piece in pieces] == compiled
+        with torch.no_grad(), caplog.at_level(logging.WARNING, "polyopt"):
+            found = torch.compile(function, backend="polyopt")(table, places)
+        torch.testing.assert_close(found, function(table, places))
+    assert caplog.text.count("not shown to be in -4 .. 3") == 1
+
+
 def test_weights_that_change_are_seen_in_pieces():
     torch._dynamo.reset()
     net = Mixed().eval()

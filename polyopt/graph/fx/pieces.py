@@ -22,6 +22,7 @@ from polyopt.graph.fx.read import (
     read_nodes,
     try_node,
 )
+from polyopt.graph.ir.ranges import index_checks
 from polyopt.oneline import some
 
 if TYPE_CHECKING:
@@ -76,10 +77,11 @@ class Partition:
         return table(self.pieces)
 
 
-def partition(program: Any) -> Partition:  # noqa: ANN401
+def partition(program: Any, frozen: Mapping[str, object] | None = None) -> Partition:  # noqa: ANN401
     """An ``ExportedProgram`` in pieces: neighbours that are taken together, as many as can be.
 
-    Raises ``GraphError`` where PyTorch cannot make a functional program of it.
+    ``frozen`` gives inputs that are constants where the program does not change them. Raises
+    ``GraphError`` where PyTorch cannot make a functional program of it.
     """
     passes = import_module("torch.fx.passes.infra.partitioner")
     support = import_module("torch.fx.passes.operator_support")
@@ -94,7 +96,11 @@ def partition(program: Any) -> Partition:  # noqa: ANN401
     worth = [p for p in partitioner.propose_partitions() if any(map(_works, p.nodes))]
     module: Any = partitioner.fuse_partitions(worth)
     parts = {name: part for name, part in module.named_children() if name.startswith("fused_")}
-    return Partition(tuple(_pieces(module, parts, refusals)), module, parts, form)
+    arrays = constants_of(form, mutations(form), frozen or {})
+    refused = {name: why for name, part in parts.items() if (why := _refusal(part, arrays))}
+    pieces = tuple(_pieces(module, parts, refusals, refused))
+    taken = {name: part for name, part in parts.items() if name not in refused}
+    return Partition(pieces, module, taken, form)
 
 
 class Pieces:
@@ -105,7 +111,7 @@ class Pieces:
     """
 
     def __init__(self, program: Any, frozen: Mapping[str, Any]) -> None:  # noqa: ANN401
-        cut = partition(program)
+        cut = partition(program, frozen)
         if not cut.parts:
             reasons = [piece.reason for piece in cut.pieces if piece.reason]
             raise UnsupportedError(reasons[0] if reasons else "nothing in it computes")
@@ -157,14 +163,29 @@ def _refusals(module: Any) -> dict[Any, str]:  # noqa: ANN401
     return found
 
 
-def _pieces(module: Any, parts: Mapping[str, Any], refusals: Mapping[Any, str]) -> Iterator[Piece]:  # noqa: ANN401
+def _refusal(part: Any, arrays: Mapping[str, object]) -> str:  # noqa: ANN401
+    """Why operators that are taken each alone are not together; "" where they are."""
+    try:
+        index_checks(read_nodes(list(part.graph.nodes), arrays))
+    except PolyoptError as error:
+        return error.diagnostic.message
+    return ""
+
+
+def _pieces(
+    module: Any,  # noqa: ANN401
+    parts: Mapping[str, Any],
+    refusals: Mapping[Any, str],
+    refused: Mapping[str, str],
+) -> Iterator[Piece]:
     """The pieces in the order in which they run."""
     eager: list[Any] = []
     for node in module.graph.nodes:
         if node.op == "call_module" and node.target in parts:
             yield from _on_pytorch(eager, refusals)
             eager = []
-            yield Piece(True, _counted(_calls(parts[node.target])))
+            why = refused.get(node.target, "")
+            yield Piece(not why, _counted(_calls(parts[node.target])), why)
         elif node.op == "call_function" and op_name(node) != "getitem":
             eager.append(node)
     yield from _on_pytorch(eager, refusals)

@@ -15,7 +15,7 @@ from polyopt.graph.ir.open import Open
 from polyopt.graph.ir.show import node_span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from polyopt.graph.ir.graph import Array, Graph, Node, Value
 
@@ -131,15 +131,15 @@ def _of_node(graph: Graph, node: Node, found: Mapping[str, Interval]) -> Interva
     if extent is not None:
         return 0, extent - 1
     given = [found.get(name) for name in node.operands]
-    if node.op == "where":
-        given = given[1:]
-    if node.op == "clip":
-        return _clipped(node, given[0], graph.values[node.name].dtype.range)
-    if None in given[: 1 if node.op in _MOVES else None] or not given:
-        return None
-    known = cast("list[Interval]", given)
+    full = graph.values[node.name].dtype.range
+    if node.op in _BOUNDS:
+        return _BOUNDS[node.op](node, given, full)
     if node.op in _MOVES or node.op == "cast":
-        return known[0]
+        return given[0] if given else None
+    parts = given[1:] if node.op == "where" else given
+    if not parts or None in parts:
+        return None
+    known = cast("list[Interval]", parts)
     if node.op in {"concat", "where"}:
         return min(low for low, _ in known), max(high for _, high in known)
     corner = _CORNERS.get(node.op)
@@ -161,8 +161,8 @@ def _places(node: Node, values: Mapping[str, Value]) -> int | None:
 _PLACE_AXIS = {"arg_max": 0, "arg_min": 0, "top_k_places": -1}
 
 
-def _clipped(node: Node, given: Interval | None, full: Interval) -> Interval:
-    low, high = given or full
+def _clipped(node: Node, given: Sequence[Interval | None], full: Interval) -> Interval:
+    low, high = given[0] or full
     least, most = (dict(node.attributes).get(name) for name in ("low", "high"))
     if isinstance(least, int | float):
         low, high = max(low, int(least)), max(high, int(least))
@@ -170,6 +170,27 @@ def _clipped(node: Node, given: Interval | None, full: Interval) -> Interval:
         low, high = min(low, int(most)), min(high, int(most))
     return low, high
 
+
+def _rest(_node: Node, given: Sequence[Interval | None], _full: Interval) -> Interval | None:
+    """Of a division by what is above 0; it has the divisor's sign."""
+    by = given[1]
+    return (0, by[1] - 1) if by is not None and by[0] > 0 else None
+
+
+def _quotient(_node: Node, given: Sequence[Interval | None], _full: Interval) -> Interval | None:
+    """Of a division by what is above 0, rounded down."""
+    one, by = given
+    if one is None or by is None or by[0] <= 0:
+        return None
+    return _over_corners(lambda a, b: a // b, [one, by])
+
+
+#: operators that bound what they make, whatever of their operands is known
+_BOUNDS: Mapping[str, Callable[[Node, Sequence[Interval | None], Interval], Interval | None]] = {
+    "clip": _clipped,
+    "floor_divide": _quotient,
+    "remainder": _rest,
+}
 
 #: operators of two operands that are monotonic in each: extremes are among those of the corners
 _CORNERS: Mapping[str, Callable[[int, int], int]] = {

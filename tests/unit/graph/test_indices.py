@@ -144,9 +144,13 @@ PLACE = Node("p", "arg_max", ("x",), attributes(axis=1, keepdims=1))
         ([PLACE, Node("q", "sub", ("two", "p"))], (-4, 2)),
         ([PLACE, Node("q", "mul", ("p", "minus"))], (-18, 0)),
         ([PLACE, Node("q", "maximum", ("p", "two"))], (2, 6)),
+        ([PLACE, Node("q", "floor_divide", ("p", "two"))], (0, 3)),
+        ([PLACE, Node("q", "floor_divide", ("p", "minus"))], None),
+        ([PLACE, Node("q", "remainder", ("p", "two"))], (0, 1)),
         ([PLACE, Node("q", "reshape", ("p",), attributes(shape=(3,)))], (0, 6)),
         ([PLACE, Node("q", "concat", ("p", "minus"), attributes(axis=0))], (-3, 6)),
         ([PLACE, Node("q", "cast", ("p",), attributes(to="i8"))], (0, 6)),
+        ([Node("q", "remainder", ("n", "small"))], (0, 1)),
         ([Node("q", "clip", ("n",), attributes(low=-2, high=5))], (-2, 5)),
         ([Node("q", "clip", ("n",), attributes(low=3))], (3, 127)),
         ([Node("q", "add", ("n", "n"))], None),
@@ -155,7 +159,8 @@ PLACE = Node("p", "arg_max", ("x",), attributes(axis=1, keepdims=1))
     ],
 )  # fmt: skip
 def test_intervals(nodes, expected):
-    constants = {"two": np.array([[2]]), "minus": np.array([[-3]]), "large": np.array([[2**62]])}
+    constants = {"two": np.array([[2]]), "minus": np.array([[-3]]), "large": np.array([[2**62]]),
+                 "small": np.array([[2]], np.int8)}  # fmt: skip
     assert interval_of(*nodes, **constants) == expected
 
 
