@@ -165,7 +165,7 @@ def outcome(case, budget=BUDGET):
             compare(case, compile_graph(graph).run(fed))
     except PolyoptError as error:
         shown = error.diagnostic
-        kind, reason = "declined", " ".join([shown.message, *shown.notes[:1]])
+        kind, reason = "declined", "; ".join([shown.message, *shown.notes[:1]])
     except AssertionError as error:
         kind, reason = "wrong", " ".join(str(error).split())[:300]
     except TimeoutError:
@@ -195,11 +195,11 @@ def at_most(seconds):
 
 HEAD = """# ONNX's node cases
 
-What became of each of the {count} node cases of onnx {version}, on which its own backends are tested: read, compiled, run, and compared with the arrays
+What became of each of the {count:,} node cases of onnx {version}, on which its own backends are tested: read, compiled, run, and compared with the arrays
 that come with the case, in values, shapes and types. `make onnx-cases` tries all of them and writes this page.
 A case is first tried with all its inputs as data. Where that is declined, inputs that say how to compute (axes, shapes, numbers of steps, `k`) are put into
-the model as constants, as files of networks have them. Cases whose whole result is known then are computed while reading, by ONNX's reference
-evaluator, and counted apart. A case is declined by an error with the operator, the place, the reason and a hint.
+the model as constants, as files of networks have them. Cases of which every result is known then, or is an input, need no kernel; known ones are computed
+while reading, mostly by ONNX's reference evaluator: they are counted apart. A case is declined by an error with the operator, the place, the reason and a hint.
 
 | | cases |
 |---|---|
@@ -210,22 +210,24 @@ def page(outcomes):
     """The text of the page."""
     kinds = Counter(o.kind for o in outcomes)
     words = {
-        "passed": "equal", "read": "equal, computed while reading", "declined": "declined",
+        "passed": "equal", "read": "equal, without a kernel", "declined": "declined",
         "wrong": "wrong", "error": "other errors", "slow": f"not done after {BUDGET} seconds",
     }  # fmt: skip
     lines = [HEAD.format(count=len(outcomes), version=onnx.__version__).rstrip()]
     lines += [f"| {text} | {kinds[kind]:,} |" for kind, text in words.items()]
     lines += [
         "",
-        "| operator | equal | while reading | declined | why declined |",
+        "| operator | equal | without a kernel | declined | why declined |",
         "|---|---|---|---|---|",
     ]
     for operator in sorted({o.operator for o in outcomes}):
         own = [o for o in outcomes if o.operator == operator]
         counts = Counter(o.kind for o in own)
         others = counts.total() - counts["passed"] - counts["read"]
-        reasons = Counter(o.reason for o in own if o.kind not in {"passed", "read"})
-        why = "; ".join(cell(reason, count) for reason, count in reasons.most_common())
+        reasons = Counter(
+            o.reason.replace(o.name, "the model") for o in own if o.kind not in {"passed", "read"}
+        )
+        why = "<br>".join(cell(reason, count) for reason, count in reasons.most_common())
         lines.append(f"| {operator} | {counts['passed'] or ''} | {counts['read'] or ''} |"
                      f" {others or ''} | {why} |")  # fmt: skip
     return "\n".join(lines) + "\n"

@@ -50,36 +50,46 @@ def index_checks(graph: Graph) -> tuple[IndexCheck, ...]:
     so for the number that it is called with. Raises ``UnsupportedError`` for indices that are
     computed, of which it is not shown that they are inside, where that is needed.
     """
-    needed = [node for node in graph.nodes if _needs_indices_inside(graph, node)]
+    needed = [(node, bounds) for node in graph.nodes if (bounds := _bounds(graph, node))]
     if not needed:
         return ()
     found = intervals(graph)
     checks: list[IndexCheck] = []
-    for node in needed:
-        size = _axis_size(graph, node)
-        low, high = found.get(node.inputs[1], (0, -1))
-        if low <= high and -size <= low and high < size:
+    for node, (operand, least, most) in needed:
+        name = node.inputs[operand]
+        low, high = found.get(name, (0, -1))
+        if low <= high and least <= low and high <= most:
             continue
-        source = _source(graph, node.inputs[1])
+        source = _source(graph, name)
         if source not in {value.name for value in graph.inputs}:
             raise UnsupportedError(
-                f"indices {node.inputs[1]!r} of {node.op} {node.origin or node.name!r} are"
-                f" computed, and not shown to be in {-size} .. {size - 1}",
+                f"indices {name!r} of {node.op} {node.origin or node.name!r} are"
+                f" computed, and not shown to be in {least} .. {most}",
                 span=node_span(graph, node),
                 hint="clip them to the axis: what is written or read outside is not defined",
             )
-        checks.append(IndexCheck(source, -size, size - 1, node.origin or node.name))
+        checks.append(IndexCheck(source, least, most, node.origin or node.name))
     return tuple(checks)
 
 
-def _needs_indices_inside(graph: Graph, node: Node) -> bool:
-    if node.op not in _INDEXED or dict(node.attributes).get("checked"):
-        return False
-    return not graph.values[node.inputs[0]].dtype.is_float
+def _bounds(graph: Graph, node: Node) -> tuple[int, int, int] | None:
+    """Which operand of a node has to be in which bounds; nothing where NaN says that it is not."""
+    options = dict(node.attributes)
+    if graph.values[node.inputs[0]].dtype.is_float or options.get("checked"):
+        return None
+    if node.op in _INDEXED:
+        size = _axis_size(graph, node, cast("int", options.get("axis", 0)))
+        return 1, -size, size - 1
+    if node.op == "reverse_sequence":
+        return 1, 0, _axis_size(graph, node, cast("int", options.get("time", 0)))
+    if node.op == "write_rows" and len(node.inputs) == 3 and not options.get("circular"):
+        axis = cast("int", options.get("axis", -2))
+        rows = graph.values[node.inputs[1]].shape[axis]
+        return 2, 0, _axis_size(graph, node, axis) - int(rows)
+    return None
 
 
-def _axis_size(graph: Graph, node: Node) -> int:
-    axis = cast("int", dict(node.attributes).get("axis", 0))
+def _axis_size(graph: Graph, node: Node, axis: int) -> int:
     return int(graph.values[node.inputs[0]].shape[axis])
 
 

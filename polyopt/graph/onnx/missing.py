@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from polyopt.source import Span
 
 #: operators whose results have a size that depends on data
-_OF_DATA = frozenset({"NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
+_OF_DATA = frozenset({"NonMaxSuppression", "NonZero", "Unique"})
+
+#: beginnings of names of operators on other things than tensors of numbers
+_OF_KINDS = {
+    "sequences": ("ConcatFromSequence", "Sequence", "SplitToSequence"),
+    "optionals": ("Optional",),
+    "strings": ("RegexFullMatch", "String"),
+    "encoded images": ("ImageDecoder",),
+}
 
 
 def not_taken(
@@ -64,4 +72,10 @@ def _domain(node: Any) -> str:  # noqa: ANN401
 
 
 def _reason(name: str) -> str:
-    return ": the size of its result depends on data" if name in _OF_DATA else ""
+    """Why an operator cannot be taken, where that is in what it does."""
+    if name in _OF_DATA:
+        return ": the size of its result depends on data"
+    if name.startswith(RANDOM):
+        return ": its results are random"
+    kinds = (kind for kind, names in _OF_KINDS.items() if name.startswith(names))
+    return "".join(f": it is of {kind}, not of tensors of numbers" for kind in kinds)

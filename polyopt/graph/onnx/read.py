@@ -27,7 +27,7 @@ from polyopt.graph.onnx.missing import not_taken
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 #: operators of which a version is taken that ONNX's checker refuses as deprecated
@@ -60,6 +60,7 @@ def load_onnx(
     opset = _opset(onnx, proto, name)
     if proto.functions:
         proto = _inlined(onnx, proto, name)
+        _check_names(proto, name)
     given = dict(sizes or {})
     free = open_sizes_of(proto, given, usual or {}, name)
     if not free:
@@ -123,20 +124,24 @@ def _proto(onnx: Any, model: object) -> tuple[str, Any]:  # noqa: ANN401
 
 def _check_names(proto: Any, name: str) -> None:  # noqa: ANN401
     """Names are text: protobuf gives bytes where they are not. Raises ``GraphError``."""
-    graph = proto.graph
-    ends = [entry.name for entry in (*graph.input, *graph.output, *graph.initializer)]
-    nodes = [
-        text for node in graph.node
-        for text in (node.op_type, node.name, node.domain, *node.input, *node.output)
-    ]  # fmt: skip
-    dims = [
-        dim.dim_param for entry in (*graph.input, *graph.output, *graph.value_info)
-        for dim in entry.type.tensor_type.shape.dim
-    ]  # fmt: skip
-    keys = [attribute.name for node in graph.node for attribute in node.attribute]
-    if not all(isinstance(text, str) for text in (*ends, *nodes, *dims, *keys)):
+    domains = [entry.domain for entry in proto.opset_import]
+    if not all(isinstance(text, str) for text in (*domains, *_names(proto.graph))):
         raise GraphError(f"{name} is no ONNX model, or a damaged one",
                          notes=["a name in it is not text"])  # fmt: skip
+
+
+def _names(graph: Any) -> Iterator[object]:  # noqa: ANN401
+    """All names in a graph, and in those inside its nodes."""
+    for entry in (*graph.input, *graph.output, *graph.value_info):
+        yield entry.name
+        yield from (dim.dim_param for dim in entry.type.tensor_type.shape.dim)
+    yield from (tensor.name for tensor in graph.initializer)
+    for node in graph.node:
+        yield from (node.op_type, node.name, node.domain, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield attribute.name
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _names(inner)
 
 
 def _opset(onnx: Any, proto: Any, name: str) -> int:  # noqa: ANN401

@@ -74,16 +74,19 @@ def reverse_sequence(
 ) -> Tensor:
     """The first so many elements of each sequence the other way round, the rest as they are.
 
-    Lengths of data that are greater than the sequence count as its own.
+    Sequences of floats whose length is none of theirs are NaN.
     """
     t, b = normal_axis(time, x.rank), normal_axis(batch, x.rank)
     size = x.shape[t]
 
     def element(*i: Term) -> Term:
-        last = po.clamp(po.cast("i64", lengths[i[b]]), 0, size) - 1
+        length = po.cast("i64", lengths[i[b]])
         place = po.cast("i64", i[t])
-        source = po.select(place <= last, last - place, place)
-        return x[(*i[:t], po.clamp(source, 0, size - 1), *i[t + 1 :])]
+        source = po.select(place < length, length - 1 - place, place)
+        found = x[(*i[:t], po.clamp(source, 0, size - 1), *i[t + 1 :])]
+        if not x.dtype.is_float:
+            return found
+        return po.select((length >= 0) & (length <= size), found, float("nan"))
 
     return make.stage(x.shape, element)
 
@@ -115,7 +118,8 @@ def write_rows(
     """A tensor with others written along an axis, as caches of keys and values are kept: for each
     first index from a place on that data say.
 
-    What would lie behind the end is written at the beginning if ``circular``, else nowhere.
+    What would lie behind the end is written at the beginning if ``circular``. Else floats are NaN
+    where a place is none, or too late for all that is written.
     """
     d = normal_axis(axis, x.rank)
     size, count = x.shape[d], update.shape[d]
@@ -126,7 +130,10 @@ def write_rows(
         if circular:
             place = ((place % size) + size) % size
         found = update[(*i[:d], po.clamp(place, 0, count - 1), *i[d + 1 :])]
-        return po.select((place >= 0) & (place < count), found, x[i])
+        result = po.select((place >= 0) & (place < count), found, x[i])
+        if circular or starts is None or not x.dtype.is_float:
+            return result
+        return po.select((start >= 0) & (start <= size - count), result, float("nan"))
 
     return make.stage(x.shape, element)
 

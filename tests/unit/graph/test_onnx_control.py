@@ -143,3 +143,11 @@ def test_what_is_no_tensor_is_refused_with_what_reads_it():
             "the input 's' of m is a sequence, which is not taken")  # fmt: skip
     refused("(float[2] x) => (seq(float[2]) s) { s = SequenceConstruct (x) }",
             "the operator SequenceConstruct is not taken")  # fmt: skip
+
+
+def test_names_in_bodies_that_are_no_text_are_damage():
+    whole = onnx.parser.parse_model(f"{HEAD} m {LOOP.format(trips=2, last=9)}").SerializeToString()
+    for name in (b"part", b"row", b"Sub"):
+        assert name in whole
+        with pytest.raises(GraphError, match="no ONNX model, or a damaged one"):
+            load_onnx(whole.replace(name, b"\xff" * len(name)))

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from polyopt.errors import GraphError, UnsupportedError
+from polyopt.errors import ArgumentError, GraphError, UnsupportedError
 from polyopt.graph import compile_graph, load_onnx
 
 
@@ -113,3 +113,30 @@ def test_swish_with_a_factor():
     x = np.linspace(-4, 4, 9, dtype=np.float32)
     (found,) = run("(float[9] x) => (float[9] y) { y = Swish <alpha = 0.5> (x) }", opset=24, x=x)
     np.testing.assert_allclose(found, x / (1 + np.exp(-0.5 * x)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "good", "bad"),
+    [
+        ("int32", "y = ReverseSequence <time_axis = 2, batch_axis = 0> (x, n)", [3, 0], [4, 0]),
+        ("int32", "y = TensorScatter <axis = 2> (x, u, n)", [1, 0], [0, 2]),
+        ("float", "y = ReverseSequence <time_axis = 2, batch_axis = 0> (x, n)", [3, 0], [2, -1]),
+        ("float", "y = TensorScatter <axis = 2> (x, u, n)", [1, 0], [1, -1]),
+    ],
+)
+def test_lengths_and_places_of_data_that_are_none(kind, text, good, bad):
+    head = f"({kind}[2, 1, 3] x, {kind}[2, 1, 2] u, int64[2] n) => ({kind}[2, 1, 3] y)"
+    proto = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 24]> m {head} {{ {text} }}'
+    )
+    model = compile_graph(load_onnx(proto))
+    name = {"int32": np.int32, "float": np.float32}[kind]
+    x, u = np.arange(6).reshape(2, 1, 3).astype(name), np.ones((2, 1, 2), name)
+    assert np.isfinite(model.run({"x": x, "u": u, "n": np.array(good)})[0]).all()
+    if kind == "int32":
+        with pytest.raises(ArgumentError, match="n"):
+            model.run({"x": x, "u": u, "n": np.array(bad)})
+        return
+    (found,) = model.run({"x": x, "u": u, "n": np.array(bad)})
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1]).all()
