@@ -111,6 +111,16 @@ def with_constants(model, arrays, is_constant):
 
 def read(case):
     """The graph of a case, and what to feed it. Raises what reading raises."""
+    return first_of(case, load_onnx)
+
+
+def compiled(case):
+    """The model of a case, and what to feed it. Raises what reading and compiling raise."""
+    return first_of(case, lambda model: compile_graph(load_onnx(model)))
+
+
+def first_of(case, made):
+    """What is made of a case with all inputs as data, or else with settings as constants."""
     operator = operator_of(case.name)
     arrays = case.data_sets[0][0]
 
@@ -120,12 +130,12 @@ def read(case):
 
     try:
         model, fed = with_constants(case.model, arrays, lambda _: False)
-        return load_onnx(model), arrays_of(fed)
+        return made(model), arrays_of(fed)
     except PolyoptError:
         if not any(is_setting(entry.name) for entry in case.model.graph.input):
             raise
     model, fed = with_constants(case.model, arrays, is_setting)
-    return load_onnx(model), arrays_of(fed)
+    return made(model), arrays_of(fed)
 
 
 def arrays_of(fed):
@@ -160,9 +170,9 @@ def outcome(case, budget=BUDGET):
     kind, reason = "passed", ""
     try:
         with at_most(budget):
-            graph, fed = read(case)
-            kind = "passed" if graph.nodes else "read"
-            compare(case, compile_graph(graph).run(fed))
+            model, fed = compiled(case)
+            kind = "passed" if model.graph.nodes else "read"
+            compare(case, model.run(fed))
     except PolyoptError as error:
         shown = error.diagnostic
         kind, reason = "declined", "; ".join([shown.message, *shown.notes[:1]])
