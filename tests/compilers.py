@@ -7,6 +7,8 @@ which ``make test-clang`` chooses them.
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -22,3 +24,15 @@ def marked(names):
 
 
 COMPILERS = marked(NAMES)
+
+
+def _takes_cpp(compiler):
+    command = [compiler, "-x", "c++", "-std=c++20", "-fsyntax-only", "-"]
+    done = subprocess.run(command, input=b"#include <span>\n", capture_output=True, check=False)
+    return done.returncode == 0
+
+
+#: what compiles C++ 20: the machine's own compiler where it takes that, as not each C compiler does
+CPP_COMPILERS = tuple(name for name in (OWN,) if _takes_cpp(name))
+#: the library of C++, for a C compiler that links
+CPP_LIBRARY = "-lc++" if sys.platform == "darwin" else "-lstdc++"

@@ -20,7 +20,7 @@ from polyopt.graph import Graph, Node, Value, attributes, compile_graph, compile
 from polyopt.graph.execution.library import Library
 from polyopt.graph.execution.memory import plan_memory
 from polyopt.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
-from tests.compilers import COMPILERS, NO_WARNING, OWN
+from tests.compilers import COMPILERS, CPP_COMPILERS, CPP_LIBRARY, NO_WARNING, OWN
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
 SANITIZED = ["-g1", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-w"]
@@ -308,19 +308,20 @@ int main(int, char **argv) {
 
 def test_models_in_cpp_under_sanitizers(folder, tmp_path):
     (tmp_path / "calls.cpp").write_text(CPP, encoding="ascii")
-    objects = []
-    for file in [*folder.glob("*.c"), tmp_path / "calls.cpp"]:
-        if file.name == "small_net_example.c":
-            continue
-        objects.append(tmp_path / f"{file.name}.o")
-        language = ["-std=gnu11"] if file.suffix == ".c" else ["-std=c++20"]
-        command = [OWN, *SANITIZED, *language, f"-I{folder}", "-c", file, "-o", objects[-1]]
-        assert run(command).returncode == 0
-    cpp = "g++" if OWN == "gcc" else "c++"
-    assert run([cpp, *SANITIZED, *objects, "-o", tmp_path / "calls", "-lm"]).returncode == 0
-    done = run([tmp_path / "calls", folder / "small_net.weights"], text=True)
-    assert done.stdout == "1\n1\nthe weights cannot be opened and mapped\n"
-    assert done.returncode == 0, done.stderr
+    for compiler in CPP_COMPILERS:
+        objects = []
+        for file in [*folder.glob("*.c"), tmp_path / "calls.cpp"]:
+            if file.name == "small_net_example.c":
+                continue
+            objects.append(tmp_path / f"{file.name}.o")
+            language = ["-std=gnu11"] if file.suffix == ".c" else ["-std=c++20"]
+            command = [compiler, *SANITIZED, *language, f"-I{folder}", "-c", file]
+            assert run([*command, "-o", objects[-1]]).returncode == 0
+        linked = [compiler, *SANITIZED, *objects, "-o", tmp_path / "calls", CPP_LIBRARY, "-lm"]
+        assert run(linked).returncode == 0
+        done = run([tmp_path / "calls", folder / "small_net.weights"], text=True)
+        assert done.stdout == "1\n1\nthe weights cannot be opened and mapped\n"
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_processor_that_cannot_run_it(folder, images, tmp_path):
@@ -471,8 +472,9 @@ print((ones == 1).all(), (copy == x[4]).all(), (again == s0).all(), again is not
     assert done.returncode == 0, done.stderr
     plain.write_text(f'#include "{header.name}pp"\n', encoding="ascii")
     standard = ["-x", "c++", "-std=c++20", "-pedantic", *NO_WARNING, "-fsyntax-only", f"-I{out}"]
-    done = run([OWN, *standard, plain], text=True)
-    assert done.returncode == 0, done.stderr
+    for compiler in CPP_COMPILERS:
+        done = run([compiler, *standard, plain], text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_every_type_of_element(tmp_path):

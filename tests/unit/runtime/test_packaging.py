@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import polyopt as po
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
-from tests.compilers import COMPILERS, NO_WARNING, OWN
+from tests.compilers import COMPILERS, CPP_COMPILERS, CPP_LIBRARY, NO_WARNING, OWN
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
 SANITIZED = ["-g1", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-w"]
@@ -167,21 +167,23 @@ no such status 0
 def test_calls_from_cpp_under_sanitizers(kernel, tmp_path):
     out = kernel.export_library(tmp_path / "pick")
     (tmp_path / "calls.cpp").write_text(CALLS, encoding="ascii")
-    objects = []
-    for file in [*out.glob("pick*.c"), tmp_path / "calls.cpp"]:
-        if file.name == "pick_example.c":
-            continue
-        objects.append(tmp_path / f"{file.name}.o")
-        language = ["-std=c++20", *NO_WARNING] if file.suffix == ".cpp" else ["-std=gnu11"]
-        flags = [f for f in SANITIZED if f != "-w" or file.suffix == ".c"]
-        done = run([OWN, *flags, *language, f"-I{out}", "-c", file, "-o", objects[-1]], text=True)
+    for compiler in CPP_COMPILERS:
+        objects = []
+        for file in [*out.glob("pick*.c"), tmp_path / "calls.cpp"]:
+            if file.name == "pick_example.c":
+                continue
+            objects.append(tmp_path / f"{file.name}.o")
+            language = ["-std=c++20", *NO_WARNING] if file.suffix == ".cpp" else ["-std=gnu11"]
+            flags = [f for f in SANITIZED if f != "-w" or file.suffix == ".c"]
+            command = [compiler, *flags, *language, f"-I{out}", "-c", file, "-o", objects[-1]]
+            done = run(command, text=True)
+            assert done.returncode == 0, done.stderr
+        linked = [compiler, *SANITIZED, *objects, "-o", tmp_path / "calls", CPP_LIBRARY, "-lm"]
+        done = run(linked, text=True)
         assert done.returncode == 0, done.stderr
-    cpp = "g++" if OWN == "gcc" else "c++"
-    done = run([cpp, *SANITIZED, *objects, "-o", tmp_path / "calls", "-lm"], text=True)
-    assert done.returncode == 0, done.stderr
-    done = run([tmp_path / "calls"], text=True)
-    assert done.stdout == SAID
-    assert done.returncode == 0, done.stderr
+        done = run([tmp_path / "calls"], text=True)
+        assert done.stdout == SAID
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["Pick", "test"])
