@@ -31,6 +31,8 @@ _MOVES = frozenset({
 _WHOLE_MOVES = frozenset({"expand", "reshape", "tile", "transpose"})
 #: operators that read or write along an axis at the indices of their second operand
 _INDEXED = frozenset({"gather", "gather_elements", "scatter_elements"})
+#: all operators of which an operand says where others are read or written
+_ADDRESSED = _INDEXED | {"reverse_sequence", "write_rows"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ def index_checks(graph: Graph) -> tuple[IndexCheck, ...]:
 def _bounds(graph: Graph, node: Node) -> tuple[int, int, int] | None:
     """Which operand of a node has to be in which bounds; nothing where NaN says that it is not."""
     options = dict(node.attributes)
-    if graph.values[node.inputs[0]].dtype.is_float or options.get("checked"):
+    if node.op not in _ADDRESSED or options.get("checked"):
+        return None
+    if graph.values[node.inputs[0]].dtype.is_float:
         return None
     if node.op in _INDEXED:
         size = _axis_size(graph, node, cast("int", options.get("axis", 0)))

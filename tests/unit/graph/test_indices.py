@@ -121,6 +121,21 @@ def test_indices_that_are_computed_have_to_be_shown_to_be_inside():
     np.testing.assert_array_equal(model(np.arange(4, dtype=np.int32), np.array([-3, 1])), [0, 2])
 
 
+@pytest.mark.parametrize(("low", "high", "is_inside"), [
+    (-4, 3, True), (-5, 3, False), (-4, 4, False),
+])  # fmt: skip
+def test_bounds_are_those_of_the_axis(low, high, is_inside):
+    nodes = (Node("s", "add", ("a", "a")),
+             Node("c", "clip", ("s",), attributes(low=low, high=high)),
+             Node("y", "gather", ("x", "c"), attributes(axis=0)))  # fmt: skip
+    made = Graph("g", (Value("x", (4,), I32), Value("a", (2,), I64)), {}, nodes, ("y",))
+    if is_inside:
+        assert index_checks(made) == ()
+        return
+    with pytest.raises(UnsupportedError, match=r"not shown to be in -4 \.\. 3"):
+        index_checks(made)
+
+
 def test_indices_are_integers():
     given, read = (Value("x", (4,), F32), Value("a", (2,), F32)), Node("y", "gather", ("x", "a"))
     with pytest.raises(GraphError, match="indices are integers, not f32"):
@@ -150,6 +165,7 @@ PLACE = Node("p", "arg_max", ("x",), attributes(axis=1, keepdims=1))
         ([PLACE, Node("q", "reshape", ("p",), attributes(shape=(3,)))], (0, 6)),
         ([PLACE, Node("q", "concat", ("p", "minus"), attributes(axis=0))], (-3, 6)),
         ([PLACE, Node("q", "cast", ("p",), attributes(to="i8"))], (0, 6)),
+        ([PLACE, Node("q", "where", ("met", "minus", "p"))], (-3, 6)),
         ([Node("q", "remainder", ("n", "small"))], (0, 1)),
         ([Node("q", "clip", ("n",), attributes(low=-2, high=5))], (-2, 5)),
         ([Node("q", "clip", ("n",), attributes(low=3))], (3, 127)),
@@ -160,7 +176,7 @@ PLACE = Node("p", "arg_max", ("x",), attributes(axis=1, keepdims=1))
 )  # fmt: skip
 def test_intervals(nodes, expected):
     constants = {"two": np.array([[2]]), "minus": np.array([[-3]]), "large": np.array([[2**62]]),
-                 "small": np.array([[2]], np.int8)}  # fmt: skip
+                 "small": np.array([[2]], np.int8), "met": np.array([[True]])}  # fmt: skip
     assert interval_of(*nodes, **constants) == expected
 
 

@@ -5,25 +5,11 @@ import pytest
 
 import polyopt as po
 from polyopt.errors import GraphError, InvalidOptionError
-from polyopt.graph import Result, Value, forget, operator, result_of
+from polyopt.graph import Graph, Node, Result, Value, attributes, compile_model, result_of
 from polyopt.graph.execution.run import run_plainly
 from polyopt.ir.types import F32
 
 WINDOW = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1)}
-
-
-@pytest.fixture
-def register():
-    """Operators that are forgotten after a test."""
-    names = []
-
-    def made(name, **options):
-        names.append(name)
-        return operator(name, **options)
-
-    yield made
-    for name in names:
-        forget(name)
 
 
 def convolved(x, w):
@@ -120,3 +106,13 @@ def test_a_result_that_its_rule_does_not_say_is_refused(register, net, kind):
             "type": r"other makes f64\[2, 3\], and", "nothing": "other makes no tensor"}  # fmt: skip
     with pytest.raises(GraphError, match=said[kind]):
         run_plainly(n.graph("y"), {"x": np.ones((2, 3), np.float32)})
+
+
+def test_an_operator_without_operands(register):
+    @register("ramp", result=lambda *, n: Result((n,), F32))
+    def ramp(make, *, n):
+        return make.stage((n,), lambda i: po.cast("f32", i))
+
+    nodes = (Node("r", "ramp", (), attributes(n=4)), Node("y", "add", ("x", "r")))
+    model = compile_model(Graph("g", (Value("x", (4,), F32),), {}, nodes, ("y",)))
+    np.testing.assert_array_equal(model(np.ones(4, np.float32)), [1, 2, 3, 4])
