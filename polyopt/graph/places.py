@@ -1,4 +1,4 @@
-"""Row-major linearisation of indices that are data, for importers."""
+"""Row-major linearisation of indices that are data, and writing at them, for importers."""
 
 from __future__ import annotations
 
@@ -43,3 +43,24 @@ def flat_places(
             place = step("add", [step("mul", [total, number(size)]), place])
         total = place
     return step("where", [outside, number(prod(shape)), total])
+
+
+def written_slices(
+    step: Step,
+    tensors: tuple[str, str, str],
+    shape: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    count: int,
+    reduction: str,
+) -> str:
+    """A tensor with slices written at ``count`` places, as ``[before][along][after]``.
+
+    ``tensors`` are the tensor, the places and the slices. ``shape`` is that of the tensor in three
+    parts: dimensions before those that places are along, these, and those after.
+    """
+    x, places, slices = tensors
+    before, along, after = map(prod, shape)
+    lines = step("reshape", [x], shape=(before, along, after))
+    row = step("reshape", [places], shape=(1, count, 1))
+    wide = step("expand", [row], shape=(before, count, after))
+    updates = step("reshape", [slices], shape=(before, count, after))
+    return step("scatter_elements", [lines, wide, updates], axis=1, reduction=reduction)

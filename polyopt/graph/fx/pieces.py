@@ -22,6 +22,7 @@ from polyopt.graph.fx.read import (
     read_nodes,
     try_node,
 )
+from polyopt.graph.ir.graph import Graph
 from polyopt.graph.ir.ranges import index_checks
 from polyopt.oneline import some
 
@@ -66,11 +67,14 @@ class Partition:
     """A program in pieces, in the order in which they run. ``str`` is a table of them."""
 
     pieces: tuple[Piece, ...]
-    #: the program with each piece that is compiled as a module of its own, by name
+    #: the program with each piece as a module of its own
     module: Any
-    parts: Mapping[str, Any]
+    #: those that are compiled, by name
+    graphs: Mapping[str, Graph]
     #: the functional program that was cut
     program: Any
+    #: its inputs that are constants, by name
+    stored: Mapping[str, Any]
 
     def __str__(self) -> str:
         """A line for each piece."""
@@ -96,11 +100,15 @@ def partition(program: Any, frozen: Mapping[str, object] | None = None) -> Parti
     worth = [p for p in partitioner.propose_partitions() if any(map(_works, p.nodes))]
     module: Any = partitioner.fuse_partitions(worth)
     parts = {name: part for name, part in module.named_children() if name.startswith("fused_")}
-    arrays = constants_of(form, mutations(form), frozen or {})
-    refused = {name: why for name, part in parts.items() if (why := _refusal(part, arrays))}
+    stored = constants_of(form, mutations(form), frozen or {})
+    graphs, refused = dict[str, Graph](), dict[str, str]()
+    for name, part in parts.items():
+        try:
+            graphs[name] = _graph_of(part, stored)
+        except PolyoptError as error:
+            refused[name] = error.diagnostic.message
     pieces = tuple(_pieces(module, parts, refusals, refused))
-    taken = {name: part for name, part in parts.items() if name not in refused}
-    return Partition(pieces, module, taken, form)
+    return Partition(pieces, module, graphs, form, stored)
 
 
 class Pieces:
@@ -112,18 +120,19 @@ class Pieces:
 
     def __init__(self, program: Any, frozen: Mapping[str, Any]) -> None:  # noqa: ANN401
         cut = partition(program, frozen)
-        if not cut.parts:
+        if not cut.graphs:
             reasons = [piece.reason for piece in cut.pieces if piece.reason]
             raise UnsupportedError(reasons[0] if reasons else "nothing in it computes")
         self.pieces, self._module = cut.pieces, cut.module
         self.mutations = mutations(cut.program)
         #: tensors of inputs that are constants, by name
-        self.stored = constants_of(cut.program, self.mutations, frozen)
+        self.stored = cut.stored
         self._names = [str(name) for name in cut.program.graph_signature.user_inputs]
         nodes = cut.program.graph.nodes
         self._inputs = [node.name for node in nodes if node.op == "placeholder"]
-        for name, part in cut.parts.items():
-            setattr(self._module, name, _Compiled(part, self.stored).as_module())
+        for name, graph in cut.graphs.items():
+            compiled = _Compiled(getattr(self._module, name), graph)
+            setattr(self._module, name, compiled.as_module())
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
         """The program's results, changed values of inputs first."""
@@ -163,13 +172,14 @@ def _refusals(module: Any) -> dict[Any, str]:  # noqa: ANN401
     return found
 
 
-def _refusal(part: Any, arrays: Mapping[str, object]) -> str:  # noqa: ANN401
-    """Why operators that are taken each alone are not together; "" where they are."""
-    try:
-        index_checks(read_nodes(list(part.graph.nodes), arrays))
-    except PolyoptError as error:
-        return error.diagnostic.message
-    return ""
+def _graph_of(part: Any, arrays: Mapping[str, Any]) -> Graph:  # noqa: ANN401
+    """A piece as a graph.
+
+    Raises ``UnsupportedError`` where operators that are taken each alone are not together.
+    """
+    graph = read_nodes(list(part.graph.nodes), arrays)
+    index_checks(graph)
+    return graph
 
 
 def _pieces(
@@ -207,13 +217,12 @@ def _counted(nodes: Iterator[Any]) -> tuple[tuple[str, int], ...]:
 class _Compiled:
     """A part of the program on kernels of ours."""
 
-    def __init__(self, part: Any, arrays: Mapping[str, Any]) -> None:  # noqa: ANN401
+    def __init__(self, part: Any, graph: Graph) -> None:  # noqa: ANN401
         nodes = list(part.graph.nodes)
-        reading = read_nodes(nodes, arrays)
         self._inputs = [n.name for n in nodes if n.op == "placeholder"]
-        self._taken = {value.name for value in reading.inputs}
+        self._taken = {value.name for value in graph.inputs}
         self._single = not isinstance(nodes[-1].args[0], tuple | list)
-        self._model: Model = compile_model(reading)
+        self._model: Model = compile_model(graph)
 
     def __call__(self, *given: Any) -> Any:  # noqa: ANN401
         named = dict(zip(self._inputs, given, strict=True))

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
 from polyopt.graph.fx.call import CONVERTERS, Arguments, Call, Ref, part_of
 from polyopt.graph.fx.functional import forms_of, mutations, need_pure, text_of
 from polyopt.graph.importer import Importer
-from polyopt.graph.ir.graph import Graph, Value, value_of
+from polyopt.graph.ir.graph import Graph, Value, array_dtype, value_of
 from polyopt.graph.ir.open import left_open
 from polyopt.graph.ir.verify import verify
 from polyopt.source import Source, Span
@@ -286,13 +288,6 @@ def tensor_value(name: str, given: Any, what: str, span: Span) -> Value:  # noqa
     return Value(name, tuple(shape), value.dtype)
 
 
-def empty_of(value: Value) -> Array:
-    """An array without elements."""
-    import numpy as np
-
-    return np.empty(value.shape, value.dtype.numpy_name)
-
-
 def as_array(tensor: Any, name: str = "", span: Span | None = None) -> Array:  # noqa: ANN401
     """A tensor's elements as a NumPy array, contiguous.
 
@@ -324,7 +319,7 @@ def _call(importer: Importer, node: Any, span: Span) -> None:  # noqa: ANN401
     first = given if hasattr(given, "dtype") or not given else given[0]
     result = tensor_value(node.name, first, f"the result of {op} {node.name!r}", span)
     if hasattr(given, "dtype") and not result.size:  # nothing has to be computed of nothing
-        importer.constant(node.name, empty_of(result), span)
+        importer.constant(node.name, np.empty(result.shape, array_dtype(result.dtype)), span)
         return
     call = Call(importer, op, node.name, arguments, span, result)
     CONVERTERS[op](call)

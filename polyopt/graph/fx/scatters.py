@@ -9,7 +9,7 @@ import numpy as np
 
 from polyopt.graph.fx.call import Ref, converts
 from polyopt.graph.operators import normal_axis
-from polyopt.graph.places import flat_places
+from polyopt.graph.places import flat_places, written_slices
 from polyopt.ir.types import BOOL
 
 if TYPE_CHECKING:
@@ -64,15 +64,11 @@ def _index_add(call: Call) -> None:
     values = call.converted("value" if call.op == "index_fill" else "source", call.result.dtype)
     if call.op == "index_fill":
         values = call.step("expand", [values], shape=full)
-    found = _written(
-        call,
-        shape[:axis],
-        shape[axis : axis + 1],
-        shape[axis + 1 :],
-        (call.tensor("index"), values),
-        "add" if call.op == "index_add" else "none",
-    )
-    call.alias(found)
+    kind = "add" if call.op == "index_add" else "none"
+    tensors = call.tensor("self"), call.tensor("index"), values
+    parts = shape[:axis], shape[axis : axis + 1], shape[axis + 1 :]
+    found = written_slices(call.step, tensors, parts, count, kind)
+    call.define("reshape", [found], shape=shape)
 
 
 @converts("index_put", "_unsafe_index_put")
@@ -100,7 +96,10 @@ def _index_put(call: Call) -> None:
     values = call.converted("values", call.result.dtype)
     values = call.step("expand", [values], shape=full)
     kind = "add" if call["accumulate"] else "none"
-    call.alias(_written(call, shape[:first], shape[first:end], shape[end:], (index, values), kind))
+    tensors = call.tensor("self"), index, values
+    parts = shape[:first], shape[first:end], shape[end:]
+    found = written_slices(call.step, tensors, parts, prod(lots), kind)
+    call.define("reshape", [found], shape=shape)
 
 
 def _put_where(call: Call, given: Sequence[Ref | None], places: Sequence[int]) -> None:
@@ -115,23 +114,3 @@ def _put_where(call: Call, given: Sequence[Ref | None], places: Sequence[int]) -
     wide = call.step("reshape", [condition.name], shape=(*met, *(1 for _ in shape[len(met) :])))
     number = call.step("reshape", [values], shape=())
     call.define("where", [wide, number, call.tensor("self")])
-
-
-def _written(
-    call: Call,
-    before: Sequence[int],
-    along: Sequence[int],
-    after: Sequence[int],
-    updates: tuple[str, str],
-    kind: str,
-) -> str:
-    """The first tensor with values at indices of some axes, seen as ``[before][along][after]``."""
-    index, values = updates
-    count = call.importer.values[index].size
-    flat = (prod(before), prod(along), prod(after))
-    lines = call.step("reshape", [call.tensor("self")], shape=flat)
-    row = call.step("reshape", [index], shape=(1, count, 1))
-    wide = call.step("expand", [row], shape=(flat[0], count, flat[2]))
-    shaped = call.step("reshape", [values], shape=(flat[0], count, flat[2]))
-    found = call.step("scatter_elements", [lines, wide, shaped], axis=1, reduction=kind)
-    return call.step("reshape", [found], shape=(*before, *along, *after))

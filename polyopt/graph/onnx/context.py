@@ -11,7 +11,7 @@ from polyopt.errors import GraphError, PolyoptError, UnsupportedError
 from polyopt.graph.ir.graph import Node, attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.graph.importer import Importer
     from polyopt.graph.ir.graph import Array, Attribute, Value
@@ -167,6 +167,16 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
         return converter
 
     return register
+
+
+def converts_as(names: Mapping[str, str]) -> None:
+    """Register ONNX operators that have an operator of ours with the same operands and no
+    attributes: ONNX's name -> ours."""
+
+    def renamed(node: OnnxNode) -> None:
+        node.define(names[node.op])
+
+    CONVERTERS.update(dict.fromkeys(names, renamed))
 
 
 def as_ints(given: object) -> tuple[int, ...]:

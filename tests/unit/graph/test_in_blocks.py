@@ -4,23 +4,9 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.graph import compile_graph, forget, operator, run_passes
+from polyopt.graph import compile_graph, run_passes
 from polyopt.graph.execution.run import run_plainly
 from polyopt.graph.passes import SelectLayout
-
-
-@pytest.fixture
-def register():
-    """Operators that are forgotten after a test."""
-    names = []
-
-    def made(name, **options):
-        names.append(name)
-        return operator(name, **options)
-
-    yield made
-    for name in names:
-        forget(name)
 
 
 def between(net, op, *weights, channels=16, **options):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -21,6 +20,7 @@ from polyopt.graph.execution.library import Library
 from polyopt.graph.execution.memory import plan_memory
 from polyopt.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
 from tests.compilers import COMPILERS, CPP_COMPILERS, CPP_LIBRARY, NO_WARNING, OWN
+from tests.exported import in_python, run
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
 SANITIZED = ["-g1", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-w"]
@@ -73,10 +73,6 @@ def expected(images):
 
 def close(found, wanted):
     return np.abs(found - wanted).max() <= 1e-4 * np.abs(wanted).max()
-
-
-def run(command, **options):
-    return subprocess.run([str(w) for w in command], capture_output=True, check=False, **options)
 
 
 def build(folder, builder, compiler=OWN):
@@ -351,17 +347,6 @@ def test_memory_is_planned_as_for_calls_from_python(tmp_path, compiled_network):
     planned = plan_memory(Library(model).tensors)
     assert 0 < library.mobilenet_memory(handle) == planned.bytes < planned.unshared_bytes
     library.mobilenet_close(handle)
-
-
-def in_python(wheel, target, code):
-    """What a process prints that has a wheel and NumPy, and no polyopt."""
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps"]
-    done = run([*pip, "--disable-pip-version-check", "--target", target, wheel], text=True)
-    assert done.returncode == 0, done.stderr
-    blocked = f"import sys; sys.modules['polyopt'] = None; sys.path.insert(0, {str(target)!r})\n"
-    done = run([sys.executable, "-W", "error", "-c", blocked + code], text=True, cwd=target)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_a_wheel_needs_no_polyopt(model, images, expected, tmp_path):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ import polyopt as po
 from polyopt.cli import cli
 from polyopt.errors import InvalidOptionError
 from tests.compilers import COMPILERS, CPP_COMPILERS, CPP_LIBRARY, NO_WARNING, OWN
+from tests.exported import in_python, run
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
 SANITIZED = ["-g1", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-w"]
@@ -61,10 +60,6 @@ def expected(rows, table, sums):
     out = np.ones((len(rows), 10))
     out[:, ::2] = np.float32(2.5) * table[rows]
     return sums + table.sum(axis=0), out
-
-
-def run(command, **options):
-    return subprocess.run([str(w) for w in command], capture_output=True, check=False, **options)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -221,17 +216,6 @@ def test_cmake_finds_the_package(tmp_path, name):
             done = run([cmake, *step], text=True)
             assert done.returncode == 0, done.stdout + done.stderr
         assert run([there / "user"]).returncode == 0
-
-
-def in_python(wheel, target, code):
-    """What a process prints that has a wheel and NumPy, and no polyopt."""
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps"]
-    done = run([*pip, "--disable-pip-version-check", "--target", target, wheel], text=True)
-    assert done.returncode == 0, done.stderr
-    blocked = f"import sys; sys.modules['polyopt'] = None; sys.path.insert(0, {str(target)!r})\n"
-    done = run([sys.executable, "-W", "error", "-c", blocked + code], text=True, cwd=target)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 REFUSED = """

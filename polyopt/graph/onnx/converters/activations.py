@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.graph.onnx.context import CONVERTERS, converts
+from polyopt.graph.onnx.context import converts, converts_as
 
 if TYPE_CHECKING:
     from polyopt.graph.onnx.context import OnnxNode
 
-#: ONNX's name -> ours, where operands are the same and there are no attributes
-SAME = {
+converts_as({
     "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan",
     "Atanh": "atanh", "BitwiseAnd": "bitwise_and", "BitwiseNot": "bitwise_not",
     "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor", "Cosh": "cosh", "Mish": "mish",
     "Round": "rint", "Sinh": "sinh", "Softsign": "softsign", "Tan": "tan",
-}  # fmt: skip
-
-
-def _same(node: OnnxNode) -> None:
-    node.define(SAME[node.op])
-
-
-CONVERTERS.update(dict.fromkeys(SAME, _same))
+})  # fmt: skip
 
 
 @converts("Celu")

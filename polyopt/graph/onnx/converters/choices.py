@@ -6,25 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.graph.onnx.context import CONVERTERS, converts
+from polyopt.graph.onnx.context import converts, converts_as
 
 if TYPE_CHECKING:
     from polyopt.graph.ir.graph import Array
     from polyopt.graph.onnx.context import OnnxNode
 
-#: ONNX's name -> ours, where operands are the same and there are no attributes
-SAME = {
+converts_as({
     "And": "logical_and", "Equal": "equal", "Greater": "greater",
     "GreaterOrEqual": "greater_equal", "Less": "less", "LessOrEqual": "less_equal",
     "Not": "logical_not", "Or": "logical_or", "Where": "where", "Xor": "logical_xor",
-}  # fmt: skip
-
-
-def _same(node: OnnxNode) -> None:
-    node.define(SAME[node.op])
-
-
-CONVERTERS.update(dict.fromkeys(SAME, _same))
+})  # fmt: skip
 
 
 @converts("CastLike")

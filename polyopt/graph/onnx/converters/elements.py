@@ -6,28 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.graph.onnx.context import CONVERTERS, converts
+from polyopt.graph.onnx.context import converts, converts_as
 from polyopt.ir.types import ELEMENTS
 
 if TYPE_CHECKING:
     from polyopt.graph.ir.graph import Attribute
     from polyopt.graph.onnx.context import OnnxNode
 
-#: ONNX's name -> ours, where operands are the same and there are no attributes
-SAME = {
+converts_as({
     "Abs": "abs", "Add": "add", "Ceil": "ceil", "Cos": "cos", "Div": "div", "Erf": "erf",
     "Exp": "exp", "Floor": "floor", "HardSwish": "hardswish", "Log": "log", "Mul": "mul",
     "Neg": "neg", "PRelu": "prelu", "Reciprocal": "reciprocal", "Relu": "relu",
     "Sigmoid": "sigmoid", "Sin": "sin", "Softplus": "softplus", "Sqrt": "sqrt", "Sub": "sub",
     "Tanh": "tanh",
-}  # fmt: skip
-
-
-def _same(node: OnnxNode) -> None:
-    node.define(SAME[node.op])
-
-
-CONVERTERS.update(dict.fromkeys(SAME, _same))
+})  # fmt: skip
 
 
 @converts("LeakyRelu", "Elu")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.graph.onnx.context import converts
-from polyopt.graph.places import flat_places
+from polyopt.graph.places import flat_places, written_slices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,13 +65,9 @@ def _scatter_rows(node: OnnxNode) -> None:
     if not 1 <= depth <= len(shape):
         raise node.wrong(f"tuples of {depth} indices do not fit {list(shape)}")
     _check_updates(node, (*lots, *shape[depth:]))
-    outer, inner, count = prod(shape[:depth]), prod(shape[depth:]), prod(lots)
-    lines = node.step("reshape", node.inputs[:1], shape=(outer, inner))
-    rows = node.step("reshape", [_data_rows(node, shape[:depth])], shape=(count, 1))
-    wide = node.step("expand", [rows], shape=(count, inner))
-    updates = node.step("reshape", node.inputs[2:3], shape=(count, inner))
-    kind = _reduction(node)
-    found = node.step("scatter_elements", [lines, wide, updates], axis=0, reduction=kind)
+    tensors = node.inputs[0], _data_rows(node, shape[:depth]), node.inputs[2]
+    parts = (), shape[:depth], shape[depth:]
+    found = written_slices(node.step, tensors, parts, prod(lots), _reduction(node))
     node.define("reshape", [found], shape=shape)
 
 

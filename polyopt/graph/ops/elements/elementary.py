@@ -91,30 +91,28 @@ def _scan_rule(x: Value, *, axis: int) -> Result:
 @operator("cumsum", result=_scan_rule)
 def cumsum(make: Maker, x: Tensor, *, axis: int) -> Tensor:
     """Sums of all elements along an axis up to each, that one included (prefix sum)."""
-    d = normal_axis(axis, x.rank)
-    rest = (*x.shape[:d], *x.shape[d + 1 :])
-    run = make.steps(x.shape[d])
-    total = run.state(rest, lambda *_: po.cast(x.dtype.computed.name, 0), "total")
-
-    def added(t: Term, *i: Term) -> Term:
-        return total[(t, *i)] + x[(*i[:d], t, *i[d:])]
-
-    run.next(total, added)
-    return make.stage(x.shape, lambda *i: total[(i[d] + 1, *i[:d], *i[d + 1 :])])
+    return _scanned(make, x, axis, 0, lambda total, value: total + value)
 
 
 @operator("cumprod", result=_scan_rule)
 def cumprod(make: Maker, x: Tensor, *, axis: int) -> Tensor:
     """Products of all elements along an axis up to each, that one included."""
+    return _scanned(make, x, axis, 1, lambda total, value: total * value)
+
+
+def _scanned(
+    make: Maker, x: Tensor, axis: int, start: int, join: Callable[[Term, Term], Term]
+) -> Tensor:
+    """What all elements along an axis up to each are joined to."""
     d = normal_axis(axis, x.rank)
     rest = (*x.shape[:d], *x.shape[d + 1 :])
     run = make.steps(x.shape[d])
-    total = run.state(rest, lambda *_: po.cast(x.dtype.computed.name, 1), "total")
+    total = run.state(rest, lambda *_: po.cast(x.dtype.computed.name, start), "total")
 
-    def multiplied(t: Term, *i: Term) -> Term:
-        return total[(t, *i)] * x[(*i[:d], t, *i[d:])]
+    def joined(t: Term, *i: Term) -> Term:
+        return join(total[(t, *i)], x[(*i[:d], t, *i[d:])])
 
-    run.next(total, multiplied)
+    run.next(total, joined)
     return make.stage(x.shape, lambda *i: total[(i[d] + 1, *i[:d], *i[d + 1 :])])
 
 
