@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from polyopt.graph.operators import _OPERATORS
 from polyopt.ir import build
 from polyopt.ir.expr import Expr, Inside, index_of, inside
 from polyopt.ir.scop import Array, Loop, Scop, Statement
@@ -16,8 +17,6 @@ from polyopt.transform.schedule.registry import TRANSFORMATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-
-    from polyopt.transform.schedule.registry import Transformation
 
 
 class Program:
@@ -222,9 +221,16 @@ def triangular() -> Scop:
     return p.scop(Loop("i", (Loop("j", ("x",)),)), context="N >= 1")
 
 
-@pytest.fixture
-def registry() -> Generator[dict[str, Transformation]]:
-    """The registry of transformations; what a test enters in it is forgotten afterwards."""
-    yield TRANSFORMATIONS
-    for name in [name for name, found in TRANSFORMATIONS.items() if not found.is_own]:
-        del TRANSFORMATIONS[name]
+@pytest.fixture(autouse=True)
+def _registries_are_restored() -> Generator[None]:
+    """What a test (or a page that it runs) registers or replaces is as before afterwards.
+
+    Operators of polyopt are registered when first asked for: they stay.
+    """
+    moves, operators = dict(TRANSFORMATIONS), dict(_OPERATORS)
+    yield
+    TRANSFORMATIONS.clear()
+    TRANSFORMATIONS.update(moves)
+    for name in [name for name, entry in _OPERATORS.items() if not entry.is_shipped]:
+        del _OPERATORS[name]
+    _OPERATORS.update(operators)

@@ -22,7 +22,6 @@ def test_links_lead_somewhere(page):
     assert build.broken_links(PAGES[page]) == []
 
 
-@pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_says_what_its_examples_do(page):
     assert build.differences(PAGES[page]) == [], "see python docs/build.py update"

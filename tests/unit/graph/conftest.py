@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polyopt.bench.networks import network
-from polyopt.graph import Graph, Node, Value, attributes, compile_model, forget, operator
+from polyopt.graph import Graph, Node, Value, attributes, compile_model
 from polyopt.ir.types import F32
 
 
@@ -100,17 +100,3 @@ def one_layer(tmp_path):
     )
     save(helper.make_model(graph), tmp_path / "net.onnx")
     return tmp_path / "net.onnx"
-
-
-@pytest.fixture
-def register():
-    """Operators that are forgotten after a test."""
-    names = []
-
-    def made(name, **options):
-        names.append(name)
-        return operator(name, **options)
-
-    yield made
-    for name in names:
-        forget(name)

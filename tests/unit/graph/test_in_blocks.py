@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.graph import compile_graph, run_passes
+from polyopt.graph import compile_graph, operator, run_passes
 from polyopt.graph.execution.run import run_plainly
 from polyopt.graph.passes import SelectLayout
 
@@ -33,8 +33,8 @@ def image(channels=16):
 
 
 @pytest.mark.parametrize(("layout", "lanes"), [("blocked", 8), ("blocked", 4), ("nhwc", 0)])
-def test_windows_of_rows_stay_in_blocks(register, net, layout, lanes):
-    @register("smooth")
+def test_windows_of_rows_stay_in_blocks(net, layout, lanes):
+    @operator("smooth")
     def smooth(make, x):
         edge = po.clamped(x.grid)
         return make.stage(
@@ -51,10 +51,10 @@ def test_windows_of_rows_stay_in_blocks(register, net, layout, lanes):
     np.testing.assert_allclose(found, (above + x) / 2, rtol=1e-5, atol=1e-6)
 
 
-def test_steps_sums_and_weights_of_channels_stay_in_blocks(register, net):
+def test_steps_sums_and_weights_of_channels_stay_in_blocks(net):
     """Sums over rows in a stage of their own, a weight for each channel, and one for all."""
 
-    @register("calm")
+    @operator("calm")
     def calm(make, x, w, shift):
         sums = make.stage(
             x.shape[:2], lambda n, c: po.sum(lambda y, x_: x[n, c, y, x_], y=5, x_=6), part="sums"
@@ -78,10 +78,10 @@ def test_steps_sums_and_weights_of_channels_stay_in_blocks(register, net):
 
 
 @pytest.mark.parametrize("layout", ["blocked", "nhwc"])
-def test_what_is_computed_from_indices_is_not_that_of_blocks(register, net, layout):
+def test_what_is_computed_from_indices_is_not_that_of_blocks(net, layout):
     """Pointwise by what it reads, of one rank by its function, and its value depends on where."""
 
-    @register("ramp")
+    @operator("ramp")
     def ramp(make, x):
         return make.stage(x.shape, lambda n, c, y, column: x[n, c, y, column] * (c + 10 * column))
 
@@ -103,11 +103,11 @@ def test_rows_of_polyopt_s_own_stay_in_blocks(net):
 
 
 @pytest.mark.parametrize("why", ["neighbour", "turned", "rest", "schedule", "last"])
-def test_what_is_not_by_channel_is_brought_back(register, net, why):
+def test_what_is_not_by_channel_is_brought_back(net, why):
     """Other channels, channels that do not fill blocks, and operators with a plan of their own."""
     own = {"schedule": lambda plan: plan} if why == "schedule" else {}
 
-    @register("other", **own)
+    @operator("other", **own)
     def other(make, x):
         edge = po.clamped(x.grid)
         count = x.shape[1]
@@ -132,15 +132,15 @@ def test_what_is_not_by_channel_is_brought_back(register, net, why):
     np.testing.assert_allclose(found, x[:, order.get(why, range(channels))] * 2, rtol=1e-6)
 
 
-def test_an_operator_that_is_replaced_is_derived_anew(register, net):
-    @register("times")
+def test_an_operator_that_is_replaced_is_derived_anew(net):
+    @operator("times")
     def times(make, x):
         return make.stage(x.shape, lambda *i: x[i] * 2.0)
 
     graph = between(net, "times")
     (first,) = run_plainly(changed(graph), {"x": image()})
 
-    @register("times", replace=True)
+    @operator("times", replace=True)
     def again(make, x):
         edge = po.clamped(x.grid)
         return make.stage(x.shape, lambda n, c, y, x: edge[n, c, y + 1, x] * 3.0)

@@ -9,7 +9,7 @@ from polyopt.graph.draw import draw_graph
 from polyopt.graph.execution.run import run_plainly
 from polyopt.graph.fusion.policy import choose_groups
 from polyopt.graph.ir.verify import verify
-from polyopt.graph.operators import Maker, Tensor, forget, operator
+from polyopt.graph.operators import Maker, Tensor, find_operator, forget, operator
 from polyopt.ir.types import F32
 
 
@@ -111,8 +111,7 @@ def cube():
         """The third power."""
         return make.stage(x.shape, lambda *i: x[i] * x[i] * x[i])
 
-    yield made
-    forget("cube")
+    return made
 
 
 def test_an_operator_of_ones_own_runs_like_any_other(cube, net):
@@ -128,6 +127,13 @@ def test_an_operators_name_is_taken_once(cube):
         operator("cube")
     with pytest.raises(InvalidOptionError, match="an operator's name is an identifier"):
         operator("not one")
+
+
+def test_an_operator_can_be_forgotten(cube):
+    assert find_operator("cube") is cube
+    forget("cube")
+    assert find_operator("cube") is None
+    assert operator("cube")(cube.build).name == "cube"
 
 
 def test_constants_and_inputs_have_types_of_their_own():

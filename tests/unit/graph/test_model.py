@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 from polyopt.bench.networks import network
 from polyopt.errors import AliasError, ArgumentError, InvalidOptionError, UnknownNameError
-from polyopt.graph import compile_graph, compile_model, forget, operator
+from polyopt.graph import compile_graph, compile_model, operator
 from polyopt.graph.execution.memory import Lifetime, plan_memory
 from polyopt.graph.execution.run import random_inputs, run_plainly
 
@@ -163,29 +163,23 @@ def test_an_operators_own_schedule_is_used(net):
         """Doubles."""
         return make.stage(x.shape, lambda *i: x[i] + x[i])
 
-    try:
-        n = net(5, 7)
-        n.add("y", "twice", "x")
-        model = compile_graph(n.graph("y"))
-        x = random_inputs(n.graph("y"))["x"]
-        np.testing.assert_array_equal(model(x), 2 * x)
-        assert used == ["twice"]
-        assert str(model.steps[0].kernel.planned.plan).splitlines()[0].startswith("for twice.c")
-    finally:
-        forget("twice")
+    n = net(5, 7)
+    n.add("y", "twice", "x")
+    model = compile_graph(n.graph("y"))
+    x = random_inputs(n.graph("y"))["x"]
+    np.testing.assert_array_equal(model(x), 2 * x)
+    assert used == ["twice"]
+    assert str(model.steps[0].kernel.planned.plan).splitlines()[0].startswith("for twice.c")
 
 
 def test_a_schedule_that_returns_nothing_is_refused(net):
     operator("lost", schedule=lambda plan: None)(
         lambda make, x: make.stage(x.shape, lambda *i: x[i])
     )
-    try:
-        n = net(5, 7)
-        n.add("y", "lost", "x")
-        with pytest.raises(InvalidOptionError, match="the schedule of lost returned no plan"):
-            compile_graph(n.graph("y"))
-    finally:
-        forget("lost")
+    n = net(5, 7)
+    n.add("y", "lost", "x")
+    with pytest.raises(InvalidOptionError, match="the schedule of lost returned no plan"):
+        compile_graph(n.graph("y"))
 
 
 # -- profiles -------------------------------------------------------------------------------------

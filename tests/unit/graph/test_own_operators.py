@@ -5,7 +5,16 @@ import pytest
 
 import polyopt as po
 from polyopt.errors import GraphError, InvalidOptionError
-from polyopt.graph import Graph, Node, Result, Value, attributes, compile_model, result_of
+from polyopt.graph import (
+    Graph,
+    Node,
+    Result,
+    Value,
+    attributes,
+    compile_model,
+    operator,
+    result_of,
+)
 from polyopt.graph.execution.run import run_plainly
 from polyopt.ir.types import F32
 
@@ -19,14 +28,14 @@ def convolved(x, w):
     return np.einsum("ncyxij,ocij->noyx", windows, w)
 
 
-def test_an_operator_is_built_of_others(register, net):
+def test_an_operator_is_built_of_others(net):
     """A convolution with a gate: two built-in convolutions inside a user's operator."""
 
     def rule(x, w, v):
         result_of("conv", x, v, **WINDOW)
         return result_of("conv", x, w, **WINDOW)
 
-    @register("gated_conv", result=rule)
+    @operator("gated_conv", result=rule)
     def gated_conv(make, x, w, v):
         value = make.apply("conv", x, w, **WINDOW)
         gate = make.apply("sigmoid", make.apply("conv", x, v, **WINDOW))
@@ -41,8 +50,8 @@ def test_an_operator_is_built_of_others(register, net):
     np.testing.assert_allclose(found, value / (1 + np.exp(-gate)), rtol=1e-5, atol=1e-6)
 
 
-def test_what_is_applied_may_be_the_result(register, net):
-    @register("twice", result=lambda x: result_of("concat", x, x, axis=1))
+def test_what_is_applied_may_be_the_result(net):
+    @operator("twice", result=lambda x: result_of("concat", x, x, axis=1))
     def twice(make, x):
         return make.apply("concat", x, x, axis=1)
 
@@ -53,15 +62,15 @@ def test_what_is_applied_may_be_the_result(register, net):
     assert (found == np.concatenate([x, x], 1)).all()
 
 
-def test_halves_are_rounded_once(register, net):
+def test_halves_are_rounded_once(net):
     """``exp(x) - 1``: rounded in between, little would be left of it."""
 
-    @register("growth")
+    @operator("growth")
     def growth(make, x):
         power = make.apply("exp", x)
         return make.stage(x.shape, lambda *i: power[i] - 1.0)
 
-    @register("plain_growth")
+    @operator("plain_growth")
     def plain_growth(make, x):
         return make.apply("expm1", x)
 
@@ -75,8 +84,8 @@ def test_halves_are_rounded_once(register, net):
         np.testing.assert_allclose(found, np.expm1(x.astype(np.float64)), rtol=1e-3)
 
 
-def test_operands_that_do_not_fit_are_refused(register, net):
-    @register("wrong_conv")
+def test_operands_that_do_not_fit_are_refused(net):
+    @operator("wrong_conv")
     def wrong_conv(make, x):
         return make.apply("conv", x, x, **{**WINDOW, "strides": (1,)})
 
@@ -89,10 +98,10 @@ def test_operands_that_do_not_fit_are_refused(register, net):
 
 
 @pytest.mark.parametrize("kind", ["shape", "type", "nothing"])
-def test_a_result_that_its_rule_does_not_say_is_refused(register, net, kind):
+def test_a_result_that_its_rule_does_not_say_is_refused(net, kind):
     rules = {"shape": lambda x: Result((*x.shape, 1), x.dtype), "type": None, "nothing": None}
 
-    @register("other", result=rules[kind])
+    @operator("other", result=rules[kind])
     def other(make, x):
         if kind == "nothing":
             return None
@@ -108,8 +117,8 @@ def test_a_result_that_its_rule_does_not_say_is_refused(register, net, kind):
         run_plainly(n.graph("y"), {"x": np.ones((2, 3), np.float32)})
 
 
-def test_an_operator_without_operands(register):
-    @register("ramp", result=lambda *, n: Result((n,), F32))
+def test_an_operator_without_operands():
+    @operator("ramp", result=lambda *, n: Result((n,), F32))
     def ramp(make, *, n):
         return make.stage((n,), lambda i: po.cast("f32", i))
 

@@ -35,11 +35,6 @@ void blur(int n, const float a[n + 2], float o[n], float p[n]) {
 """
 
 
-@pytest.fixture(autouse=True)
-def _forgets(registry):
-    """What these tests register is forgotten."""
-
-
 def backwards(program, loop: str):
     """Loop reversal, once more."""
     node = find_loop(program, loop)
