@@ -10,7 +10,8 @@ rewrite: ``for (k) for (y) for (x) for (i) { T = 0; for (sums) T += in * w; } ou
 ``for (k_tile) for (y) for (x_tile) { T = 0; for (sums) [k][x][i] T += in * w; out = f(T); }``
 
 Which loops are tiled, and how far, is weighed: loads against updates of a step of the sum, within
-the registers there are. Where one other statement reads the sums, each at its own place, the
+the registers there are, and the bytes that tiles get from beyond the first-level cache against its
+bandwidth. Where one other statement reads the sums, each at its own place, the
 tile is computed inside that statement's nest, and the array of sums is no more than the tile.
 """
 
@@ -26,13 +27,14 @@ from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import loads
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
 from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.model.machine import costs_of
 from polyopt.scheduler.subscripts import dimension_of, is_target, step, updates
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.target import Target
     from polyopt.isl import Map, PwAff, Set
@@ -46,6 +48,8 @@ MOST_VECTORS = 4
 LATENCY, PER_CYCLE = 4, 2
 #: cycles per vector of a tile for starting and storing it
 OVERHEAD = 3.0
+#: iterations of a loop whose number is not known
+_MANY = 1 << 16
 #: registers that addresses' parts and elements of operands that are no vectors take
 SPARE = 1
 
@@ -55,6 +59,8 @@ class _Operand:
     """A load beside the target's: the dimensions it moves with, and whether it is a vector."""
 
     moves: frozenset[int]
+    #: per subscript, by how much each dimension that moves it does
+    steps: tuple[Mapping[int, int], ...]
     is_vector: bool
     #: of the whole array
     bytes: int
@@ -74,6 +80,7 @@ class _Sum:
     #: vectors of a row, and their lanes
     vectors: int
     lanes: int
+    element_bytes: int
     operands: tuple[_Operand, ...]
 
 
@@ -82,7 +89,9 @@ class _Tile:
     """How far each tiled dimension goes, and what that costs."""
 
     sizes: Mapping[int, int]
-    #: per update of a vector: cycles, loads, and elements loaded
+    #: per update of a vector: cycles in which operands come from beyond the first-level cache,
+    #: cycles that it takes else, loads, and elements loaded
+    transfer: float
     cycles: float
     loads: float
     elements: float
@@ -171,7 +180,7 @@ def _sum_of(
         return None
     return _Sum(
         name, tuple(d for d in order if d in results and d != columns), lengths, sums,
-        prod(steps), columns, width // lanes, lanes, operands,
+        prod(steps), columns, width // lanes, lanes, statement.value.type.bytes, operands,
     )  # fmt: skip
 
 
@@ -189,11 +198,13 @@ def _operands(
         along = [step(x, columns) for x in load.index]
         if any(along[:-1]) or (along and along[-1] not in {0, 1}):
             return None
-        moves = {
-            d for d in range(len(statement.iterators)) if any(step(x, d) != 0 for x in load.index)
-        }
+        dims = range(len(statement.iterators))
+        # a step that is no number counts as one
+        steps = tuple({d: 1 if s is None else s for d in dims if (s := step(x, d)) != 0}
+                      for x in load.index)  # fmt: skip
+        moves = frozenset(d for each in steps for d in each)
         size = array_bytes(program.scop.array(access.array), sizes)
-        found.append(_Operand(frozenset(moves), bool(along and along[-1]), size))
+        found.append(_Operand(moves, steps, bool(along and along[-1]), size))
     return tuple(found) if any(operand.is_vector for operand in found) else None
 
 
@@ -214,7 +225,8 @@ def _best_tile(found: _Sum, target: Target) -> _Tile | None:
 
     def rank(tile: _Tile) -> tuple[float, ...]:
         inner = (-tile.sizes.get(d, 1) for d in reversed(found.results))
-        return round(tile.cycles, 2), tile.elements, *inner
+        longest = round(max(tile.cycles, tile.transfer), 2)
+        return longest, round(tile.cycles, 2), tile.elements, *inner
 
     best = min(tiles, key=rank, default=None)
     plain = _weighed(found, {}, target)
@@ -252,7 +264,52 @@ def _weighed(found: _Sum, sizes: Mapping[int, int], target: Target) -> _Tile | N
         return None
     cycles = max(vectors / PER_CYCLE, loaded / PER_CYCLE, LATENCY)
     each = (cycles + OVERHEAD * vectors / found.steps) / vectors
-    return _Tile(dict(sizes), each, loaded / vectors, elements / vectors)
+    transfer = _transfer(found, sizes, target) / (vectors * found.steps)
+    return _Tile(dict(sizes), transfer, each, loaded / vectors, elements / vectors)
+
+
+def _transfer(found: _Sum, sizes: Mapping[int, int], target: Target) -> float:
+    """Cycles in which a tile's operands come from beyond the first-level cache.
+
+    What an operand had in the tile before is there again where the loop between does not move it:
+    from the cache that holds all that the iterations inside of that loop touch. What no loop comes
+    back to is where the whole array fits.
+    """
+    lengths = {d: found.lengths[d] or _MANY for d in found.results}
+    trips = {d: -(-length // sizes.get(d, 1)) for d, length in lengths.items()}
+    inward = [d for d in reversed(_order_of_tiles(found, target.l2_bytes)) if trips[d] > 1]
+    costs = costs_of(target)
+    caches = (target.l1_bytes, target.l2_bytes, target.last_bytes)
+    #: cycles per byte from the first cache, the second, the last, and memory
+    each = (0.0, *(1 / rate for rate in costs.bandwidth))
+
+    def touched(operand: _Operand, loops: Sequence[int]) -> float:
+        whole = {d: lengths[d] for d in loops}
+        return min(operand.bytes, _box_bytes(found, operand, {**sizes, **whole}))
+
+    def from_cache(size: float) -> float:
+        return each[next((k for k, room in enumerate(caches) if size <= room), len(caches))]
+
+    total = 0.0
+    for operand in found.operands:
+        share, per_byte = 1.0, 0.0
+        for k, d in enumerate(inward):
+            if d not in operand.moves:
+                inside = sum(touched(other, inward[:k]) for other in found.operands)
+                per_byte += share * (1 - 1 / trips[d]) * from_cache(inside)
+                share /= trips[d]
+        per_byte += share * from_cache(max(operand.bytes, target.l1_bytes + 1))
+        total += per_byte * touched(operand, ())
+    return total
+
+
+def _box_bytes(found: _Sum, operand: _Operand, sizes: Mapping[int, int]) -> int:
+    """Bytes of an operand that a tile reads in its whole sums: the box around its elements."""
+    counts = {**{d: found.lengths[d] or 1 for d in found.sums}, **sizes,
+              found.columns: found.vectors * found.lanes}  # fmt: skip
+    extents = (1 + sum(abs(s) * (counts.get(d, 1) - 1) for d, s in each.items())
+               for each in operand.steps)  # fmt: skip
+    return prod(extents) * found.element_bytes
 
 
 # -- the plan -----------------------------------------------------------------------------------

@@ -272,3 +272,43 @@ def test_of_equal_tiles_the_longest_along_rows_is_taken():
     (said,) = [r for r in po.auto(po.pipeline(out), target="avx512").remarks
                if (r.kind, r.move) == ("applied", "register_tile")]  # fmt: skip
     assert (said.numbers["y"], said.numbers["v"]) == (2, 14)
+
+
+def pointwise_tile(blocks, results, size, **machine):
+    """The tile of a convolution of 1 x 1 on vectors of 16 lanes."""
+    x = po.input("x", po.f32, [blocks, size, size, 16])
+    w = po.input("w", po.f32, [results, blocks, 16, 16])
+    sums = po.stage(
+        "sums", [results, size, size, 16],
+        lambda k, y, v, o: po.sum(lambda c, i: x[c, y, v, i] * w[k, c, i, o],
+                                  {"c": blocks, "i": 16}),
+        indices=("k", "y", "v", "o"),
+    )  # fmt: skip
+    plan = po.auto(po.pipeline(sums), target=replace(find_target("avx512"), **machine))
+    (said,) = [r for r in plan.remarks if (r.kind, r.move) == ("applied", "register_tile")]
+    return {name: int(said.numbers[name]) for name in "kyv" if name in said.numbers}
+
+
+def test_bytes_from_beyond_the_first_cache_are_weighed_against_its_bandwidth():
+    """63 blocks of results are 21 tiles of one pixel, which need all weights for each pixel."""
+    assert pointwise_tile(32, 63, 13) == {"v": 13}
+    assert pointwise_tile(32, 63, 13, l1_bytes=1 << 30) == {"k": 21}
+    # of few results and many sums, weights come again for every two pixels
+    assert pointwise_tile(30, 5, 14) == {"y": 2, "v": 14}
+    assert pointwise_tile(30, 5, 14, l1_bytes=1 << 30) == {"k": 5, "v": 2}
+
+
+def test_tiles_of_overlapping_windows_are_nearly_square_where_bytes_cost_most():
+    """Windows of 28 x 1 pixels with stride 2 have 57 x 3 elements, and of 7 x 4 only 15 x 9."""
+    x = po.input("x", po.f32, [6, 113, 113, 16])
+    w = po.input("w", po.f32, [6, 3, 3, 16])
+    out = po.stage(
+        "out", [6, 56, 56, 16],
+        lambda c, y, v, o: po.sum(
+            lambda r, t: x[c, 2 * y + r, 2 * v + t, o] * w[c, r, t, o], {"r": 3, "t": 3}
+        ),
+        indices=("c", "y", "v", "o"),
+    )  # fmt: skip
+    (said,) = [r for r in po.auto(po.pipeline(out), target="avx512").remarks
+               if (r.kind, r.move) == ("applied", "register_tile")]  # fmt: skip
+    assert (said.numbers["y"], said.numbers["v"]) == (4, 7)
