@@ -426,6 +426,11 @@ def _of_power(arrays: Sequence[Any], expected: Any) -> Any:
     return _outside(power, expected.dtype) | (np.abs(power) > 2.0**50) | (arrays[1] < 0)
 
 
+def _of_bias(arrays: Sequence[Any], _expected: Any) -> Any:
+    """Sums that may overflow in 32 bits."""
+    return np.asarray(len(arrays) > 8 and bool((np.abs(arrays[8].astype(np.int64)) > 2**30).any()))
+
+
 def _of_scale(arrays: Sequence[Any], _expected: Any) -> Any:
     """Quotients that overflow in the evaluator."""
     return ~(np.abs(arrays[0].astype(np.float64)) < 1e6)
@@ -462,6 +467,7 @@ def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
 _UNDEFINED: dict[str, Callable[[Sequence[Any], Any], Any]] = {
     "Cast": _of_cast, "CastLike": _of_cast, "Div": _of_quotient, "Mod": _of_quotient,
     "Pow": _of_power, "QuantizeLinear": _of_scale, "DynamicQuantizeLinear": _of_range,
+    "QLinearConv": _of_bias,
     "AffineGrid": _of_affine, "Resize": _of_shares, "ConvTranspose": _of_transposed, "Conv": _of_spread, "BitShift": _of_shift,
 }  # fmt: skip
 

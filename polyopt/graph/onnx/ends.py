@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import GraphError, UnsupportedError
-from polyopt.graph.ir.graph import Value, value_of
+from polyopt.graph.ir.graph import Value, array_dtype, value_of
 from polyopt.graph.onnx.weights import read_weights
 from polyopt.source import Source, Span
 
@@ -39,7 +39,7 @@ def read_inputs(
         value = _declared(onnx, proto, entry, sizes, name)
         importer.values[entry.name] = value
         if not value.size:  # nothing of it is left to be known
-            importer.known[entry.name] = np.empty(value.shape, value.dtype.dtype)
+            importer.known[entry.name] = np.empty(value.shape, array_dtype(value.dtype))
         found.append(value)
     known = {label for label, _ in _open_axes(proto)}
     unused = sizes.keys() - known

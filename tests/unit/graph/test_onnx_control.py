@@ -1,6 +1,7 @@
 """Control flow of ONNX: loops of known numbers of steps, beside the reference evaluator; and ends of
 models that have no elements."""
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -136,6 +137,12 @@ def test_inputs_and_results_of_no_elements_are_there():
         e=np.empty((2, 0), np.float32),
     )
     assert total.tolist() == [[0.0], [0.0]]
+    half = np.empty((2, 0), ml_dtypes.bfloat16)
+    proto = onnx.parser.parse_model(
+        f"{HEAD} m (bfloat16[2, 0] e) => (bfloat16[2, 0] y) {{ y = Neg (e) }}"
+    )
+    (none,) = compile_graph(load_onnx(proto)).run({"e": half})
+    assert (none.dtype, none.shape) == (half.dtype, half.shape)
 
 
 def test_what_is_no_tensor_is_refused_with_what_reads_it():
