@@ -42,6 +42,10 @@ _STORES = """#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-ipa-modref")
 #endif
 #endif"""
+#: gcc compares costs of vector loops, which it does not for loops that OpenMP marks
+_WEIGH = """#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("simd-cost-model=dynamic")
+#endif"""
 #: where vectors are no registers, functions give them otherwise: only those of other files care
 _BY_VALUE = """#pragma GCC diagnostic ignored "-Wpsabi\""""
 #: What ``<stdlib.h>`` has besides are functions that programs may have, so it is not included.
@@ -82,8 +86,8 @@ static void polyopt_lap(int lap) {
 _MATH = frozenset(
     f"{name}{form}" for name in ("copysign", *FUNCTIONS) if name != "abs" for form in ("", "f")
 )
-#: what compilers say of a file, which changes nothing that they make of it
-_DIAGNOSTICS = (_UNKNOWN, _NOT_VECTORS, _BY_VALUE)
+#: what compilers are told that changes no value: what not to say, and what to weigh
+_TOLD = (_UNKNOWN, _NOT_VECTORS, _BY_VALUE, _WEIGH)
 
 
 def vector_types(vectors: Iterable[Vector]) -> list[str]:
@@ -100,8 +104,9 @@ def vector_types(vectors: Iterable[Vector]) -> list[str]:
     return lines
 
 
-def before(uses: Uses) -> str:
-    """What a translation unit has before its tasks and its kernel: all that these need."""
+def before(uses: Uses, *, weighs: bool = False) -> str:
+    """What a translation unit has before its tasks and its kernel: all that these need. Compilers
+    are asked to weigh its vector loops where ``weighs`` says so."""
     support = helpers(uses.called) + math_functions(uses.called) + near_functions(uses.called)
     if "buffer" in uses.called:
         support = _BUFFER + support
@@ -109,7 +114,8 @@ def before(uses: Uses) -> str:
         support = _LAPS + support
     includes_math = _includes_math(uses)
     types = half_types(uses.names) + vector_types(uses.vectors)
-    parts = [_heads(uses, math=includes_math), types, [support.rstrip()]]
+    told = [_WEIGH] if weighs else []
+    parts = [[*_heads(uses, math=includes_math), *told], types, [support.rstrip()]]
     if includes_math or has_intrinsics(uses.called) or _has_laps(uses):
         # headers may have macros of the names that the program has
         parts.append([f"#undef {name}" for name in hidden_macros(uses.names)])
@@ -165,11 +171,11 @@ def parts_of(text: str, prototype: str) -> tuple[str, str]:
 
 
 def brings_along(text: str, uses: Uses) -> bool:
-    """Whether a text is what such functions need before them, but for what compilers say."""
-    return _without_diagnostics(text) == _without_diagnostics(before(uses))
+    """Whether a text is what such functions need before them, but for what compilers are told."""
+    return _without_told(text) == _without_told(before(uses))
 
 
-def _without_diagnostics(text: str) -> str:
-    for part in _DIAGNOSTICS:
+def _without_told(text: str) -> str:
+    for part in _TOLD:
         text = text.replace(f"{part}\n", "")
     return text
