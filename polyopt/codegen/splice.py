@@ -127,7 +127,7 @@ def _guarded(
 ) -> tuple[list[str], list[str]]:
     """The lines before and after the source's own text; none after where that is not needed."""
     names = [printer.declare(symbol) for symbol in allocated(function)]
-    free = [f"{printer.released(symbol)};" for symbol in allocated(function)]
+    free = [f"{printer.released(symbol, 'free')};" for symbol in allocated(function)]
     allocation = list(_allocation(function, printer))
     depth = 1 + bool(tests) + bool(names)
     body = printer.lines(function.body, depth)

@@ -9,6 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import CompilerFailedError
+from polyopt.runtime.memory.pool import lend, trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,10 +46,12 @@ def load_function(library: Path, program: CProgram) -> Callable[..., int]:
         raise CompilerFailedError(
             msg, notes=[str(error)], hint="see `polyopt doctor`; POLYOPT_CC chooses another"
         ) from None
+    is_lent = lend(loaded)
     if program.uses_openmp and not _KEPT:
         _KEPT.append(loaded)
     else:
-        weakref.finalize(loaded, _close, loaded._handle).atexit = False  # noqa: SLF001 (all there is)
+        gone = weakref.finalize(loaded, _close, loaded._handle, is_lent)  # noqa: SLF001 (all there is)
+        gone.atexit = False
     try:
         function = loaded[program.c_name]  # as an attribute, __f__ would be Python's
     except AttributeError:
@@ -78,5 +81,7 @@ def is_library(path: Path) -> bool:
     return 0 < start + size * count <= len(data)  # what its table of sections needs comes last
 
 
-def _close(handle: int) -> None:
+def _close(handle: int, is_lent: bool) -> None:  # noqa: FBT001 (a callback)
     _ctypes.dlclose(handle)
+    if is_lent:
+        trim()

@@ -44,7 +44,7 @@ while
 #: variables
 _GNU = ("linux", "unix", "i386", "errno", "math_errhandling")
 #: functions that generated code calls and defines, its parameter, and the macros that it prints
-_OWN = ("threads", "buffer", "madvise", "aligned_alloc", "free", "INFINITY", "NAN")
+_OWN = ("threads", "buffer", "madvise", "aligned_alloc", "free", "release", "INFINITY", "NAN")
 _CALLED = ("copysign", *FUNCTIONS)
 _HALVES = (F16.c_name, BF16.c_name, *CONVERSIONS)
 _RESERVED = frozenset(

@@ -243,9 +243,9 @@ class Printer:
         made = [(self.pointer(b), self.size_of(b)) for b in function.buffers]
         return made + [(self.pool(b), self.size_of(b, self.team)) for b in function.private]
 
-    def released(self, symbol: Symbol) -> str:
+    def released(self, symbol: Symbol, by: str = "release") -> str:
         """The release of what was allocated."""
-        return f"{self.words.function('free')}({self.name(symbol)})"
+        return f"{self.words.function(by)}({self.name(symbol)})"
 
     def _type(self, symbol: Symbol) -> str:
         return self.words.type(symbol.type)

@@ -57,8 +57,14 @@ void free(void *memory);
 #ifdef __linux__
 int madvise(void *start, __SIZE_TYPE__ bytes, int advice);
 #endif
+/* who loads this may have memory for buffers */
+void *(*polyopt_allocate)(__SIZE_TYPE__ bytes) __attribute__((weak));
+void (*polyopt_release)(void *memory) __attribute__((weak));
 
 static void *buffer(__SIZE_TYPE__ bytes) {
+    if (polyopt_allocate) {
+        return polyopt_allocate(bytes);
+    }
     void *found = aligned_alloc(64, (bytes + 63) / 64 * 64);
 #ifdef __linux__
     if (found && bytes >> 22) { /* MADV_HUGEPAGE, from the start of a page: a wish, no more */
@@ -66,6 +72,14 @@ static void *buffer(__SIZE_TYPE__ bytes) {
     }
 #endif
     return found;
+}
+
+static inline void release(void *memory) {
+    if (polyopt_release) {
+        polyopt_release(memory);
+    } else {
+        free(memory);
+    }
 }
 
 """

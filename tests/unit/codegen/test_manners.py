@@ -50,7 +50,7 @@ def made():
         ("for (int64_t x = ", "for (int8_t x = "),
         ("for (int64_t y_tile = ", "for (uint32_t y_tile = "),
         ("return 0;", "return 1;"),
-        ("return 0;", "out[0][0] = 0;\n    return 0;\n    free(out);"),
+        ("return 0;", "out[0][0] = 0;\n    return 0;\n    release(out);"),
         ("    (void)threads;", "    return 0;"),
         ("    (void)threads;", "    if (N > 100) {\n        return 0;\n    }"),
         ("threads = 1;", "threads = 0;"),
@@ -138,11 +138,11 @@ void f(int N, const float a[N], float out[N])
     [
         ("if (!t || !u)", "if (!t && !u)"),
         ("if (!t || !u)", "if (!t)"),
-        ("free(t); free(u);\n        return 1;", "free(t);\n        return 1;"),
-        ("free(t); free(u);\n        return 1;", "free(t); free(u);\n        return 0;"),
-        ("    free(t);\n    free(u);\n    return 0;", "    free(t);\n    return 0;"),
+        ("release(t); release(u);\n        return 1;", "release(t);\n        return 1;"),
+        ("release(t); release(u);\n        return 1;", "release(t); release(u);\n        return 0;"),
+        ("    release(t);\n    release(u);\n    return 0;", "    release(t);\n    return 0;"),
         ("(bytes + 63) / 64 * 64", "bytes / 2"),
-        ("    for (int64_t i = 0;", "    free(t);\n    for (int64_t i = 0;"),
+        ("    for (int64_t i = 0;", "    release(t);\n    for (int64_t i = 0;"),
     ],
 )
 def test_memory_comes_and_goes_once(before, after):

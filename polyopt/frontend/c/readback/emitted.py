@@ -114,7 +114,7 @@ class Emitted:
         functions = functions_of(self.tree)
         known = {*filter(is_known, functions)}
         tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
-        gone = {*tasks, *known, *filter(NEAR.fullmatch, functions), name, "buffer"}
+        gone = {*tasks, *known, *filter(NEAR.fullmatch, functions), name, "buffer", "release"}
         reader = _Reader(tasks, functions, locator, backwards, marked)
         kept = [
             node
@@ -194,7 +194,7 @@ class _Reader:
         if not isinstance(last, c_ast.Return) or text_of(last) != "return 0;":
             raise self._refuse(last, "a kernel does not end with its success")
         released: list[str] = []
-        while items and isinstance(items[-1], c_ast.FuncCall) and called(items[-1]) == "free":
+        while items and isinstance(items[-1], c_ast.FuncCall) and called(items[-1]) == "release":
             released += names_in(items.pop().args)
         return items, released
 
@@ -254,7 +254,7 @@ class _Reader:
                 return self._decl(node)
             case c_ast.Assignment():
                 return self._assign(node)
-            case c_ast.FuncCall() if called(node) == "free":
+            case c_ast.FuncCall() if called(node) == "release":
                 raise self._refuse(node, "a buffer is released before the end")
             case c_ast.FuncCall() if called(node) in self.tasks:
                 return self._call(node)

@@ -110,7 +110,7 @@ def odd_failure(node: c_ast.If, allocated: list[str]) -> str:
     released = [text_of(item) for item in releases]
     plain = not node.iffalse and text_of(end) == "return 1;"
     tested = text_of(node.cond).replace("(", "").replace(")", "")
-    if plain and tested == missing and released == [f"free({n})" for n in allocated]:
+    if plain and tested == missing and released == [f"release({n})" for n in allocated]:
         return ""
     return "such end before its end"
 

@@ -1,0 +1,1 @@
+"""Memory that calls of kernels have in common."""
