@@ -17,13 +17,15 @@ that is loaded then serves several updates, and what is left to do is to keep it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isqrt
 from typing import TYPE_CHECKING
 
 from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import Affine, Expr, Load, loads
 from polyopt.isl import dim_type
+from polyopt.scheduler.model.accesses import constant_tail
 from polyopt.scheduler.model.instances import constant_trips, trips
+from polyopt.scheduler.model.machine import costs_of
 from polyopt.scheduler.queries import widen_locals
 from polyopt.scheduler.subscripts import dimension_of, is_target, step, updates
 from polyopt.transform.schedule.remark import Remark
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 SHORTEST = 32
 #: vectors along a row of a register block
 VECTORS = 2
+#: blocks of rows in registers, at least, for each of which columns come from the second cache once
+FEWEST_BLOCKS = 8
 #: blocks of rows that a thread gets where they are of one length, and where they are not
 BLOCKS, UNEVEN_BLOCKS = 1, 4
 
@@ -185,13 +189,31 @@ class _Blocks:
         self.columns = VECTORS * self.lanes
         # an operand of each row comes from memory as it is used
         self.rows = min(12, (target.registers - 2 * VECTORS) // VECTORS)
-        fitting = target.l1_bytes * 2 // 3 // (self.columns * size)
-        self.sum = max(32, fitting // 32 * 32)
+        self.sum = self._sum(trips(plan.program, self._point(found.sum), sizes), size)
         length = trips(plan.program, self._point(found.rows), sizes)
         most = target.l2_bytes // 2 // (self.sum * size)
         each = UNEVEN_BLOCKS if found.is_uneven else BLOCKS
         blocks = max(each * target.cores, ceil(length / most))
         self.block = ceil(ceil(length / blocks) / self.rows) * self.rows
+
+    def _sum(self, length: float, size: int) -> int:
+        """How long a block of the sum is: all blocks about alike, and of a multiple of 32.
+
+        Longer ones load and store results less often. The columns of a block lie in the first-level
+        cache, or in the second where that delivers what a step needs while the core updates. There
+        they share half of it with rows: with as many rows as the sum is long, or, where columns are
+        not packed for each block of rows, with few.
+        """
+        target, costs = self.target, costs_of(self.target)
+        updates = costs.arithmetic * VECTORS * self.rows
+        if (self.rows + self.columns) * size / costs.bandwidth[0] > updates:
+            most = target.l1_bytes * 2 // 3 // (self.columns * size)
+        elif all(self._is_in_panels(o) for o in self.found.operands if o.along):
+            most = target.l2_bytes // 2 // size // (FEWEST_BLOCKS * self.rows + self.columns)
+        else:
+            most = isqrt(target.l2_bytes // 2 // size)
+        most = max(32, most // 32 * 32)
+        return ceil(length / ceil(length / most) / 32) * 32
 
     def made(self) -> tuple[Plan, str, dict[str, float]]:
         """The plan, the loop of the sum, and the numbers that it is made with."""
@@ -212,7 +234,8 @@ class _Blocks:
         self.plan = self.plan.reorder(*blocks, *inner)
         for operand in found.operands:
             if operand.along:
-                self._pack(operand, column_tile)
+                if not self._is_in_panels(operand):
+                    self._pack(operand, column_tile)
             elif _moves_load(operand.load, found.rows):
                 self._pack(operand, sum_block)
         self.plan = (
@@ -270,6 +293,16 @@ class _Blocks:
             read=operand.ref if self._is_shared(operand) else None,
             order=None if order == list(range(rank)) else tuple(order),
             scaled=is_scaled(self.plan.program, self.found.copy, operand.load) or None,
+        )
+
+    def _is_in_panels(self, operand: _Operand) -> bool:
+        """Whether the columns of a register block lie side by side already, and those of the next
+        step of the sum right behind them: rows of the array are as long as the block is wide."""
+        index, array = operand.load.index, self.plan.scop.array(operand.array)
+        return (
+            operand.dimension == len(index) - 1 > 0
+            and constant_tail(array.extents)[-1:] == (self.columns,)
+            and step(index[-2], self.found.sum) == 1
         )
 
     def _is_shared(self, operand: _Operand) -> bool:

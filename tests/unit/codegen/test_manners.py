@@ -139,7 +139,10 @@ void f(int N, const float a[N], float out[N])
         ("if (!t || !u)", "if (!t && !u)"),
         ("if (!t || !u)", "if (!t)"),
         ("release(t); release(u);\n        return 1;", "release(t);\n        return 1;"),
-        ("release(t); release(u);\n        return 1;", "release(t); release(u);\n        return 0;"),
+        (
+            "release(t); release(u);\n        return 1;",
+            "release(t); release(u);\n        return 0;",
+        ),
         ("    release(t);\n    release(u);\n    return 0;", "    release(t);\n    return 0;"),
         ("(bytes + 63) / 64 * 64", "bytes / 2"),
         ("    for (int64_t i = 0;", "    release(t);\n    for (int64_t i = 0;"),
