@@ -132,6 +132,36 @@ def matmul_sums(make: Maker, a: Tensor, b: Tensor, dtype: str = "") -> Tensor:
     return make.stage(shape, total)
 
 
+def panels_rule(a: Value, w: Value, *, columns: int) -> Result:
+    """``[..., columns]``. Raises ``GraphError`` where panels do not hold as many columns."""
+    if a.dtype != w.dtype:
+        raise GraphError(f"operands of one type are needed, not {a.dtype} and {w.dtype}")
+    need_rank(a, 2)
+    need_rank(w, 3, 3)
+    count, inner, width = w.shape
+    if a.shape[-1] != inner:
+        raise GraphError(f"{a.shape[-1]} columns do not meet {inner} rows")
+    if not (count - 1) * width < columns <= count * width:
+        raise GraphError(f"{count} panels of {width} columns are not {columns} columns")
+    return Result((*a.shape[:-1], columns), a.dtype)
+
+
+@operator("matmul_panels", result=panels_rule, form_of="matmul")
+def matmul_panels(make: Maker, a: Tensor, w: Tensor, *, columns: int) -> Tensor:
+    """``matmul`` by a matrix ``w [n / b][k][b]`` of so many ``columns``."""
+    width = w.shape[2]
+
+    def total(*i: Term) -> Term:
+        *row, n = i
+
+        def element(k: Term) -> Term:
+            return a[(*row, k)] * w[n // width, k, n % width]
+
+        return po.sum(element, k=a.shape[-1])
+
+    return make.stage((*a.shape[:-1], columns), total)
+
+
 def _batch(tensor: Tensor, outer: tuple[Term, ...]) -> list[Term | int]:
     own = tensor.shape[:-2]
     return [

@@ -16,6 +16,7 @@ from polyopt.graph.passes.integer_products import IntegerProducts
 from polyopt.graph.passes.layout import SelectLayout
 from polyopt.graph.passes.manager import PassReport, PassStep, Tolerance, run_passes
 from polyopt.graph.passes.padding import FoldPads
+from polyopt.graph.passes.panels import PackWeights
 from polyopt.graph.passes.regions import FuseConvBnRelu, FuseResidualAdd
 from polyopt.graph.passes.rewrite import (
     Constant,
@@ -43,13 +44,14 @@ DEFAULT_PASSES: Final[tuple[Pass, ...]] = (*_FOLDING, *_MARKING)
 def default_passes(target: str | Target = "native") -> tuple[Pass, ...]:
     """What ``compile_model`` runs for a target: the layout follows its vectors."""
     lanes = find_target(target).lanes(4) if isinstance(target, str) else target.lanes(4)
-    return (*_FOLDING, SelectLayout(lanes=lanes), MergeEqual(), RemoveDead(), *_MARKING)
+    forms = SelectLayout(lanes=lanes), PackWeights(lanes=lanes)
+    return (*_FOLDING, *forms, MergeEqual(), RemoveDead(), *_MARKING)
 
 
 __all__ = [
     "DEFAULT_PASSES", "AnalyseInPlace", "Constant", "ExactSums", "FoldBatchNorm", "FoldConstants",
     "FoldIdioms", "FoldPads", "FuseConvBnRelu", "FuseResidualAdd", "InferShapes",
-    "IntegerProducts", "Match", "MergeEqual", "Mutator", "Node", "Pass", "PassReport", "PassStep",
-    "RemoveDead", "Rewrite", "SelectLayout", "Tensor", "Tolerance", "Visitor", "default_passes",
-    "remark", "run_passes",
+    "IntegerProducts", "Match", "MergeEqual", "Mutator", "Node", "PackWeights", "Pass",
+    "PassReport", "PassStep", "RemoveDead", "Rewrite", "SelectLayout", "Tensor", "Tolerance",
+    "Visitor", "default_passes", "remark", "run_passes",
 ]  # fmt: skip
