@@ -289,7 +289,7 @@ _OWN: dict[str, Callable[[Any, int, Mapping[str, Any]], Sequence[Any]]] = {
 
 #: operators of which each result is the number nearest to the exact one, or an operand's
 _EXACT = {
-    "Abs", "Add", "Cast", "CastLike", "Ceil", "CenterCropPad", "Clip", "Concat", "DepthToSpace", "Div",
+    "Abs", "Add", "Cast", "CastLike", "Ceil", "CenterCropPad", "Clip", "Compress", "Concat", "DepthToSpace", "Div",
     "Dropout", "Expand", "EyeLike", "Flatten", "Floor", "Gather", "GatherElements", "GatherND",
     "Hardmax", "Identity", "Max", "MaxPool", "Min", "Mul", "Neg", "OneHot", "Pad", "Relu",
     "ReduceMax", "ReduceMin", "Reshape", "Round", "Sign", "Slice", "SpaceToDepth", "Split", "Sqrt",
