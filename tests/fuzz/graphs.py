@@ -28,7 +28,7 @@ import tests.fuzz.layers
 import tests.fuzz.selections  # noqa: F401  (they register)
 from polyopt.errors import InternalError, PolyoptError
 from polyopt.graph import compile_graph, default_passes, load_onnx, onnx_operators, run_passes
-from polyopt.graph.kernels import Options
+from polyopt.graph.planning import Options
 from tests.fuzz.drawing import Drawing, Refused, inferred, info, read_by, schema, types_of
 from tests.fuzz.nodes import DRAWERS
 from tests.fuzz.reference import differs, evaluate, undefined

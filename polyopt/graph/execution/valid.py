@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from polyopt.graph.fusion.policy import Grouping
     from polyopt.graph.ir.graph import Array, Graph
-    from polyopt.graph.kernels import GroupKernel, Options
+    from polyopt.graph.kernels import GroupKernel
+    from polyopt.graph.planning import Options
 
 
 @checks_methods
