@@ -43,6 +43,11 @@ class Importer:
         """The tensor that a name stands for."""
         return self.aliases.get(name, name)
 
+    def is_finite(self, name: str) -> int:
+        """1 for a constant without infinities and NaN, else 0."""
+        array = self.known.get(name)
+        return int(array is not None and bool(np.isfinite(array).all()))
+
     def add(self, node: Node) -> None:
         """One more node, its operands checked.
 

@@ -440,19 +440,18 @@ def _of_affine(_arrays: Sequence[Any], expected: Any) -> Any:
     return np.asarray(expected.dtype.itemsize == 2)
 
 
-def _of_transposed(arrays: Sequence[Any], _expected: Any) -> Any:
-    """NaN, and infinity times a weight that is not there."""
-    return np.asarray(not all(np.isfinite(a.astype(np.float64)).all() for a in arrays[:2]))
+def _not_finite(arrays: Sequence[Any]) -> Any:
+    return np.asarray(not all(np.isfinite(a.astype(np.float64)).all() for a in arrays))
 
 
 def _of_spread(arrays: Sequence[Any], expected: Any) -> Any:
     """The evaluator has zeros between the weights of a dilated kernel, and infinity times them."""
-    return np.isnan(expected) & _of_transposed(arrays, expected)
+    return np.isnan(expected) & _not_finite(arrays[:2])
 
 
 def _of_shares(arrays: Sequence[Any], expected: Any) -> Any:
     """The evaluator takes infinity times a share of 0 of the nearest elements as well."""
-    return np.isnan(expected) & _of_transposed(arrays[:1], expected)
+    return np.isnan(expected) & _not_finite(arrays[:1])
 
 
 def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
@@ -462,7 +461,7 @@ def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
 _UNDEFINED: dict[str, Callable[[Sequence[Any], Any], Any]] = {
     "Cast": _of_cast, "CastLike": _of_cast, "Div": _of_quotient, "Mod": _of_quotient,
     "Pow": _of_power, "QuantizeLinear": _of_scale, "DynamicQuantizeLinear": _of_range,
-    "AffineGrid": _of_affine, "Resize": _of_shares, "ConvTranspose": _of_transposed, "Conv": _of_spread, "BitShift": _of_shift,
+    "AffineGrid": _of_affine, "Resize": _of_shares, "Conv": _of_spread, "BitShift": _of_shift,
 }  # fmt: skip
 
 

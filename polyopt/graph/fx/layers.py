@@ -40,6 +40,7 @@ def _conv_transpose(call: Call) -> None:
         dilations=_spread(call["dilation"], rank),
         extents=call.result.shape[2:],
         group=int(call["groups"]),
+        finite=call.importer.is_finite(call.tensor("weight")),
     )
 
 
@@ -120,6 +121,7 @@ def _max_pool(call: Call) -> None:
         pads=_spread(call["padding"], rank) * 2,
         dilations=_spread(call["dilation"], rank),
         ceil_mode=int(call["ceil_mode"]),
+        keep_nan=1,
     )
 
 
@@ -199,12 +201,10 @@ def _rms_norm(call: Call) -> None:
 
 @converts("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 def _grid_sample(call: Call) -> None:
-    modes, paddings = ("linear", "nearest"), ("zeros", "border", "reflection")
-    mode, padding = int(call["interpolation_mode"]), int(call["padding_mode"])
-    if mode >= len(modes):
-        raise call.unsupported("bicubic interpolation is not taken")
+    modes, paddings = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")
+    mode, padding = modes[int(call["interpolation_mode"])], int(call["padding_mode"])
     call.define("grid_sample", [call.tensor("input"), call.tensor("grid")],
-                mode=modes[mode], padding=paddings[padding],
+                mode=mode, padding=paddings[padding], by_element=int(mode == "cubic"),
                 align_corners=int(call["align_corners"]))  # fmt: skip
 
 
