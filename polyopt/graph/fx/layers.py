@@ -192,10 +192,10 @@ def _group_norm(call: Call) -> None:
 
 @converts("rms_norm")
 def _rms_norm(call: Call) -> None:
-    shape, kind = tuple(call["normalized_shape"]), call.value("input").dtype.numpy_name
-    weight = call.optional("weight") or call.constant(np.ones(shape, kind))
+    shape, kind = tuple(call["normalized_shape"]), call.value("input").dtype
+    weight = call.optional("weight") or call.constant(np.ones(shape, kind.numpy_name))
     eps = call["eps"]
-    epsilon = float(np.finfo(kind).eps if eps is None else eps)
+    epsilon = float(np.finfo(kind.computed.numpy_name).eps if eps is None else eps)
     call.define("rms_norm", [call.tensor("input"), weight], axis=-len(shape), epsilon=epsilon)
 
 
