@@ -29,6 +29,8 @@ class Importer:
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     #: names of tensors that are still to come
     reserved: frozenset[str] = frozenset()
+    #: constants of types narrower than those that are taken, and these types' names
+    narrow: dict[str, str] = field(default_factory=dict[str, str])
     #: tensors whose size depends on data
     lengths: dict[str, ValidLength] = field(default_factory=dict[str, "ValidLength"])
 

@@ -111,11 +111,14 @@ def _layer_norm(call: Call) -> None:
 
 @converts("max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices")
 def _max_pool(call: Call) -> None:
-    rank = len(call.value("self").shape) - 2
+    x, rank = call.tensor("self"), int(re.findall(r"(\d)d", call.op)[0])
+    shape = call.importer.values[x].shape
+    if len(shape) == rank + 1:  # one image
+        x = call.step("reshape", [x], shape=(1, *shape))
     kernel = _spread(call["kernel_size"], rank)
-    call.define(
+    found = call.step(
         "max_pool",
-        [call.tensor("self")],
+        [x],
         kernel=kernel,
         strides=_spread(call["stride"], rank) or kernel,
         pads=_spread(call["padding"], rank) * 2,
@@ -123,6 +126,10 @@ def _max_pool(call: Call) -> None:
         ceil_mode=int(call["ceil_mode"]),
         keep_nan=1,
     )
+    if len(shape) == rank + 1:
+        call.define("reshape", [found], shape=call.importer.values[found].shape[1:])
+        return
+    call.alias(found)
 
 
 @converts("avg_pool1d", "avg_pool2d", "avg_pool3d")

@@ -25,6 +25,7 @@ from polyopt.graph.onnx.ends import check_output, open_sizes_of, read_inputs
 from polyopt.graph.onnx.folding import fold
 from polyopt.graph.onnx.lengths import need_known_size, need_lengths
 from polyopt.graph.onnx.missing import not_taken
+from polyopt.graph.onnx.narrow import need_no_narrow, need_readers, pass_on
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
@@ -214,8 +215,10 @@ def _convert(
     for name in node.input:
         _need_tensor(importer, node, name, span)
     need_known_size(importer, node, span)
+    need_readers(importer, node, span)
     known = onnx_operators()
     if fold(onnx, importer, node, opset, span, known):
+        pass_on(importer, node)
         return
     if is_expanded(node):
         _check_node(onnx, proto, node, span)
@@ -242,6 +245,7 @@ def _convert(
         return
     CONVERTERS[node.op_type](made)
     need_lengths(made)
+    pass_on(importer, node)
 
 
 def _opset_of(proto: Any, node: Any, opset: int) -> int:  # noqa: ANN401
@@ -304,6 +308,7 @@ def _finished(
     name: str,
 ) -> Graph:
     results = tuple(importer.resolve(entry.name) for entry in proto.graph.output)
+    need_no_narrow(importer, results, name)
     lengths = tuple(importer.lengths[n] for n in dict.fromkeys(results) if n in importer.lengths)
     counts = [length.count for length in lengths]
     outputs = (*results, *dict.fromkeys(counts))
