@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.graph.execution.model import Model
+from polyopt.graph.execution.valid import model_of
 from polyopt.graph.fusion.policy import Fusion, choose_groups
 from polyopt.graph.ir.graph import Graph
 from polyopt.graph.ir.ranges import index_checks
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from polyopt.codegen.target import Target
+    from polyopt.graph.execution.model import Model
     from polyopt.graph.passes import Pass
 
 
@@ -74,4 +75,4 @@ def compile_graph(
     )
     if closed is not graph:
         grouping = grouping.of(graph)
-    return Model(graph, grouping, compile_groups(graph, grouping.groups, chosen), chosen)
+    return model_of(graph, grouping, compile_groups(graph, grouping.groups, chosen), chosen)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import GraphError, UnsupportedError
+from polyopt.graph.fusion.valid_lengths import valid_length
 from polyopt.graph.ir.graph import Node, Value, value_of
 from polyopt.graph.ir.infer import typed
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir.graph import Array
+    from polyopt.graph.ir.graph import Array, ValidLength
     from polyopt.source import Span
 
 
@@ -28,6 +29,10 @@ class Importer:
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     #: names of tensors that are still to come
     reserved: frozenset[str] = frozenset()
+    #: constants of types narrower than those that are taken, and these types' names
+    narrow: dict[str, str] = field(default_factory=dict[str, str])
+    #: tensors whose size depends on data
+    lengths: dict[str, ValidLength] = field(default_factory=dict[str, "ValidLength"])
 
     def fresh(self, base: str) -> str:
         """A name that no tensor has or will have."""
@@ -40,15 +45,23 @@ class Importer:
         """The tensor that a name stands for."""
         return self.aliases.get(name, name)
 
+    def is_finite(self, name: str) -> int:
+        """1 for a constant without infinities and NaN, else 0."""
+        array = self.known.get(name)
+        return int(array is not None and bool(np.isfinite(array).all()))
+
     def add(self, node: Node) -> None:
         """One more node, its operands checked.
 
-        Raises what its operator's rule raises, and ``GraphError`` for a constant with NaN in it.
+        Raises what its operator's rule raises, ``GraphError`` for a constant with NaN in it, and
+        ``UnsupportedError`` for what reads a size that depends on data.
         """
         for name in node.operands:
             if (array := self.known.get(name)) is not None:
                 _need_numbers(name, array)
         self.values[node.name] = typed(node, self.values)
+        if (length := valid_length(node, self.values, self.lengths)) is not None:
+            self.lengths[node.name] = length
         self.nodes.append(node)
 
     def constant(self, name: str, array: Array, span: Span) -> None:

@@ -188,7 +188,7 @@ def _run(
     """Those tensors, for each sample."""
     inputs = {value.name for value in graph.inputs}
     computed = tuple(name for name in names if name not in inputs)
-    observed = compile_model(replace(graph, outputs=computed))
+    observed = compile_model(replace(graph, outputs=computed, lengths=()))
     found: dict[str, list[Array]] = {name: [] for name in names}
     for sample in fed:
         arrays = {**sample, **dict(zip(computed, observed.run(sample), strict=True))}

@@ -148,6 +148,7 @@ def _window(kind: str) -> Callable[[_Writer, Node], None]:
         if options.pop("inner", 0):
             msg = f"{node.name} pools blocks of channels, which ONNX does not"
             raise UnsupportedError(msg, hint="save the graph before passes choose its layout")
+        options.pop("keep_nan", 0)  # ONNX does not say what is of NaN
         if "kernel" in options:
             options["kernel_shape"] = options.pop("kernel")
         writer.node(kind, node.inputs, node.name, **options)

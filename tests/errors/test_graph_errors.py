@@ -44,9 +44,9 @@ REFUSED = {
         UnsupportedError, "the operator Det 'sum' is not taken", "m:2:1",
     ),
     "several operators that are not taken": (
-        model([node("Det", "x", "d"), node("NonZero", "d", "n"), node("Det", "x", "e"),
+        model([node("Det", "x", "d"), node("Unique", "d", "n"), node("Det", "x", "e"),
                node("Add", "d e")]),
-        UnsupportedError, r"2 operators are not taken: Det \(2\), NonZero \(1\)", "m:1:1",
+        UnsupportedError, r"2 operators are not taken: Det \(2\), Unique \(1\)", "m:1:1",
     ),
     "an operator of another domain": (
         model([helper.make_node("Relu", ["x"], ["y"], "mine", domain="com.mine")]),

@@ -24,7 +24,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-import tests.fuzz.layers  # noqa: F401  (it registers)
+import tests.fuzz.layers
+import tests.fuzz.selections  # noqa: F401  (they register)
 from polyopt.errors import InternalError, PolyoptError
 from polyopt.graph import compile_graph, default_passes, load_onnx, onnx_operators, run_passes
 from polyopt.graph.planning import Options

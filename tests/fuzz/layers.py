@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
 from tests.fuzz.drawing import dtype_of, kind_of
@@ -292,12 +293,33 @@ def _quantize(d: Drawing, op: str) -> None:
 
 @draws("DequantizeLinear")
 def _dequantize(d: Drawing, op: str) -> None:
+    if d.opset >= 21 and d.chance(0.3):
+        _dequantize_narrow(d, op)
+        return
     x = d.operand(op)
     shape, options = _axis(d, x)
     kind = d.one(("float", "float", "float16")) if d.opset >= 19 else "float"
     is_wide = kind_of(d.arrays[x].dtype) == "int32"
     zero = d.like(x, op, 2, shape) if d.chance(0.7) and not is_wide else ""
     d.add(op, [x, _scale(d, shape, kind), zero], **options)
+
+
+def _dequantize_narrow(d: Drawing, op: str) -> None:
+    """Constants of 4 bits, with a scale for all, for lines or for blocks."""
+    dtype = np.dtype(d.one((ml_dtypes.int4, ml_dtypes.uint4)))
+    low = -8 if dtype.name == "int4" else 0
+    shape = tuple(2 * d.number(1, 3) for _ in range(d.number(1, 3)))
+    axis, block = d.axis(len(shape)), d.one((0, 1, 2))
+    lines = (
+        [e // block if k == axis % len(shape) else e for k, e in enumerate(shape)] if block else []
+    )
+    given = [
+        d.fresh(d.draw.integers(low, low + 16, size=extents).astype(dtype), constant=True)
+        for extents in ((shape, lines) if d.chance(0.6) else (shape,))
+    ]
+    scale = d.fresh((d.draw.integers(1, 9, size=lines) / 4).astype(np.float32))
+    options = {"axis": axis, "block_size": block} if block else {}
+    d.add(op, [given[0], scale, *given[1:]], **options)
 
 
 @draws("QLinearConv")

@@ -299,7 +299,7 @@ _OWN: dict[str, Callable[[Any, int, Mapping[str, Any]], Sequence[Any]]] = {
 
 #: operators of which each result is the number nearest to the exact one, or an operand's
 _EXACT = {
-    "Abs", "Add", "Cast", "CastLike", "Ceil", "CenterCropPad", "Clip", "Concat", "DepthToSpace", "Div",
+    "Abs", "Add", "Cast", "CastLike", "Ceil", "CenterCropPad", "Clip", "Compress", "Concat", "DepthToSpace", "Div",
     "Dropout", "Expand", "EyeLike", "Flatten", "Floor", "Gather", "GatherElements", "GatherND",
     "Hardmax", "Identity", "Max", "MaxPool", "Min", "Mul", "Neg", "OneHot", "Pad", "Relu",
     "ReduceMax", "ReduceMin", "Reshape", "Round", "Sign", "Slice", "SpaceToDepth", "Split", "Sqrt",
@@ -445,19 +445,18 @@ def _of_affine(_arrays: Sequence[Any], expected: Any) -> Any:
     return np.asarray(expected.dtype.itemsize == 2)
 
 
-def _of_transposed(arrays: Sequence[Any], _expected: Any) -> Any:
-    """NaN, and infinity times a weight that is not there."""
-    return np.asarray(not all(np.isfinite(a.astype(np.float64)).all() for a in arrays[:2]))
+def _not_finite(arrays: Sequence[Any]) -> Any:
+    return np.asarray(not all(np.isfinite(a.astype(np.float64)).all() for a in arrays))
 
 
 def _of_spread(arrays: Sequence[Any], expected: Any) -> Any:
     """The evaluator has zeros between the weights of a dilated kernel, and infinity times them."""
-    return np.isnan(expected) & _of_transposed(arrays, expected)
+    return np.isnan(expected) & _not_finite(arrays[:2])
 
 
 def _of_shares(arrays: Sequence[Any], expected: Any) -> Any:
     """The evaluator takes infinity times a share of 0 of the nearest elements as well."""
-    return np.isnan(expected) & _of_transposed(arrays[:1], expected)
+    return np.isnan(expected) & _not_finite(arrays[:1])
 
 
 def _of_shift(arrays: Sequence[Any], _expected: Any) -> Any:
@@ -468,7 +467,7 @@ _UNDEFINED: dict[str, Callable[[Sequence[Any], Any], Any]] = {
     "Cast": _of_cast, "CastLike": _of_cast, "Div": _of_quotient, "Mod": _of_quotient,
     "Pow": _of_power, "QuantizeLinear": _of_scale, "DynamicQuantizeLinear": _of_range,
     "QLinearConv": _of_bias,
-    "AffineGrid": _of_affine, "Resize": _of_shares, "ConvTranspose": _of_transposed, "Conv": _of_spread, "BitShift": _of_shift,
+    "AffineGrid": _of_affine, "Resize": _of_shares, "Conv": _of_spread, "BitShift": _of_shift,
 }  # fmt: skip
 
 

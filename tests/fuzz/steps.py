@@ -347,6 +347,10 @@ VALUES: dict[str, Step] = {
     ),
     "max_pool": lambda x, _, n: functional.max_pool1d(x, 2, 1 + n % 2, 1),
     "max_pool ceil": lambda x, _, n: functional.max_pool1d(x, 3, 2, 1, ceil_mode=True),
+    "max_pool of planes": lambda x, _, n: functional.max_pool2d(x, 2, 1, 1, 1 + n % 2),
+    "grid_sample": lambda x, y, n: functional.grid_sample(
+        x[None], y[None, ..., :2] / 4, "bicubic", ("zeros", "border", "reflection")[n % 3], n > 2
+    ),
     "avg_pool": lambda x, _, n: functional.avg_pool1d(x, 2, 1 + n % 2, 1),
     "avg_pool ceil": lambda x, _, n: functional.avg_pool1d(
         x, 3, 2, 1, ceil_mode=True, count_include_pad=n % 2 == 0
@@ -362,6 +366,9 @@ VALUES: dict[str, Step] = {
     "double": lambda x, _, n: x.double(),
     "float": lambda x, _, n: x.float(),
     "half": lambda x, _, n: x.half(),
+    "bfloat16": lambda x, _, n: x.bfloat16(),
+    "halves of two kinds": lambda x, y, n: x.half() + y.bfloat16(),
+    "bfloat16 scaled": lambda x, _, n: x.bfloat16() * 0.1 - n,
     "int": lambda x, _, n: x.int(),
     "long": lambda x, _, n: x.long(),
     "byte": lambda x, _, n: x.to(torch.uint8),

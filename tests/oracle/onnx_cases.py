@@ -44,7 +44,8 @@ SETTINGS = re.compile(
 SETTINGS_OF = {
     ("Tile", "y"), ("OneHot", "values"), ("Dropout", "r"), ("HannWindow", "x"), ("HammingWindow", "x"),
     ("BlackmanWindow", "x"), ("Range", "start"), ("Range", "limit"), ("Range", "delta"),
-    ("ConstantOfShape", "x"), ("Compress", "condition"), *(("MelWeightMatrix", name) for name in (
+    ("ConstantOfShape", "x"), ("DequantizeLinear", "x"),
+    ("DequantizeLinear", "x_zero_point"), ("DequantizeLinear", "zero_point"), *(("MelWeightMatrix", name) for name in (
         "num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")), *((op, "indices") for op in (
         "GatherND", "Scatter", "ScatterElements", "ScatterND", "MaxUnpool")),
 }  # fmt: skip

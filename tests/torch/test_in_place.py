@@ -335,9 +335,8 @@ def test_types_are_those_of_pytorch(function):
 @pytest.mark.parametrize(
     ("net", "x", "message"),
     [
-        (nn.Linear(4, 2).bfloat16(), torch.randn(2, 4).bfloat16(), r"is of type torch\.bfloat16"),
-        (Net(lambda _, x: x.bfloat16().float()), torch.randn(2), r"is of type torch\.bfloat16"),
-        (Net(lambda net, x: x * net.scale.bfloat16()), torch.randn(4), r"torch\.bfloat16"),
+        (Net(lambda _, x: x.to(torch.float8_e4m3fn).float()), torch.randn(2), r"torch\.float8"),
+        (Net(lambda _, x: x.clone()), torch.ones(2).to(torch.float8_e5m2), r"torch\.float8"),
         (Net(lambda _, x: torch.complex(x, x)), torch.randn(2), r"not taken|complex64"),
         (Net(lambda _, x: torch.round(x, decimals=1)), torch.randn(2), "decimals"),
     ],

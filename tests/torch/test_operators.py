@@ -287,3 +287,43 @@ def test_a_place_outside_of_one_axis_is_no_place_of_another_row():
     found = model(table.numpy(), np.array([0, 1]), np.array([5, -1]))
     assert np.isnan(found[0])
     assert found[1] == table[1, 3]
+
+
+SPECIAL = torch.randn(2, 3, 9, 8, generator=torch.Generator().manual_seed(6))
+SPECIAL[0, 1, 3, 4], SPECIAL[1, 2, 0, 0], SPECIAL[1, 0, 5, 5] = math.nan, math.inf, -math.inf
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"stride": 1, "padding": 1}, {"dilation": 2, "ceil_mode": True}],
+    ids=lambda options: " ".join(options) or "plain",
+)
+def test_max_pooling_keeps_nan(options):
+    check(lambda x: functional.max_pool2d(x, 3, **options), SPECIAL)
+    check(lambda x: functional.max_pool1d(x, 2, **options), SPECIAL[0])
+
+
+@pytest.mark.parametrize(
+    ("stride", "dilation", "size"), [(2, 1, 3), (2, 2, 3), (3, 2, 2), (2, 1, 2)]
+)
+@pytest.mark.parametrize("are_data", [False, True])
+def test_transposed_convolutions_multiply_what_is_there_alone(stride, dilation, size, are_data):
+    """Infinity times a weight that is not there is nothing, and no NaN."""
+    options = {"stride": stride, "dilation": dilation, "padding": 1}
+    w = torch.randn(3, 4, size, size, generator=torch.Generator().manual_seed(7))
+    if are_data:
+        w[0, 0, 0, 0], w[1, 1, 1, 1] = math.inf, math.nan
+        check(lambda x, w: functional.conv_transpose2d(x, w, **options), SPECIAL, w)
+    else:
+        check(lambda x: functional.conv_transpose2d(x, w, **options), SPECIAL)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_bicubic_sampling(padding, aligned):
+    draw = torch.Generator().manual_seed(8)
+    x, grid = (
+        torch.randn(2, 3, 7, 5, generator=draw),
+        4 * torch.rand(2, 5, 6, 2, generator=draw) - 2,
+    )
+    check(lambda x, g: functional.grid_sample(x, g, "bicubic", padding, aligned), x, grid)

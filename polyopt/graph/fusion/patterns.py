@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.sets.count import about
 from polyopt.graph.fusion.lower import group_of, lower, signature
 from polyopt.graph.operators import get_operator
-from polyopt.isl import Map, Set, dim_type, sample
+from polyopt.isl import IslError, Map, Set, dim_type, sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -178,7 +178,10 @@ def _span(relation: Map, axis: int) -> int:
     rank = relation.dim(dim_type.out)
     line = relation.project_out(dim_type.out, axis + 1, rank - axis - 1)
     line = line.project_out(dim_type.out, 0, axis)
-    width = line.dim_max(0).sub(line.dim_min(0)).max_val()
+    try:
+        width = line.dim_max(0).sub(line.dim_min(0)).max_val()
+    except IslError:  # ends that have other remainders in parts: pairs of elements, each with each
+        width = line.reverse().apply_range(line).deltas().dim_max_val(0)
     return int(width.to_python()) + 1
 
 

@@ -181,6 +181,8 @@ class Call:
         if len(kinds) > 1 and len(ranks) > 1:
             raise self.unsupported("operands of two types, one of them without dimensions")
         floats = [kind for kind in kinds if kind.is_float]
+        if len([kind for kind in floats if kind.is_half]) > 1:  # neither holds the other
+            floats = [*floats, F32]
         kind = max(floats or kinds, key=lambda k: k.bits)
         if any(isinstance(n, float) for n in numbers) and not kind.is_float:
             return F32

@@ -40,6 +40,7 @@ def _conv_transpose(call: Call) -> None:
         dilations=_spread(call["dilation"], rank),
         extents=call.result.shape[2:],
         group=int(call["groups"]),
+        finite=call.importer.is_finite(call.tensor("weight")),
     )
 
 
@@ -110,17 +111,25 @@ def _layer_norm(call: Call) -> None:
 
 @converts("max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices")
 def _max_pool(call: Call) -> None:
-    rank = len(call.value("self").shape) - 2
+    x, rank = call.tensor("self"), int(re.findall(r"(\d)d", call.op)[0])
+    shape = call.importer.values[x].shape
+    if len(shape) == rank + 1:  # one image
+        x = call.step("reshape", [x], shape=(1, *shape))
     kernel = _spread(call["kernel_size"], rank)
-    call.define(
+    found = call.step(
         "max_pool",
-        [call.tensor("self")],
+        [x],
         kernel=kernel,
         strides=_spread(call["stride"], rank) or kernel,
         pads=_spread(call["padding"], rank) * 2,
         dilations=_spread(call["dilation"], rank),
         ceil_mode=int(call["ceil_mode"]),
+        keep_nan=1,
     )
+    if len(shape) == rank + 1:
+        call.define("reshape", [found], shape=call.importer.values[found].shape[1:])
+        return
+    call.alias(found)
 
 
 @converts("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -190,21 +199,19 @@ def _group_norm(call: Call) -> None:
 
 @converts("rms_norm")
 def _rms_norm(call: Call) -> None:
-    shape, kind = tuple(call["normalized_shape"]), call.value("input").dtype.numpy_name
-    weight = call.optional("weight") or call.constant(np.ones(shape, kind))
+    shape, kind = tuple(call["normalized_shape"]), call.value("input").dtype
+    weight = call.optional("weight") or call.constant(np.ones(shape, kind.numpy_name))
     eps = call["eps"]
-    epsilon = float(np.finfo(kind).eps if eps is None else eps)
+    epsilon = float(np.finfo(kind.computed.numpy_name).eps if eps is None else eps)
     call.define("rms_norm", [call.tensor("input"), weight], axis=-len(shape), epsilon=epsilon)
 
 
 @converts("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 def _grid_sample(call: Call) -> None:
-    modes, paddings = ("linear", "nearest"), ("zeros", "border", "reflection")
-    mode, padding = int(call["interpolation_mode"]), int(call["padding_mode"])
-    if mode >= len(modes):
-        raise call.unsupported("bicubic interpolation is not taken")
+    modes, paddings = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")
+    mode, padding = modes[int(call["interpolation_mode"])], int(call["padding_mode"])
     call.define("grid_sample", [call.tensor("input"), call.tensor("grid")],
-                mode=modes[mode], padding=paddings[padding],
+                mode=mode, padding=paddings[padding], by_element=int(mode == "cubic"),
                 align_corners=int(call["align_corners"]))  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from polyopt.graph.compiling import compile_model
 from polyopt.graph.fx.functional import functional, mutations
 from polyopt.graph.fx.read import (
     as_array,
+    as_tensor,
     constants_of,
     load_torch,
     op_name,
@@ -245,7 +246,7 @@ class _Compiled:
     def __call__(self, *given: Any) -> Any:  # noqa: ANN401
         named = dict(zip(self._inputs, given, strict=True))
         arrays: dict[str, Array] = {n: as_array(named[n], n) for n in self._taken}
-        results = [load_torch().from_numpy(array) for array in self._model.run(arrays)]
+        results = list(map(as_tensor, self._model.run(arrays)))
         return results[0] if self._single else tuple(results)
 
     def as_module(self) -> Any:  # noqa: ANN401

@@ -11,8 +11,10 @@ import numpy as np
 
 from polyopt.arguments import checks_arguments
 from polyopt.errors import GraphError, MissingExtraError, UnsupportedError
+from polyopt.extras import install_command
 from polyopt.graph.fx.call import CONVERTERS, Arguments, Call, Ref, part_of
 from polyopt.graph.fx.functional import forms_of, mutations, need_pure, text_of
+from polyopt.graph.fx.halves import Mark, has_halves, in_single, rounds_once
 from polyopt.graph.importer import Importer
 from polyopt.graph.ir.graph import Graph, Value, array_dtype, value_of
 from polyopt.graph.ir.open import left_open
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from polyopt.graph.fx.functional import Mutation
     from polyopt.graph.ir.graph import Array
+    from polyopt.ir.types import ScalarType
 
 
 @checks_arguments
@@ -279,25 +282,50 @@ def tensor_value(name: str, given: Any, what: str, span: Span) -> Value:  # noqa
     shape = getattr(given, "shape", None)
     if shape is None or not all(isinstance(n, int) for n in shape):
         raise UnsupportedError(f"{what} is no tensor of a known shape", span=span)
+    return Value(name, tuple(shape), _type_of(given, what, span))
+
+
+def _type_of(given: Any, what: str, span: Span) -> ScalarType:  # noqa: ANN401
+    """The type of a tensor's elements. Raises ``UnsupportedError``."""
     try:
-        value = value_of(name, load_torch().empty(0, dtype=given.dtype).numpy())
-    except (KeyError, TypeError):
+        return value_of("", as_array(load_torch().empty(0, dtype=given.dtype))).dtype
+    except (KeyError, UnsupportedError):
         raise UnsupportedError(f"{what} is of type {given.dtype}", span=span,
-                               hint="f32 and f64 are taken, and integers: convert by .float()"
-                               ) from None  # fmt: skip
-    return Value(name, tuple(shape), value.dtype)
+                               hint="floats of 16 to 64 bits are taken, and integers: convert by"
+                               " .float()") from None  # fmt: skip
 
 
 def as_array(tensor: Any, name: str = "", span: Span | None = None) -> Array:  # noqa: ANN401
-    """A tensor's elements as a NumPy array, contiguous.
+    """A tensor's elements as a NumPy array, contiguous; of bfloat16, of the type of ``ml_dtypes``.
 
-    Raises ``UnsupportedError`` for types that NumPy has not.
+    Raises ``UnsupportedError`` for types that NumPy has not, ``MissingExtraError`` without
+    ``ml_dtypes`` for bfloat16.
     """
+    torch, plain = load_torch(), tensor.detach().cpu().contiguous()
+    if plain.dtype == torch.bfloat16:
+        return plain.view(torch.uint16).numpy().view(_bfloat16())
     try:
-        return tensor.detach().cpu().contiguous().numpy()
+        return plain.numpy()
     except TypeError:
         raise UnsupportedError(f"{name!r} is of type {tensor.dtype}", span=span,
                                hint="convert the module by .float()") from None  # fmt: skip
+
+
+def as_tensor(array: Array) -> Any:  # noqa: ANN401
+    """An array as a tensor on the same memory."""
+    torch = load_torch()
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _bfloat16() -> np.dtype[Any]:
+    """NumPy's type of bfloat16. Raises ``MissingExtraError``."""
+    try:
+        return np.dtype(import_module("ml_dtypes").bfloat16)
+    except ImportError:
+        hint = install_command("nn")
+        raise MissingExtraError("arrays of bfloat16 need ml_dtypes", hint=hint) from None
 
 
 def _resolved(importer: Importer, given: object) -> Any:  # noqa: ANN401
@@ -321,9 +349,17 @@ def _call(importer: Importer, node: Any, span: Span) -> None:  # noqa: ANN401
     if hasattr(given, "dtype") and not result.size:  # nothing has to be computed of nothing
         importer.constant(node.name, np.empty(result.shape, array_dtype(result.dtype)), span)
         return
-    call = Call(importer, op, node.name, arguments, span, result)
+    call, mark = Call(importer, op, node.name, arguments, span, result), Mark.of(importer)
     CONVERTERS[op](call)
     call.check()
+    if has_halves(call) and not rounds_once(importer, mark):
+        mark.take_back(importer)
+        kinds = (
+            [result.dtype]
+            if hasattr(given, "dtype")
+            else [_type_of(part, f"a result of {op} {node.name!r}", span) for part in given]
+        )
+        in_single(call, CONVERTERS[op], kinds)
 
 
 def _arguments(importer: Importer, node: Any) -> tuple[str, Arguments]:  # noqa: ANN401

@@ -10,7 +10,7 @@ from polyopt.errors import PolyoptError, UnsupportedError
 from polyopt.graph.compiling import compile_model
 from polyopt.graph.fx.functional import layouts
 from polyopt.graph.fx.pieces import Pieces, table
-from polyopt.graph.fx.read import as_array, load_torch, read_program
+from polyopt.graph.fx.read import as_array, as_tensor, load_torch, read_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -163,8 +163,7 @@ def _state(tensor: Any) -> tuple[int, int]:  # noqa: ANN401
 
 def _tensor(found: Any) -> Any:  # noqa: ANN401
     """An array as a tensor; a tensor as it is."""
-    torch = load_torch()
-    return found if isinstance(found, torch.Tensor) else torch.from_numpy(found)
+    return found if isinstance(found, load_torch().Tensor) else as_tensor(found)
 
 
 def _alone(layout: Layout, array: Any) -> Any:  # noqa: ANN401

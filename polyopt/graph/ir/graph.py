@@ -121,12 +121,24 @@ def attributes(**values: Attribute) -> tuple[tuple[str, Attribute], ...]:
     return tuple(sorted(values.items()))
 
 
+@dataclass(frozen=True)
+class ValidLength:
+    """Of a tensor only the first elements along an axis are valid: as many as the tensor ``count``
+    of one integer says. The extent there is the most that there can be."""
+
+    tensor: str
+    axis: int
+    count: str
+
+
 @checks_methods
 @dataclass(frozen=True, eq=False)
 class Graph:
     """Inputs, constants, and nodes in an order in which each follows what it reads.
 
-    ``outputs`` are names of tensors; ``Graph`` itself checks nothing: ``verify`` does.
+    ``outputs`` are names of tensors; ``Graph`` itself checks nothing: ``verify`` does. ``lengths``
+    are of outputs whose size depends on data: models give their valid part. The counts are outputs
+    as well, the last ones.
     """
 
     name: str
@@ -134,6 +146,7 @@ class Graph:
     constants: Mapping[str, Array]
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
+    lengths: tuple[ValidLength, ...] = ()
 
     @cached_property
     def values(self) -> Mapping[str, Value]:
@@ -222,10 +235,11 @@ class Graph:
 @checks_arguments
 def same_graph(one: Graph, other: Graph) -> bool:
     """Whether two graphs have the same inputs, nodes, outputs, and bits in their constants."""
-    return (one.inputs, one.nodes, one.outputs) == (
+    return (one.inputs, one.nodes, one.outputs, one.lengths) == (
         other.inputs,
         other.nodes,
         other.outputs,
+        other.lengths,
     ) and same_arrays(one.constants, other.constants)
 
 

@@ -144,6 +144,8 @@ def _of_node(graph: Graph, node: Node, found: Mapping[str, Interval]) -> Interva
     extent = _places(node, graph.values)
     if extent is not None:
         return 0, extent - 1
+    if node.op == "non_max_suppression":
+        return -1, int(graph.values[node.inputs[0]].shape[1]) - 1
     given = [found.get(name) for name in node.operands]
     full = graph.values[node.name].dtype.range
     if node.op in _BOUNDS:
@@ -163,7 +165,7 @@ def _of_node(graph: Graph, node: Node, found: Mapping[str, Interval]) -> Interva
 def _places(node: Node, values: Mapping[str, Value]) -> int | None:
     """How many places there are, of an operator that makes places along an axis."""
     options = dict(node.attributes)
-    if node.op in {"arg_max", "arg_min", "top_k_places"}:
+    if node.op in {"arg_max", "arg_min", "top_k_places", "true_places"}:
         extent = values[node.inputs[0]].shape[
             cast("int", options.get("axis", _PLACE_AXIS[node.op]))
         ]
@@ -172,7 +174,7 @@ def _places(node: Node, values: Mapping[str, Value]) -> int | None:
 
 
 #: the axis of operators that make places, where they name none
-_PLACE_AXIS = {"arg_max": 0, "arg_min": 0, "top_k_places": -1}
+_PLACE_AXIS = {"arg_max": 0, "arg_min": 0, "top_k_places": -1, "true_places": 0}
 
 
 def _clipped(node: Node, given: Sequence[Interval | None], full: Interval) -> Interval:

@@ -30,6 +30,7 @@ def show_graph(graph: Graph) -> str:
         shown = f"  : {types[node.name]}" if node.name in types else ""
         lines.append(f"  {text:<{width}}{shown}".rstrip())
     lines.append(f"  out    {', '.join(graph.outputs)}")
+    lines += [f"  valid  {v.tensor}: {v.count} along axis {v.axis}" for v in graph.lengths]
     return "\n".join(lines)
 
 

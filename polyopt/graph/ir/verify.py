@@ -9,7 +9,7 @@ from polyopt.errors import GraphError
 from polyopt.graph.ir.show import node_span
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir.graph import Graph
+    from polyopt.graph.ir.graph import Graph, ValidLength
 
 
 @checks_arguments
@@ -35,4 +35,17 @@ def verify(graph: Graph) -> Graph:
         raise GraphError(f"the output {missing!r} of {graph.name} is made by nothing")
     if not graph.outputs:
         raise GraphError(f"{graph.name} has no output")
+    for length in graph.lengths:
+        _check_length(graph, length)
     return graph
+
+
+def _check_length(graph: Graph, length: ValidLength) -> None:
+    """Raises ``GraphError`` for a valid length that is none of an output's."""
+    missing = next((n for n in (length.tensor, length.count) if n not in graph.outputs), None)
+    if missing is not None:
+        raise GraphError(f"{missing!r} has to be an output: it has a valid length, or is one")
+    count, rank = graph.values[length.count], len(graph.values[length.tensor].shape)
+    if count.shape or not count.dtype.is_integer or not 0 <= length.axis < rank:
+        raise GraphError(f"the valid length of {length.tensor!r} along axis {length.axis} is one"
+                         f" integer, not {count}")  # fmt: skip

@@ -130,8 +130,15 @@ def _need_tensor_type(entry: Any, what: str, notes: list[str]) -> None:  # noqa:
         raise UnsupportedError(f"{what} is {shown}, which is not taken", notes=notes)
 
 
-def check_output(proto: Any, entry: Any, value: Value, name: str) -> None:  # noqa: ANN401
-    """What the model says of an output has to be so.
+def check_output(
+    proto: Any,  # noqa: ANN401
+    entry: Any,  # noqa: ANN401
+    value: Value,
+    name: str,
+    free: int | None = None,
+) -> None:
+    """What the model says of an output has to be so, but for the extent of an axis whose length
+    depends on data.
 
     Raises ``GraphError`` where it is not, ``UnsupportedError`` for an output that is no tensor.
     """
@@ -143,7 +150,8 @@ def check_output(proto: Any, entry: Any, value: Value, name: str) -> None:  # no
         return
     said = [d.dim_value if d.WhichOneof("value") == "dim_value" else None for d in kind.shape.dim]
     fits = len(said) == len(value.shape) and all(
-        s is None or s == e for s, e in zip(said, value.shape, strict=True)
+        s is None or s == e or d == free
+        for d, (s, e) in enumerate(zip(said, value.shape, strict=True))
     )
     if not fits:
         shown = ", ".join("?" if s is None else str(s) for s in said)

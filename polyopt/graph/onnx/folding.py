@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from polyopt.graph.onnx.narrow import keep
+
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
@@ -84,7 +86,7 @@ def fold(
     if any(a.dtype == object or a.size > _MOST_FOLDED for a in arrays):
         return False
     for name, array in zip(outputs, arrays, strict=True):
-        importer.constant(name, array, span)
+        keep(importer, name, array, span)
     return True
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from polyopt.source import Span
 
 #: operators whose results have a size that depends on data
-_OF_DATA = frozenset({"NonMaxSuppression", "NonZero", "Unique"})
+_OF_DATA = frozenset({"Unique"})
 
 #: beginnings of names of operators on other things than tensors of numbers
 _OF_KINDS = {

@@ -23,7 +23,9 @@ from polyopt.graph.onnx.bodies.functions import EXPANDED, expanded, is_expanded
 from polyopt.graph.onnx.context import CONVERTERS, OnnxNode
 from polyopt.graph.onnx.ends import check_output, open_sizes_of, read_inputs
 from polyopt.graph.onnx.folding import fold
+from polyopt.graph.onnx.lengths import need_known_size, need_lengths
 from polyopt.graph.onnx.missing import not_taken
+from polyopt.graph.onnx.narrow import need_no_narrow, need_readers, pass_on
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
@@ -212,8 +214,11 @@ def _convert(
 ) -> None:
     for name in node.input:
         _need_tensor(importer, node, name, span)
+    need_known_size(importer, node, span)
+    need_readers(importer, node, span)
     known = onnx_operators()
     if fold(onnx, importer, node, opset, span, known):
+        pass_on(importer, node)
         return
     if is_expanded(node):
         _check_node(onnx, proto, node, span)
@@ -239,6 +244,8 @@ def _convert(
         CONTROL[node.op_type](made, lambda n: _convert(onnx, proto, importer, n, opset, span))
         return
     CONVERTERS[node.op_type](made)
+    need_lengths(made)
+    pass_on(importer, node)
 
 
 def _opset_of(proto: Any, node: Any, opset: int) -> int:  # noqa: ANN401
@@ -300,17 +307,22 @@ def _finished(
     inputs: tuple[Value, ...],
     name: str,
 ) -> Graph:
-    outputs = tuple(importer.resolve(entry.name) for entry in proto.graph.output)
+    results = tuple(importer.resolve(entry.name) for entry in proto.graph.output)
+    need_no_narrow(importer, results, name)
+    lengths = tuple(importer.lengths[n] for n in dict.fromkeys(results) if n in importer.lengths)
+    counts = [length.count for length in lengths]
+    outputs = (*results, *dict.fromkeys(counts))
     used = {n for node in importer.nodes for n in node.inputs} | set(outputs)
     given = {value.name for value in inputs}
     constants = {n: a for n, a in importer.known.items() if n in used and n not in given}
-    graph = Graph(Path(name).stem, inputs, constants, tuple(importer.nodes), outputs)
+    graph = Graph(Path(name).stem, inputs, constants, tuple(importer.nodes), outputs, lengths)
     try:
         verify(graph)
     except UserError as error:
         raise GraphError(f"{name}: {error.diagnostic.message}",
                          notes=error.diagnostic.notes) from None  # fmt: skip
-    for entry, output in zip(proto.graph.output, outputs, strict=True):
-        check_output(proto, entry, graph.values[output], name)
+    for entry, output in zip(proto.graph.output, results, strict=True):
+        length = importer.lengths.get(output)
+        check_output(proto, entry, graph.values[output], name, length and length.axis)
     _ = onnx
     return graph

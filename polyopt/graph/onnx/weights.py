@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import GraphError
+from polyopt.graph.onnx.narrow import keep
 
 if TYPE_CHECKING:
     from polyopt.graph.importer import Importer
@@ -21,4 +22,4 @@ def read_weights(importer: Importer, graph: Any, name: str, where: Span) -> None
         except Exception as error:  # noqa: BLE001  (sizes that do not match, types that NumPy has not)
             raise GraphError(f"the weights {tensor.name!r} of {name} are damaged or missing",
                              notes=[str(error).splitlines()[0]]) from None  # fmt: skip
-        importer.constant(tensor.name, array, where)
+        keep(importer, tensor.name, array, where)

@@ -14,10 +14,12 @@ from polyopt.graph.ops import (
     reductions,
     resizing,
     sampling,
+    selections,
     shapes,
 )
 
 __all__ = [
     "blocked", "contractions", "convolutions", "elements", "indexing", "moves", "normalisations",
-    "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling", "shapes",
+    "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling",
+    "selections", "shapes",
 ]  # fmt: skip

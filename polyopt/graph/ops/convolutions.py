@@ -197,7 +197,7 @@ def pad_constant(make: Maker, x: Tensor, pads: Sequence[int], value: float) -> T
 # side by side and then put in place: nothing is multiplied by the zeros between spread elements.
 
 
-def _transposed_rule(
+def _transposed_rule(  # noqa: PLR0913  (an argument per attribute)
     x: Value,
     w: Value,
     b: Value | None = None,
@@ -207,7 +207,9 @@ def _transposed_rule(
     dilations: Sequence[int],
     extents: Sequence[int],
     group: int = 1,
+    finite: int = 0,
 ) -> Result:
+    _ = finite
     need_float(x, w, b)
     need_rank(x, 3, 5)
     need_rank(w, len(x.shape), len(x.shape))
@@ -236,10 +238,13 @@ def conv_transpose(  # noqa: PLR0913  (an argument per attribute)
     dilations: Sequence[int],
     extents: Sequence[int],
     group: int = 1,
+    finite: int = 0,
 ) -> Tensor:
     """ONNX's ``ConvTranspose``: ``x [n][ci]...``, ``w [ci][co / group]...``.
 
     ``begins`` elements are cut off before the result, whose spatial dimensions are ``extents``.
+    Nothing is multiplied that ONNX does not multiply, so that infinities and NaN stay where they
+    belong. ``finite`` says that weights are neither: then zeros may lie around the operand.
     """
     rank = len(strides)
     weights = _spread(make, w, strides, dilations)
@@ -256,7 +261,17 @@ def conv_transpose(  # noqa: PLR0913  (an argument per attribute)
             first = ci if group == 1 else co // per_output * per_input + ci
             at = [place[d] - k[d] + taps[d] - 1 for d in range(rank)]
             tap = [phase[d] + strides[d] * k[d] for d in range(rank)]
-            return source[(n, first, *at)] * weights[(first, co % per_output, *tap)]
+            found = source[(n, first, *at)] * weights[(first, co % per_output, *tap)]
+            inside = (
+                []
+                if finite
+                else [
+                    (at[d] >= taps[d] - 1) & (at[d] < taps[d] - 1 + x.shape[2 + d])
+                    for d in range(rank)
+                ]
+            )
+            is_tap = [] if weights is w else _is_tap(tap, w.shape[2:], dilations)
+            return _where_all([*is_tap, *inside], found)
 
         return po.sum(product, over)
 
@@ -288,6 +303,24 @@ def _spread(make: Maker, w: Tensor, strides: Sequence[int], dilations: Sequence[
         return value
 
     return make.stage((*w.shape[:2], *whole), element, part="weights")
+
+
+def _is_tap(tap: Sequence[Term], kernel: Sequence[int], dilations: Sequence[int]) -> list[Term]:
+    """What has to hold for an element of spread weights to be one of theirs, and no zero between
+    or behind them."""
+    sizes = [*zip(tap, kernel, dilations, strict=True)]
+    between = [t % d == 0 for t, _, d in sizes if d > 1]
+    return [*between, *(t < d * (k - 1) + 1 for t, k, d in sizes)]
+
+
+def _where_all(conditions: Sequence[Term], value: Term) -> Term:
+    """A value where all conditions hold, else 0."""
+    if not conditions:
+        return value
+    met = conditions[0]
+    for each in conditions[1:]:
+        met = met & each
+    return po.select(met, value, 0.0)
 
 
 def _with_margin(make: Maker, x: Tensor, taps: Sequence[int], counts: Sequence[int]) -> Tensor:

@@ -14,7 +14,7 @@ from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
 from polyopt.graph.ops.convolutions import need_lengths
-from polyopt.ir.types import I64
+from polyopt.ir.types import I64, U8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,7 +73,7 @@ def _mean_rule(x: Value, *, count_include_pad: int = 0, **options: Sequence[int]
 
 
 @operator("max_pool", result=_rule)
-def max_pool(
+def max_pool(  # noqa: PLR0913  (an argument per attribute)
     make: Maker,
     x: Tensor,
     *,
@@ -83,12 +83,26 @@ def max_pool(
     dilations: Sequence[int],
     ceil_mode: int = 0,
     inner: int = 0,
+    keep_nan: int = 0,
 ) -> Tensor:
-    """The greatest element of each window; what lies outside does not count."""
+    """The greatest element of each window; what lies outside does not count.
+
+    NaN is passed over, or with ``keep_nan`` it is the greatest.
+    """
     _ = inner  # as many as the kernel leaves
     windows = _windows(x, kernel, strides, pads, dilations, ceil_mode)
-    lowest = float("-inf") if x.dtype.is_float else x.dtype.range[0]
-    return _pooled(make, x, windows, po.max, lowest, "")
+    if not x.dtype.is_float:
+        return _pooled(make, x, windows, po.max, x.dtype.range[0], "")
+    if not keep_nan:
+        return _pooled(make, x, windows, po.max, float("-inf"), "")
+    best = _pooled(make, x, windows, po.max, float("-inf"), "most")
+
+    def flag(*i: Term) -> Term:
+        return po.select(x[i] == x[i], 0, 1)
+
+    flags = make.stage(x.shape, flag, part="nan", dtype=U8)
+    has_nan = _pooled(replace(make, dtype=U8), flags, windows, po.max, 0, "nans")
+    return make.stage(best.shape, lambda *i: po.select(has_nan[i] == 0, best[i], float("nan")))
 
 
 def _power_rule(x: Value, *, p: int = 2, **options: Sequence[int]) -> Result:

@@ -33,8 +33,9 @@ def _sample_rule(
     mode: str = "linear",
     padding: str = "zeros",
     align_corners: int = 0,
+    by_element: int = 0,
 ) -> Result:
-    _ = align_corners
+    _ = align_corners, by_element
     need_float(x, grid)
     need_rank(x, 3, 5 if mode != "cubic" else 4)
     need_rank(grid, len(x.shape), len(x.shape))
@@ -55,12 +56,18 @@ def grid_sample(
     mode: str = "linear",
     padding: str = "zeros",
     align_corners: int = 0,
+    by_element: int = 0,
 ) -> Tensor:
     """M. Jaderberg et al., 2015: ``x [n][c]...`` at the places ``grid [n]...[axis]``, last axis
-    first; -1 and 1 are its ends, at the centres of the outermost elements or at their edges."""
+    first; -1 and 1 are its ends, at the centres of the outermost elements or at their edges.
+
+    Outside places are brought inside as ``padding`` says, and then the elements around them; with
+    ``by_element`` elements alone.
+    """
     rank = x.rank - 2
     aligned = bool(align_corners)
-    places = [_places(make, x, grid, d, mode, padding, aligned=aligned) for d in range(rank)]
+    moved = "zeros" if by_element else padding
+    places = [_places(make, x, grid, d, mode, moved, aligned=aligned) for d in range(rank)]
 
     def element(n: Term, c: Term, *at: Term) -> Term:
         found = [place[(n, *at)] for place in places]

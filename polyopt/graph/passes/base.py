@@ -107,7 +107,12 @@ class Builder:
         """The graph, without constants that nothing reads."""
         base = self.graph.with_constants(**self.constants) if self.constants else self.graph
         outputs = self.current(self.graph.outputs)
-        return replace(base, outputs=outputs).with_nodes(self.nodes)
+        lengths = tuple(
+            replace(each, tensor=self.renamed.get(each.tensor, each.tensor),
+                    count=self.renamed.get(each.count, each.count))
+            for each in self.graph.lengths
+        )  # fmt: skip
+        return replace(base, outputs=outputs, lengths=lengths).with_nodes(self.nodes)
 
 
 class Mutator:

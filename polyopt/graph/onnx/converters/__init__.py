@@ -10,11 +10,12 @@ from polyopt.graph.onnx.converters import (
     recurrent,
     sampling,
     scatters,
+    selections,
     shapes,
     signals,
 )
 
 __all__ = [
     "activations", "choices", "elements", "layers", "moves", "quantised", "recurrent", "sampling",
-    "scatters", "shapes", "signals",
+    "scatters", "selections", "shapes", "signals",
 ]  # fmt: skip

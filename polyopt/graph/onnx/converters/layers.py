@@ -99,7 +99,8 @@ def _conv_transpose(node: OnnxNode) -> None:
         begins = pads[:rank]
         wanted = tuple(r - pads[d] - pads[rank + d] for d, r in enumerate(reach))
     node.define("conv_transpose", strides=strides, begins=begins, dilations=dilations,
-                extents=wanted, group=int(node.get("group", 1)))  # fmt: skip
+                extents=wanted, group=int(node.get("group", 1)),
+                finite=node.importer.is_finite(node.inputs[1]))  # fmt: skip
 
 
 @converts("Col2Im")

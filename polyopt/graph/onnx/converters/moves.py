@@ -146,29 +146,6 @@ def _tensor_scatter(node: OnnxNode) -> None:
     node.define("write_rows", axis=int(node.get("axis", -2)), circular=int(mode == "circular"))
 
 
-@converts("Compress")
-def _compress(node: OnnxNode) -> None:
-    chosen = node.importer.known.get(node.inputs[1])
-    if chosen is None:
-        raise node.unsupported("its condition has to be a constant",
-                               "the size of its result depends on data")  # fmt: skip
-    shape, axis = node.value(0).shape, node.get("axis")
-    if chosen.ndim != 1 or (axis is not None and not -len(shape) <= axis < len(shape)):
-        raise node.wrong(f"a condition of {list(chosen.shape)} along axis {axis} of {list(shape)}")
-    source = node.inputs[0]
-    if axis is None:
-        shape, axis = (node.value(0).size,), 0
-        source = node.step("reshape", [source], shape=shape)
-    d = int(axis) % len(shape)
-    if chosen.size > shape[d]:
-        raise node.wrong(f"a condition of {chosen.size} elements is for more than {shape[d]}")
-    places = np.flatnonzero(chosen).astype(np.int64)
-    if not places.size:
-        node.nothing((*shape[:d], 0, *shape[d + 1 :]))
-        return
-    node.define("gather", [source, node.constant(places, "places")], axis=d, checked=1)
-
-
 @converts("Range", "ConstantOfShape")
 def _of_known_size(node: OnnxNode) -> None:
     """Both are computed while reading, where their operands are known."""

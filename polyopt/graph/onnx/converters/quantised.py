@@ -37,6 +37,9 @@ def _quantize(node: OnnxNode) -> None:
 
 @converts("DequantizeLinear")
 def _dequantize(node: OnnxNode) -> None:
+    if node.value(0).dtype.is_float:
+        _scale_floats(node)
+        return
     inputs, options = _parameters(node, node.inputs[1])
     number = int(node.get("output_dtype", 0))
     wanted = type_named(node, number) if number else node.value(1).dtype.name
@@ -44,6 +47,28 @@ def _dequantize(node: OnnxNode) -> None:
         node.define("dequantize", inputs, output=0, **options)
         return
     node.define("cast", [node.step("dequantize", inputs, **options)], to=wanted)
+
+
+def _scale_floats(node: OnnxNode) -> None:
+    """Floats of 8 or 4 bits, constants that are kept as f32: ``x * scale``; they have no zero
+    points but 0."""
+    if node.inputs[0] not in node.importer.narrow:
+        raise node.wrong(f"integers are dequantised, not {node.value(0).dtype}")
+    point = node.array(2)
+    if point is not None and point.any():
+        raise node.wrong("the zero point of floats is 0")
+    (x, scale, *_), options = _parameters(node, node.inputs[1])
+    if options:
+        raise node.unsupported("floats in blocks are not taken")
+    kind = node.value(1).dtype.name
+    number = int(node.get("output_dtype", 0))
+    wanted = type_named(node, number) if number else kind
+    wide = scale if kind == "f32" else node.step("cast", [scale], to="f32")
+    found = node.step("mul", [x, wide])
+    if wanted == "f32":
+        node.importer.aliases[node.outputs[0]] = found
+        return
+    node.define("cast", [found], output=0, to=wanted)
 
 
 def _parameters(node: OnnxNode, scale: str) -> tuple[list[str], dict[str, Attribute]]:
@@ -55,7 +80,8 @@ def _parameters(node: OnnxNode, scale: str) -> tuple[list[str], dict[str, Attrib
     if node.has(2) and not single and node.value(2).shape != node.shape_of(scale):
         raise node.wrong(f"its scale has the shape {list(node.shape_of(scale))},"
                          f" its zero point {list(node.value(2).shape)}")  # fmt: skip
-    if len(node.shape_of(scale)) > 1 and not single:
+    of_vector = len(shape) == 1 and bool(node.get("block_size", 0))
+    if (len(node.shape_of(scale)) > 1 or of_vector) and not single:
         block = _block(node, axis)
         return [node.inputs[0], *given], {"axis": axis, "block": block}
     if node.value(1).size == 1:
