@@ -1,0 +1,155 @@
+"""NumPy's functions of single elements that differ from, or add to, those of loop functions.
+
+NumPy's minima and maxima hand on what is no number; Python's keep their first argument.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial, reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.errors import UnsupportedError
+from polyopt.frontend.arrays.grid import strong
+from polyopt.frontend.functions import float_call, sign
+from polyopt.frontend.loops.calls import call_known, is_known
+from polyopt.frontend.values import (
+    Number,
+    Value,
+    binary,
+    both,
+    common_type,
+    compare,
+    either,
+    negation,
+    select,
+    type_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def elementary(function: object) -> Callable[..., Value] | None:
+    """What a function computes of numbers; nothing where it is not taken.
+
+    What comes back raises ``UnsupportedError`` for a wrong number of arguments.
+    """
+    try:
+        own = _OWN.get(function)
+    except TypeError:
+        return None
+    if own is not None:
+        arity, compute = own
+        return lambda *args: compute(*_counted(function, args, arity))
+    return (lambda *args: call_known(function, args)) if is_known(function) else None
+
+
+def _counted(function: object, args: Sequence[Value], arity: int) -> Sequence[Value]:
+    if arity < 0 and len(args) >= -arity:
+        return args
+    if len(args) != arity:
+        name = getattr(function, "__name__", str(function))
+        raise UnsupportedError(f"{name} takes {abs(arity)} argument(s) here, not {len(args)}")
+    return args
+
+
+def _is_nan(x: Value) -> Value:
+    if not type_of(x).is_float:
+        return Number(value=False)
+    return compare("ne", x, x)
+
+
+def maximum(a: Value, b: Value) -> Value:
+    """``np.maximum``: what is no number in either."""
+    return _extreme("max", "gt", a, b)
+
+
+def minimum(a: Value, b: Value) -> Value:
+    """``np.minimum``: what is no number in either."""
+    return _extreme("min", "lt", a, b)
+
+
+def _extreme(op: str, better: str, a: Value, b: Value) -> Value:
+    if not common_type(a, b).is_float:
+        return strong(binary(op, a, b))
+    return strong(select(either(compare(better, a, b), _is_nan(a)), a, b))
+
+
+def _fmax(a: Value, b: Value) -> Value:
+    return strong(select(either(compare("gt", a, b), _is_nan(b)), a, b))
+
+
+def _fmin(a: Value, b: Value) -> Value:
+    return strong(select(either(compare("lt", a, b), _is_nan(b)), a, b))
+
+
+def clip(x: Value, low: Value, high: Value) -> Value:
+    """``np.clip`` with both bounds."""
+    return minimum(maximum(x, low), high)
+
+
+def _python_extreme(op: str, better: str) -> Callable[..., Value]:
+    def call(*values: Value) -> Value:
+        def one(a: Value, b: Value) -> Value:
+            known = isinstance(a, Number) and isinstance(b, Number)
+            if common_type(a, b).is_float and not known:
+                return select(compare(better, b, a), b, a)
+            return binary(op, a, b)
+
+        return reduce(one, values)
+
+    return call
+
+
+def _sign(x: Value) -> Value:
+    return strong(select(_is_nan(x), x, sign(x)) if type_of(x).is_float else sign(x))
+
+
+def _is_inf(x: Value) -> Value:
+    if not type_of(x).is_float:
+        return Number(value=False)
+    return either(compare("eq", x, Number(math.inf)), compare("eq", x, Number(-math.inf)))
+
+
+def _is_finite(x: Value) -> Value:
+    return negation(either(_is_nan(x), _is_inf(x)))
+
+
+def _rounded(x: Value) -> Value:
+    return float_call("rint", [x])
+
+
+def _xor(a: Value, b: Value) -> Value:
+    return either(both(a, negation(b)), both(negation(a), b))
+
+
+def _same(x: Value) -> Value:
+    return x
+
+
+def _scaled(factor: float, x: Value) -> Value:
+    return binary("mul", x, Number(factor))
+
+
+#: each function with its number of arguments (negative: at least so many)
+_OWN: dict[object, tuple[int, Callable[..., Value]]] = {
+    np.maximum: (2, maximum),
+    np.minimum: (2, minimum),
+    np.fmax: (2, _fmax),
+    np.fmin: (2, _fmin),
+    np.clip: (3, clip),
+    np.sign: (1, _sign),
+    np.isnan: (1, _is_nan),
+    np.isinf: (1, _is_inf),
+    np.isfinite: (1, _is_finite),
+    np.round: (1, _rounded),
+    np.positive: (1, _same),
+    np.logical_xor: (2, _xor),
+    np.deg2rad: (1, partial(_scaled, math.pi / 180)),
+    np.rad2deg: (1, partial(_scaled, 180 / math.pi)),
+    max: (-2, _python_extreme("max", "gt")),
+    min: (-2, _python_extreme("min", "lt")),
+}
