@@ -17,8 +17,8 @@ from polyopt.frontend.arrays.grid import Computed, Grid, Placed, strong
 from polyopt.frontend.functions import convert
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
 from polyopt.frontend.loops.scope import Known, Shape
-from polyopt.frontend.values import Number, Value, Weak, binary, typed
-from polyopt.ir.types import TYPES
+from polyopt.frontend.values import Number, Value, Weak, binary, type_of, typed
+from polyopt.ir.types import BOOL, I8, TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -275,6 +275,7 @@ def _item(call: Call) -> Value:
 
 
 def _squared(x: Value) -> Value:
+    x = convert(I8, x) if type_of(x) == BOOL else strong(x)  # so NumPy has it
     return binary("mul", x, x)
 
 

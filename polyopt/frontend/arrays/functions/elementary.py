@@ -13,10 +13,11 @@ import numpy as np
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.arrays.grid import strong
-from polyopt.frontend.functions import float_call, sign
+from polyopt.frontend.functions import absolute, float_call, sign
 from polyopt.frontend.loops.calls import call_known, is_known
 from polyopt.frontend.values import (
     Number,
+    Strong,
     Value,
     binary,
     both,
@@ -26,7 +27,9 @@ from polyopt.frontend.values import (
     negation,
     select,
     type_of,
+    typed,
 )
+from polyopt.ir.types import BOOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,12 +137,28 @@ def _scaled(factor: float, x: Value) -> Value:
     return binary("mul", x, Number(factor))
 
 
+def _absolute(x: Value) -> Value:
+    return strong(x) if type_of(x) == BOOL else strong(absolute(x))
+
+
+def _python_absolute(x: Value) -> Value:
+    return x if type_of(x) == BOOL and isinstance(x, Strong) else absolute(x)
+
+
+def _where(test: Value, a: Value, b: Value) -> Value:
+    kind = common_type(a, b)
+    return strong(select(test, Strong(typed(a, kind)), Strong(typed(b, kind))))
+
+
 #: each function with its number of arguments (negative: at least so many)
 _OWN: dict[object, tuple[int, Callable[..., Value]]] = {
     np.maximum: (2, maximum),
     np.minimum: (2, minimum),
     np.fmax: (2, _fmax),
     np.fmin: (2, _fmin),
+    np.where: (3, _where),
+    np.abs: (1, _absolute),
+    abs: (1, _python_absolute),
     np.clip: (3, clip),
     np.sign: (1, _sign),
     np.isnan: (1, _is_nan),

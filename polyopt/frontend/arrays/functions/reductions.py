@@ -129,7 +129,8 @@ def _prod(call: Call) -> Any:  # noqa: ANN401
 def _accumulated(call: Call, op: str, start: int) -> Any:  # noqa: ANN401
     found = _reduction(call)
     if found is None:
-        return strong(call.read.as_number(call.operand("a")))
+        number = strong(call.read.as_number(call.operand("a")))
+        return convert(call.type("dtype") or sum_type(type_of(number)), number)
     kind = call.type("dtype") or sum_type(found.grid.type(call.read.scope.space))
     if kind == BOOL:
         raise UnsupportedError("a sum of type bool is not taken", hint="use .any() or .all()")
