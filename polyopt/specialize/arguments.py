@@ -12,7 +12,7 @@ from polyopt.errors import UnsupportedError, shown
 from polyopt.frontend.arrays import Arguments, ArrayArgument, Owner
 from polyopt.frontend.functions import named_type
 from polyopt.ir.types import F64, TYPES, ScalarType
-from polyopt.specialize.layout import Layout, as_arrays, layout_of, root_of
+from polyopt.specialize.layout import Layout, as_arrays, layout_of, overlaps_itself, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,7 @@ def described(objects: Mapping[str, object], *, constant_sizes: bool = False) ->
             arrays[name] = array
         else:
             rest[name] = value if array is None else array[()]
-    found = _Described(objects)
+    found = _Described(objects, arrays)
     shared = _sharing(arrays)
     for name, array in arrays.items():
         found.add_array(name, array, shared=name in shared)
@@ -76,8 +76,9 @@ def _sharing(arrays: Mapping[str, NumPyArray]) -> set[str]:
 class _Described:
     """What is found out of a call's arguments, one by one."""
 
-    def __init__(self, objects: Mapping[str, object]) -> None:
+    def __init__(self, objects: Mapping[str, object], arrays: Mapping[str, NumPyArray]) -> None:
         self._objects = objects
+        self._given = arrays
         self._owners: dict[str, Owner] = {}
         self._arrays: list[ArrayArgument] = []
         self._memory: dict[str, NumPyArray] = {}
@@ -93,6 +94,7 @@ class _Described:
         given = Arguments(
             tuple(self._objects), tuple(self._owners.values()), tuple(self._arrays),
             tuple(self._scalars), tuple(self._sizes), tuple(self._constants),
+            tuple(self._copied),
         )  # fmt: skip
         return Call(given, self._values, self._memory, self._numbers, self._objects, self._copied)
 
@@ -107,14 +109,27 @@ class _Described:
             raise UnsupportedError(f"{name} has no elements: its shape is {array.shape}")
         layout = layout_of(array, shared=shared) if array.flags.aligned else None
         if layout is None:
-            copy = np.ascontiguousarray(array)
-            self._copied[name] = array
-            layout = layout_of(copy)
-            assert layout is not None
+            layout = self._copy(name, array)
         owner = self._owner(self._unused(name) if layout.is_part else name, layout.owner, kind)
         self._arrays.append(ArrayArgument(name, owner.name, layout.axes, layout.is_part))
         if layout.is_part:
             self._add_part(self._arrays[-1], layout, array)
+
+    def _copy(self, name: str, array: NumPyArray) -> Layout:
+        """A copy in C order of what no array in C order has as a part."""
+        others = (other for key, other in self._given.items() if key != name)
+        if any(np.may_share_memory(array, other) for other in others) or (
+            array.flags.writeable and overlaps_itself(array)
+        ):
+            raise UnsupportedError(
+                f"{name} shares memory in a way that no copy keeps: its strides are"
+                f" {array.strides}",
+                hint=f"pass a copy of {name}",
+            )
+        found = layout_of(np.ascontiguousarray(array))
+        assert found is not None
+        self._copied[name] = array
+        return found
 
     def _owner(self, name: str, memory: NumPyArray, kind: ScalarType) -> Owner:
         for known, other in self._memory.items():

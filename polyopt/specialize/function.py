@@ -40,6 +40,8 @@ class Signature:
     text: str
     plan: Plan
     kernel: Kernel
+    #: what is done besides: a line for each array that is copied
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """``u: f64[u_0, u_1], c: float``."""
@@ -199,7 +201,12 @@ def _signature(call: Call, program: Program) -> Signature:
     texts |= dict.fromkeys(given.sizes, "int")
     texts |= {name: repr(known.value) for name, known in given.constants}
     text = ", ".join(f"{name}: {texts[name]}" for name in given.names)
-    return Signature(text, program.plan, program.kernel)
+    remarks = tuple(
+        f"{name} is copied before the call, and back where it is written: its strides,"
+        f" {call.copied[name].strides}, are not those of a part of an array in C order"
+        for name in given.copied
+    )
+    return Signature(text, program.plan, program.kernel, remarks)
 
 
 @overload

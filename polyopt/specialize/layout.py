@@ -40,10 +40,12 @@ def as_arrays(value: object) -> NumPyArray | None:
         array = cast("NumPyArray", value)
         return array if type(array) is np.ndarray else None
     kind = type(value)
+    if issubclass(kind, np.generic | int | float | str):
+        return None
     try:
         if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
             return np.from_dlpack(cast("Any", value))
-        if hasattr(kind, "__array_interface__"):
+        if hasattr(value, "__array_interface__"):
             return np.asarray(value)
     except (BufferError, RuntimeError, TypeError, ValueError, AttributeError):
         return None
@@ -64,6 +66,18 @@ def layout_of(array: NumPyArray, *, shared: bool = False) -> Layout | None:
         if found is not None:
             return found
     return _within(array, root)
+
+
+def overlaps_itself(array: NumPyArray) -> bool:
+    """Whether two elements of an array may lie in the same place."""
+    below = array.itemsize
+    for stride, extent in sorted(
+        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1
+    ):
+        if stride < below:
+            return True
+        below += stride * (extent - 1)
+    return False
 
 
 def root_of(array: NumPyArray) -> NumPyArray:

@@ -72,6 +72,8 @@ class Arguments:
     sizes: tuple[str, ...] = ()
     #: what is known beforehand
     constants: tuple[tuple[str, Any], ...] = ()
+    #: names of the arrays that are copied before and after a call
+    copied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError, TypeMismatchError, UnsupportedError
-from polyopt.frontend.arrays.functions.elementary import elementary
 from polyopt.frontend.arrays.grid import (
     Along,
     Computed,
@@ -317,10 +316,3 @@ class ArrayExpressions(ArrayOperands):
     def inline(self, node: ast.Call, function: FunctionType) -> AnyOperand:
         """A helper function, with its statements put in place of the call."""
         return self._statements.inline(node, function)
-
-    def mapped(
-        self, function: object, args: Sequence[Grid | Value], node: ast.AST
-    ) -> Grid | Value | None:
-        """A function of numbers, on arrays or numbers; nothing where it is not taken."""
-        compute = elementary(function)
-        return None if compute is None else self.elementwise(compute, args, node)

@@ -228,7 +228,7 @@ def n_body(positions, masses, dt, steps):
 def forward_substitution(lower, b):
     x = np.zeros_like(b)
     for i in range(b.shape[0]):
-        x[i] = (b[i] - np.dot(lower[i, :i], x[:i]) if i > 0 else b[i]) / (3.0 + lower[i, i] ** 2)
+        x[i] = (b[i] - np.dot(lower[i, :i], x[:i])) / (3.0 + lower[i, i] ** 2)
     return x
 
 

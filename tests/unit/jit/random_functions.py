@@ -80,7 +80,7 @@ class Writer:
             case 5:
                 return f"np.{self.pick(['abs', 'sign', 'square', 'isnan'])}({one})"
             case _:
-                return f"({one}).astype(np.{self.pick(['float64', 'float32'])})"
+                return f"np.{self.pick(['float64', 'float32'])}({one})"
 
     def arguments(self):
         rng = np.random.default_rng(int(self.rng.integers(1 << 30)))

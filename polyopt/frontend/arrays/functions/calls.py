@@ -12,12 +12,18 @@ import numpy as np
 
 from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.arrays.functions import makers, products, reductions, shapes
-from polyopt.frontend.arrays.functions.elementary import maximum, minimum
+from polyopt.frontend.arrays.functions.elementary import (
+    elementary,
+    maximum,
+    minimum,
+    rounded,
+    where,
+)
 from polyopt.frontend.arrays.grid import Computed, Grid, Placed, strong
 from polyopt.frontend.functions import convert
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
 from polyopt.frontend.loops.scope import Known, Shape
-from polyopt.frontend.values import Number, Value, Weak, binary, type_of, typed
+from polyopt.frontend.values import Number, Value, Weak, binary, is_weak, type_of, typed
 from polyopt.ir.types import BOOL, I8, TYPES
 
 if TYPE_CHECKING:
@@ -181,14 +187,15 @@ def _converted(
 def _elementary(read: ArrayExpressions, function: object, node: ast.Call) -> Any:  # noqa: ANN401
     outs = [k.value for k in node.keywords if k.arg == "out"]
     name = ast.unparse(node.func)
-    if len(outs) < len(node.keywords):
-        raise UnsupportedError(f"keywords of {name} are not taken here")
-    found = read.mapped(function, [read.array_or_number(a) for a in node.args], node)
-    if found is None:
+    compute = elementary(function)
+    if compute is None:
         raise UnsupportedError(
             f"a call of {name} is not taken here",
             hint="docs/howto/jit.md lists the functions that are taken",
         )
+    if len(outs) < len(node.keywords):
+        raise UnsupportedError(f"keywords of {name} are not taken here, besides out=")
+    found = read.elementwise(compute, [read.array_or_number(a) for a in node.args], node)
     if not outs:
         return found
     target = read.operand(outs[0])
@@ -202,6 +209,8 @@ def _method(read: ArrayExpressions, method: Method, node: ast.Call) -> Any:  # n
     found = _METHODS.get(method.name)
     if found is None:
         raise UnsupportedError(f"the method .{method.name}() is not taken here")
+    if not isinstance(method.of, Grid) and is_weak(read.as_number(method.of)):
+        raise UnsupportedError(f"a Python number has no method .{method.name}() of arrays")
     names, handler = found
     return handler(Call(read, node, f"a {names}", method.of))
 
@@ -249,13 +258,13 @@ def _where(call: Call) -> Any:  # noqa: ANN401
             hint="give both values, np.where(c, x, y), or loop over the elements",
         )
     operands = [call.numeric(name) for name in ("condition", "x", "y")]
-    return call.read.mapped(np.where, operands, call.node)
+    return call.read.elementwise(where, operands, call.node)
 
 
 def _round(call: Call) -> Any:  # noqa: ANN401
     if call.integer("decimals", 0):
         raise UnsupportedError("rounding to decimals is not taken", hint="scale, round, scale back")
-    return call.read.mapped(np.round, [call.numeric("a")], call.node)
+    return call.read.elementwise(rounded, [call.numeric("a")], call.node)
 
 
 def _length(call: Call) -> Any:  # noqa: ANN401

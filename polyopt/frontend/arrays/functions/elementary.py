@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.errors import UnsupportedError
+from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.arrays.grid import strong
 from polyopt.frontend.functions import absolute, float_call, sign
 from polyopt.frontend.loops.calls import call_known, is_known
@@ -108,6 +108,7 @@ def _python_extreme(op: str, better: str) -> Callable[..., Value]:
 
 
 def _sign(x: Value) -> Value:
+    _refuse_truth("np.sign", x)
     return strong(select(_is_nan(x), x, sign(x)) if type_of(x).is_float else sign(x))
 
 
@@ -121,7 +122,8 @@ def _is_finite(x: Value) -> Value:
     return negation(either(_is_nan(x), _is_inf(x)))
 
 
-def _rounded(x: Value) -> Value:
+def rounded(x: Value) -> Value:
+    """``np.round`` to whole numbers."""
     return float_call("rint", [x])
 
 
@@ -129,7 +131,13 @@ def _xor(a: Value, b: Value) -> Value:
     return either(both(a, negation(b)), both(negation(a), b))
 
 
+def _refuse_truth(name: str, x: Value) -> None:
+    if type_of(x) == BOOL:
+        raise TypeMismatchError(f"{name} is not defined on truth values", hint="cast them first")
+
+
 def _same(x: Value) -> Value:
+    _refuse_truth("np.positive", x)
     return x
 
 
@@ -145,7 +153,8 @@ def _python_absolute(x: Value) -> Value:
     return x if type_of(x) == BOOL and isinstance(x, Strong) else absolute(x)
 
 
-def _where(test: Value, a: Value, b: Value) -> Value:
+def where(test: Value, a: Value, b: Value) -> Value:
+    """``np.where``: a NumPy number of the common type, whatever the test."""
     kind = common_type(a, b)
     return strong(select(test, Strong(typed(a, kind)), Strong(typed(b, kind))))
 
@@ -156,7 +165,7 @@ _OWN: dict[object, tuple[int, Callable[..., Value]]] = {
     np.minimum: (2, minimum),
     np.fmax: (2, _fmax),
     np.fmin: (2, _fmin),
-    np.where: (3, _where),
+    np.where: (3, where),
     np.abs: (1, _absolute),
     abs: (1, _python_absolute),
     np.clip: (3, clip),
@@ -164,7 +173,7 @@ _OWN: dict[object, tuple[int, Callable[..., Value]]] = {
     np.isnan: (1, _is_nan),
     np.isinf: (1, _is_inf),
     np.isfinite: (1, _is_finite),
-    np.round: (1, _rounded),
+    np.round: (1, rounded),
     np.positive: (1, _same),
     np.logical_xor: (2, _xor),
     np.deg2rad: (1, partial(_scaled, math.pi / 180)),

@@ -75,6 +75,9 @@ class Reduction:
         """The first elements along the axes."""
         space = self.read.scope.space
         zero = affine_constant(space, 0)
+        for k in self.axes:
+            if not self.read.here.always(lift_form(self.grid.shape[k], space).gt_set(zero)):
+                raise UnsupportedError("the extreme of an array that is empty in some iterations")
         picks = [
             Along(self.kept.index(k), zero, 1) if k in self.kept else Fixed(index_of(zero))
             for k in range(self.grid.rank)
