@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from polyopt.errors import ArgumentError, InvalidOptionError, UnsupportedError, UserError
+from polyopt.isl import exclusive, value_text
 from polyopt.specialize.arguments import Call, described
 from polyopt.specialize.program import Options, Program, specialised
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from polyopt.explain.remarks.explanation import Explanation
+    from polyopt.frontend.arrays import ArrayArgument
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.plan import Plan
 
@@ -44,7 +46,7 @@ class Signature:
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """``u: f64[u_0, u_1], c: float``."""
+        """``u: f64[u_0, u_1], c: float``, sizes by the names that they have in the program."""
         return self.text
 
 
@@ -184,19 +186,12 @@ class JitFunction(Generic[_P, _R]):
         warnings.warn(message, FallbackWarning, stacklevel=3)
 
 
+@exclusive()
 def _signature(call: Call, program: Program) -> Signature:
-    given = call.given
-    owners = {owner.name: owner for owner in given.owners}
-    texts: dict[str, str] = {}
-    for argument in given.arrays:
-        owner = owners[argument.owner]
-        axes = "".join(f", axis {axis} by {step}" for axis, step in argument.axes)
-        is_plain = not argument.is_part and argument.axes == tuple(
-            (k, 1) for k in range(owner.rank)
-        )
-        texts[argument.name] = f"{owner.type}[{', '.join(':' for _ in argument.axes)}]" + (
-            "" if is_plain else f" of {owner.name}{axes}"
-        )
+    given, scop = call.given, program.plan.scop
+    owners = {o.name: ", ".join(map(value_text, scop.array(o.name).extents)) for o in given.owners}
+    types = {o.name: f"{o.type}[{owners[o.name]}]" for o in given.owners}
+    texts = {a.name: _lies(a, types[a.owner]) for a in given.arrays}
     texts |= {name: "float" if weak else str(kind) for name, kind, weak in given.scalars}
     texts |= dict.fromkeys(given.sizes, "int")
     texts |= {name: repr(known.value) for name, known in given.constants}
@@ -207,6 +202,14 @@ def _signature(call: Call, program: Program) -> Signature:
         for name in given.copied
     )
     return Signature(text, program.plan, program.kernel, remarks)
+
+
+def _lies(argument: ArrayArgument, owner: str) -> str:
+    """How an array lies in its owner: ``view of f64[a_0, a_1], axis 1 by -1``."""
+    if not argument.is_part and all(axis == k for k, (axis, _) in enumerate(argument.axes)):
+        return owner
+    steps = (f"axis {axis} by {step}" if step else "repeated" for axis, step in argument.axes)
+    return f"view of {argument.owner} {owner} ({', '.join(steps)})"
 
 
 @overload
