@@ -27,6 +27,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # tests that are about the check of new C ask for it
 os.environ.setdefault("POLYOPT_CHECK", "0")
 
+# tests break parts of the engine on purpose: what these plan is not for others
+os.environ.setdefault("POLYOPT_PLAN_CACHE", "0")
+
 # tests make many small values that live as long as a plan: looking for garbage among them every
 # 700 objects takes a seventh of the time
 gc.set_threshold(100_000, 20, 50)

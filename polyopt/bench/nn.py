@@ -23,9 +23,10 @@ from polyopt.bench.suites import NN
 from polyopt.bench.variants import OURS, UNFUSED
 from polyopt.errors import PolyoptError, UnknownNameError
 from polyopt.graph.compiling import compile_graph, compile_model
-from polyopt.graph.kernels import Options, seconds_of
+from polyopt.graph.kernels import seconds_of
 from polyopt.graph.onnx import load_onnx
 from polyopt.graph.passes import default_passes, run_passes
+from polyopt.graph.planning import Options
 from polyopt.runtime.measuring.alternate import Subject, alternate
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from polyopt.cli.commands.writing import emit
     cls=GuardedGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog="""
 A PROGRAM is the name of a kernel (blur), a C file (dir/blur.c), or file.py:function
 (file.py alone where it has one program).
-Environment: POLYOPT_CC, POLYOPT_CACHE, POLYOPT_THREADS, POLYOPT_DEBUG, NO_COLOR.
+Environment: POLYOPT_CC, POLYOPT_CACHE, POLYOPT_PLAN_CACHE, POLYOPT_CHECK, POLYOPT_THREADS,
+POLYOPT_DEBUG, NO_COLOR.
 """,
 )  # fmt: skip
 @click.version_option(__version__, "-V", "--version", prog_name="polyopt")

@@ -10,9 +10,10 @@ from polyopt.graph.fusion.policy import Fusion, choose_groups
 from polyopt.graph.ir.graph import Graph
 from polyopt.graph.ir.ranges import index_checks
 from polyopt.graph.ir.verify import verify
-from polyopt.graph.kernels import Options, compile_groups, planned_scratch
+from polyopt.graph.kernels import compile_groups
 from polyopt.graph.onnx import load_onnx
 from polyopt.graph.passes import default_passes, run_passes
+from polyopt.graph.planning import Options, planned_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +32,7 @@ def compile_model(
     fusion: Fusion | str | None = None,
     target: str | Target = "native",
     cc: str | None = None,
+    check: bool | None = None,
 ) -> Model:
     """A network as a function on NumPy arrays.
 
@@ -42,14 +44,18 @@ def compile_model(
     ``model`` is a ``Graph``, or what ``load_onnx`` takes, with its ``sizes`` and ``usual`` ones:
     where a first dimension is left open, one compilation serves every size. ``passes`` rewrite
     the graph (``default_passes`` of the target unless given); ``fusion`` is a ``Fusion``, or the
-    name of its level.
+    name of its level. New C is validated, within a budget, unless ``check`` (``POLYOPT_CHECK``) is
+    off: ``model.proof`` has what was shown.
+
+    Plans are kept beside compiled kernels for the next process, and made anew where polyopt, the
+    machine or the program is another (never kept: ``POLYOPT_PLAN_CACHE=0``).
 
     Raises what ``load_onnx``, passes, plans and the toolchain raise.
     """
     graph = model if isinstance(model, Graph) else load_onnx(model, sizes=sizes, usual=usual)
     chosen = default_passes(target) if passes is None else passes
     return compile_graph(
-        run_passes(graph, chosen).graph, fusion=fusion, options=Options(target, cc)
+        run_passes(graph, chosen).graph, fusion=fusion, options=Options(target, cc, check=check)
     )
 
 

@@ -14,7 +14,7 @@ from polyopt.graph.fusion.in_place import in_place
 from polyopt.graph.fusion.lower import group_of
 from polyopt.graph.fusion.policy import choose_groups
 from polyopt.graph.ir.verify import verify
-from polyopt.graph.kernels import Options, planned, planned_scratch, scratch_of
+from polyopt.graph.planning import Options, planned, planned_scratch, scratch_of
 from polyopt.oneline import one_line, some
 from polyopt.scheduler.model.cost import cost
 from polyopt.scheduler.model.table import human_bytes
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polyopt.graph.fusion.lower import Group
     from polyopt.graph.fusion.policy import Decision, Fusion, Grouping
     from polyopt.graph.ir.graph import Graph
-    from polyopt.graph.kernels import Planned
+    from polyopt.graph.planning import Planned
     from polyopt.scheduler.model.cost import Cost
 
 #: nodes of a kernel that a line names

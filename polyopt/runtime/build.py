@@ -17,11 +17,12 @@ from polyopt.runtime.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from polyopt.codegen.signature import CProgram
     from polyopt.codegen.target import Target
-    from polyopt.codegen.validate.on_build import CodeCheck
+    from polyopt.codegen.validate.on_build import Check
     from polyopt.runtime.toolchain import Toolchain
 
 #: Part of every cache key: raised when what we compile around the C text changes.
@@ -72,13 +73,125 @@ def build_library(
     openmp: bool | None = None,
     contract: bool | None = None,
     cache: Path | str | None = None,
-    check: CodeCheck | None = None,
+    check: Check | None = None,
 ) -> Built:
     """Compile, or find compiled, ``program`` for ``target``; see ``compile_kernel``.
 
     With ``check`` the C text is validated while the compiler runs, once for each entry of the
     cache. Raises ``InternalError`` where it is wrong.
     """
+    order = _ordered(program, target, cc=cc, openmp=openmp, contract=contract, cache=cache)
+    return replace(order.built(check), given_reference=reference)
+
+
+def start_build(
+    program: CProgram,
+    target: Target,
+    pool: Executor,
+    *,
+    cc: str | None = None,
+    cache: Path | str | None = None,
+    check: Check | None = None,
+) -> Callable[[], Built]:
+    """The same in a thread of a pool; what comes back waits for it.
+
+    With ``check`` the C text is validated here, beside the compiler: isl computes in one thread.
+    Raises ``InternalError`` where it is wrong, and what finding the compiler does.
+    """
+    order = _ordered(program, target, cc=cc, openmp=None, contract=None, cache=cache)
+    library = pool.submit(order.built)
+    fact = _fact(check)
+    known = order.cache.facts(order.key).get(fact) if check else NOT_CHECKED
+    checked = known if known is not None or check is None else check()
+
+    def finished() -> Built:
+        built = result_of(library)
+        if known is None:
+            order.cache.add_facts(order.key, {fact: checked or ""})
+        return replace(built, checked=checked or "")
+
+    return finished
+
+
+def build_like(built: Built, program: CProgram) -> Built:
+    """Another program, compiled with the same compiler, target and options."""
+    flags = built.toolchain.flags((*built.target.flags, *program.flags), contract=built.contract)
+    order = _Order(
+        program, built.toolchain, flags, threaded=False, target=built.target,
+        contract=built.contract, cache=built.cache,
+    )  # fmt: skip
+    return order.built()
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """A library that is wanted: see ``Built``."""
+
+    program: CProgram
+    toolchain: Toolchain
+    flags: tuple[str, ...]
+    threaded: bool
+    target: Target
+    contract: bool
+    cache: KernelCache
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def key(self) -> str:
+        """What it is called in the cache."""
+        return content_key(
+            _FORMAT,
+            self.program.source,
+            "\0".join(self.flags),
+            "\0".join(self.toolchain.command),
+            self.toolchain.version,
+            self.toolchain.identity,
+            cpu_id() if "-march=native" in self.flags else "",
+        )
+
+    def built(self, check: Check | None = None) -> Built:
+        """It, from the cache, or made with its C text checked meanwhile."""
+        fact = _fact(check)
+
+        def build(directory: Path) -> dict[str, str]:
+            with helpers(1) as aside:
+                compiled = aside.submit(self._compile, directory)
+                facts = {fact: check()} if check else {}
+                told = result_of(compiled)
+            if told is not None:
+                write_report(about(told, self.program.vector_loops), directory)
+            _need_library(directory / LIBRARY)
+            return facts
+
+        found = self.cache.library(self.key, self.program.name, build)
+        return Built(
+            found, self.toolchain, self.flags, self.threaded, self.target, None, self.contract,
+            self.cache, self.remarks, self._checked(fact, check) if check else NOT_CHECKED,
+        )  # fmt: skip
+
+    def _compile(self, directory: Path) -> CompilerReport | None:
+        source = directory / SOURCE
+        source.write_text(self.program.source, encoding="utf-8")
+        return self.toolchain.compile_reported(source, directory / LIBRARY, self.flags)
+
+    def _checked(self, fact: str, check: Check) -> str:
+        known = self.cache.facts(self.key).get(fact)
+        if known is None:  # it was built without, or for another program
+            known = check()
+            self.cache.add_facts(self.key, {fact: known})
+        return known
+
+
+def _ordered(
+    program: CProgram,
+    target: Target,
+    *,
+    cc: str | None,
+    openmp: bool | None,
+    contract: bool | None,
+    cache: Path | str | None,
+) -> _Order:
+    """What is to be built, with the compiler that there is. Raises ``InvalidOptionError``."""
     toolchain = find_toolchain(cc)
     if openmp and not toolchain.has_openmp:
         msg = f"{toolchain} does not compile OpenMP"
@@ -92,65 +205,17 @@ def build_library(
         remarks = (f"{toolchain} has no OpenMP: the kernel runs on one thread",)
     once = program.may_contract if contract is None else contract
     flags = toolchain.flags((*target.flags, *program.flags), openmp=threaded, contract=once)
-    store = KernelCache(cache)
-    found, checked = _stored(program, toolchain, flags, store, check)
-    return Built(
-        found, toolchain, flags, threaded, target, reference, once, store, remarks, checked
-    )
+    return _Order(program, toolchain, flags, threaded, target, once, KernelCache(cache), remarks)
 
 
-def build_like(built: Built, program: CProgram) -> Built:
-    """Another program, compiled with the same compiler, target and options."""
-    flags = built.toolchain.flags((*built.target.flags, *program.flags), contract=built.contract)
-    found, checked = _stored(program, built.toolchain, flags, built.cache)
-    return replace(
-        built, library=found, flags=flags, uses_openmp=False, given_reference=None, remarks=(),
-        checked=checked,
-    )  # fmt: skip
+def _fact(check: Check | None) -> str:
+    """The name of what a check found, among the facts of an entry."""
+    return f"code {check.key}" if check else ""
 
 
-def _stored(
-    program: CProgram,
-    toolchain: Toolchain,
-    flags: tuple[str, ...],
-    store: KernelCache,
-    check: CodeCheck | None = None,
-) -> tuple[Path, str]:
-    """The library, and what the check said, now or when it was built."""
-    fact = f"code {check.key}" if check else ""
-    machine = cpu_id() if "-march=native" in flags else ""
-    command = "\0".join(toolchain.command)
-    key = content_key(
-        _FORMAT,
-        program.source,
-        "\0".join(flags),
-        command,
-        toolchain.version,
-        toolchain.identity,
-        machine,
-    )
-
-    def build(directory: Path) -> dict[str, str]:
-        source = directory / SOURCE
-        source.write_text(program.source, encoding="utf-8")
-        made = directory / LIBRARY
-        with helpers(1) as aside:
-            compiled = aside.submit(toolchain.compile_reported, source, made, flags)
-            facts = {fact: check()} if check else {}
-            told = result_of(compiled)
-        if told is not None:
-            write_report(about(told, program.vector_loops), directory)
-        if made.exists() and not is_library(made):
-            msg = "what the C compiler made is no library"
-            hint = "see `polyopt doctor`; another compiler is chosen with POLYOPT_CC"
-            raise CompilerFailedError(msg, hint=hint)
-        return facts
-
-    found = store.library(key, program.name, build)
-    if check is None:
-        return found, NOT_CHECKED
-    checked = store.facts(key).get(fact)
-    if checked is None:  # it was built without, or for another program
-        checked = check()
-        store.add_facts(key, {fact: checked})
-    return found, checked
+def _need_library(made: Path) -> None:
+    """Raises ``CompilerFailedError`` where a compiler ended well with something else."""
+    if made.exists() and not is_library(made):
+        msg = "what the C compiler made is no library"
+        hint = "see `polyopt doctor`; another compiler is chosen with POLYOPT_CC"
+        raise CompilerFailedError(msg, hint=hint)

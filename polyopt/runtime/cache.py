@@ -5,7 +5,7 @@ An entry is a directory ``<key>/`` with ``kernel.c``, ``kernel.so`` and ``entry.
 made under another name and renamed when complete, so a reader sees all of it or nothing.
 Libraries are code that we run: the directory has to be ours, and an entry says for which key it
 was made, with checksums of the C text and the library. One that does not fit is made anew, and the
-logger ``polyopt`` says why.
+logger ``polyopt`` says why. Beside them ``plans/<key>`` has what was planned, after its checksum.
 """
 
 from __future__ import annotations
@@ -109,20 +109,49 @@ class KernelCache:
             described["facts"] = {**self.facts(key), **facts}
             write_whole(entry / ENTRY, json.dumps(described))
 
+    def plan(self, key: str) -> bytes | None:
+        """What ``keep_plan`` stored under a key; ``None`` where there is nothing that fits."""
+        try:
+            self._prepare()
+            file = self._plans / key
+            status = file.lstat()
+            if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
+                return None
+            digest, _, content = file.read_bytes().partition(b"\n")
+        except (OSError, CacheError):
+            return None
+        whole = digest == hashlib.sha256(key.encode() + content).hexdigest().encode()
+        return content if whole else None
+
+    def keep_plan(self, key: str, content: bytes) -> None:
+        """Store what was planned, as far as it can be written."""
+        digest = hashlib.sha256(key.encode() + content).hexdigest().encode()
+        with contextlib.suppress(OSError, CacheError):
+            self._prepare()
+            self._plans.mkdir(mode=0o700, exist_ok=True)
+            write_whole(self._plans / key, digest + b"\n" + content)
+
+    @property
+    def _plans(self) -> Path:
+        return self.directory / "plans"
+
     def list(self) -> list[CacheEntry]:
         """All entries, the oldest first."""
         return sorted(self._entries(), key=lambda e: (e.created, e.key))
 
     def size(self) -> int:
         """Bytes on disk."""
-        return sum(entry.bytes for entry in self._entries())
+        plans = (file.stat().st_size for file in self._plans.glob("*"))
+        return sum(entry.bytes for entry in self._entries()) + sum(plans)
 
     def clear(self) -> int:
-        """Remove every entry, and what failed or interrupted builds left; how many there were."""
+        """Remove every entry, plans, and what failed or interrupted builds left; how many entries
+        there were."""
         entries = self.list()
         for entry in entries:
             shutil.rmtree(entry.path, ignore_errors=True)
-        for leftover in (*self.directory.glob(".build-*"), self.directory / "failed"):
+        others = (self.directory / "failed", self._plans)
+        for leftover in (*self.directory.glob(".build-*"), *others):
             shutil.rmtree(leftover, ignore_errors=True)
         shutil.rmtree(self.directory / "locks", ignore_errors=True)
         return len(entries)

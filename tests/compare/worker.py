@@ -138,9 +138,10 @@ class Network:
     def __init__(self, name: str, _sizes: dict[str, int]) -> None:
         from polyopt.bench.nn import SUBJECTS
         from polyopt.graph.compiling import compile_graph
-        from polyopt.graph.kernels import Options, seconds_of
+        from polyopt.graph.kernels import seconds_of
         from polyopt.graph.onnx import load_onnx
         from polyopt.graph.passes import default_passes, run_passes
+        from polyopt.graph.planning import Options
 
         proto = SUBJECTS[name]()
         self.program = digest(proto.SerializeToString())

@@ -27,7 +27,7 @@ from onnx import helper, numpy_helper
 import tests.fuzz.layers  # noqa: F401  (it registers)
 from polyopt.errors import InternalError, PolyoptError
 from polyopt.graph import compile_graph, default_passes, load_onnx, onnx_operators, run_passes
-from polyopt.graph.kernels import Options
+from polyopt.graph.planning import Options
 from tests.fuzz.drawing import Drawing, Refused, inferred, info, read_by, schema, types_of
 from tests.fuzz.nodes import DRAWERS
 from tests.fuzz.reference import differs, evaluate, undefined

@@ -293,7 +293,9 @@ def _split(d: Drawing, op: str) -> None:
         more = {"num_outputs": count} if d.opset >= 18 else {}
         d.add(op, [x], count, axis=axis, **more)
         return
-    cuts = sorted(d.number(0 if d.chance(0.1) else 1, extent) for _ in range(count - 1))
+    cuts = sorted(
+        d.number(0 if d.chance(0.1) else min(1, extent), extent) for _ in range(count - 1)
+    )
     parts = [b - a for a, b in zip([0, *cuts], [*cuts, extent], strict=True)]
     wanted = [True, *(d.chance(0.8) for _ in parts[1:])]
     if d.opset >= 13:

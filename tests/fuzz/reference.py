@@ -52,9 +52,10 @@ def _run(node: Any, opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def attribute(node: Any, name: str, default: Any) -> Any:
-    """An attribute of a node, or its default."""
+    """An attribute of a node, or its default; floats have 32 bits."""
     found = next((a for a in node.attribute if a.name == name), None)
-    return default if found is None else helper.get_attribute_value(found)
+    usual = float(np.float32(default)) if isinstance(default, float) else default
+    return usual if found is None else helper.get_attribute_value(found)
 
 
 def _global_norm(node: Any, _opset: int, given: Mapping[str, Any]) -> list[Any]:
@@ -219,6 +220,14 @@ def _response(node: Any, opset: int, given: Mapping[str, Any]) -> list[Any]:
     return [x / (attribute(node, "bias", 1.0) + alpha / size * sums) ** beta]
 
 
+def _mean_variance(node: Any, _opset: int, given: Mapping[str, Any]) -> list[Any]:
+    """It subtracts squares of like numbers, in few digits."""
+    (x,) = (array.astype(np.float64) for array in given.values())
+    axes = tuple(attribute(node, "axes", (0, 2, 3)))
+    away = x - x.mean(axis=axes, keepdims=True)
+    return [away / (np.sqrt((away**2).mean(axis=axes, keepdims=True)) + 1e-9)]
+
+
 def _linear_conv(node: Any, _opset: int, given: Mapping[str, Any]) -> Sequence[Any]:
     """It takes zero points of channels as of columns: exact sums in float64, rounded once."""
     x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (given[n] for n in node.input[:8])
@@ -281,6 +290,7 @@ _OWN: dict[str, Callable[[Any, int, Mapping[str, Any]], Sequence[Any]]] = {
     "ConvTranspose": _transposed, "DequantizeLinear": _dequantize, "GlobalLpPool": _global_norm,
     "Hardmax": _flat, "LRN": _response, "LogSoftmax": _flat, "LpNormalization": _lp_norm,
     "LpPool": _norm_of_windows, "MatMulInteger": _integer_product, "MaxPool": _max_pool,
+    "MeanVarianceNormalization": _mean_variance,
     "OneHot": _one_hot, "QLinearConv": _linear_conv, "RoiAlign": _roi_align, "Scatter": _scatter,
     "Softmax": _flat,
 }  # fmt: skip

@@ -119,3 +119,45 @@ def test_weights_that_change_are_seen_in_pieces():
         found = called(x.clone())[1]
         h = torch.cummax(functional.relu(net.one(x) * 2 + 1), -1)[0]
         torch.testing.assert_close(found, net.two(h).view(-1))
+
+
+class Beyond(nn.Module):
+    """What is read by its place in memory lies outside of the view that is given."""
+
+    def forward(self, x):
+        doubled = (x * 2).transpose(0, 1).exp()
+        return doubled[1].as_strided((2, 2), (1, 3), 1) + 1, torch.relu(doubled + 3)
+
+
+def test_what_reads_memory_finds_it_as_pytorch_lays_it_out():
+    x = torch.randn(3, 4)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        found = torch.compile(Beyond(), backend="polyopt")(x)
+    torch.testing.assert_close(found, Beyond()(x))
+    reading, after = explain_backend(Beyond(), x).pieces
+    assert [piece.compiled for piece in (reading, after)] == [False, True]
+    assert reading.operators[0][0] == "mul"
+    assert "as_strided reads memory as PyTorch lays it out" in reading.reason
+
+
+class Cut(nn.Module):
+    """PyTorch traces in two parts: the second gets views, and what they are views of."""
+
+    def forward(self, x, y):
+        parts = x.unfold(-1, 2, 2)
+        x.add_(1)
+        first, second = parts.unbind(0)
+        torch._dynamo.graph_break()
+        return first.exp(), second + y.sum()
+
+
+def test_parts_that_are_given_views_compile(caplog):
+    x = torch.randn(2, 3, 4)
+    torch._dynamo.reset()
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "polyopt"):
+        given = x.clone()
+        found = torch.compile(Cut(), backend="polyopt", dynamic=False)(given, given)
+    torch.testing.assert_close(found, Cut()(x, x))
+    torch.testing.assert_close(given, x)
+    assert "not exported" not in caplog.text

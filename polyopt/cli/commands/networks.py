@@ -144,7 +144,7 @@ def explain_model(
     Raises ``InvalidOptionError`` for options that are about single programs.
     """
     from polyopt.graph import explain_network
-    from polyopt.graph.kernels import Options
+    from polyopt.graph.planning import Options
 
     policy, graphs = shown_as
     fusion = policy.fusion()

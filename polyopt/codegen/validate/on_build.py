@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from polyopt.codegen.validate.translation import ReadBack, check_runs, shown
 from polyopt.errors import UserError
@@ -31,6 +31,19 @@ NOT_CHECKED = "the C was not checked (check=False, or POLYOPT_CHECK=0)"
 def is_asked_for(*, check: bool | None) -> bool:
     """Whether new C is to be checked: as the caller says, else unless ``POLYOPT_CHECK`` is 0."""
     return os.environ.get("POLYOPT_CHECK") != "0" if check is None else check
+
+
+class Check(Protocol):
+    """What checks a C text, and what tells the program that it compares with from any other."""
+
+    @property
+    def key(self) -> str:
+        """What tells the program from any other."""
+        ...
+
+    def __call__(self) -> str:
+        """What is shown, in words. Raises ``InternalError`` where the C computes something else."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,8 @@ class CodeCheck:
         if found.claims is not None and found.loops is not None:
             values = "the C read back has the source's values, for all sizes"
             apart = f", and {some(found.loops, 'shared loop')} without a clash"
-            return f"{values} ({some(found.claims, 'claim')}){apart if found.loops else ''}"
+            claims = f" ({some(found.claims, 'claim')})" if found.claims else ""
+            return f"{values}{claims}{apart if found.loops else ''}"
         if allowed.spent and not isinstance(found.reason, NotShownError):
             spent = f"the C is not decided within {operations:,} isl operations"
             return f"{spent}; plan.prove(code=True) goes on"

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
     from polyopt.graph.execution.memory import Arena
     from polyopt.graph.execution.profile import LimitMs, Profile
+    from polyopt.graph.execution.proof import NetworkProof
     from polyopt.graph.fusion.lower import Group
     from polyopt.graph.fusion.policy import Grouping
     from polyopt.graph.ir.graph import Array, Graph, Value
     from polyopt.graph.ir.ranges import IndexCheck
-    from polyopt.graph.kernels import GroupKernel, Options
+    from polyopt.graph.kernels import GroupKernel
+    from polyopt.graph.planning import Options
     from polyopt.graph.reasons import NetworkExplanation
     from polyopt.runtime.bound import BoundKernel
 
@@ -43,6 +45,11 @@ class Step:
     group: Group
     kernel: GroupKernel
     arguments: Mapping[str, str]
+
+    @property
+    def operators(self) -> str:
+        """What it computes, in words."""
+        return " + ".join(node.op for node in self.group.nodes)
 
 
 @checks_methods
@@ -256,6 +263,13 @@ class Model:
         return explain_grouping(
             self.graph, self.grouping, self.options, counterfactuals=counterfactuals
         )
+
+    @property
+    def proof(self) -> NetworkProof:
+        """What was shown of each kernel: of its plan, and of its C."""
+        from polyopt.graph.execution.proof import NetworkProof
+
+        return NetworkProof.of(self)
 
     def profile(
         self,

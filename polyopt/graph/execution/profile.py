@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from polyopt.graph.execution.model import Model, Step
     from polyopt.graph.ir.graph import Array
-    from polyopt.graph.kernels import Planned
+    from polyopt.graph.planning import Planned
 
     #: bytes moved, operations -> least milliseconds; for so many threads
     Limit = Callable[[float, float], float]
@@ -165,7 +165,7 @@ def _row(model: Model, number: int, step: Step, ms: float, limit: Limit | None) 
     return ProfileRow(
         number,
         tuple(node.name for node in step.group.nodes),
-        " + ".join(node.op for node in step.group.nodes),
+        step.operators,
         ", ".join(str(values[name]) for name in step.group.outputs),
         ms,
         work,

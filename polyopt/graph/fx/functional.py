@@ -139,7 +139,7 @@ def layouts(program: Any) -> tuple[Layout, ...]:  # noqa: ANN401
     for node in nodes:
         value: Any = node.meta.get("val") if node.op == "placeholder" else None
         if hasattr(value, "untyped_storage"):
-            found = sources.setdefault(_storage(value), [])
+            found = sources.setdefault(storage_of(value), [])
             found.append((positions.get(node.name), int(value.storage_offset())))
     return tuple(_layout(node, sources) for node in nodes[-1].args[0])
 
@@ -148,7 +148,7 @@ def _layout(node: Any, sources: Mapping[int, Sequence[tuple[int | None, int]]]) 
     value: Any = getattr(node, "meta", {}).get("val")
     if not hasattr(value, "untyped_storage"):
         raise UnsupportedError(f"the output {node!r} is no tensor")
-    storage = _storage(value)
+    storage = storage_of(value)
     found = sources.get(storage, ())
     if len(found) > 1:
         raise UnsupportedError(f"the output {node!r} is of memory that inputs share")
@@ -166,7 +166,7 @@ def _layout(node: Any, sources: Mapping[int, Sequence[tuple[int | None, int]]]) 
     )
 
 
-def _storage(value: Any) -> int:  # noqa: ANN401
+def storage_of(value: Any) -> int:  # noqa: ANN401
     """A number that tensors with the same memory have in common."""
     return int(value.untyped_storage()._cdata)  # noqa: SLF001  (all there is, for fake tensors)
 
@@ -175,7 +175,7 @@ def _mutating_line(nodes: Sequence[Any], placeholder: str) -> int:
     """The line, from 1, of the first operation that writes to a placeholder's memory."""
     wanted = next((n.meta.get("val") for n in nodes if n.name == placeholder), None)
     for number, node in enumerate(nodes, 1):
-        if wanted is not None and any(_storage(v) == _storage(wanted) for v in _written(node)):
+        if wanted is not None and any(storage_of(v) == storage_of(wanted) for v in _written(node)):
             return number
     return len(nodes)
 
@@ -206,8 +206,8 @@ def _need_places_of_their_own(program: Any) -> None:  # noqa: ANN401
     for number, node in enumerate(nodes, 1):
         value = node.meta.get("val")
         if hasattr(value, "untyped_storage") and _has_elements_twice(value):
-            folded.add(_storage(value))
-        if any(_storage(value) in folded for value in _written(node)):
+            folded.add(storage_of(value))
+        if any(storage_of(value) in folded for value in _written(node)):
             source = text_of(nodes)
             raise UnsupportedError(
                 "memory is changed in place of which a view has elements several times",

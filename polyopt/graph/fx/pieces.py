@@ -38,6 +38,9 @@ _VIEWS = frozenset({
     "transpose", "unsqueeze", "view",
 })  # fmt: skip
 
+#: operators whose result hangs on where elements lie, also outside of their operand
+_BY_MEMORY = frozenset({"as_strided", "as_strided_scatter"})
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -169,6 +172,21 @@ def _refusals(module: Any) -> dict[Any, str]:  # noqa: ANN401
             try_node(node)
         except PolyoptError as error:
             found[node] = error.diagnostic.message
+    for node in _calls(module):
+        if op_name(node) in _BY_MEMORY:
+            reason = f"{op_name(node)} reads memory as PyTorch lays it out"
+            found |= {other: found.get(other, reason) for other in _before(node)}
+    return found
+
+
+def _before(node: Any) -> set[Any]:  # noqa: ANN401
+    """The calls that a node's operands come from."""
+    found, waiting = set[Any](), list(node.all_input_nodes)
+    while waiting:
+        one = waiting.pop()
+        if one.op == "call_function" and one not in found:
+            found.add(one)
+            waiting += one.all_input_nodes
     return found
 
 

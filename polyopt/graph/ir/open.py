@@ -153,8 +153,30 @@ def left_open(read: Callable[[Numbers], Graph], usual: Numbers) -> Graph:
     except UserError as error:
         read(usual)  # what is wrong with the usual numbers too is said with them
         _depends(list(usual), error)
-    _ = graph.values  # shapes have to keep the names
+    _need_shapes(graph, read, dict.fromkeys(usual, 1))
     return graph
+
+
+def _need_shapes(graph: Graph, read: Callable[[Numbers], Graph], few: Numbers) -> None:
+    """Raises ``UnsupportedError`` where a graph read for few has tensors of other shapes.
+
+    What reads up to four elements of any number of them is the same for all large numbers, and is
+    another for one. Where nothing can be read for so few, a call for so few will say so.
+    """
+    shapes = {name: value.shape for name, value in graph.values.items()}
+    try:
+        found = read(few).values
+    except UserError:
+        return
+    small = at(graph, few).values
+    for name in shapes.keys() & found.keys():
+        if small[name].shape != found[name].shape:
+            counts = ", ".join(f"{size} = {number}" for size, number in few.items())
+            have, wanted = (list(v[name].shape) for v in (small, found))
+            raise UnsupportedError(
+                f"the network cannot be one for every {' and '.join(few)}: the shape of {name!r}"
+                f" is {wanted} for {counts}, and not {have}"
+            )
 
 
 def merged_values(

@@ -200,3 +200,31 @@ def test_an_open_size_is_a_number_that_knows_its_name():
     assert size + 1 == 9
     assert 2 * size == 16
     assert pickle.loads(pickle.dumps(size)) == size
+
+
+def sliced(starts, ends, axes):
+    """A network that cuts a part out of images, whose number is open."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    bounds = {"starts": starts, "ends": ends, "axes": axes}
+    ends_of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+               for name, shape in (("x", ["batch", 4]), ("y", None))]  # fmt: skip
+    graph = helper.make_graph(
+        [helper.make_node("Slice", ["x", *bounds], ["y"])], "cut", ends_of[:1], ends_of[1:],
+        [numpy_helper.from_array(np.array(b, np.int64), n) for n, b in bounds.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends"), [((1, -4), (0, 9)), ((2, 0), (2, 3)), ((3, 0), (0, 2))]
+)
+@pytest.mark.parametrize("usual", [1, 8])
+def test_what_is_the_same_for_large_numbers_alone_is_refused(starts, ends, usual):
+    """Parts without elements, of at most so many images."""
+    proto = sliced(starts, ends, (1, 0))
+    with pytest.raises(UnsupportedError, match=r"cannot be one for every batch: the shape of 'y'"):
+        compile_model(proto, usual={"batch": usual})
+    model = compile_model(proto, sizes={"batch": 2})
+    (expected,) = ReferenceEvaluator(proto).run(None, {"x": np.ones((2, 4), np.float32)})
+    assert model(np.ones((2, 4), np.float32)).shape == expected.shape

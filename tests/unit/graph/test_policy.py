@@ -13,8 +13,8 @@ from polyopt.graph.fusion.in_place import in_place
 from polyopt.graph.fusion.lower import group_of
 from polyopt.graph.fusion.patterns import patterns
 from polyopt.graph.fusion.policy import Grouping
-from polyopt.graph.kernels import Options
 from polyopt.graph.passes import AnalyseInPlace
+from polyopt.graph.planning import Options
 from polyopt.graph.reasons import explain_grouping
 
 

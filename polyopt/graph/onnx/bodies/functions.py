@@ -46,6 +46,8 @@ def expanded(
     Raises ``UnsupportedError`` where ONNX has no body for the node, ``GraphError`` for a node from
     which ONNX makes none.
     """
+    if node.op_type == "AffineGrid":
+        _need_corners(onnx, importer, node, span)
     schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
     try:
         body, version = _body(onnx, importer, schema, node, opset)
@@ -61,6 +63,21 @@ def expanded(
     names = {name: f"{prefix}{name}" for name in made_names(model.graph) - kept}
     rename(model.graph, names)
     return model, version
+
+
+def _need_corners(onnx: Any, importer: Importer, node: Any, span: Span) -> None:  # noqa: ANN401
+    """Raises ``UnsupportedError`` for a grid of one point between two corners.
+
+    ONNX's body divides 0 by 0 there; its evaluator, ONNX Runtime and PyTorch give -1, 1 and 0.
+    """
+    corners = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    size = importer.known.get(importer.resolve(node.input[1]))
+    if corners.get("align_corners") and size is not None and 1 in size[2:]:
+        raise UnsupportedError(
+            "AffineGrid with align_corners=1 of one point along an axis", span=span,
+            notes=["implementations differ in where it lies, and ONNX's definition has NaN"],
+            hint="align_corners=0 has its middle",
+        )  # fmt: skip
 
 
 def _body(onnx: Any, importer: Importer, schema: Any, node: Any, opset: int) -> tuple[Any, int]:  # noqa: ANN401
