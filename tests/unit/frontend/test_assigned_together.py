@@ -1,6 +1,6 @@
 """A test that reads what ``a, b = ...`` assigns under it is the test from before."""
 
-# ruff: noqa: F821, UP037  (extents are texts in subscripts of annotations)
+# ruff: noqa: F821  (extents are texts in subscripts of annotations)
 
 import numpy as np
 import pytest
