@@ -40,6 +40,8 @@ class Call:
     objects: Mapping[str, object]
     #: arrays that had to be copied, by the owner's name: the caller's, which changes go back to
     copied: Mapping[str, NumPyArray] = field(default_factory=dict[str, "NumPyArray"])
+    #: owners of arrays that may not be written, with the arguments' names
+    fixed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def described(objects: Mapping[str, object], *, constant_sizes: bool = False) -> Call:
@@ -88,6 +90,7 @@ class _Described:
         self._values: dict[str, int] = {}
         self._numbers: dict[str, Any] = {}
         self._copied: dict[str, NumPyArray] = {}
+        self._fixed: dict[str, str] = {}
 
     def call(self) -> Call:
         """All of it."""
@@ -96,7 +99,15 @@ class _Described:
             tuple(self._scalars), tuple(self._sizes), tuple(self._constants),
             tuple(self._copied),
         )  # fmt: skip
-        return Call(given, self._values, self._memory, self._numbers, self._objects, self._copied)
+        return Call(
+            given,
+            self._values,
+            self._memory,
+            self._numbers,
+            self._objects,
+            self._copied,
+            self._fixed,
+        )
 
     def add_array(self, name: str, array: NumPyArray, *, shared: bool) -> None:
         kind = named_type(array.dtype.name) if array.dtype.isnative else None
@@ -112,6 +123,8 @@ class _Described:
             layout = self._copy(name, array)
         owner = self._owner(self._unused(name) if layout.is_part else name, layout.owner, kind)
         self._arrays.append(ArrayArgument(name, owner.name, layout.axes, layout.is_part))
+        if not array.flags.writeable or any(not step for _, step in layout.axes):
+            self._fixed[owner.name] = name
         if layout.is_part:
             self._add_part(self._arrays[-1], layout, array)
 

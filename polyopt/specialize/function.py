@@ -7,12 +7,14 @@ import inspect
 import threading
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from polyopt.errors import ArgumentError, InvalidOptionError, UnsupportedError, UserError
+from polyopt.frontend.arrays import InPlace
 from polyopt.isl import exclusive, value_text
 from polyopt.specialize.arguments import Call, described
 from polyopt.specialize.program import Options, Program, specialised
+from polyopt.specialize.quick import QuickCall, quick_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,7 +52,7 @@ class Signature:
         return self.text
 
 
-class JitFunction(Generic[_P, _R]):
+class JitFunction(InPlace, Generic[_P, _R]):
     """A function that is compiled for the types, ranks and layouts of its arguments.
 
     It is called as the function is, and gives what that gives.
@@ -58,13 +60,14 @@ class JitFunction(Generic[_P, _R]):
 
     def __init__(self, function: Callable[_P, _R], options: Options, *, fallback: bool) -> None:
         functools.update_wrapper(self, function)
-        self.__wrapped__ = function
+        self.__wrapped__ = self._function = function
         self.__name__ = getattr(function, "__name__", "function")
         self._options = options
         self._fallback = fallback
         self._signature = inspect.signature(function)
         self._programs: list[tuple[Call, Program]] = []
         self._chosen: dict[object, Program | UserError] = {}
+        self._quick: dict[object, QuickCall] = {}
         self._said: set[str] = set()
         self._lock = threading.RLock()
 
@@ -74,15 +77,21 @@ class JitFunction(Generic[_P, _R]):
         Raises, where the function was made with ``fallback=False``, the ``UserError`` that says
         what is not taken, and where.
         """
+        key = None if kwargs else quick_key(args)
+        known = self._quick.get(key)
         try:
+            if known is not None and known.program.is_current:
+                return cast("_R", known.run(args, self._options.threads))
             objects = self._objects(args, kwargs)
             call, program = self._program(objects)
-            return program.run(call, self._options.threads)  # type: ignore[return-value]
+            result = program.run(call, self._options.threads)
+            self._recall(key, QuickCall.of(call, program, args))
+            return cast("_R", result)
         except UserError as error:
             if not self._fallback:
                 raise
             self._warn(error)
-        return self.__wrapped__(*args, **kwargs)
+        return self._function(*args, **kwargs)
 
     def compile(self, *args: _P.args, **kwargs: _P.kwargs) -> Signature:
         """Compile for arguments like these, without running. Raises a ``UserError``."""
@@ -175,6 +184,13 @@ class JitFunction(Generic[_P, _R]):
         if len(self._chosen) >= _REMEMBERED:
             self._chosen.clear()
         self._chosen[key] = found
+
+    def _recall(self, key: object, found: QuickCall | None) -> None:
+        if key is None or found is None:
+            return
+        if len(self._quick) >= _REMEMBERED:
+            self._quick.clear()
+        self._quick[key] = found
 
     def _warn(self, error: UserError) -> None:
         text = str(error)

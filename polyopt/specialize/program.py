@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polyopt.errors import NonAffineError
+from polyopt.errors import ArgumentError, NonAffineError
 from polyopt.frontend.arrays import read_function
 from polyopt.isl import dim_type, exclusive, fix_param_values, params_of, parse_value
 from polyopt.runtime.arrays import NumPyArray, empty
@@ -66,6 +66,10 @@ class Program:
     def run(self, call: Call, threads: int | None) -> object:
         """What the function returns for a call that it admits. Raises ``ArgumentError``."""
         sizes = {n: call.sizes[n] for n in self.kernel.positional if n in call.sizes}
+        for array in self._written:
+            if array in call.fixed:
+                name = call.fixed[array]
+                raise ArgumentError(f"{name} is written, but the array is read-only")
         made = self._made(call.sizes)
         found = self.kernel(**call.arrays, **made, **call.scalars, **sizes, threads=threads)
         names = [a.name for a in self.kernel.arrays if a.is_live_out]
@@ -84,6 +88,10 @@ class Program:
         shapes = self.kernel.shapes(**{n: sizes[n] for n in self.kernel.program.params})
         types = {a.name: a.type.dtype for a in self.kernel.arrays}
         return {name: empty(shapes[name], types[name]) for name in names}
+
+    @cached_property
+    def _written(self) -> tuple[str, ...]:
+        return tuple(a.name for a in self.kernel.arrays if a.is_live_out)
 
     @cached_property
     def _new(self) -> frozenset[str]:

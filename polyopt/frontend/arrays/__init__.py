@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import TooDeepError, UnsupportedError
 from polyopt.frontend.arrays.arguments import Arguments, ArrayArgument, Owner, bound
 from polyopt.frontend.arrays.facts import Facts, Sizes, Unify
-from polyopt.frontend.arrays.helpers import Helpers
+from polyopt.frontend.arrays.helpers import Helpers, InPlace, check_bare
 from polyopt.frontend.arrays.results import Result, Returned
 from polyopt.frontend.arrays.statements import ArrayStatements
 from polyopt.frontend.assemble import Program, assemble
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Arguments",
     "ArrayArgument",
+    "InPlace",
     "Owner",
     "ReadFunction",
     "Result",
@@ -63,6 +64,7 @@ def read_function(
 
     Raises a ``UserError`` with the place of what is not taken.
     """
+    check_bare(function)
     text = function_text(function)
     sizes, helpers = Sizes(values), Helpers()
     types: dict[ast.AST, tuple[ScalarType, bool]] = {}

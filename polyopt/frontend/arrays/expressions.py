@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError, TypeMismatchError, UnsupportedError
+from polyopt.frontend.arrays.functions.integers import operation
 from polyopt.frontend.arrays.grid import (
     Along,
     Computed,
@@ -26,7 +27,6 @@ from polyopt.frontend.values import (
     Value,
     Where,
     as_expr,
-    binary,
     compare,
     complement,
     index_form,
@@ -241,7 +241,7 @@ class ArrayExpressions(ArrayOperands):
 
             return matmul(self, one, other, node)
         name = BINARY_OPERATORS[type(op)]
-        return self.elementwise(partial(binary, name), [one, other], node)
+        return self.elementwise(partial(operation, name), [one, other], node)
 
     def _unary(self, node: ast.UnaryOp) -> AnyOperand:
         operand = self.array_or_number(node.operand)

@@ -14,6 +14,7 @@ from polyopt.frontend.loops.scope import Alias, Known, Variable, View, stores
 from polyopt.frontend.loops.text import FunctionText, function_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FunctionType
 
     from polyopt.frontend.arrays.statements import ArrayStatements
@@ -22,6 +23,21 @@ if TYPE_CHECKING:
 
 #: Helper functions may call helpers, but not without end.
 _MAX_INLINE = 16
+
+
+class InPlace:
+    """A callable object that, as a helper, is the function that it wraps."""
+
+    __wrapped__: Callable[..., object]
+
+
+def check_bare(function: Callable[..., object]) -> None:
+    """Refuse a function that another one was put around. Raises ``UnsupportedError``."""
+    if hasattr(function, "__wrapped__"):
+        raise UnsupportedError(
+            f"{function.__name__} is what a decorator made of a function",
+            hint="call the function without the decorator",
+        )
 
 
 class Helpers:
@@ -52,6 +68,7 @@ class Helpers:
         """
         if self._depth >= _MAX_INLINE:
             raise UnsupportedError(f"{function.__name__} calls itself, or helpers nest too deeply")
+        check_bare(function)
         text = self._text(node, function)
         names = self._bound(found, node, function)
         scope = found.scope.inside(text, function)

@@ -171,6 +171,21 @@ def test_repeated_elements_are_read_where_they_are():
     assert jitted.signatures[0].remarks == ()
 
 
+@pytest.mark.parametrize("view", [lambda a: np.broadcast_to(a, (3, 4)), lambda a: a[::-1]])
+def test_a_view_that_may_not_be_written_is_left_to_numpy(view):
+    array = np.arange(4.0)
+    fixed = view(array)
+    fixed.flags.writeable = False
+
+    @po.jit
+    def clear(a):
+        a[...] = 0
+
+    with pytest.warns(po.FallbackWarning, match="read-only"), pytest.raises(ValueError):  # noqa: PT011
+        clear(fixed)
+    assert array.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
 def test_an_array_that_may_not_be_written_is_left_to_numpy():
     array = np.arange(4.0)
     array.flags.writeable = False

@@ -1,5 +1,7 @@
 """What Python and NumPy mean: views and copies, names assigned anew, helpers, types of results."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -246,3 +248,69 @@ def test_integers_that_are_no_sizes_are_constants():
     for step in (1, 3, 4):
         assert_same(sampled(array, step), array[::step] * step)
     assert len(sampled.signatures) == 3
+
+
+def test_integers_divided_by_zero_and_shifted_out():
+    def edges(a, b):
+        return a // b, a % b, a << np.abs(b), a >> np.abs(b), a // 3, a % -1
+
+    for kind in (np.int32, np.int64, np.uint8):
+        low = np.iinfo(kind).min
+        a = np.array([low, 5, 7, low, 9, 100], kind)
+        b = np.array([0, 0, 2, 1, 40, 70], kind)
+        check(lambda_free_edges if kind is np.uint8 else edges, a, b)
+    least = np.iinfo(np.int64).min
+    check(edges, np.array([least, least, 5]), np.array([-1, -3, -1]))
+
+
+def lambda_free_edges(a, b):
+    return a // b, a % b, a << b, a >> b
+
+
+def test_sums_of_single_precision_stay_exact_over_many():
+    ones = np.full(1 << 25, 0.1, np.float32)
+
+    @po.jit(fallback=False)
+    def sums(a):
+        return a.sum(), a.mean()
+
+    total, mean = sums(ones)
+    assert total.dtype == mean.dtype == np.float32
+    np.testing.assert_allclose([total, mean], [0.1 * (1 << 25), 0.1], rtol=1e-6)
+
+
+def test_a_decorated_helper_is_not_the_function_under_it():
+    def doubling(function):
+        @functools.wraps(function)
+        def wrapper(a):
+            return 2 * function(a)
+
+        return wrapper
+
+    @doubling
+    def helper(a):
+        return a + 1
+
+    def calls(a):
+        return helper(a)
+
+    for function in (calls, helper):
+        with pytest.warns(po.FallbackWarning, match="what a decorator made"):
+            assert po.jit(function)(1.5 * np.ones(3)).tolist() == [5.0, 5.0, 5.0]
+
+
+def test_calls_again_and_again():
+    @po.jit(fallback=False)
+    def scaled(a, x, n, b):
+        b[:] = a * x + n
+        return b
+
+    for shape in (4, 4, 9, 4):
+        for number in (1, 2):
+            a, b = values(shape), np.zeros(shape)
+            assert scaled(a, 0.5 * number, number, b) is b
+            assert_same(b, a * (0.5 * number) + number)
+    shared = values(4)
+    expected = shared * 2.0 + 1
+    assert_same(scaled(shared, 2.0, 1, shared), expected)
+    assert len(scaled.signatures) == 2

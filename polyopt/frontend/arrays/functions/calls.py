@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from inspect import unwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +19,7 @@ from polyopt.frontend.arrays.functions.elementary import (
     where,
 )
 from polyopt.frontend.arrays.grid import Computed, Grid, Placed, strong
+from polyopt.frontend.arrays.helpers import InPlace
 from polyopt.frontend.functions import convert
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
 from polyopt.frontend.loops.scope import Known, Shape
@@ -148,7 +148,7 @@ def call(read: ArrayExpressions, target: Known | Method, node: ast.Call) -> Any:
     if not isinstance(target, Known):
         return _method(read, target, node)
     function = target.value
-    helper = unwrap(function) if callable(function) else function
+    helper = function.__wrapped__ if isinstance(function, InPlace) else function
     module = (getattr(helper, "__module__", None) or "").partition(".")[0]
     if isinstance(helper, FunctionType) and module != "numpy":
         return read.inline(node, helper)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import TypeMismatchError, UnsupportedError
+from polyopt.frontend.arrays.functions.integers import operation
 from polyopt.frontend.arrays.grid import strong
 from polyopt.frontend.functions import absolute, float_call, sign
 from polyopt.frontend.loops.calls import call_known, is_known
@@ -170,6 +171,10 @@ _OWN: dict[object, tuple[int, Callable[..., Value]]] = {
     abs: (1, _python_absolute),
     np.clip: (3, clip),
     np.sign: (1, _sign),
+    np.floor_divide: (2, partial(operation, "floordiv")),
+    np.mod: (2, partial(operation, "mod")),
+    np.left_shift: (2, partial(operation, "shl")),
+    np.right_shift: (2, partial(operation, "shr")),
     np.isnan: (1, _is_nan),
     np.isinf: (1, _is_inf),
     np.isfinite: (1, _is_finite),

@@ -11,6 +11,7 @@ from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.arrays.functions.elementary import maximum, minimum
 from polyopt.frontend.arrays.grid import (
     Along,
+    Computed,
     Fixed,
     Grid,
     Placed,
@@ -36,7 +37,7 @@ from polyopt.frontend.values import (
     typed,
 )
 from polyopt.ir.expr import index_of
-from polyopt.ir.types import BOOL, F64, I64, U64, ScalarType
+from polyopt.ir.types import BOOL, F32, F64, I64, U64, ScalarType
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
@@ -140,10 +141,12 @@ def _accumulated(call: Call, op: str, start: int) -> Any:  # noqa: ANN401
     return found.result(summed(found, kind, op, start))
 
 
-def summed(found: Reduction, kind: ScalarType, op: str = "add", start: int = 0) -> Placed:
+def summed(found: Reduction, kind: ScalarType, op: str = "add", start: int = 0) -> Grid:
     """The sum (or product) of the elements, converted to a type before."""
-    zero = Strong(typed(Number(start), kind))
-    return found.fold(kind, zero, lambda a, b: binary(op, a, convert(kind, b)))
+    wide = F64 if kind == F32 else kind  # single precision would lose what NumPy's order keeps
+    zero = Strong(typed(Number(start), wide))
+    placed = found.fold(wide, zero, lambda a, b: binary(op, a, convert(wide, convert(kind, b))))
+    return Computed(placed.shape, lambda index, space: convert(kind, placed.at(index, space)))
 
 
 def _mean(call: Call) -> Any:  # noqa: ANN401
