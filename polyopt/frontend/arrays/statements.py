@@ -12,9 +12,11 @@ import numpy as np
 from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.arrays.expressions import ArrayExpressions
 from polyopt.frontend.arrays.grid import Grid, Placed, Unfilled, whole
+from polyopt.frontend.arrays.iteration import as_range
 from polyopt.frontend.arrays.operands import AnyOperand, Items
 from polyopt.frontend.arrays.results import Results
 from polyopt.frontend.arrays.storing import Storing
+from polyopt.frontend.located import located
 from polyopt.frontend.loops.merge import base_name, names_in
 from polyopt.frontend.loops.scope import Alias, Known, Shape, Variable, View
 from polyopt.frontend.values import (
@@ -85,8 +87,22 @@ class ArrayStatements(Storing):
     # loops and conditions
 
     def _for(self, node: ast.For) -> None:
-        self._own(node.body, node)
-        super()._for(node)
+        with located(lambda: self.read.span(node.iter)):
+            loop = as_range(self, node)
+        if isinstance(loop, Items):
+            for item in loop.items:
+                self._assign_operand(node.target, item, node)
+                self.block(node.body)
+            return
+        self._own((loop or node).body, node)
+        super()._for(loop or node)
+
+    def unused(self, name: str) -> str:
+        """A name that neither the function nor its surroundings use."""
+        number = 0
+        while self.scope.binding(found := f"{name}{number or ''}") or found in self.scope.locals:
+            number += 1
+        return found
 
     def _if(self, node: ast.If) -> None:
         test = truth(self.read.value(node.test))

@@ -314,3 +314,32 @@ def test_calls_again_and_again():
     expected = shared * 2.0 + 1
     assert_same(scaled(shared, 2.0, 1, shared), expected)
     assert len(scaled.signatures) == 2
+
+
+def test_loops_over_arrays():
+    def loops(a, b):
+        total = 0.0
+        for row in a:
+            for x in row[1:]:
+                total += x
+        result = np.zeros(b.shape[0])
+        for i, y in enumerate(b):
+            result[i] = y * i
+        for x, row in zip(b, a):  # noqa: B905
+            result[0] += x * row[0]
+        for shift in (-1, 0, 1):
+            result[1:-1] += shift * b[1 + shift : b.shape[0] - 1 + shift]
+        return total, result
+
+    check(loops, values(6, 5), values(6))
+
+
+def test_loops_over_arrays_of_other_lengths_are_refused():
+    def dot(a, b):
+        total = 0.0
+        for x, y in zip(a, b):  # noqa: B905
+            total += x * y
+        return total
+
+    with pytest.warns(po.FallbackWarning, match="different lengths"):
+        po.jit(dot)(values(4), values(5))
