@@ -321,6 +321,8 @@ def _bool_arithmetic(op: str, one: Value, other: Value) -> ScalarType:
 
 
 def _power(base: Value, exponent: Value) -> Value:
+    if type_of(base) == BOOL and not is_weak(base):
+        raise TypeMismatchError("** is not defined on truth values", hint="cast them to a number")
     if isinstance(exponent, Number) and exponent.value == 2:
         return binary("mul", base, base)
     type_ = common_type(base, exponent)

@@ -427,7 +427,7 @@ def _equal(one: np.ndarray, other: np.ndarray, *, reordered: bool) -> bool:
     if not (is_float and reordered):
         return np.array_equal(one, other, equal_nan=is_float)
     close = _ROUNDING[other.dtype.itemsize]
-    largest = float(np.nanmax(np.abs(other), initial=1.0))
+    largest = float(np.abs(other[np.isfinite(other)]).max(initial=1.0))
     return np.allclose(one, other, rtol=close, atol=close * largest, equal_nan=True)
 
 

@@ -75,13 +75,20 @@ def names_in(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
+def _unpacked(target: ast.expr) -> list[ast.expr]:
+    """The single targets of ``a, b = ...``."""
+    if not isinstance(target, ast.Tuple | ast.List):
+        return [target]
+    return [part for item in target.elts for part in _unpacked(item)]
+
+
 def changed_in(body: list[ast.stmt]) -> set[str]:
     """The variables and arrays that some statements may change."""
     result: set[str] = set()
     for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Assign):
-                result |= {base_name(t) for t in node.targets}
+                result |= {base_name(t) for target in node.targets for t in _unpacked(target)}
             elif isinstance(node, ast.AugAssign | ast.AnnAssign):
                 result.add(base_name(node.target))
     return result

@@ -7,7 +7,7 @@ import builtins
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnknownNameError
 from polyopt.frontend.values import Form, Value, lift
@@ -16,7 +16,6 @@ from polyopt.isl import Set, affine_constant, affine_var, instance_space, lift_f
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from polyopt.frontend.loops.text import FunctionText
     from polyopt.ir.expr import Expr
@@ -58,9 +57,12 @@ Operand = Value | Known | Shape | View
 
 @dataclass(frozen=True, eq=False)
 class Alias:
-    """A name for an operand that needs no storage: sizes, affine integers, constants."""
+    """A name for an operand that needs no storage: sizes, affine integers, constants.
 
-    operand: Operand
+    Readers of more than loop functions have operands of more kinds.
+    """
+
+    operand: Any
 
 
 @dataclass(frozen=True, eq=False)

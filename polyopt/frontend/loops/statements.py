@@ -282,7 +282,9 @@ class Statements:
                 raise UnsupportedError("a row chosen by data cannot be given a name")
             self._bind(target, operand)
             return
-        number = self.read.value(value)
+        self._assign_number(target, self.read.value(value), node)
+
+    def _assign_number(self, target: ast.Name, number: Value, node: ast.AST) -> None:
         found = self.scope.binding(target.id)
         frame = self.scope.frames[-1]
         if found is None and frame.stores[target.id] == 1 and self._needs_no_storage(number):
@@ -378,17 +380,15 @@ class Statements:
                 hint="loop over the elements",
             )
         if not all(isinstance(part, Affine) for part in operand.index):
-            self._scatter(operand, target, value, node)
+            self._scatter(operand, target, self.read.value(value), node)
             return
         self._emit(operand.array, operand.index, self.read.value(value), node)
 
-    def _scatter(
-        self, operand: View, target: ast.Subscript, value: ast.expr, node: ast.AST
-    ) -> None:
+    def _scatter(self, operand: View, target: ast.expr, value: Value, node: ast.AST) -> None:
         """A write to an element that data choose."""
         array, span = operand.array, self.read.span(target)
         test = self._test()
-        new = typed(self.read.value(value), array.type)
+        new = typed(value, array.type)
         holds = None if test is None else typed(test, BOOL)
         index, block, spread = scattered(array, operand.index, new, holds, self._domain, span)
         forms = tuple(part.form for part in index)

@@ -474,7 +474,9 @@ class _Reader:
         if helper is None or not means(helper, operation):
             return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         if operation == "floordiv":
-            return floored(*values) if type_ == "i64" else node
+            if type_ == "i64" and isinstance(values[1], c_ast.Constant):
+                return floored(*values)
+            return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         if type_ == "i64":  # in bounds of loops: the choice itself gives simpler sets
             return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         extremum = {"f32": f"f{operation}f", "f64": f"f{operation}"}.get(type_, operation)

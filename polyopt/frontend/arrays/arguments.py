@@ -1,0 +1,150 @@
+"""What a function is given: arrays, views of arrays, numbers, and what is known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polyopt.frontend.arrays.grid import Along, Fixed, Placed
+from polyopt.frontend.arrays.helpers import operand_of
+from polyopt.frontend.loops.scope import Alias, Binding, Variable
+from polyopt.frontend.values import Form
+from polyopt.ir.expr import index_of
+from polyopt.ir.scop import Array
+from polyopt.isl import affine_constant, instance_space, params_space
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from polyopt.frontend.arrays.facts import Facts, Sizes
+    from polyopt.frontend.arrays.grid import Subscript
+    from polyopt.ir.types import ScalarType
+    from polyopt.isl import Space
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Memory that arguments lie in: an array in C order. Its sizes are ``name_0``, ``name_1``."""
+
+    name: str
+    type: ScalarType
+    rank: int
+
+    def size(self, axis: int) -> str:
+        """The name of an extent."""
+        return f"{self.name}_{axis}"
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """An array argument: which axis of its owner each axis walks along, and in which steps.
+
+    Of a view (``is_part``) the sizes are ``name_0``, ``name_1``, and it begins at ``name_from_0``
+    and so on in its owner; an axis of step 0 repeats.
+    """
+
+    name: str
+    owner: str
+    #: axis of the owner, and step, by axis of the argument
+    axes: tuple[tuple[int, int], ...]
+    is_part: bool = False
+
+    def size(self, axis: int) -> str:
+        """The name of an extent of a view."""
+        return f"{self.name}_{axis}"
+
+    def first(self, axis: int) -> str:
+        """The name of the index in the owner's axis at which a view begins."""
+        return f"{self.name}_from_{axis}"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """All arguments of a call, as far as a program depends on them."""
+
+    #: the function's names for them, in order
+    names: tuple[str, ...]
+    owners: tuple[Owner, ...] = ()
+    arrays: tuple[ArrayArgument, ...] = ()
+    #: type of a number, and whether it is one of Python's
+    scalars: tuple[tuple[str, ScalarType, bool], ...] = ()
+    #: Python integers that are sizes of the program
+    sizes: tuple[str, ...] = ()
+    #: what is known beforehand
+    constants: tuple[tuple[str, Any], ...] = ()
+    #: names of the arrays that are copied before and after a call
+    copied: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """The arguments as a reader of the function has them."""
+
+    arrays: tuple[Array, ...]
+    bindings: Mapping[str, Binding]
+    #: names of array arguments by the identity of the operand
+    identities: Mapping[int, str]
+
+
+def bound(given: Arguments, sizes: Sizes, facts: Facts) -> Bound:
+    """Arrays of the program, and what the function's names mean."""
+    params = params_space(sizes.params)
+    space = instance_space(sizes.params, "", ())
+    owners = {
+        o.name: Array(
+            o.name, o.type, tuple(sizes.form(o.size(k), params) for k in range(o.rank)), "in"
+        )
+        for o in given.owners
+    }
+    bindings: dict[str, Binding] = {}
+    identities: dict[int, str] = {}
+    for argument in given.arrays:
+        placed = _placed(argument, owners[argument.owner], sizes, space)
+        if argument.is_part:
+            _assume_inside(argument, owners[argument.owner], sizes, facts)
+        bindings[argument.name] = Alias(placed)
+        identities[id(placed)] = argument.name
+    scalars = {name: Array(name, kind, (), "in") for name, kind, _ in given.scalars}
+    for name, _, weak in given.scalars:
+        bindings[name] = Variable(scalars[name], weak=weak, argument=True)
+    for name in given.sizes:
+        bindings[name] = Alias(Form(sizes.form(name, space)))
+    for name, value in given.constants:
+        bindings[name] = Alias(operand_of(value))
+    return Bound((*owners.values(), *scalars.values()), bindings, identities)
+
+
+def _placed(argument: ArrayArgument, owner: Array, sizes: Sizes, space: Space) -> Placed:
+    zero = affine_constant(space, 0)
+    along = {axis: (k, step) for k, (axis, step) in enumerate(argument.axes) if step}
+    subscripts: list[Subscript] = []
+    for axis in range(owner.rank):
+        first = sizes.form(argument.first(axis), space) if argument.is_part else zero
+        if axis in along:
+            position, step = along[axis]
+            subscripts.append(Along(position, first, step))
+        else:
+            subscripts.append(Fixed(index_of(first)))
+    if argument.is_part:
+        shape = tuple(sizes.form(argument.size(k), space) for k in range(len(argument.axes)))
+    else:
+        shape = tuple(owner.extents[axis].insert_domain(space) for axis, _ in argument.axes)
+    return Placed(shape, owner, tuple(subscripts))
+
+
+def _assume_inside(argument: ArrayArgument, owner: Array, sizes: Sizes, facts: Facts) -> None:
+    """A view lies in its owner, whatever its sizes."""
+    params = params_space(sizes.params)
+    zero, one = affine_constant(params, 0), affine_constant(params, 1)
+    steps = {axis: (k, step) for k, (axis, step) in enumerate(argument.axes) if step}
+    for axis, extent in enumerate(owner.extents):
+        first = sizes.form(argument.first(axis), params)
+        last = first
+        if axis in steps:
+            position, step = steps[axis]
+            size = sizes.form(argument.size(position), params)
+            facts.assume(size.ge_set(one))
+            last = first.add(size.sub(one).mul(affine_constant(params, step)))
+        for end in (first, last):
+            facts.assume(end.ge_set(zero))
+            facts.assume(end.lt_set(extent))

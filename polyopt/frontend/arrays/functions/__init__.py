@@ -1,0 +1,1 @@
+"""NumPy's functions over whole arrays, and those of single elements."""

@@ -1,0 +1,183 @@
+"""Where values over whole arrays are stored: local arrays, and loops over their elements."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from polyopt.errors import UnsupportedError
+from polyopt.frontend.arrays.grid import Grid, Placed, Unfilled, lifted, whole
+from polyopt.frontend.arrays.slices import broadcast_to
+from polyopt.frontend.assemble import DraftLoop
+from polyopt.frontend.loops.ranges import Range, loop_domain
+from polyopt.frontend.loops.scope import Frame, View, stores
+from polyopt.frontend.loops.statements import Statements
+from polyopt.frontend.values import Strong, Value, Weak, is_weak, type_of, typed
+from polyopt.ir.expr import Affine, Load, loads, same_expr
+from polyopt.isl import affine_constant, dim_type, lift_form
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Generator, Sequence
+
+    from polyopt.frontend.arrays.expressions import ArrayExpressions
+    from polyopt.frontend.arrays.facts import Facts
+    from polyopt.frontend.arrays.helpers import Helpers
+    from polyopt.frontend.loops.scope import Scope
+    from polyopt.ir.expr import Expr
+    from polyopt.ir.scop import Array
+    from polyopt.ir.types import ScalarType
+    from polyopt.isl import PwAff, Set, Space
+
+
+class Storing(Statements):
+    """Reads statements; stores arrays element by element."""
+
+    read: ArrayExpressions
+
+    def __init__(
+        self,
+        scope: Scope,
+        taken: set[str],
+        types: dict[ast.AST, tuple[ScalarType, bool]],
+        facts: Facts,
+        helpers: Helpers,
+    ) -> None:
+        super().__init__(scope, taken, types)
+        self.facts = facts
+        self.helpers = helpers
+
+    @property
+    def domain(self) -> Set:
+        """``{ [i] : ... }`` of the statement that is being read."""
+        return self._domain
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the statement runs whenever the loops around do."""
+        return not self._tests and self._domain is self.scope.frames[-1].domain
+
+    @property
+    def tests(self) -> int:
+        """How many conditions on data are around."""
+        return len(self._tests)
+
+    def put(self, place: View, value: Value, target: ast.expr, node: ast.AST) -> None:
+        """``a[i, j] = value`` of one element."""
+        if all(isinstance(part, Affine) for part in place.index):
+            self._emit(place.array, place.index, value, node)
+        else:
+            self._scatter(place, target, value, node)
+
+    # storage and loops
+
+    @contextmanager
+    def loops(
+        self, shape: Sequence[PwAff], firsts: Sequence[int] = ()
+    ) -> Generator[tuple[list[PwAff], Space]]:
+        """Loops over all indices of a shape: the index forms in them, and their space.
+
+        ``firsts`` are first indices other than zero. Loops without statements are dropped.
+        """
+        depth, body, outer = len(self.scope.frames), self.body, self._domain
+        root: list[Any] = []
+        self.body = root
+        for k, extent in enumerate(shape):
+            space = self.scope.space
+            iterator = self._iterator_name(f"i{k}")
+            first = affine_constant(space, firsts[k] if firsts else 0)
+            domain = loop_domain(self._domain, iterator, Range(first, lift_form(extent, space), 1))
+            frame = Frame((*self.scope.frames[-1].iterators, iterator), domain, stores([]))
+            self.scope.frames.append(frame)
+            self._domain = domain
+            loop = DraftLoop(iterator)
+            self.body.append(loop)
+            self.body = loop.body
+        try:
+            position = self.scope.depth - len(shape)
+            yield [self.scope.form(position + k) for k in range(len(shape))], self.scope.space
+            filled = bool(self.body)
+        finally:
+            del self.scope.frames[depth:]
+            self.body, self._domain = body, outer
+        if filled:
+            self.body += root
+
+    def temp(
+        self, kind: ScalarType, shape: Sequence[PwAff], node: ast.AST, name: str = "t"
+    ) -> Placed:
+        """A new local array. Raises ``NonAffineError`` for a shape that depends on loops."""
+        own = tuple(self._params_only(extent, node) for extent in shape)
+        array = self._declare(name, kind, own, node)
+        self.helpers.unnamed.add(array.name)
+        return whole(array, self.scope.private_index(array), self.scope.space)
+
+    def _params_only(self, extent: PwAff, node: ast.AST) -> PwAff:
+        count = extent.dim(dim_type.in_)
+        if extent.involves_dims(dim_type.in_, 0, count):
+            raise UnsupportedError(
+                "the extent of an array that has to be stored depends on a loop",
+                span=self.read.span(node),
+                hint="write the operation as a loop over the elements",
+            )
+        return extent.drop_dims(dim_type.in_, 0, count).project_domain_on_params()
+
+    def materialise(self, grid: Grid, node: ast.AST, name: str = "t") -> Placed:
+        """The array's elements in a new local array."""
+        space = self.scope.space
+        placed = self.temp(grid.type(space), grid.shape, node, name)
+        if not isinstance(grid, Unfilled):
+            self.store(placed, grid, node, first=True)
+        return placed
+
+    def stored(self, value: Value, node: ast.AST, name: str = "t") -> Value:
+        """A number in a new local scalar."""
+        array = self.scalar(type_of(value), value, node, name)
+        load = Load(array.type, array.name, self.scope.private_index(array), self.read.span(node))
+        return Weak(load) if is_weak(value) else Strong(load)
+
+    def scalar(self, kind: ScalarType, value: Value, node: ast.AST, name: str = "t") -> Array:
+        """A new local scalar that is that number."""
+        array = self._declare(name, kind, (), node)
+        self._emit(array, self.scope.private_index(array), value, node, first=True)
+        return array
+
+    def store(
+        self, target: Placed, value: Grid | Value, node: ast.AST, *, first: bool = False
+    ) -> None:
+        """``target[...] = value``, as if all of the value were computed before."""
+        if isinstance(value, Grid):
+            value = broadcast_to(value, target.shape, self.read.here)
+        with self.loops(target.shape) as (index, space):
+            place = target.place(index, space)
+            is_grid = isinstance(value, Grid)
+            element = value.at(index, space) if is_grid else lifted(value, space)
+            clashes = _clashes(typed(element, target.array.type), target.array.name, place)
+            if not clashes:
+                self._emit(target.array, place, element, node, first=first)
+        if clashes:
+            self.store(target, self.kept(value, node), node)
+
+    def kept(self, value: Grid | Value, node: ast.AST) -> Grid | Value:
+        """The value as it is now, whatever is assigned afterwards."""
+        return (
+            self.materialise(value, node) if isinstance(value, Grid) else self.stored(value, node)
+        )
+
+    def emit(self, target: Placed, index: Sequence[PwAff], value: Value, node: ast.AST) -> None:
+        """``target[index] = value`` in the loops around, whatever data say."""
+        place = target.place(index, self.scope.space)
+        self._emit(target.array, place, value, node, first=True)
+
+    def _test(self) -> Value | None:
+        found = super()._test()
+        return None if found is None else lifted(found, self.scope.space)
+
+
+def _clashes(value: Expr, array: str, place: Sequence[Expr]) -> bool:
+    """Whether an element of the array other than the one that is written is read."""
+    return any(
+        load.array == array
+        and not all(same_expr(a, b) for a, b in zip(load.index, place, strict=True))
+        for load in loads(value)
+    )

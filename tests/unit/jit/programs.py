@@ -1,0 +1,313 @@
+"""Functions of the kind that people compile, as they write them with NumPy, and arguments for each.
+
+The oracle is NumPy: the same function, run by Python.
+"""
+
+import math
+
+import numpy as np
+
+PROGRAMS = {}
+
+
+def program(*makers):
+    """Register a function with what makes its arguments, from a random generator."""
+
+    def register(function):
+        PROGRAMS[function.__name__] = (function, makers)
+        return function
+
+    return register
+
+
+def floats(*shape, kind=np.float64):
+    return lambda rng: rng.standard_normal(shape).astype(kind)
+
+
+def integers(low, high, *shape, kind=np.int64):
+    return lambda rng: rng.integers(low, high, shape).astype(kind)
+
+
+def given(value):
+    return lambda _: value
+
+
+@program(floats(9, 12))
+def total(a):
+    result = 0.0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            result += a[i, j]
+    return result
+
+
+@program(floats(8, 8))
+def trace_of_tanh(a):
+    trace = 0.0
+    for i in range(a.shape[0]):
+        trace += np.tanh(a[i, i])
+    return a + trace
+
+
+@program(floats(40), given(9))
+def moving_average(x, width):
+    result = np.zeros(x.size - width + 1)
+    for i in range(result.shape[0]):
+        total = 0.0
+        for k in range(width):
+            total += x[i + k]
+        result[i] = total / width
+    return result
+
+
+@program(floats(17), given(0.5), floats(17))
+def saxpy(x, alpha, y):
+    return alpha * x + y
+
+
+@program(floats(30, 3, kind=np.float32))
+def pairwise_distances(points):
+    n, dimensions = points.shape
+    result = np.empty((n, n), dtype=np.float32)
+    for i in range(n):
+        for j in range(n):
+            d = np.float32(0.0)
+            for k in range(dimensions):
+                gap = points[i, k] - points[j, k]
+                d += gap * gap
+            result[i, j] = np.sqrt(d)
+    return result
+
+
+@program(floats(30, 3))
+def distances_by_broadcasting(points):
+    gap = points[:, np.newaxis, :] - points[np.newaxis, :, :]
+    return np.sqrt((gap**2).sum(axis=-1))
+
+
+@program(floats(20, 23), given(7))
+def jacobi(u, steps):
+    u = u.copy()
+    for _ in range(steps):
+        new = u.copy()
+        new[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+        u = new
+    return u
+
+
+@program(floats(20, 23), given(4))
+def jacobi_swapped(u, steps):
+    a = u.copy()
+    b = u.copy()
+    for _ in range(steps):
+        for i in range(1, a.shape[0] - 1):
+            for j in range(1, a.shape[1] - 1):
+                b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+        a, b = b, a
+    return a
+
+
+@program(floats(16, 16), given(0.1))
+def heat_in_place(u, c):
+    u[1:-1, 1:-1] += c * (
+        u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4.0 * u[1:-1, 1:-1]
+    )
+
+
+@program(floats(12, 7), floats(7, 9))
+def product(a, b):
+    return a @ b
+
+
+@program(floats(25, 4), floats(25), floats(4), given(5))
+def logistic_regression(x, y, w, iterations):
+    for _ in range(iterations):
+        w = w - 0.1 * np.dot(((1.0 / (1.0 + np.exp(-y * np.dot(x, w)))) - 1.0) * y, x)
+    return w
+
+
+@program(floats(50), floats(50), floats(50), given(0.02), given(0.3))
+def black_scholes(price, strike, years, rate, sigma):
+    price = np.abs(price) + 1.0
+    strike = np.abs(strike) + 1.0
+    years = np.abs(years) + 0.1
+    root = sigma * np.sqrt(years)
+    d1 = (np.log(price / strike) + (rate + 0.5 * sigma**2) * years) / root
+    d2 = d1 - root
+    call = price * normal(d1) - strike * np.exp(-rate * years) * normal(d2)
+    return call, call - price + strike * np.exp(-rate * years)
+
+
+def normal(x):
+    """The distribution function of the normal distribution, by a polynomial."""
+    k = 1.0 / (1.0 + 0.2316419 * np.abs(x))
+    poly = k * (0.31938153 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978))))
+    tail = np.exp(-0.5 * x * x) * 0.3989422804 * poly
+    return np.where(x > 0, 1.0 - tail, tail)
+
+
+@program(floats(10, 14))
+def laplacian_of_rolls(u):
+    return (
+        np.roll(u, 1, axis=0) + np.roll(u, -1, axis=0) + np.roll(u, 1, axis=1)
+        + np.roll(u, -1, axis=1) - 4 * u
+    )  # fmt: skip
+
+
+@program(floats(11, 13))
+def standardized(a):
+    return (a - a.mean(axis=0)) / a.std(axis=0)
+
+
+@program(floats(6, 10))
+def softmax(x):
+    shifted = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return shifted / np.sum(shifted, axis=1, keepdims=True)
+
+
+@program(integers(0, 10, 100), given(10))
+def histogram(values, bins):
+    counts = np.zeros(bins, dtype=np.int64)
+    for i in range(values.shape[0]):
+        counts[values[i]] += 1
+    return counts
+
+
+@program(integers(0, 8, 60), floats(60))
+def sums_by_key(keys, values):
+    sums = np.zeros(8)
+    np.add.at(sums, keys, values)
+    return sums
+
+
+@program(floats(64), given(0.2))
+def thresholded(a, limit):
+    result = a.copy()
+    result[result < limit] = 0.0
+    result[a > 1.0] *= 2.0
+    return result
+
+
+@program(integers(0, 256, 18, 15, kind=np.uint8))
+def gray_gradient(image):
+    wide = image.astype(np.int32)
+    dx = wide[1:-1, 2:] - wide[1:-1, :-2]
+    dy = wide[2:, 1:-1] - wide[:-2, 1:-1]
+    return np.minimum(np.abs(dx) + np.abs(dy), 255).astype(np.uint8)
+
+
+@program(floats(21), floats(5))
+def convolved(signal, taps):
+    n, m = signal.shape[0], taps.shape[0]
+    result = np.zeros(n - m + 1)
+    for k in range(m):
+        result += signal[k : k + n - m + 1] * taps[m - 1 - k]
+    return result
+
+
+@program(floats(30), floats(30))
+def correlation(x, y):
+    dx = x - np.mean(x)
+    dy = y - np.mean(y)
+    return np.sum(dx * dy) / np.sqrt(np.sum(dx**2) * np.sum(dy**2))
+
+
+@program(floats(14, 3), floats(14), given(0.01), given(3))
+def n_body(positions, masses, dt, steps):
+    moved = positions.copy()
+    velocity = np.zeros_like(moved)
+    for _ in range(steps):
+        gap = moved[None, :, :] - moved[:, None, :]
+        inverse = ((gap**2).sum(axis=2) + 0.01) ** -1.5
+        velocity += dt * (gap * (masses[None, :] * inverse)[:, :, None]).sum(axis=1)
+        moved += dt * velocity
+    return moved, velocity
+
+
+@program(floats(12, 12), floats(12))
+def forward_substitution(lower, b):
+    x = np.zeros_like(b)
+    for i in range(b.shape[0]):
+        x[i] = (b[i] - np.dot(lower[i, :i], x[:i])) / (3.0 + lower[i, i] ** 2)
+    return x
+
+
+@program(floats(40))
+def running_maximum(x):
+    result = np.empty_like(x)
+    best = x[0]
+    for i in range(x.shape[0]):
+        best = max(best, x[i])
+        result[i] = best
+    return result
+
+
+@program(floats(33, 31), given(0.3), given(True))
+def clipped_or_not(a, limit, clip):
+    if clip:
+        return np.clip(a, -limit, limit)
+    return a + 1
+
+
+@program(given(20), given(24), given(12))
+def mandelbrot(height, width, limit):
+    result = np.zeros((height, width), dtype=np.int64)
+    for y in range(height):
+        for x in range(width):
+            cr, ci = -2.0 + 3.0 * x / width, -1.0 + 2.0 * y / height
+            zr, zi = 0.0, 0.0
+            count = 0
+            for _ in range(limit):
+                if zr * zr + zi * zi <= 4.0:
+                    zr, zi = zr * zr - zi * zi + cr, 2.0 * zr * zi + ci
+                    count += 1
+            result[y, x] = count
+    return result
+
+
+@program(given(9), floats(2))
+def polynomial_table(n, c):
+    x = np.linspace(-1.0, 1.0, n)
+    return c[0] + c[1] * x**2 + math.pi * np.arange(n)
+
+
+@program(floats(9, 9), integers(0, 9, 6))
+def rows_gathered(table, rows):
+    result = np.empty((rows.shape[0], table.shape[1]))
+    for i in range(rows.shape[0]):
+        for j in range(table.shape[1]):
+            result[i, j] = table[rows[i], j]
+    return result
+
+
+@program(floats(15), floats(15))
+def trapezoid(y, x):
+    return 0.5 * ((x[1:] - x[:-1]) * (y[1:] + y[:-1])).sum()
+
+
+@program(floats(13, 4))
+def extremes(a):
+    return a.max(), np.argmin(a[:, 0]), np.any(a > 2), a.min(axis=1), np.count_nonzero(a > 0)
+
+
+@program(floats(10, 6, kind=np.float32), floats(6, kind=np.float32), floats(6, kind=np.float32))
+def layer_norm(x, weight, bias):
+    mean = x.mean(axis=-1, keepdims=True)
+    var = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
+    return weight * (x - mean) / np.sqrt(var + 1e-5) + bias
+
+
+@program(floats(24), given(3))
+def haar(signal, levels):
+    out = signal.copy()
+    for _ in range(levels):
+        even = out[::2].copy()
+        odd = out[1::2].copy()
+        out[:12] = (even + odd) / 2
+        out[12:] = (even - odd) / 2
+    return out
+
+
+@program(floats(8, 9))
+def stacked(a):
+    return np.concatenate((a[:2], a[::-1], 2 * a[-3:])), np.stack((a[0], a[1])), np.diff(a)
