@@ -12,6 +12,7 @@ from polyopt.ir.expr import Expr, Inside, index_of, inside
 from polyopt.ir.scop import Array, Loop, Scop, Statement
 from polyopt.ir.types import F32, ScalarType
 from polyopt.isl import PwAff, Set, parse_map, parse_set
+from polyopt.scheduler import plan_cache
 from polyopt.source import Source, Span
 from polyopt.transform.schedule.registry import TRANSFORMATIONS
 
@@ -234,3 +235,13 @@ def _registries_are_restored() -> Generator[None]:
     for name in [name for name, entry in _OPERATORS.items() if not entry.is_shipped]:
         del _OPERATORS[name]
     _OPERATORS.update(operators)
+
+
+@pytest.fixture
+def kept_plans(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Plans are kept on disk, whenever files of the engine were written."""
+    monkeypatch.setenv("POLYOPT_PLAN_CACHE", "1")
+    monkeypatch.setattr(plan_cache, "_STARTED", float("inf"))
+    plan_cache.fingerprint.cache_clear()
+    yield
+    plan_cache.fingerprint.cache_clear()

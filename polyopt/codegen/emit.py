@@ -16,6 +16,7 @@ from polyopt.codegen.printers.c import print_c
 from polyopt.codegen.signature import CProgram, c_prototype
 from polyopt.codegen.signed_overflow import needs_wrapv
 from polyopt.codegen.time_nests import time_nests
+from polyopt.codegen.workarounds.gcc_row_groups import loads_whole_rows
 from polyopt.codegen.workarounds.register_pressure import is_crowded
 from polyopt.ir.expr import Cast, walk
 from polyopt.ir.indices import index_arrays
@@ -91,7 +92,7 @@ def _emit(
         flags += KEEP_ROUNDINGS
     if is_crowded((function.body, *(task.body for task in function.tasks))):
         flags += SPARE_STACK
-    printed = print_c(function)
+    printed = print_c(function, weighs=loads_whole_rows(function))
     return CProgram(
         name=name,
         source=printed.text,

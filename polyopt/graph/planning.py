@@ -13,9 +13,9 @@ from polyopt.codegen.validate.on_build import CodeCheck, is_asked_for
 from polyopt.errors import InvalidOptionError
 from polyopt.graph.fusion.lower import lower, signature
 from polyopt.graph.operators import get_operator
-from polyopt.graph.plan_cache import PlanCache
 from polyopt.scheduler import auto
 from polyopt.scheduler.model.cost import Cost, cost
+from polyopt.scheduler.plan_cache import PlanCache
 from polyopt.transform.plan import Plan
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ def _operators(group: Group) -> tuple[Operator, ...]:
 def _found_or_made(graph: Graph, group: Group, options: Options) -> Planned:
     start = perf_counter()
     choices = signature(graph, group), options.scheduled
-    cache = PlanCache.of(_operators(group), options.target, options.cache)
+    # nothing tells when functions of the user's change
+    known = all(o.is_shipped and o.schedule is None for o in _operators(group))
+    cache = PlanCache.of(options.target, options.cache) if known else None
     found = cache.get(choices) if cache else None
     if isinstance(found, Planned):
         return replace(found, seconds=perf_counter() - start)

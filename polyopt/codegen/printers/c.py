@@ -38,7 +38,6 @@ from polyopt.codegen.printers.c_expr import PRIMARY, c_text, declared
 from polyopt.codegen.printers.headers import before
 from polyopt.codegen.printers.vector_loops import Head, Opening, VectorLoop, vector_loops
 from polyopt.codegen.printers.vocabulary import Vocabulary
-from polyopt.codegen.workarounds.gcc_row_groups import loads_whole_rows
 from polyopt.errors import InternalError
 from polyopt.escaping import comment
 from polyopt.frontend.c.readback.intrinsics import BARRIER
@@ -64,12 +63,12 @@ class Printed:
     vector_loops: tuple[VectorLoop, ...]
 
 
-def print_c(function: Function) -> Printed:
-    """The complete translation unit of a kernel."""
+def print_c(function: Function, *, weighs: bool = False) -> Printed:
+    """The complete translation unit of a kernel; ``weighs`` asks compilers to weigh its vector
+    loops."""
     words = Vocabulary()
     lines = _function(function, words)
     note = "".join(f" * {comment(line)}".rstrip() + "\n" for line in function.notes)
-    weighs = loads_whole_rows(function)
     brought = before(words.uses(tasks=bool(function.tasks)), weighs=weighs)
     head = (f"/*\n{note} */\n" if note else "") + brought
     text = head + "\n".join(lines) + "\n"

@@ -8,21 +8,14 @@ import numpy as np
 import pytest
 
 import polyopt
-from polyopt.graph import Graph, Node, compile_graph, operator, plan_cache, planning
+from polyopt.graph import Graph, Node, compile_graph, operator, planning
 from polyopt.graph.execution.run import random_inputs, run_plainly
 from polyopt.graph.operators import get_operator
 from polyopt.graph.planning import Options
 from polyopt.runtime.cache import KernelCache
-from polyopt.scheduler import auto
+from polyopt.scheduler import auto, plan_cache
 
-
-@pytest.fixture(autouse=True)
-def _plans_are_kept(monkeypatch):
-    monkeypatch.setenv("POLYOPT_PLAN_CACHE", "1")
-    monkeypatch.setattr(plan_cache, "_STARTED", np.inf)
-    plan_cache.fingerprint.cache_clear()
-    yield
-    plan_cache.fingerprint.cache_clear()
+pytestmark = pytest.mark.usefixtures("kept_plans")
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
 """Plans are found once: another process, or another function of the same text, takes them."""
 
 import numpy as np
+import pytest
 
 import polyopt as po
 from polyopt.runtime.cache import KernelCache
 from polyopt.specialize import plans
+
+pytestmark = pytest.mark.usefixtures("kept_plans")
 
 
 def fresh():

@@ -1,8 +1,7 @@
 """Plan cache: what was planned in one process is there for the next, beside the compiled kernels.
 
 A plan depends on the program, the target, what is known of its speed, and the engine itself. All of
-that is in the key; the engine by the content of its files. Operators of the user's own are planned
-anew in each process: nothing tells when their functions change.
+that is in the key; the engine by the content of its files.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ from polyopt.runtime.cache import KernelCache, content_key
 from polyopt.scheduler.model.machine import costs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from polyopt.codegen.target import Target
-    from polyopt.graph.operators import Operator
 
 #: what pickles raise where classes are not those that were stored
 _UNFIT = (pickle.PickleError, AttributeError, ImportError, EOFError, TypeError, ValueError)
@@ -44,15 +40,13 @@ class PlanCache:
     circumstances: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, operators: Iterable[Operator], target: str | Target, directory: str | None
-    ) -> PlanCache | None:
-        """The cache for plans of these operators; ``None`` where they may change unseen, or
+    def of(cls, target: str | Target, directory: str | None = None) -> PlanCache | None:
+        """The cache for plans for a target; ``None`` where the engine is being changed, or
         ``POLYOPT_PLAN_CACHE`` is 0."""
         if os.environ.get("POLYOPT_PLAN_CACHE") == "0":
             return None
         engine = fingerprint()
-        if not engine or not all(o.is_shipped and o.schedule is None for o in operators):
+        if not engine:
             return None
         machine = target_of(target)
         return cls(directory, (engine, repr(machine), repr(costs_of(machine)), *_versions()))
