@@ -30,7 +30,7 @@ class Writer:
         return f"import numpy as np\n\n\ndef function(a, b, c, row, x, n):\n{body}\n"
 
     def statement(self, number):
-        match int(self.rng.integers(6)):
+        match int(self.rng.integers(9)):
             case 0 | 1 | 2:
                 name = f"v{number}"
                 text = self.expression(3, self.whole)
@@ -42,6 +42,19 @@ class Writer:
             case 4:
                 target = self.pick(self.names)
                 return [f"{target} += {self.pick(['1', target, target + '[::-1]', 'n'])}"]
+            case 5:
+                body = self.changes() + self.changes()
+                return ["for k in range(n):", *(f"    {line}" for line in body)]
+            case 6:
+                test = self.pick(["a[0, 0] > 2", "x > c[1, 2]", "n == 3", "row[2] != b[0, 1]"])
+                return [f"if {test}:", *(f"    {line}" for line in self.changes()), "else:",
+                        *(f"    {line}" for line in self.changes())]  # fmt: skip
+            case 7:
+                inner = (
+                    f"a[i, j] = {self.pick(['b[i, j]', 'a[i - 1, j]', 'max(a[i, j], c[i, 0])'])}"
+                )
+                return ["for i in range(a.shape[0]):", "    for j in range(a.shape[1]):",
+                        f"        {inner}"]  # fmt: skip
             case _:
                 name = f"r{number}"
                 how = self.pick(["sum", "max", "min", "mean", "prod", "any", "argmax"])
@@ -50,6 +63,25 @@ class Writer:
                 self.names_of_results = name
                 text = f"{name} = np.{how}(a * 0 + ({of}){', ' * bool(axis)}{axis})"
                 return [text, f"v{number} = a * 0 + np.sum({name})", *self.known(f"v{number}")]
+
+    def changes(self):
+        """A statement that changes what there is."""
+        target = self.pick(self.names)
+        match int(self.rng.integers(5)):
+            case 0:
+                return [f"{target}[{self.pick(INNER)}, {self.pick(INNER)}] = {self.inner(1)}"]
+            case 1:
+                return [
+                    f"{target}[:, 1:] += {self.pick(self.names)}[:, :-1].astype({target}.dtype)"
+                ]
+            case 2:
+                return [f"{target}[0] = {target}[-1]", f"{target}[::2] = {target}[::-2]"]
+            case 3:
+                return [f"{target}[{target} == {target}[0, 0]] = {self.pick(['0', '1'])}"]
+            case _:
+                names = [n for n in self.names if n not in "abc"] or ["row"]
+                name = self.pick(names)
+                return [f"{name} = {name}[::-1].copy()"]
 
     def known(self, name):
         self.names.append(name)
