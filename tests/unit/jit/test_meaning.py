@@ -343,3 +343,19 @@ def test_loops_over_arrays_of_other_lengths_are_refused():
 
     with pytest.warns(po.FallbackWarning, match="different lengths"):
         po.jit(dot)(values(4), values(5))
+
+
+def test_arguments_may_be_called_as_ours_are():
+    def named(out, threads, a, a_0, a_from_0, dirty):
+        a[1:] += out[:-1] * threads + a_0
+        dirty[:] = a_from_0
+        out_2 = a.sum() + a_0
+        return out + a, out_2
+
+    array = values(9)
+    check(named, values(9), 2, array, 4, 1.5, values(3))
+    ours, theirs = values(12), values(12)
+    got = po.jit(fallback=False)(named)(values(9)[:5], 2.0, ours[1:-1:2], 4, 1.5, values(6)[::2])
+    want = named(values(9)[:5], 2.0, theirs[1:-1:2], 4, 1.5, values(6)[::2])
+    assert_same(got, want)
+    assert_same(ours, theirs)
