@@ -359,3 +359,42 @@ def test_arguments_may_be_called_as_ours_are():
     want = named(values(9)[:5], 2.0, theirs[1:-1:2], 4, 1.5, values(6)[::2])
     assert_same(got, want)
     assert_same(ours, theirs)
+
+
+def stale(a):
+    total = np.zeros(a.shape[1])
+    row = a[0]
+    for i in range(a.shape[0]):
+        if i % 2 == 0:
+            row = a[i]
+        total += row
+    return total
+
+
+def unbound(a):
+    total = np.zeros(a.shape[1])
+    for i in range(a.shape[0]):
+        if i % 2 == 0:
+            part = a[i]
+        total += part
+    return total
+
+
+@pytest.mark.parametrize("function", [stale, unbound])
+def test_views_named_in_one_branch_are_not_known_after_it(function):
+    with pytest.warns(po.FallbackWarning):
+        assert_same(po.jit(function)(values(5, 3)), function(values(5, 3)))
+
+
+def test_arrays_made_in_both_branches():
+    def chosen(a):
+        result = np.zeros_like(a)
+        for i in range(a.shape[0]):
+            if i > 2:  # noqa: SIM108
+                part = a[i] + 1.0
+            else:
+                part = a[i] * 2.0
+            result[i] = part
+        return result
+
+    check(chosen, values(5, 3))
