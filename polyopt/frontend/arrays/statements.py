@@ -70,6 +70,8 @@ class ArrayStatements(Storing):
             super().block([node])
 
     def _statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign | ast.Expr | ast.Return):
+            self.helpers.direct = node.value
         match node:
             case ast.AugAssign():
                 self._augmented(node)

@@ -398,3 +398,26 @@ def test_arrays_made_in_both_branches():
         return result
 
     check(chosen, values(5, 3))
+
+
+def shift_up(a, x):
+    a += 1.0
+    return x * 2.0
+
+
+def test_what_a_helper_changes_is_seen_in_order():
+    def by_names(a):
+        first = a[0]
+        second = shift_up(a, a[1])
+        third = shift_up(a, a + 1.0)
+        return first, second, third
+
+    check(by_names, values(5))
+
+
+def test_a_helper_that_changes_arrays_inside_of_an_expression():
+    def inside(a):
+        return a[0] + shift_up(a, a[1])
+
+    with pytest.warns(po.FallbackWarning, match="shift_up changes arrays"):
+        assert_same(po.jit(inside)(values(5)), inside(values(5)))
