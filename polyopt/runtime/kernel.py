@@ -140,7 +140,13 @@ class Kernel(KernelQuestions, KernelExports):
         Raises ``ArgumentError`` for what does not fit, ``AliasError`` for memory shared with an
         output, ``MemoryError`` when the kernel could not allocate its buffers.
         """
-        arrays, rest = self._bind(args, out, named)
+        return self._run(*self._bind(args, out, named), threads)
+
+    def run_named(self, named: Mapping[str, Any], threads: int | None = None) -> Any:  # noqa: ANN401
+        """A call with all arguments by name, also those that are called ``out`` or ``threads``."""
+        return self._run(*self._bind((), None, dict(named)), threads)
+
+    def _run(self, arrays: list[Any], rest: dict[str, Any], threads: int | None) -> Any:  # noqa: ANN401
         layout = self._layout(arrays, rest)
         starts = self._complete(arrays, layout)
         prepared = self._prepared(starts, layout, rest, self.thread_count(threads))

@@ -122,7 +122,8 @@ class _Described:
         if layout is None:
             layout = self._copy(name, array)
         owner = self._owner(self._unused(name) if layout.is_part else name, layout.owner, kind)
-        self._arrays.append(ArrayArgument(name, owner.name, layout.axes, layout.is_part))
+        stem = self._stem(name, max(array.ndim, owner.rank)) if layout.is_part else name
+        self._arrays.append(ArrayArgument(name, owner.name, layout.axes, stem, layout.is_part))
         if not array.flags.writeable or any(not step for _, step in layout.axes):
             self._fixed[owner.name] = name
         if layout.is_part:
@@ -148,7 +149,7 @@ class _Described:
         for known, other in self._memory.items():
             if _is_same(other, memory):
                 return self._owners[known]
-        owner = Owner(name, kind, memory.ndim)
+        owner = Owner(name, kind, memory.ndim, self._stem(name, memory.ndim))
         self._owners[name], self._memory[name] = owner, memory
         self._values |= {owner.size(k): extent for k, extent in enumerate(memory.shape)}
         return owner
@@ -158,6 +159,13 @@ class _Described:
             self._values[argument.first(axis)] = first
         for axis, extent in enumerate(array.shape):
             self._values[argument.size(axis)] = extent
+
+    def _stem(self, stem: str, rank: int) -> str:
+        """What names of sizes begin with, such that they are no other names."""
+        taken = {*self._objects, *self._values}
+        while any({f"{stem}_{k}", f"{stem}_from_{k}"} & taken for k in range(rank)):
+            stem += "_"
+        return stem
 
     def _unused(self, name: str) -> str:
         """A name for the memory that an argument is a view of."""

@@ -9,7 +9,13 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from polyopt.errors import ArgumentError, InvalidOptionError, UnsupportedError, UserError
+from polyopt.errors import (
+    ArgumentError,
+    InvalidOptionError,
+    PolyoptError,
+    UnsupportedError,
+    unexpected,
+)
 from polyopt.frontend.arrays import InPlace
 from polyopt.isl import exclusive, value_text
 from polyopt.specialize.arguments import Call, described
@@ -66,7 +72,7 @@ class JitFunction(InPlace, Generic[_P, _R]):
         self._fallback = fallback
         self._signature = inspect.signature(function)
         self._programs: list[tuple[Call, Program]] = []
-        self._chosen: dict[object, Program | UserError] = {}
+        self._chosen: dict[object, Program | PolyoptError] = {}
         self._quick: dict[object, QuickCall] = {}
         self._said: set[str] = set()
         self._lock = threading.RLock()
@@ -87,7 +93,7 @@ class JitFunction(InPlace, Generic[_P, _R]):
             result = program.run(call, self._options.threads)
             self._recall(key, QuickCall.of(call, program, args))
             return cast("_R", result)
-        except UserError as error:
+        except PolyoptError as error:
             if not self._fallback:
                 raise
             self._warn(error)
@@ -142,7 +148,7 @@ class JitFunction(InPlace, Generic[_P, _R]):
         call = described(objects)
         key = (call.given, tuple(call.sizes.items()))
         found = self._chosen.get(key)
-        if isinstance(found, UserError):
+        if isinstance(found, PolyoptError):
             raise found
         if found is not None and found.is_current:
             return call, found
@@ -164,7 +170,7 @@ class JitFunction(InPlace, Generic[_P, _R]):
                 return constant, program
         try:
             return self._compiled(objects, key)
-        except UserError as error:
+        except PolyoptError as error:
             self._remember(key, error)
             raise
 
@@ -174,13 +180,18 @@ class JitFunction(InPlace, Generic[_P, _R]):
                 f"{self.__name__} was compiled for {MOST_PROGRAMS} signatures already",
                 hint="pass what changes in every call as an array or a float",
             )
-        made, program = specialised(self.__wrapped__, objects, self._options)
+        try:
+            made, program = specialised(self.__wrapped__, objects, self._options)
+        except (PolyoptError, MemoryError):
+            raise
+        except Exception as error:  # a defect of ours: Python runs the function
+            raise unexpected(error) from error
         self._programs.append((made, program))
         if made.given == described(objects).given:
             self._remember(key, program)
         return made, program
 
-    def _remember(self, key: object, found: Program | UserError) -> None:
+    def _remember(self, key: object, found: Program | PolyoptError) -> None:
         if len(self._chosen) >= _REMEMBERED:
             self._chosen.clear()
         self._chosen[key] = found
@@ -192,7 +203,7 @@ class JitFunction(InPlace, Generic[_P, _R]):
             self._quick.clear()
         self._quick[key] = found
 
-    def _warn(self, error: UserError) -> None:
+    def _warn(self, error: PolyoptError) -> None:
         text = str(error)
         if text in self._said:
             return

@@ -71,7 +71,7 @@ class Program:
                 name = call.fixed[array]
                 raise ArgumentError(f"{name} is written, but the array is read-only")
         made = self._made(call.sizes)
-        found = self.kernel(**call.arrays, **made, **call.scalars, **sizes, threads=threads)
+        found = self.kernel.run_named({**call.arrays, **made, **call.scalars, **sizes}, threads)
         names = [a.name for a in self.kernel.arrays if a.is_live_out]
         outs = dict(zip(names, found if len(names) > 1 else (found,), strict=True))
         for name, original in call.copied.items():

@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Owner:
-    """Memory that arguments lie in: an array in C order. Its sizes are ``name_0``, ``name_1``."""
+    """Memory that arguments lie in: an array in C order. Its sizes are ``stem_0``, ``stem_1``."""
 
     name: str
     type: ScalarType
     rank: int
+    stem: str
 
     def size(self, axis: int) -> str:
         """The name of an extent."""
-        return f"{self.name}_{axis}"
+        return f"{self.stem}_{axis}"
 
 
 @dataclass(frozen=True)
 class ArrayArgument:
     """An array argument: which axis of its owner each axis walks along, and in which steps.
 
-    Of a view (``is_part``) the sizes are ``name_0``, ``name_1``, and it begins at ``name_from_0``
+    Of a view (``is_part``) the sizes are ``stem_0``, ``stem_1``, and it begins at ``stem_from_0``
     and so on in its owner; an axis of step 0 repeats.
     """
 
@@ -47,15 +48,16 @@ class ArrayArgument:
     owner: str
     #: axis of the owner, and step, by axis of the argument
     axes: tuple[tuple[int, int], ...]
+    stem: str
     is_part: bool = False
 
     def size(self, axis: int) -> str:
         """The name of an extent of a view."""
-        return f"{self.name}_{axis}"
+        return f"{self.stem}_{axis}"
 
     def first(self, axis: int) -> str:
         """The name of the index in the owner's axis at which a view begins."""
-        return f"{self.name}_from_{axis}"
+        return f"{self.stem}_from_{axis}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.arrays.grid import Grid
+from polyopt.frontend.arrays.grid import Grid, Placed
 from polyopt.frontend.functions import constant
 from polyopt.frontend.loops.scope import Alias, Known, Variable, View, stores
 from polyopt.frontend.loops.text import FunctionText, function_text
@@ -48,6 +48,10 @@ class Helpers:
         self.seen: dict[tuple[int, str], tuple[object, object]] = {}
         #: arrays that are no name's yet: values that nobody else can change
         self.unnamed: set[str] = set()
+        #: arrays that were written so far
+        self.written: set[str] = set()
+        #: the call that is all of a statement, or all of what one assigns
+        self.direct: ast.AST | None = None
         self._texts: dict[tuple[int, int], FunctionText] = {}
         self._targets: dict[tuple[int, str], ast.Name] = {}
         self._kept: list[object] = []
@@ -77,11 +81,20 @@ class Helpers:
             stores=stores(text.tree.body),
         )  # fmt: skip
         inner = found.child(scope)
+        is_direct, known = self.direct is node, {array.name for array in found.temps}
+        before, self.written = self.written, set()
         self._depth += 1
         try:
             inner.block(text.tree.body)
         finally:
             self._depth -= 1
+            changed, self.written = self.written, self.written | before
+        made = {array.name for array in found.temps} - known
+        if changed - made and not is_direct:
+            raise UnsupportedError(
+                f"{function.__name__} changes arrays, and is called inside of an expression",
+                hint="give what it returns a name first",
+            )
         found.own_updates += inner.own_updates
         return inner.results.operand
 
@@ -121,6 +134,8 @@ class Helpers:
         """An argument as it is at the call: an element is read then."""
         if isinstance(operand, View):
             return found.stored(found.read.as_number(operand), node)
+        if isinstance(operand, Grid) and not isinstance(operand, Placed):
+            return found.materialise(operand, node)
         return operand
 
     def is_fresh(self, array: Array, scope: Scope, node: ast.AST) -> bool:

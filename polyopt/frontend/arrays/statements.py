@@ -70,6 +70,8 @@ class ArrayStatements(Storing):
             super().block([node])
 
     def _statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign | ast.Expr | ast.Return):
+            self.helpers.direct = node.value
         match node:
             case ast.AugAssign():
                 self._augmented(node)
@@ -118,7 +120,12 @@ class ArrayStatements(Storing):
         self._own(body, node)
         if any(isinstance(n, ast.Call) for n in ast.walk(node.test)):
             node = self._tested_once(node, test)
+        names = self.scope.frames[-1].names
+        before = set(names)
         super()._if(node)
+        for name in set(names) - before:  # a view or a shape that one of the branches names
+            if isinstance(names[name], Alias):
+                del names[name]
 
     def _tested_once(self, node: ast.If, test: Value) -> ast.If:
         """The statement with a test that is computed before, not where it is asked for."""

@@ -62,6 +62,22 @@ class Storing(Statements):
         """How many conditions on data are around."""
         return len(self._tests)
 
+    def _emit(
+        self,
+        array: Array,
+        index: tuple[Expr, ...],
+        value: Value,
+        node: ast.AST,
+        *,
+        first: bool = False,
+    ) -> None:
+        self.helpers.written.add(array.name)
+        super()._emit(array, index, value, node, first=first)
+
+    def _scatter(self, operand: View, target: ast.expr, value: Value, node: ast.AST) -> None:
+        self.helpers.written.add(operand.array.name)
+        super()._scatter(operand, target, value, node)
+
     def put(self, place: View, value: Value, target: ast.expr, node: ast.AST) -> None:
         """``a[i, j] = value`` of one element."""
         if all(isinstance(part, Affine) for part in place.index):

@@ -343,3 +343,81 @@ def test_loops_over_arrays_of_other_lengths_are_refused():
 
     with pytest.warns(po.FallbackWarning, match="different lengths"):
         po.jit(dot)(values(4), values(5))
+
+
+def test_arguments_may_be_called_as_ours_are():
+    def named(out, threads, a, a_0, a_from_0, dirty):
+        a[1:] += out[:-1] * threads + a_0
+        dirty[:] = a_from_0
+        out_2 = a.sum() + a_0
+        return out + a, out_2
+
+    array = values(9)
+    check(named, values(9), 2, array, 4, 1.5, values(3))
+    ours, theirs = values(12), values(12)
+    got = po.jit(fallback=False)(named)(values(9)[:5], 2.0, ours[1:-1:2], 4, 1.5, values(6)[::2])
+    want = named(values(9)[:5], 2.0, theirs[1:-1:2], 4, 1.5, values(6)[::2])
+    assert_same(got, want)
+    assert_same(ours, theirs)
+
+
+def stale(a):
+    total = np.zeros(a.shape[1])
+    row = a[0]
+    for i in range(a.shape[0]):
+        if i % 2 == 0:
+            row = a[i]
+        total += row
+    return total
+
+
+def unbound(a):
+    total = np.zeros(a.shape[1])
+    for i in range(a.shape[0]):
+        if i % 2 == 0:
+            part = a[i]
+        total += part
+    return total
+
+
+@pytest.mark.parametrize("function", [stale, unbound])
+def test_views_named_in_one_branch_are_not_known_after_it(function):
+    with pytest.warns(po.FallbackWarning):
+        assert_same(po.jit(function)(values(5, 3)), function(values(5, 3)))
+
+
+def test_arrays_made_in_both_branches():
+    def chosen(a):
+        result = np.zeros_like(a)
+        for i in range(a.shape[0]):
+            if i > 2:  # noqa: SIM108
+                part = a[i] + 1.0
+            else:
+                part = a[i] * 2.0
+            result[i] = part
+        return result
+
+    check(chosen, values(5, 3))
+
+
+def shift_up(a, x):
+    a += 1.0
+    return x * 2.0
+
+
+def test_what_a_helper_changes_is_seen_in_order():
+    def by_names(a):
+        first = a[0]
+        second = shift_up(a, a[1])
+        third = shift_up(a, a + 1.0)
+        return first, second, third
+
+    check(by_names, values(5))
+
+
+def test_a_helper_that_changes_arrays_inside_of_an_expression():
+    def inside(a):
+        return a[0] + shift_up(a, a[1])
+
+    with pytest.warns(po.FallbackWarning, match="shift_up changes arrays"):
+        assert_same(po.jit(inside)(values(5)), inside(values(5)))

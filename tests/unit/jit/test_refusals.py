@@ -190,3 +190,19 @@ def test_what_is_no_function_is_refused():
 def test_before_the_first_call_there_is_no_plan():
     with pytest.raises(po.errors.InvalidOptionError, match="has not been compiled"):
         po.jit(sorts).plan  # noqa: B018
+
+
+def test_a_defect_of_ours_is_said_and_python_runs_the_function(monkeypatch):
+    def broken(*_, **__):
+        message = "no such thing"
+        raise KeyError(message)
+
+    monkeypatch.setattr("polyopt.specialize.program.planned", broken)
+
+    def double(a):
+        return a * 2
+
+    with pytest.warns(po.FallbackWarning, match="please report"):
+        assert po.jit(double)(ARRAY).tolist() == (ARRAY * 2).tolist()
+    with pytest.raises(po.errors.InternalError, match="KeyError"):
+        po.jit(fallback=False)(double)(ARRAY)
