@@ -246,7 +246,7 @@ def test_an_open_dimension_is_given_by_its_name():
         load_onnx(given, sizes={"N": 0})
     with pytest.raises(GraphError, match="is no size that m leaves open") as caught:
         load_onnx(given, usual={"M": 4})
-    assert caught.value.diagnostic.hint == "open first dimensions: N"
+    assert caught.value.diagnostic.hint == "open dimensions: N"
 
 
 def test_a_model_that_lies_about_its_output_is_refused():

@@ -67,14 +67,15 @@ def open_sizes_of(
     usual: Mapping[str, int],
     name: str,
 ) -> dict[str, int]:
-    """First dimensions that stay open, with the number to be fast for. Raises ``GraphError``."""
-    first = dict.fromkeys(label for label, axis in _open_axes(proto) if not axis)
-    free = {label: usual.get(label, 1) for label in first if label not in sizes}
+    """First dimensions that stay open, and others that ``usual`` names, with the number to be fast
+    for. Raises ``GraphError``."""
+    given = [(label, axis) for label, axis in _open_axes(proto) if label not in sizes]
+    free = {label: usual.get(label, 1) for label, axis in given if not axis or label in usual}
     wrong = next((label for label in usual if label not in free or usual[label] < 1), None)
     if wrong is not None:
-        listed = ", ".join(free) or "none"
+        listed = ", ".join(dict.fromkeys(label for label, _ in given)) or "none"
         raise GraphError(f"usual={{{wrong!r}: {usual[wrong]}}} is no size that {name} leaves open",
-                         hint=f"open first dimensions: {listed}")  # fmt: skip
+                         hint=f"open dimensions: {listed}")  # fmt: skip
     return free
 
 

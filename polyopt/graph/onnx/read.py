@@ -50,7 +50,8 @@ def load_onnx(
     ``sizes`` gives the dimensions that the model leaves open, by their names in it:
     ``{"batch": 1}``; one without a name is ``"input.axis"``. First dimensions of inputs need not
     be given: they stay open, and the network takes any number there. ``usual`` are those to be
-    fast for, 1 unless given.
+    fast for, 1 unless given; another dimension that it names, such as the batch of a recurrent
+    network, stays open, too.
 
     Raises ``MissingExtraError`` without ``onnx``; ``GraphError`` for what is no ONNX model, is
     damaged or not well-formed; ``UnsupportedError`` for operators, opsets, types and open

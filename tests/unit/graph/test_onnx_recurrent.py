@@ -143,3 +143,26 @@ def test_any_number_of_images_are_taken():
         one, other = ReferenceEvaluator(model).run(None, {"x": x})
         np.testing.assert_allclose(y, one, atol=1e-6)
         np.testing.assert_allclose(last, other, atol=1e-6)
+
+
+@pytest.mark.parametrize(("op", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_the_number_of_sequences_stays_open_where_it_is_asked_for(op, gates):
+    """It is the second dimension, which has to be named."""
+    draw = np.random.default_rng(9)
+    w, r = (draw.standard_normal((2, gates * 5, n)).astype(np.float32) for n in (4, 5))
+    node = helper.make_node(op, ["x", "w", "r"], ["y", "h"], hidden_size=5,
+                            direction="bidirectional")  # fmt: skip
+    graph = helper.make_graph(
+        [node], "net", [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [6, "batch", 4])],
+        [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, None) for n in "yh"],
+        [numpy_helper.from_array(w, "w"), numpy_helper.from_array(r, "r")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)])
+    with pytest.raises(UnsupportedError, match="axis 1 of the input 'x' of net is left open"):
+        load_onnx(model)
+    compiled = compile_graph(load_onnx(model, usual={"batch": 2}))
+    for count in (1, 2, 5):
+        x = draw.standard_normal((6, count, 4)).astype(np.float32)
+        expected = ReferenceEvaluator(model).run(None, {"x": x})
+        for mine, theirs in zip(compiled.run({"x": x}), expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)

@@ -32,12 +32,12 @@ def _number(node: OnnxNode, value: int) -> str:
     return node.constant(np.array(value, np.int64), "number")
 
 
-def _digit(node: OnnxNode, places: str, below: int, extent: int | None = None) -> str:
-    """The index along one axis of places that count through several, ``below`` elements each."""
-    found = places
-    if below > 1:
-        found = node.step("floor_divide", [found, _number(node, below)])
-    return found if extent is None else node.step("remainder", [found, _number(node, extent)])
+def _digit(node: OnnxNode, places: str, below: int, extent: int) -> str:
+    """The index along one axis of places that count through several, ``below`` elements each: a
+    row of a table, as a division for each would cost more."""
+    (count,) = node.shape_of(places)
+    table = node.constant(np.arange(count) // below % extent, "indices")
+    return node.step("gather", [table, places], axis=0, checked=1)
 
 
 @converts("NonZero")
@@ -48,7 +48,7 @@ def _non_zero(node: OnnxNode) -> None:
     flat = node.step("reshape", node.inputs[:1], shape=(prod(shape),))
     places = _chosen(node, _as_flags(node, flat))
     rows = [
-        node.step("reshape", [_digit(node, places, prod(shape[d + 1 :]), shape[d] if d else None)],
+        node.step("reshape", [_digit(node, places, prod(shape[d + 1 :]), shape[d])],
                   shape=(1, *node.shape_of(places)))
         for d in range(len(shape))
     ]  # fmt: skip
@@ -97,11 +97,13 @@ def _suppression(node: OnnxNode) -> None:
     least = node.inputs[4] if node.has(4) else ""
     kept = node.step("non_max_suppression", [*node.inputs[:2], overlap, least],
                      limit=limit, centred=int(node.get("center_point_box", 0)))  # fmt: skip
-    _, classes, most = shape = node.shape_of(kept)
+    batch, classes, most = shape = node.shape_of(kept)
     flat = node.step("reshape", [kept], shape=(prod(shape),))
     places = _chosen(node, node.step("greater_equal", [flat, _number(node, 0)]))
     boxes = node.step("clip", [node.step("gather", [flat, places], axis=0, checked=1)], low=0)
-    columns = [_digit(node, places, classes * most), _digit(node, places, most, classes), boxes]
+    columns = [
+        _digit(node, places, classes * most, batch), _digit(node, places, most, classes), boxes,
+    ]  # fmt: skip
     node.define(
         "concat",
         [node.step("reshape", [name], shape=(*node.shape_of(places), 1)) for name in columns],
