@@ -64,4 +64,6 @@ def test_many_small_arrays_are_no_large_frame():
     source = po.Plan(po.parse_c(_chain(FRAME_BYTES // STACK_BYTES + 4))).emit().source
     assert _on_stack(source) == FRAME_BYTES
     assert source.count("= buffer(sizeof(float[") == 4
-    assert len(re.findall(r"free\(t\d\)", source)) == 2 * 4  # where memory is short, and at the end
+    assert (
+        len(re.findall(r"release\(t\d\)", source)) == 2 * 4
+    )  # where memory is short, and at the end

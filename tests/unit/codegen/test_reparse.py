@@ -74,8 +74,8 @@ def test_another_text_is_told_from_it(printed, old, new):
 
 
 def test_a_name_that_hides_another_is_seen():
-    def hiding(function):
-        made = print_c(function)
+    def hiding(function, **options):
+        made = print_c(function, **options)
         text = made.text.replace("int64_t j =", "int64_t i =").replace("; j", "; i")
         return replace(made, text=text)
 
