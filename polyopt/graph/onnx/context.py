@@ -124,6 +124,8 @@ class OnnxNode:
 
     def nothing(self, shape: tuple[int, ...], output: int = 0) -> None:
         """The node's output has no elements: it is known, and what joins it leaves it out."""
+        if not self.outputs[output]:  # left out
+            return
         empty = np.empty(shape, self.value(0).dtype.numpy_name)
         self.importer.constant(self.outputs[output], empty, self.span)
 
@@ -136,6 +138,8 @@ class OnnxNode:
     def _add(
         self, name: str, op: str, inputs: Sequence[str], options: dict[str, Attribute]
     ) -> None:
+        if not name:  # an output that is left out
+            return
         given = list(inputs)
         while given and not given[-1]:
             given.pop()

@@ -132,7 +132,7 @@ def dequantize(
     block: int = 0,
 ) -> Tensor:
     """``(x - zero) * scale``, at the precision of the scale."""
-    real = make.dtype.name
+    real = make.dtype.computed.name
 
     def element(*i: Term) -> Term:
         value = po.cast(real, x[i])

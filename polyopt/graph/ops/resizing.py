@@ -135,7 +135,7 @@ def _mixing(x: Tensor, d: int, line: tuple[int, int, int], make: Maker) -> Mixed
 
     def mixed(*i: Term) -> Term:
         low = (a * i[d] + b) // c
-        part = po.cast(make.dtype.name, (a * i[d] + b) % c) / float(c)
+        part = po.cast(make.dtype.computed.name, (a * i[d] + b) % c) / float(c)
         one, two = (read[(*i[:d], low + k, *i[d + 1 :])] for k in (0, 1))
         return one * (1.0 - part) + two * part
 
@@ -180,8 +180,8 @@ def _filtering(
     read = po.clamped(x.grid)
 
     def weight(i: Term, k: Term) -> Term:
-        part = po.cast(make.dtype.name, (a * i + b) % c) / float(c)
-        found = shares.weight(po.cast(make.dtype.name, k + first) - part)
+        part = po.cast(make.dtype.computed.name, (a * i + b) % c) / float(c)
+        found = shares.weight(po.cast(make.dtype.computed.name, k + first) - part)
         if not shares.exclude_outside:
             return found
         place = (a * i + b) // c + first + k

@@ -251,7 +251,7 @@ def _samples(
         start = rois[r, 1 - d] * scale - offset
         whole = rois[r, 3 - d] * scale - offset - start
         width = (whole if half_pixel else po.max(whole, 1.0)) / float(bins)
-        kind = make.dtype.name
+        kind = make.dtype.computed.name
         return start + (po.cast(kind, i) + (po.cast(kind, k) + 0.5) / float(samples)) * width
 
     places = make.stage(shape, place, part=f"place{d}")

@@ -78,7 +78,7 @@ def _pool() -> ctypes.CDLL | None:
 
 def _built() -> Path:
     text, toolchain = _SOURCE.read_text(encoding="utf-8"), find_toolchain(None)
-    flags = ("-std=gnu11", "-O2")
+    flags = ("-std=gnu11", "-O2", "-pthread")
 
     def build(folder: Path) -> None:
         (folder / SOURCE).write_text(text, encoding="utf-8")

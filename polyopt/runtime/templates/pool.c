@@ -5,6 +5,7 @@
  * All kernels of a process share it. What is kept and what is in use together are never more than
  * was in use at once since it was last trimmed, as it is when a kernel is gone.
  */
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,6 +29,10 @@ static void lock(void) {
 }
 
 static void unlock(void) { __atomic_clear(&locked, __ATOMIC_RELEASE); }
+
+/* A fork in the middle of another thread's change would leave the child with the lock held by a
+ * thread that it has not: the fork waits for the change, and both sides go on with an open lock. */
+__attribute__((constructor)) static void prepare(void) { pthread_atfork(lock, unlock, unlock); }
 
 static Block *take(size_t place) {
     Block *found = kept[place];

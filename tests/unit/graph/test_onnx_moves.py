@@ -90,3 +90,17 @@ def test_einsum_of_one_operand_is_numpys(equation, shape):
 def test_equations_that_do_not_fit_are_errors(equation, said):
     with pytest.raises(GraphError, match=said):
         load_onnx(model("Einsum", (2, 3), equation=equation))
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_outputs_of_a_split_may_be_left_out(kept):
+    names = ["y" if k == kept else "" for k in range(3)]
+    graph = helper.make_graph(
+        [helper.make_node("Split", ["x"], names, axis=0, num_outputs=3)], "m",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (6, 2))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    given = np.arange(12, dtype=np.float32).reshape(6, 2)
+    read = load_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))
+    (found,) = compile_graph(read).run({"x": given})
+    np.testing.assert_array_equal(found, given[2 * kept : 2 * kept + 2])

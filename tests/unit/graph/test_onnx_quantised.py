@@ -200,3 +200,14 @@ def test_zero_points_have_the_operands_type_and_shape():
         model = model_of([node], inputs, constants, {"y": onnx.TensorProto.FLOAT})
         with pytest.raises(GraphError, match=said):
             load_onnx(model)
+
+
+def test_integers_that_no_half_holds_are_scaled_in_floats():
+    """60000 is no float16, and 60000 * 0.5 is one."""
+    node = helper.make_node("DequantizeLinear", ["x", "s", "z"], ["y"])
+    inputs = {"x": np.array([60000, 65535, 7, 0], np.uint16)}
+    constants = {"s": scalar(0.5, np.float16), "z": scalar(3, np.uint16)}
+    model = model_of([node], inputs, constants, {"y": onnx.TensorProto.FLOAT16})
+    (found,) = compile_graph(load_onnx(model)).run(inputs)
+    exact = (inputs["x"].astype(np.float64) - 3) * 0.5
+    assert found.tolist() == exact.astype(np.float16).tolist()

@@ -2,7 +2,10 @@
 
 import ctypes
 import gc
+import os
 import resource
+import signal
+import subprocess
 import threading
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 
 import polyopt as po
 from polyopt.runtime.memory import pool
+from polyopt.runtime.toolchain import find_toolchain
 
 TEXT = """
 void {name}(int N, const float a[restrict N + 2], float out[restrict N])
@@ -141,3 +145,47 @@ def test_a_pool_that_cannot_be_made_is_none(monkeypatch, tmp_path):
     pool._pool.cache_clear()
     assert pool._pool() is None
     pool._pool.cache_clear()
+
+
+#: takes and gives blocks until it is told to stop, without Python's lock
+BUSY = """
+#include <pthread.h>
+#include <stddef.h>
+static void *(*take)(size_t);
+static void (*give)(void *);
+static int stop;
+static pthread_t thread;
+static void *work(void *none) {
+    while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) give(take(256));
+    return none;
+}
+void begin(void *(*a)(size_t), void (*b)(void *)) {
+    take = a, give = b;
+    pthread_create(&thread, NULL, work, NULL);
+}
+void end(void) {
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+}
+"""
+
+
+def test_a_fork_beside_a_thread_that_takes_a_buffer_leaves_the_lock_open(fresh, tmp_path):
+    source, library = tmp_path / "busy.c", tmp_path / "busy.so"
+    source.write_text(BUSY)
+    command = [*find_toolchain(None).command, "-O2", "-shared", "-fPIC", "-pthread"]
+    subprocess.run([*command, source, "-o", library], check=True)
+    busy = ctypes.CDLL(str(library))
+    busy.begin(fresh.pool_allocate, fresh.pool_release)
+    stuck = 0
+    for _ in range(100):
+        child = os.fork()
+        if not child:  # killed by the alarm where it waits for a thread that it has not
+            signal.alarm(5)
+            fresh.pool_release(fresh.pool_allocate(100))
+            os._exit(0)
+        stuck += os.waitpid(child, 0)[1] != 0
+        if stuck:
+            break
+    busy.end()
+    assert not stuck
