@@ -144,9 +144,9 @@ normal ones, and `pow`'s table) are those of C's Annex F.
   always.
 - **Only what is called** is in a file, before the kernel, each with what it does and where its
   numbers are from: `docs/coefficients.py` derives the polynomials (Remez).
-- Other functions of floats compute in doubles, and round once in the end. Those of doubles have sums and
-  products in two parts where one would lose too much. In a loop that does not become vectors they
-  take two to five times as long as the table says of vectors.
+- Other functions of floats compute in doubles, and round once in the end. Those of doubles have
+  sums and products in two parts where one would lose too much. In a loop that does not become
+  vectors they take two to five times as long as the table says of vectors.
 
 """
 _ENDING = """\
