@@ -118,7 +118,7 @@ def compiled(function: Callable[..., object], call: Call, options: Options) -> P
     sizes = {name: call.sizes[name] for name in read.sizes.params}
     reassociate = options.reassociate or not read.has_own_updates
     plan = planned(read.scop, sizes, options.target, reassociate=reassociate)
-    kernel = plan.compile(target=options.target)
+    kernel = plan.compile(target=options.target, check="later")
     with exclusive():
         equalities = tuple(
             (name, *_linear(parse_value(read.sizes.params, text)))

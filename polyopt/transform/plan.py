@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, cast
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
 from polyopt.arguments import checks_arguments, checks_methods
@@ -422,7 +422,7 @@ class Plan(PlanQueries):
         contract: bool | None = None,
         libm: bool = False,
         cache: Path | str | None = None,
-        check: bool | None = None,
+        check: bool | Literal["later"] | None = None,
     ) -> Kernel:
         """The plan as a callable: NumPy arrays in, NumPy arrays out.
 
@@ -430,17 +430,22 @@ class Plan(PlanQueries):
         only floats come out, so that integers are the source's), ``libm`` takes exp and the like
         from the C library (``emit``), ``cache`` is the directory that keeps compiled kernels. New C
         is validated while it is compiled, within a budget, unless ``check`` (``POLYOPT_CHECK``) is
-        off: ``kernel.proof`` has the result. Raises ``CompilerMissingError``,
-        ``CompilerFailedError``, ``CacheError``, and what ``prove`` does.
+        off: ``kernel.proof`` has the result. With ``check="later"`` that goes on in another process
+        after this has returned: ``kernel.proof`` waits for it, and where it refuses the C, the next
+        call raises ``WrongCodeError``. Raises ``CompilerMissingError``, ``CompilerFailedError``,
+        ``CacheError``, and what ``prove`` does.
         """
         from polyopt.codegen.validate.on_build import CodeCheck, is_asked_for
         from polyopt.runtime.kernel import compile_kernel
 
         program = self.emit(libm=libm)
+        later = check == "later"
+        asked = is_asked_for(check=None if check == "later" else check)
         kernel = compile_kernel(
             program,
             self.scop.context,
-            check=CodeCheck(self.scop, program) if is_asked_for(check=check) else None,
+            check=CodeCheck(self.scop, program) if asked else None,
+            aside=later,
             reference=partial(self._unscheduled, libm=libm),
             target_name=target,
             cc=cc, openmp=openmp, contract=contract, cache=cache,
