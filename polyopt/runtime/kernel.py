@@ -30,8 +30,6 @@ from polyopt.runtime.exports import KernelExports
 from polyopt.runtime.load import load_function
 from polyopt.runtime.questions import KernelQuestions
 from polyopt.runtime.sizes import SizeSolver
-from polyopt.transform.legality.parallel import Obligation
-from polyopt.transform.legality.proof import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -122,20 +120,6 @@ class Kernel(KernelQuestions, KernelExports):
     def equations(self) -> tuple[Equation, ...]:
         """How extents of arrays follow from sizes, where they are linear in them."""
         return self._solver.equations
-
-    @property
-    def proof(self) -> Proof:
-        """What was shown of the plan, and of the C text that was compiled."""
-        shown = self.plan.prove().obligations if self.plan else ()
-        return Proof((*shown, Obligation("code", self.checked)))
-
-    @property
-    def checked(self) -> str:
-        """What was shown of the C text; where it is still being checked, this waits.
-
-        Raises ``WrongCodeError`` where the C computes something else than its program.
-        """
-        return self.built.pending.result() if self.built.pending else self.built.checked
 
     def __call__(
         self,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 from polyopt.arguments import checks_methods
 from polyopt.runtime.reports.vector_loops import facts
+from polyopt.transform.legality.parallel import Obligation
+from polyopt.transform.legality.proof import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +27,22 @@ class KernelQuestions:
 
     def _asked(self) -> Kernel:
         return cast("Kernel", self)
+
+    @property
+    def proof(self) -> Proof:
+        """What was shown of the plan, and of the C text that was compiled."""
+        plan = self._asked().plan
+        shown = plan.prove().obligations if plan else ()
+        return Proof((*shown, Obligation("code", self.checked)))
+
+    @property
+    def checked(self) -> str:
+        """What was shown of the C text; where it is still being checked, this waits.
+
+        Raises ``WrongCodeError`` where the C computes something else than its program.
+        """
+        built = self._asked().built
+        return built.pending.result() if built.pending else built.checked
 
     @property
     def vector_loops(self) -> VectorLoops:

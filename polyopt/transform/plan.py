@@ -429,26 +429,22 @@ class Plan(PlanQueries):
         ``cc`` names the C compiler, ``contract`` lets ``a * b + c`` round once (``None``: where
         only floats come out, so that integers are the source's), ``libm`` takes exp and the like
         from the C library (``emit``), ``cache`` is the directory that keeps compiled kernels. New C
-        is validated while it is compiled, within a budget, unless ``check`` (``POLYOPT_CHECK``) is
-        off: ``kernel.proof`` has the result. With ``check="later"`` that goes on in another process
-        after this has returned: ``kernel.proof`` waits for it, and where it refuses the C, the next
-        call raises ``WrongCodeError``. Raises ``CompilerMissingError``, ``CompilerFailedError``,
-        ``CacheError``, and what ``prove`` does.
+        is validated within a budget, unless ``check`` (``POLYOPT_CHECK``) is off, while it is
+        compiled, or, with ``"later"``, beside the first calls, which raise ``WrongCodeError`` once
+        it is refused: ``kernel.proof`` waits for the result. Raises ``CompilerMissingError``,
+        ``CompilerFailedError``, ``CacheError``, and what ``prove`` does.
         """
         from polyopt.codegen.validate.on_build import CodeCheck, is_asked_for
         from polyopt.runtime.kernel import compile_kernel
 
         program = self.emit(libm=libm)
-        later = check == "later"
-        asked = is_asked_for(check=None if check == "later" else check)
         kernel = compile_kernel(
             program,
             self.scop.context,
-            check=CodeCheck(self.scop, program) if asked else None,
-            aside=later,
+            check=CodeCheck(self.scop, program) if is_asked_for(check=check) else None,
+            aside=check == "later",
             reference=partial(self._unscheduled, libm=libm),
-            target_name=target,
-            cc=cc, openmp=openmp, contract=contract, cache=cache,
+            target_name=target, cc=cc, openmp=openmp, contract=contract, cache=cache,
         )  # fmt: skip
         kernel.plan = self
         return kernel

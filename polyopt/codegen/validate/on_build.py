@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from polyopt.errors import UserError
 from polyopt.isl import budget
@@ -30,9 +30,9 @@ NOT_CHECKED = "the C was not checked (check=False, or POLYOPT_CHECK=0)"
 PENDING = "the C is being checked"
 
 
-def is_asked_for(*, check: bool | None) -> bool:
+def is_asked_for(*, check: bool | Literal["later"] | None) -> bool:
     """Whether new C is to be checked: as the caller says, else unless ``POLYOPT_CHECK`` is 0."""
-    return os.environ.get("POLYOPT_CHECK") != "0" if check is None else check
+    return check if isinstance(check, bool) else os.environ.get("POLYOPT_CHECK") != "0"
 
 
 class Check(Protocol):
