@@ -49,6 +49,11 @@ class Built:
     #: the check that goes on; then ``checked`` says nothing yet
     pending: Pending | None = None
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether its C was checked, or is being."""
+        return self.checked != NOT_CHECKED
+
     @cached_property
     def reference(self) -> CProgram | None:
         """The same function unscheduled, made when it is first asked for."""

@@ -30,6 +30,7 @@ from polyopt.runtime.exports import KernelExports
 from polyopt.runtime.load import load_function
 from polyopt.runtime.questions import KernelQuestions
 from polyopt.runtime.sizes import SizeSolver
+from polyopt.runtime.views.calls import Views, are_plain, run_on_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -91,6 +92,8 @@ class Kernel(KernelQuestions, KernelExports):
         )
         self.__signature__ = call_signature(self.arguments, self.positional)
         self._dtypes = tuple(a.type.dtype for a in self.arrays)
+        #: kernels for arrays that are not in C order
+        self.views = Views()
         self._layouts: dict[object, _Layout] = {}
         self._slots = _slots(self.arguments)
         self._names = frozenset(a.name for a in self.arguments)
@@ -143,6 +146,8 @@ class Kernel(KernelQuestions, KernelExports):
     def _run(self, arrays: list[Any], rest: dict[str, Any], threads: int | None) -> Any:  # noqa: ANN401
         if self._pending is not None and self._pending.settle():
             self._pending = None
+        if not are_plain(arrays):
+            return run_on_views(self, arrays, rest, threads)
         layout = self._layout(arrays, rest)
         starts = self._complete(arrays, layout)
         prepared = self._prepared(starts, layout, rest, self.thread_count(threads))

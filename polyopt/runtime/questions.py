@@ -53,8 +53,10 @@ class KernelQuestions:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about this build, such as a compiler without OpenMP, or a vector loop that
-        the compiler made no vectors of."""
-        return (*self._asked().built.remarks, *map(str, self.vector_loops.missed))
+        the compiler made no vectors of, and arrays that calls had to copy."""
+        kernel = self._asked()
+        missed = map(str, self.vector_loops.missed)
+        return (*kernel.built.remarks, *missed, *kernel.views.copies.values())
 
     def explain(
         self, subject: str | None = None, *, sizes: Mapping[str, int] | None = None
