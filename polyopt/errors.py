@@ -85,6 +85,15 @@ class InternalError(PolyoptError):
         )
 
 
+class WrongCodeError(InternalError):
+    """A kernel that may have run already computes something else than its program.
+
+    Its C was checked while it ran, as that of ``po.jit`` is. What it returned is not to be used.
+    """
+
+    code = "wrong-code"
+
+
 def unexpected(error: Exception) -> InternalError:
     """An exception that nothing foresees as the defect that it shows."""
     first = str(error).strip().splitlines()

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.target import core_count, cpu_id
-from polyopt.codegen.validate.on_build import NOT_CHECKED
+from polyopt.codegen.validate.on_build import NOT_CHECKED, PENDING
 from polyopt.errors import CompilerFailedError, InvalidOptionError
 from polyopt.runtime.cache import LIBRARY, SOURCE, KernelCache, content_key
+from polyopt.runtime.checking.aside import Pending
 from polyopt.runtime.load import is_library
 from polyopt.runtime.processes import helpers, result_of
 from polyopt.runtime.reports.notes import CompilerReport, about, read_report, write_report
@@ -45,6 +46,13 @@ class Built:
     remarks: tuple[str, ...] = ()
     #: what was shown of the C text; see ``check`` of ``build_library``
     checked: str = NOT_CHECKED
+    #: the check that goes on; then ``checked`` says nothing yet
+    pending: Pending | None = None
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether its C was checked, or is being."""
+        return self.checked != NOT_CHECKED
 
     @cached_property
     def reference(self) -> CProgram | None:
@@ -64,7 +72,7 @@ class Built:
         return core_count() if self.uses_openmp else 1
 
 
-def build_library(
+def build_library(  # noqa: PLR0913 (options of a build, by name)
     program: CProgram,
     target: Target,
     *,
@@ -74,14 +82,17 @@ def build_library(
     contract: bool | None = None,
     cache: Path | str | None = None,
     check: Check | None = None,
+    aside: bool = False,
 ) -> Built:
     """Compile, or find compiled, ``program`` for ``target``; see ``compile_kernel``.
 
     With ``check`` the C text is validated while the compiler runs, once for each entry of the
-    cache. Raises ``InternalError`` where it is wrong.
+    cache; ``aside`` in another process, and nothing waits for it. Raises ``InternalError`` where it
+    is wrong.
     """
     order = _ordered(program, target, cc=cc, openmp=openmp, contract=contract, cache=cache)
-    return replace(order.built(check), given_reference=reference)
+    built = order.built_before(check) if check and aside else order.built(check)
+    return replace(built, given_reference=reference)
 
 
 def start_build(
@@ -168,6 +179,20 @@ class _Order:
             found, self.toolchain, self.flags, self.threaded, self.target, None, self.contract,
             self.cache, self.remarks, self._checked(fact, check) if check else NOT_CHECKED,
         )  # fmt: skip
+
+    def built_before(self, check: Check) -> Built:
+        """It, with its C text checked in another process, where that was not done before."""
+        fact, built = _fact(check), self.built()
+        known = self.cache.facts(self.key).get(fact)
+        if known is not None:
+            return replace(built, checked=known)
+        pending = Pending(
+            self.program.name,
+            check,
+            lambda text: self.cache.add_facts(self.key, {fact: text}),
+            lambda: self.cache.drop(built.library),
+        )
+        return replace(built, checked=PENDING, pending=pending)
 
     def _compile(self, directory: Path) -> CompilerReport | None:
         source = directory / SOURCE

@@ -30,8 +30,7 @@ from polyopt.runtime.exports import KernelExports
 from polyopt.runtime.load import load_function
 from polyopt.runtime.questions import KernelQuestions
 from polyopt.runtime.sizes import SizeSolver
-from polyopt.transform.legality.parallel import Obligation
-from polyopt.transform.legality.proof import Proof
+from polyopt.runtime.views.calls import Views, are_plain, run_on_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,6 +92,8 @@ class Kernel(KernelQuestions, KernelExports):
         )
         self.__signature__ = call_signature(self.arguments, self.positional)
         self._dtypes = tuple(a.type.dtype for a in self.arrays)
+        #: kernels for arrays that are not in C order
+        self.views = Views()
         self._layouts: dict[object, _Layout] = {}
         self._slots = _slots(self.arguments)
         self._names = frozenset(a.name for a in self.arguments)
@@ -101,6 +102,7 @@ class Kernel(KernelQuestions, KernelExports):
         except CompilerFailedError:
             built.cache.drop(built.library)  # another compiler, or another day, may do better
             raise
+        self._pending = built.pending
         #: the plan that this was compiled from, where there is one
         self.plan: Plan | None = None
 
@@ -122,12 +124,6 @@ class Kernel(KernelQuestions, KernelExports):
         """How extents of arrays follow from sizes, where they are linear in them."""
         return self._solver.equations
 
-    @property
-    def proof(self) -> Proof:
-        """What was shown of the plan, and of the C text that was compiled."""
-        shown = self.plan.prove().obligations if self.plan else ()
-        return Proof((*shown, Obligation("code", self.built.checked)))
-
     def __call__(
         self,
         *args: object,
@@ -138,7 +134,8 @@ class Kernel(KernelQuestions, KernelExports):
         """Run on arrays; one array back, or a tuple in the signature's order.
 
         Raises ``ArgumentError`` for what does not fit, ``AliasError`` for memory shared with an
-        output, ``MemoryError`` when the kernel could not allocate its buffers.
+        output, ``MemoryError`` when the kernel could not allocate its buffers; ``WrongCodeError``
+        where a check of the C that went on meanwhile has refused it (``check="later"``).
         """
         return self._run(*self._bind(args, out, named), threads)
 
@@ -147,6 +144,10 @@ class Kernel(KernelQuestions, KernelExports):
         return self._run(*self._bind((), None, dict(named)), threads)
 
     def _run(self, arrays: list[Any], rest: dict[str, Any], threads: int | None) -> Any:  # noqa: ANN401
+        if self._pending is not None and self._pending.settle():
+            self._pending = None
+        if not are_plain(arrays):
+            return run_on_views(self, arrays, rest, threads)
         layout = self._layout(arrays, rest)
         starts = self._complete(arrays, layout)
         prepared = self._prepared(starts, layout, rest, self.thread_count(threads))
@@ -163,6 +164,7 @@ class Kernel(KernelQuestions, KernelExports):
         """
         from polyopt.runtime.measuring.repeat import measure
 
+        _ = self.checked
         arrays, rest = self._bind(args, named.pop("out", None), named)
         layout = self._layout(arrays, rest)
         starts = self._complete(arrays, layout)
@@ -179,8 +181,10 @@ class Kernel(KernelQuestions, KernelExports):
     def bind(self, *args: object, threads: int | None = None, **named: object) -> BoundKernel:
         """A call on these arrays, checked now and run as often as wanted.
 
-        Outputs that are not given are allocated once. Raises what a call raises.
+        Outputs that are not given are allocated once. A check of the C that goes on is waited for.
+        Raises what a call raises.
         """
+        _ = self.checked
         arrays, rest = self._bind(args, named.pop("out", None), named)
         layout = self._layout(arrays, rest)
         starts = self._complete(arrays, layout)
@@ -200,6 +204,7 @@ class Kernel(KernelQuestions, KernelExports):
         The caller vouches that what the program touches is there and fits together. Raises
         ``MemoryError`` when the kernel could not allocate its buffers.
         """
+        _ = self.checked
         prepared: list[Any] = []
         for kind, _, argument in self._slots:
             if kind == "array":
@@ -468,20 +473,22 @@ def compile_kernel(  # noqa: PLR0913 (options of a build, by name)
     contract: bool | None = None,
     cache: Path | str | None = None,
     check: CodeCheck | None = None,
+    aside: bool = False,
 ) -> Kernel:
     """Compile a C program, or take it from the cache, and make it callable.
 
     ``context`` is what its sizes have to satisfy; ``reference`` is the program that ``verify``
     and ``export`` compare with, or what makes it; ``contract`` lets ``a * b + c`` round once
     (``None``: where only floats come out); ``openmp=None`` uses it where the compiler has it.
-    With ``check`` the C text is validated while the compiler runs.
+    With ``check`` the C text is validated while the compiler runs, or ``aside``, in another process
+    that nothing waits for.
     Raises ``CompilerMissingError``, ``CompilerFailedError``, ``CacheError`` or
     ``InvalidOptionError``.
     """
     chosen = target(target_name)
     built = build_library(
         program, chosen, reference=reference, cc=cc, openmp=openmp, contract=contract, cache=cache,
-        check=check,
+        check=check, aside=aside,
     )  # fmt: skip
     return Kernel(program, context, built)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 from polyopt.arguments import checks_methods
 from polyopt.runtime.reports.vector_loops import facts
+from polyopt.transform.legality.parallel import Obligation
+from polyopt.transform.legality.proof import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +29,22 @@ class KernelQuestions:
         return cast("Kernel", self)
 
     @property
+    def proof(self) -> Proof:
+        """What was shown of the plan, and of the C text that was compiled."""
+        plan = self._asked().plan
+        shown = plan.prove().obligations if plan else ()
+        return Proof((*shown, Obligation("code", self.checked)))
+
+    @property
+    def checked(self) -> str:
+        """What was shown of the C text; where it is still being checked, this waits.
+
+        Raises ``WrongCodeError`` where the C computes something else than its program.
+        """
+        built = self._asked().built
+        return built.pending.result() if built.pending else built.checked
+
+    @property
     def vector_loops(self) -> VectorLoops:
         """What the C compiler made of each loop that is marked as a vector loop; a table."""
         kernel = self._asked()
@@ -35,8 +53,10 @@ class KernelQuestions:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about this build, such as a compiler without OpenMP, or a vector loop that
-        the compiler made no vectors of."""
-        return (*self._asked().built.remarks, *map(str, self.vector_loops.missed))
+        the compiler made no vectors of, and arrays that calls had to copy."""
+        kernel = self._asked()
+        missed = map(str, self.vector_loops.missed)
+        return (*kernel.built.remarks, *missed, *kernel.views.copies.values())
 
     def explain(
         self, subject: str | None = None, *, sizes: Mapping[str, int] | None = None

@@ -12,7 +12,7 @@ from polyopt.errors import UnsupportedError, shown
 from polyopt.frontend.arrays import Arguments, ArrayArgument, Owner
 from polyopt.frontend.functions import named_type
 from polyopt.ir.types import F64, TYPES, ScalarType
-from polyopt.specialize.layout import Layout, as_arrays, layout_of, overlaps_itself, root_of
+from polyopt.runtime.views.layout import Layout, as_arrays, layout_of, overlaps_itself, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,6 +14,7 @@ from polyopt.errors import (
     InvalidOptionError,
     PolyoptError,
     UnsupportedError,
+    WrongCodeError,
     unexpected,
 )
 from polyopt.frontend.arrays import InPlace
@@ -81,7 +82,8 @@ class JitFunction(InPlace, Generic[_P, _R]):
         """Run compiled code; or the function itself, with a warning that says why.
 
         Raises, where the function was made with ``fallback=False``, the ``UserError`` that says
-        what is not taken, and where.
+        what is not taken, and where; ``WrongCodeError`` where the check of the C, which goes on
+        beside the first calls, has refused it.
         """
         key = None if kwargs else quick_key(args)
         known = self._quick.get(key)
@@ -93,6 +95,8 @@ class JitFunction(InPlace, Generic[_P, _R]):
             result = program.run(call, self._options.threads)
             self._recall(key, QuickCall.of(call, program, args))
             return cast("_R", result)
+        except WrongCodeError:  # what was returned so far is not mended by Python
+            raise
         except PolyoptError as error:
             if not self._fallback:
                 raise

@@ -13,6 +13,7 @@ from polyopt.errors import ArgumentError, NonAffineError
 from polyopt.frontend.arrays import read_function
 from polyopt.isl import dim_type, exclusive, fix_param_values, params_of, parse_value
 from polyopt.runtime.arrays import NumPyArray, empty
+from polyopt.runtime.toolchain import get_ready
 from polyopt.specialize.arguments import Call, described, plain
 from polyopt.specialize.plans import planned
 
@@ -114,11 +115,12 @@ def _returned(item: Result, outs: Mapping[str, Any], call: Call) -> object:
 
 def compiled(function: Callable[..., object], call: Call, options: Options) -> Program:
     """The function compiled for calls like one. Raises a ``UserError`` for what is not taken."""
+    get_ready()
     read = read_function(function, plain(call.given), call.sizes)
     sizes = {name: call.sizes[name] for name in read.sizes.params}
     reassociate = options.reassociate or not read.has_own_updates
     plan = planned(read.scop, sizes, options.target, reassociate=reassociate)
-    kernel = plan.compile(target=options.target)
+    kernel = plan.compile(target=options.target, check="later")
     with exclusive():
         equalities = tuple(
             (name, *_linear(parse_value(read.sizes.params, text)))

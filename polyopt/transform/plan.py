@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, cast
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
 from polyopt.arguments import checks_arguments, checks_methods
@@ -422,15 +422,16 @@ class Plan(PlanQueries):
         contract: bool | None = None,
         libm: bool = False,
         cache: Path | str | None = None,
-        check: bool | None = None,
+        check: bool | Literal["later"] | None = None,
     ) -> Kernel:
         """The plan as a callable: NumPy arrays in, NumPy arrays out.
 
         ``cc`` names the C compiler, ``contract`` lets ``a * b + c`` round once (``None``: where
         only floats come out, so that integers are the source's), ``libm`` takes exp and the like
         from the C library (``emit``), ``cache`` is the directory that keeps compiled kernels. New C
-        is validated while it is compiled, within a budget, unless ``check`` (``POLYOPT_CHECK``) is
-        off: ``kernel.proof`` has the result. Raises ``CompilerMissingError``,
+        is validated within a budget, unless ``check`` (``POLYOPT_CHECK``) is off, while it is
+        compiled, or, with ``"later"``, beside the first calls, which raise ``WrongCodeError`` once
+        it is refused: ``kernel.proof`` waits for the result. Raises ``CompilerMissingError``,
         ``CompilerFailedError``, ``CacheError``, and what ``prove`` does.
         """
         from polyopt.codegen.validate.on_build import CodeCheck, is_asked_for
@@ -441,9 +442,9 @@ class Plan(PlanQueries):
             program,
             self.scop.context,
             check=CodeCheck(self.scop, program) if is_asked_for(check=check) else None,
+            aside=check == "later",
             reference=partial(self._unscheduled, libm=libm),
-            target_name=target,
-            cc=cc, openmp=openmp, contract=contract, cache=cache,
+            target_name=target, cc=cc, openmp=openmp, contract=contract, cache=cache,
         )  # fmt: skip
         kernel.plan = self
         return kernel

@@ -40,7 +40,6 @@ from polyopt.codegen.printers.vector_loops import Head, Opening, VectorLoop, vec
 from polyopt.codegen.printers.vocabulary import Vocabulary
 from polyopt.errors import InternalError
 from polyopt.escaping import comment
-from polyopt.frontend.c.readback.intrinsics import BARRIER
 from polyopt.ir.types import I32, I64
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
 _INDENT = "    "
 #: lists are broken into lines of this length
 _COLUMNS = 100
+#: an empty instruction: compilers take memory for changed, and nothing runs
+BARRIER = '__asm__ volatile ("" ::: "memory");'
 #: none at all, as far as the processor sees; loops with instructions of their own are no vectors
 _INSTRUCTION = '__asm__ volatile ("");'
 

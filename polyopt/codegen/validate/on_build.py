@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from polyopt.codegen.validate.translation import ReadBack, check_runs, shown
 from polyopt.errors import UserError
 from polyopt.isl import budget
 from polyopt.oneline import some
@@ -19,6 +18,7 @@ from polyopt.transform.legality.equivalence import NotShownError
 
 if TYPE_CHECKING:
     from polyopt.codegen.signature import CProgram
+    from polyopt.codegen.validate.translation import ReadBack
     from polyopt.ir.scop import Scop
 
 #: isl operations for all sizes, some seconds, beside which the C compiler runs: three of four plans
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 OPERATIONS, RUN_OPERATIONS = 8_000_000, 1_000_000
 #: what is said of a text that nobody checked
 NOT_CHECKED = "the C was not checked (check=False, or POLYOPT_CHECK=0)"
+#: what is said of a text whose check goes on in another process
+PENDING = "the C is being checked"
 
 
-def is_asked_for(*, check: bool | None) -> bool:
+def is_asked_for(*, check: bool | Literal["later"] | None) -> bool:
     """Whether new C is to be checked: as the caller says, else unless ``POLYOPT_CHECK`` is 0."""
-    return os.environ.get("POLYOPT_CHECK") != "0" if check is None else check
+    return check if isinstance(check, bool) else os.environ.get("POLYOPT_CHECK") != "0"
 
 
 class Check(Protocol):
@@ -67,6 +69,8 @@ class CodeCheck:
         many ``operations``; where that gives no answer, both run at small sizes. Raises
         ``InternalError`` where the C computes something else.
         """
+        from polyopt.codegen.validate.translation import ReadBack, shown  # reads C: takes a while
+
         read = ReadBack(self.scop, self.program)
         allowed = budget(operations, "the check of new C")
         found = shown(read, values=allowed, loops=allowed)
@@ -82,6 +86,8 @@ class CodeCheck:
 
 
 def _run(read: ReadBack, reason: str) -> str:
+    from polyopt.codegen.validate.translation import check_runs
+
     try:
         runs = check_runs(read, operations=RUN_OPERATIONS)
     except (UserError, RecursionError):  # it is not read back

@@ -10,6 +10,7 @@ from polyopt.analysis.sets.count import about
 from polyopt.codegen.flop_count import LEAST_WORK
 from polyopt.errors import NotDecidedError
 from polyopt.isl import stretches
+from polyopt.memo import Same, memory
 from polyopt.scheduler.context import STEP_BUDGET
 from polyopt.scheduler.model.cache import nest_name
 from polyopt.scheduler.model.instances import trips
@@ -19,10 +20,13 @@ from polyopt.transform.schedule.query import copies_of, find_loop, loops_around,
 from polyopt.transform.schedule.tree import prefix_map
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from polyopt.codegen.target import Target
     from polyopt.scheduler.context import SearchContext
+    from polyopt.scheduler.model.time import NestWork
     from polyopt.transform.plan import Plan
+    from polyopt.transform.schedule.program import ScheduledProgram
 
 #: a plan is clearly better where the model predicts this share of the time, or less: what its
 #: predictions of one program's plans are off by (``docs/model.md``)
@@ -87,10 +91,24 @@ def _times(
     costs = costs_of(model.target)
     try:
         with stretches(STEP_BUDGET, "a prediction"):
-            work = work_of(plan.program, model.sizes, model.target, nests)
+            work = _work(plan.program, model.sizes, model.target, nests)
     except NotDecidedError:
         return [math.inf]
     return [sum(nest.time(costs, count).ns for nest in work) for count in threads]
+
+
+def _work(
+    program: ScheduledProgram,
+    sizes: Mapping[str, int],
+    target: Target,
+    nests: Collection[str] | None,
+) -> tuple[NestWork, ...]:
+    """``work_of``, which a search asks of a program each time that it compares it with another."""
+    known = memory(program, "work")
+    key = (Same(sizes), Same(target), None if nests is None else frozenset(nests))
+    if key not in known:
+        known[key] = work_of(program, sizes, target, nests)
+    return known[key]
 
 
 def clearly_better(plans: Sequence[Plan], model: SearchContext) -> tuple[Plan, ...]:
@@ -114,7 +132,7 @@ def predicted_sharing(plan: Plan, model: SearchContext, loop: str) -> tuple[floa
     nest = nest_name((*around, node)[0])
     try:
         with stretches(STEP_BUDGET, "a prediction"):
-            (work,) = work_of(program, model.sizes, model.target, {nest})
+            (work,) = _work(program, model.sizes, model.target, {nest})
             outer = [prefix_map(program.copies[c], tuple(around)).range() for c in node.copies]
             entries = max(1, *(about(values, model.sizes) for values in outer))
     except NotDecidedError:

@@ -25,6 +25,7 @@ from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
 from polyopt.scheduler.search.scatter import scattered
 from polyopt.scheduler.search.tabulate import tabulated
 from polyopt.scheduler.strategies.clone_stage import cloned
+from polyopt.scheduler.strategies.register_tiles import may_be_tiled
 from polyopt.scheduler.strategies.separable import (
     SLOWER,
     STORED,
@@ -169,7 +170,7 @@ class _Asked:
             plan = scheduled(start, self.fusion, model, allowed, tile=self.tile)
             return replace(plan, checked=True)
         plan = _best(start, model, allowed, tile=self.tile)
-        if self.reassociate:
+        if self.reassociate and not _has_blocks(plan) and may_be_tiled(scop):
             ordered = replace(model, reassociate=False)
             in_order = _best(start, ordered, allowed, tile=self.tile)
             plan = _kept_in_registers(plan, in_order)
@@ -276,18 +277,18 @@ def _left_out(first: Plan, best: Plan) -> Iterator[Remark]:
 
 
 def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
-    """The plan whose sums are in any order, or that which keeps theirs, if it alone has blocks in
-    registers: these load a value for several sums, and lanes for one."""
-    in_blocks = [
-        any(loop.mark == "register_tile" for loop in loops_of(p.program.tree))
-        for p in (plan, ordered)
-    ]
-    if in_blocks != [False, True]:
+    """The plan whose sums are in any order, without blocks in registers, or that which keeps
+    theirs, if it has: these load a value for several sums, and lanes for one."""
+    if not _has_blocks(ordered):
         return plan
     reason = "blocks of sums in registers, in their order, load less than sums in lanes"
     return replace(
         ordered, remarks=(Remark("refused", "reassociate", "all", reason), *ordered.remarks)
     )
+
+
+def _has_blocks(plan: Plan) -> bool:
+    return any(loop.mark == "register_tile" for loop in loops_of(plan.program.tree))
 
 
 def _once(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:

@@ -10,10 +10,10 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.emit import emit
+from polyopt.codegen.printers.c import BARRIER
 from polyopt.codegen.target import target
 from polyopt.codegen.validate.translation import check_code
 from polyopt.errors import InternalError
-from polyopt.frontend.c.readback.intrinsics import BARRIER
 from polyopt.scheduler.finishing.row_column_blocks import read_once
 from polyopt.scheduler.queries import is_proven
 from polyopt.scheduler.search import isl_schedule

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from pycparser import c_ast
 
-#: an empty instruction: compilers take memory for changed, and nothing runs
-BARRIER = '__asm__ volatile ("" ::: "memory");'
-
 
 def is_known(name: str) -> bool:
     """Whether a function is one of these."""

@@ -22,6 +22,7 @@ from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING
 
+from polyopt.analysis.updates import update_of
 from polyopt.codegen.lower.register_tile import block_of, nest_of
 from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import loads
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.target import Target
+    from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, PwAff, Set
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
@@ -142,6 +144,20 @@ def tileable(
     found = ((name, _sum_of(program, name, target, numbers))
              for name in program.places if updates(program, name))  # fmt: skip
     return frozenset(name for name, one in found if one and _best_tile(one, target) is not None)
+
+
+def may_be_tiled(scop: Scop) -> bool:
+    """Whether some sum of a program may get a tile, here or in a product of matrices: its results
+    have two dimensions, or one of a length that is known."""
+    return any(update_of(s) is not None and _has_room(s) for s in scop.statements)
+
+
+def _has_room(total: Statement) -> bool:
+    dims = range(len(total.iterators))
+    results = [d for d in dims if any(step(x, d) != 0 for x in total.index)]
+    if len(results) == len(dims):  # each element gets one value
+        return False
+    return len(results) > 1 or any(_length(total.domain, d) is not None for d in results)
 
 
 # -- what qualifies -----------------------------------------------------------------------------

@@ -65,7 +65,8 @@ def layout_of(array: NumPyArray, *, shared: bool = False) -> Layout | None:
         found = _permuted(array)
         if found is not None:
             return found
-    return _within(array, root)
+    found = _within(array, root)
+    return found if found is not None or shared else _nested(array)
 
 
 def overlaps_itself(array: NumPyArray) -> bool:
@@ -99,6 +100,41 @@ def _permuted(array: NumPyArray) -> Layout | None:
     axes = tuple((order.index(k), -1 if backwards[k] else 1) for k in range(array.ndim))
     firsts = tuple(array.shape[k] - 1 if backwards[k] else 0 for k in order)
     return Layout(owner, axes, firsts, is_part=any(backwards))
+
+
+def _nested(array: NumPyArray) -> Layout | None:
+    """The array as a part of one in C order that is read off its strides, where each is a multiple
+    of the next: what there is of that beyond the array is never touched."""
+    axes = [k for k in range(array.ndim) if array.shape[k] > 1 and array.strides[k]]
+    axes.sort(key=lambda k: -abs(array.strides[k]))
+    if not axes or any(array.strides[k] % array.itemsize for k in axes):
+        return None
+    strides = [abs(array.strides[k]) // array.itemsize for k in axes]
+    outer = [array.shape[axes[0]] * strides[0], *strides[:-1]]
+    inner = [*strides[:-1], 1]
+    fits = all(
+        room % unit == 0 and room >= step * (array.shape[k] - 1) + unit
+        for k, room, unit, step in zip(axes, outer, inner, strides, strict=True)
+    )
+    if not fits:
+        return None
+    backwards = tuple(
+        slice(None, None, -1) if k in axes and array.strides[k] < 0 else slice(None)
+        for k in range(array.ndim)
+    )
+    forward = array[backwards]
+    lying = [(-1, 0)] * array.ndim
+    firsts = [0] * len(axes)
+    for place, (k, unit, step) in enumerate(zip(axes, inner, strides, strict=True)):
+        sign = -1 if array.strides[k] < 0 else 1
+        lying[k] = place, sign * (step // unit)
+        firsts[place] = (array.shape[k] - 1) * (step // unit) if sign < 0 else 0
+    owner = np.lib.stride_tricks.as_strided(
+        forward[tuple(slice(None) if k in axes else 0 for k in range(array.ndim))],
+        tuple(room // unit for room, unit in zip(outer, inner, strict=True)),
+        tuple(unit * array.itemsize for unit in inner),
+    )
+    return Layout(owner, tuple(lying), tuple(firsts), is_part=True)
 
 
 def _within(array: NumPyArray, root: NumPyArray) -> Layout | None:

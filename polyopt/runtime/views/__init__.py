@@ -1,0 +1,1 @@
+"""Arrays as people have them: where they lie, and kernels for arrays that lie so."""
