@@ -204,7 +204,7 @@ class Tradeoff:
 
 
 #: titles of the columns of ``rows``
-HEAD = ("", "memory", "work", "threads", "moved", "plan")
+HEAD = ("", "memory", "work", "threads", "bytes moved", "plan")
 
 
 def _line(cells: Sequence[str]) -> str:
