@@ -42,7 +42,7 @@ FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(F
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs docs-links pages gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
+.PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
 .PHONY: wheel clean .venv models
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -62,6 +62,8 @@ help:
 	@echo "make notebooks  run the notebooks into build/notebooks"
 	@echo "make pages      rewrite what the examples of README and docs print, and the error index"
 	@echo "make docs       build the site into build/docs, notebooks run, warnings are errors"
+	@echo "make recipes    measure the recipes beside NumPy, into docs/recipes.md"
+	@echo "make coming-from  the same programs in other systems, measured, into docs/coming-from"
 	@echo "make docs-links  whether its links to other sites lead somewhere"
 	@echo "make gallery    pictures, plans and costs of the pipelines, into docs/gallery"
 	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
@@ -276,6 +278,27 @@ docs: $(SITE_STAMP)
 docs-links: $(SITE_STAMP)
 	@build/site/bin/sphinx-build -q -E -D nb_execution_mode=off -d build/doctrees-links \
 	  -b linkcheck docs build/docs-links
+
+# Programs on pages, beside NumPy and beside what people come from, which lives in an environment
+# of its own.
+COMING_FROM := halide numba jax taichi exo devito
+COMING_STAMP := build/coming/$(notdir $(STAMP))
+$(COMING_STAMP): $(STAMP)
+	@echo "installing halide, numba, jax, taichi, exo and devito into build/coming"
+	@$(BIN)/python -m venv --clear build/coming
+	@build/coming/bin/python -m pip install -qq --disable-pip-version-check -e . \
+	  'halide>=19' 'numba>=0.60' 'jax>=0.5' 'taichi>=1.7' 'exo-lang>=1.0' 'devito>=4.8'
+	@touch $@
+
+recipes: $(STAMP)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/beside.py docs/recipes.md
+
+# Each in a process of its own: two such systems in one do not get along.
+coming-from: $(COMING_STAMP)
+	@failed=0; for page in $(COMING_FROM); do \
+	  OPENBLAS_NUM_THREADS=1 build/coming/bin/python docs/beside.py docs/coming-from/$$page.md \
+	    || failed=$$?; \
+	done; exit $$failed
 
 pages: $(STAMP)
 	@$(BIN)/python docs/pages.py update
