@@ -281,13 +281,13 @@ docs-links: $(SITE_STAMP)
 
 # Programs on pages, beside NumPy and beside what people come from, which lives in an environment
 # of its own.
-COMING_FROM := halide numba jax taichi exo devito
+COMING_FROM := halide tvm numba jax taichi exo devito
 COMING_STAMP := build/coming/$(notdir $(STAMP))
 $(COMING_STAMP): $(STAMP)
-	@echo "installing halide, numba, jax, taichi, exo and devito into build/coming"
+	@echo "installing halide, tvm, numba, jax, taichi, exo and devito into build/coming"
 	@$(BIN)/python -m venv --clear build/coming
 	@build/coming/bin/python -m pip install -qq --disable-pip-version-check -e . \
-	  'halide>=19' 'numba>=0.60' 'jax>=0.5' 'taichi>=1.7' 'exo-lang>=1.0' 'devito>=4.8'
+	  'halide>=19' 'apache-tvm>=0.27' 'numba>=0.60' 'jax>=0.5' 'taichi>=1.7' 'exo-lang>=1.0' 'devito>=4.8'
 	@touch $@
 
 recipes: $(STAMP)

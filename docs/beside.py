@@ -40,13 +40,14 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parent
 _PART = re.compile(
-    r"^(?:#{2,3} (?P<title>[^\n]+)|```python(?P<peer> peer)?\n(?P<code>.*?)^```)$", re.M | re.S
+    r"^(?:#{2,3} (?P<title>[^\n]+)|```python(?P<peer> peer)?\n(?P<code>.*?)^```)$",
+    re.MULTILINE | re.DOTALL,
 )
 _MEASURED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 #: what says to each system how many threads it has
 _THREADS = (
     "HL_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-    "POLYOPT_THREADS",
+    "POLYOPT_THREADS", "TVM_NUM_THREADS",
 )  # fmt: skip
 #: seconds for each form of a program
 SECONDS = 0.5
@@ -65,7 +66,7 @@ def programs(text: str) -> dict[str, Forms]:
         code = part["code"]
         file = f"<{title} {part.start()}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
-        exec(compile(code, file, "exec"), names)  # noqa: S102
+        exec(compile(code, file, "exec", dont_inherit=True), names)  # noqa: S102
         if part["peer"]:
             found[title] = tuple(partial(names[n], *names["given"]) for n in ("ours", "theirs"))
             agree(*found[title], title)
@@ -144,7 +145,7 @@ def main(arguments: list[str]) -> None:
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     if hasattr(os, "sched_setaffinity"):  # Linux: for those that only count cores
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-1:])
-    for argument in sys.argv[1:]:
+    for argument in arguments:
         file = Path(argument).resolve()
         file.write_text(measured(file), encoding="utf-8")
 

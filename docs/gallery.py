@@ -73,7 +73,7 @@ Made by `make gallery`. `polyopt run {first} photo.jpg -o out.png` takes any pho
 #: a pipeline among the others: what comes out, and what fusing it brought
 _CARD = """:::{{grid-item-card}} {name}
 :img-top: {name}_out.{ending}
-:link: #{name}
+:link: "#{name}"
 
 {share} of the bytes moved, {work} times the work
 :::

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polyopt
-from docs import pages
+from docs import beside, pages
 from polyopt import bench, errors, explain, graph
 from polyopt.frontend.loops.annotations import Scalar
 from polyopt.transform.schedule.registry import TRANSFORMATIONS
@@ -204,3 +204,44 @@ def test_pages_and_notebooks_are_in_a_list_of_contents():
                 listed |= {file.with_suffix("") for file in found}
     files = {*pages.DOCS.rglob("*.md"), *pages.notebooks()}
     assert {file.with_suffix("") for file in files} == listed
+
+
+def test_recipes_compare_with_numpy_and_their_times_are_in_the_table():
+    text = (pages.DOCS / "recipes.md").read_text(encoding="utf-8")
+    recipes = re.findall(r"^### (.+)$", text, re.MULTILINE)
+    assert len(recipes) >= 20
+    for recipe in recipes:
+        section = text.split(f"### {recipe}\n")[1].split("\n#")[0]
+        code = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+        assert len(beside.compared(code)) >= 2, f"{recipe} does not end by comparing"
+    assert re.findall(r"^\| (.+?) \| [\d.]+~?", text, re.MULTILINE) == recipes
+
+
+COMING_FROM = [p for p in sorted((pages.DOCS / "coming-from").glob("*.md")) if p.stem != "index"]
+
+
+@pytest.mark.parametrize("page", COMING_FROM, ids=lambda page: page.stem)
+def test_a_page_for_those_who_come_says_what_has_no_counterpart_here_and_there(page):
+    text = page.read_text(encoding="utf-8")
+    lacking = text.split("## What has no counterpart\n")[1]
+    assert "polyopt lacks: " in lacking
+    assert "polyopt has and " in lacking
+    assert "## The same program\n" in text
+    timed = [part for part in text.split("\n### ")[1:] if "```python peer\n" in part]
+    rows = re.findall(r"^\| (.+?) \| [\d.]+~? \| [\d.]+~? \| ", text, re.MULTILINE)
+    assert rows == [part.partition("\n")[0] for part in timed]
+
+
+def test_a_table_of_times_has_no_program_whose_results_differ():
+    beside.agree(lambda: np.ones(3), lambda: [1, 1, 1.0001], "close")
+    for other in ([1, 1, 2], [1, 1]):
+        with pytest.raises(SystemExit, match="off: results differ"):
+            beside.agree(lambda: np.ones(3), lambda other=other: other, "off")
+
+
+def test_the_code_of_a_page_is_what_is_timed():
+    peer = "### Sum\n```python\nours = sum\ngiven = ([1, 2],)\n```\n```python peer\ntheirs = max\n"
+    with pytest.raises(SystemExit, match="Sum: results differ"):
+        beside.programs(peer + "```\n")
+    ((title, forms),) = beside.programs(peer.replace("max", "lambda a: 3") + "```\n").items()
+    assert (title, [form() for form in forms]) == ("Sum", [3, 3])
