@@ -129,7 +129,7 @@ def _conditions(packages: list[str], page: Path) -> Conditions:
     compiler = find_toolchain()
     return Conditions(
         f"python docs/beside.py {os.path.relpath(page)}", f"{datetime.now(UTC):%Y-%m-%d}",
-        cpu_name(), 1, str(compiler), versions,
+        cpu_name(), os.cpu_count() or 1, str(compiler), versions,
     )  # fmt: skip
 
 

@@ -24,7 +24,8 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
-nitpicky = False
+# quotes and dashes are what was typed: "--json" is an option
+smartquotes = False
 
 # Pages are Markdown that reads as well where no Sphinx is: links name files and headings.
 myst_enable_extensions = ["colon_fence"]
@@ -52,6 +53,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#17527d", "color-brand-content": "#17527d"},
     "dark_css_variables": {"color-brand-primary": "#7fc4f5", "color-brand-content": "#7fc4f5"},
