@@ -32,6 +32,9 @@ FUZZ_STAMP := build/fuzz/$(notdir $(STAMP))
 PEERS_STAMP := build/peers/$(notdir $(STAMP))
 TORCH_STAMP := build/torch/$(notdir $(STAMP))
 JUPYTER_STAMP := build/jupyter/$(notdir $(STAMP))
+SITE_STAMP := build/site/$(notdir $(STAMP))
+SITE_PACKAGES := 'sphinx>=9,<9.1' 'myst-nb>=1.4,<1.5' 'furo>=2025.12,<2026' 'sphinx-click>=6.2,<7' \
+  'sphinx-copybutton>=0.5.2,<0.6' 'sphinx-design>=0.8,<0.9'
 PEERS_PACKAGES := 'halide>=19' 'numba>=0.60' 'opencv-python-headless>=4.9' 'scipy>=1.13' 'threadpoolctl>=3'
 AFFINE_PEERS := gcc,clang,graphite,polly,numba,blas
 FIELD_PEERS := gcc,clang,numba,opencv,scipy
@@ -39,7 +42,7 @@ FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(F
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
+.PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
 .PHONY: wheel clean .venv models
 .PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -57,7 +60,11 @@ help:
 	@echo "make test-oldest, test-newest  with the oldest and the newest of what we depend on"
 	@echo "make demo       blur and conv on a photograph: bill, proof, times, pictures, C"
 	@echo "make notebooks  run the notebooks into build/notebooks"
-	@echo "make docs       check and build the documentation into build/docs"
+	@echo "make pages      rewrite what the examples of README and docs print, and the error index"
+	@echo "make docs       build the site into build/docs, notebooks run, warnings are errors"
+	@echo "make recipes    measure the recipes beside NumPy, into docs/recipes.md"
+	@echo "make coming-from  the same programs in other systems, measured, into docs/coming-from"
+	@echo "make docs-links  whether its links to other sites lead somewhere"
 	@echo "make gallery    pictures, plans and costs of the pipelines, into docs/gallery"
 	@echo "make bench      measure; BENCH='blur conv2d' chooses kernels"
 	@echo "make compare    is the working tree slower than BASE=<commit>? SUITE=images|affine|networks|all,"
@@ -251,10 +258,50 @@ demo: $(STAMP)
 	@$(BIN)/polyopt demo
 
 notebooks: $(STAMP)
-	@$(BIN)/python docs/build.py notebooks
+	@$(BIN)/python docs/pages.py notebooks
 
-docs: $(STAMP)
-	@$(BIN)/python docs/build.py docs
+# Sphinx lives in an environment of its own: neither polyopt nor its tests need it. Warnings are
+# errors, so new versions of what makes the site come in on purpose.
+$(SITE_STAMP): $(STAMP)
+	@echo "installing sphinx into build/site"
+	@$(BIN)/python -m venv --clear build/site
+	@build/site/bin/python -m pip install -qq --disable-pip-version-check -e '.[jupyter,nn]' \
+	  $(SITE_PACKAGES)
+	@touch $@
+
+# Pages are read anew each time: what they say comes from docstrings and runs, not from them alone.
+docs: $(SITE_STAMP)
+	@build/site/bin/sphinx-build -q -E -W --keep-going -d build/doctrees docs build/docs
+	@echo "written: build/docs/index.html"
+
+# Links to other sites; those between pages are checked by all builds and by the tests.
+docs-links: $(SITE_STAMP)
+	@build/site/bin/sphinx-build -q -E -D nb_execution_mode=off -d build/doctrees-links \
+	  -b linkcheck docs build/docs-links
+
+# Programs on pages, beside NumPy and beside what people come from, which lives in an environment
+# of its own.
+COMING_FROM := halide tvm numba jax taichi exo devito
+COMING_STAMP := build/coming/$(notdir $(STAMP))
+$(COMING_STAMP): $(STAMP)
+	@echo "installing halide, tvm, numba, jax, taichi, exo and devito into build/coming"
+	@$(BIN)/python -m venv --clear build/coming
+	@build/coming/bin/python -m pip install -qq --disable-pip-version-check -e . \
+	  'halide>=19' 'apache-tvm>=0.27' 'numba>=0.60' 'jax>=0.5' 'taichi>=1.7' 'exo-lang>=1.0' 'devito>=4.8'
+	@touch $@
+
+recipes: $(STAMP)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/beside.py docs/recipes.md
+
+# Each in a process of its own: two such systems in one do not get along.
+coming-from: $(COMING_STAMP)
+	@failed=0; for page in $(COMING_FROM); do \
+	  OPENBLAS_NUM_THREADS=1 build/coming/bin/python docs/beside.py docs/coming-from/$$page.md \
+	    || failed=$$?; \
+	done; exit $$failed
+
+pages: $(STAMP)
+	@$(BIN)/python docs/pages.py update
 
 gallery: $(STAMP)
 	@$(BIN)/python docs/gallery.py

@@ -40,18 +40,18 @@ MACHINE = replace(target("avx2"), cores=8)
 #: pixels across a thumbnail
 WIDTH = 240
 
-#: kernel -> what the pictures show
+#: kernel -> what the pictures show, what one sees best first
 PIPELINES = {
-    "blur": "Box blur, 3 x 3, in two stages, on 12-bit pixels.",
-    "blur_f32": "The same on floats.",
-    "unsharp": "Unsharp masking: what a Gaussian blur takes away, added once more.",
-    "harris": "Harris corner detection; yellow squares are the corners it finds.",
-    "bilateral_grid": "A bilateral grid smooths the image and keeps its edges.",
-    "local_laplacian": "Local Laplacian filters make more of the details at every scale.",
-    "interpolate": "Colours between the one pixel in eight that is known, over a pyramid.",
-    "pyramid_blend": "The photograph and its mirror image, blended over a pyramid of four levels.",
     "camera_pipe": "The raw mosaic of a camera's sensor, developed. The mosaic is made from the "
     "photograph: the pipeline's colours and tones backwards, one colour kept per pixel.",
+    "local_laplacian": "Local Laplacian filters make more of the details at every scale.",
+    "pyramid_blend": "The photograph and its mirror image, blended over a pyramid of four levels.",
+    "interpolate": "Colours between the one pixel in eight that is known, over a pyramid.",
+    "bilateral_grid": "A bilateral grid smooths the image and keeps its edges.",
+    "harris": "Harris corner detection; yellow squares are the corners it finds.",
+    "unsharp": "Unsharp masking: what a Gaussian blur takes away, added once more.",
+    "blur": "Box blur, 3 x 3, in two stages, on 12-bit pixels.",
+    "blur_f32": "Box blur, 3 x 3, in two stages, on floats.",
     "stencil_chain": "32 windows of 5 x 5, one after the other, on 16 bits that wrap around. On "
     "the highest bit that is the exclusive or of nine copies, 64 pixels apart.",
 }
@@ -62,17 +62,27 @@ Each pipeline on one photograph, the portrait of Grace Hopper that comes with ma
 in, what comes out, what the stages keep while the fused loops run, the loops themselves, and what
 they cost beside the unfused program. Plans and costs are for the sizes given, on a machine with
 {l1} KiB of L1 and {l2} KiB of L2 cache per core, {cores} cores and vectors of {vector} bytes;
-"bytes moved" are those beyond L2, as the cost model counts them.
+bytes moved are those between that L2 and memory, as the cost model counts them.
 
 Made by `make gallery`. `polyopt run {first} photo.jpg -o out.png` takes any photograph.
 
-| pipeline | bytes moved, unfused | fused | operations repeated | stages inlined, fused, in full |
-|---|---|---|---|---|
+::::{{grid}} 2 2 3 3
+:gutter: 2
+
+"""
+#: a pipeline among the others: what comes out, and what fusing it brought
+_CARD = """:::{{grid-item-card}} {name}
+:img-top: {name}_out.{ending}
+:link: "#{name}"
+
+{share} of the bytes moved, {work} times the work
+:::
+
 """
 _SECTION = """
 ## {name}
 
-{text} Sizes: {sizes}.
+{text} Sizes: {sizes}. Stages: {stages}.
 
 ![{name}: what goes in]({name}_in.jpg) ![{name}: what comes out]({name}_out.{ending})
 
@@ -89,7 +99,7 @@ _SECTION = """
 def main(folder: Path, names: list[str]) -> None:
     """Write the pictures of some pipelines, and the page of all that are named."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows: list[str] = []
+    cards: list[str] = []
     sections: list[str] = []
     for name in names:
         program = load_program(name)
@@ -99,12 +109,12 @@ def main(folder: Path, names: list[str]) -> None:
         (folder / f"{name}.svg").write_text(draw_windows(plan, sizes).svg, encoding="utf-8")
         ending = _pictures(program, plan, folder)
         unfused = cost(source_program(program.scop), sizes, MACHINE)
-        rows.append(_row(name, bill, plan))
+        cards.append(_card(name, bill, ending))
         sections.append(
             _SECTION.format(
                 name=name, text=PIPELINES.get(name, ""), ending=ending, plan=plan,
                 sizes=", ".join(f"{k} = {v}" for k, v in sizes.items()),
-                costs=_costs(bill, unfused.intermediate_bytes),
+                costs=_costs(bill, unfused.intermediate_bytes), stages=_stages(bill, plan),
             )
         )  # fmt: skip
         print(f"{name}: done")
@@ -112,7 +122,7 @@ def main(folder: Path, names: list[str]) -> None:
         l1=MACHINE.l1_bytes // 1024, l2=MACHINE.l2_bytes // 1024, cores=MACHINE.cores,
         vector=MACHINE.vector_bytes, first=names[0],
     )  # fmt: skip
-    text = head + "".join(rows) + "".join(sections)
+    text = head + "".join(cards) + "::::\n" + "".join(sections)
     (folder / "index.md").write_text(text, encoding="utf-8")
 
 
@@ -142,15 +152,18 @@ def _before(program: Program, photo: Picture, inputs: Values) -> Picture:
     return np.rint(photo @ [0.299, 0.587, 0.114]).astype(np.uint8)
 
 
-def _row(name: str, bill: Cost, plan: Plan) -> str:
-    one, other = bill.source_bytes_moved, bill.bytes_moved
-    moved = f"{human_bytes(one)} | {human_bytes(other)} ({other / one:.0%})"
-    # an accumulator is one stage of several statements
+def _card(name: str, bill: Cost, ending: str) -> str:
+    share = bill.bytes_moved / bill.source_bytes_moved
+    work = f"{bill.work_repeated:.2f}"
+    return _CARD.format(name=name, ending=ending, share=f"{share:.0%}", work=work)
+
+
+def _stages(bill: Cost, plan: Plan) -> str:
+    """What becomes of the stages; an accumulator is one stage of several statements."""
     stages = {s.array for s in plan.scop.statements}
     inlined = len(plan.program.inlined)
     stored = sum(plan.scop.array(stage).is_live_out for stage in stages) + len(bill.stored)
-    counts = f"{inlined}, {len(stages) - inlined - stored}, {stored}"
-    return f"| [{name}](#{name}) | {moved} | {bill.work_repeated:.2f} times | {counts} |\n"
+    return f"{inlined} inlined, {len(stages) - inlined - stored} fused, {stored} stored in full"
 
 
 def _costs(bill: Cost, between: int) -> str:

@@ -115,7 +115,7 @@ def cost_html(cost: Cost) -> str:
         ["operations", f"{'~' * bool(cost.source_estimated)}{cost.source_operations:,}",
          f"{'~' * (not cost.is_exact)}{cost.operations:,}"],
         ["work", "1", f"{cost.work_repeated:.3f}"],
-        ["bytes to and from memory", human_bytes(cost.source_bytes_moved),
+        ["bytes moved", human_bytes(cost.source_bytes_moved),
          human_bytes(cost.bytes_moved)],
         ["&nbsp; inputs and results once", *[human_bytes(cost.compulsory_bytes)] * 2],
         ["arrays between stages", "", human_bytes(cost.intermediate_bytes)],

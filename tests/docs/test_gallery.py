@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from docs import build, gallery
+from docs import gallery, pages
 
-FOLDER = build.DOCS / "gallery"
+FOLDER = pages.DOCS / "gallery"
 #: of them a test makes one anew
 ANEW = "harris"
 

@@ -204,12 +204,12 @@ class Tradeoff:
 
 
 #: titles of the columns of ``rows``
-HEAD = ("", "memory", "work", "threads", "moved", "plan")
+HEAD = ("", "memory", "work", "threads", "bytes moved", "plan")
 
 
 def _line(cells: Sequence[str]) -> str:
     number, memory, work, threads, moved, name = cells
-    return f"{number:<4}{memory:>8}{work:>8}{threads:>9}{moved:>9}  {name[:40]}"
+    return f"{number:<4}{memory:>8}{work:>8}{threads:>9}{moved:>13}  {name[:36]}"
 
 
 @checks_arguments

@@ -216,6 +216,8 @@ _PANEL = 210.0
 _BESIDE = 4
 #: share of a panel that its shorter side takes at least
 _LEAST_SIDE = 0.35
+#: points that hatching needs to be seen: one and a half of its lines apart
+_LEAST_HATCH = 7.5
 
 
 @checks_arguments
@@ -223,7 +225,7 @@ def draw_tiles(plan: Plan, space: str, sizes: Mapping[str, int] | None = None) -
     """The tiles of a space and of every producer fused into them, one panel each.
 
     One tile is drawn full; where a producer's neighbouring tiles overlap, its instances run
-    more than once: these parts are hatched.
+    more than once: these parts are hatched, wider than they are where they would be a mere line.
 
     Raises ``UnknownNameError`` for a space that is not there, ``InvalidOptionError`` where it is
     not tiled.
@@ -273,18 +275,28 @@ def _panel(stage: Stage, left: float, colour: str) -> list[Shape]:
         opacity = 0.75 if chosen else 0.12
         name = f"tile {number}: rows {tile[2]} to {tile[3] - 1}, columns {tile[0]} to {tile[1] - 1}"
         shapes.append(Rect(*box(tile), fill=colour, opacity=opacity, title=name))
-    shapes += [
-        Rect(*box(overlap), fill=colour, opacity=0.3, stroke="none", hatch=True,
-             title="computed more than once")
-        for overlap in stage.overlaps
-    ]  # fmt: skip
+    for overlap in map(box, stage.overlaps):
+        hatched = _widened(overlap)
+        told = "computed more than once" + ", drawn wider" * (hatched != overlap)
+        shapes.append(
+            Rect(*hatched, fill=colour, opacity=0.3, stroke="none", hatch=True, title=told)
+        )
     below = _below(stage)
     span = f"{stage.horizontal} {x0} .. {x1 - 1}"
     if stage.vertical:
         span = f"{stage.vertical} {y0} .. {y1 - 1}, {span}"
     shapes.append(Text(left, below + 16, span, 10))
-    shapes.append(Text(left, below + 29, stage.note, 10))
+    wider = any(_widened(overlap) != overlap for overlap in map(box, stage.overlaps))
+    note = stage.note + "; overlap drawn wider" * wider
+    shapes.append(Text(left, below + 29, note, 10))
     return shapes
+
+
+def _widened(overlap: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """A box at least as wide and as high as hatching needs to be seen, around the same middle."""
+    x, y, width, height = overlap
+    wide, high = max(width, _LEAST_HATCH), max(height, _LEAST_HATCH)
+    return x - (wide - width) / 2, y - (high - height) / 2, wide, high
 
 
 # -- trees ------------------------------------------------------------------------------------

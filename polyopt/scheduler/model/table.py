@@ -42,7 +42,7 @@ def table(cost: Cost, *, stages: bool = True) -> str:
         _row(name, f"{one}{a:,}", f"{other}{b:,}", max(one, other) * bool(a) + _ratio(a, b))
         for name, a, b in rows
     ]
-    for level, name in (("L2", "bytes beyond L1"), ("memory", "bytes beyond L2")):
+    for level, name in (("L2", "bytes between L1 and L2"), ("memory", "bytes moved")):
         one, other = (sum(m[level].values()) for m in (cost.source_moved, cost.moved))
         lines.append(_row(name, human_bytes(one), human_bytes(other), _ratio(one, other)))
     compulsory = human_bytes(cost.compulsory_bytes)

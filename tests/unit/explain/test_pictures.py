@@ -114,6 +114,15 @@ def test_the_picture_of_tiles_hatches_what_is_computed_twice(fused: Plan) -> Non
     well_formed(picture)
 
 
+def test_narrow_overlaps_are_drawn_wide_enough_to_be_seen_and_said_to_be_so() -> None:
+    plan = Plan(load_scop("blur")).tile("out", y=64, x=512).fuse("bx", into="out")
+    picture = draw_tiles(plan, "out")
+    hatched = [s for s in picture.shapes if isinstance(s, Rect) and s.hatch]
+    assert len(hatched) == 3 * 3  # between four rows of three tiles
+    assert all(min(s.width, s.height) >= 7 for s in hatched)
+    assert "computed 1.02 times; overlap drawn wider" in picture.svg
+
+
 def test_an_untiled_space_has_no_tiles_to_draw() -> None:
     with pytest.raises(InvalidOptionError, match="not tiled"):
         draw_tiles(Plan(load_scop("blur")), "out")

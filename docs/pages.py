@@ -1,15 +1,14 @@
-"""Checks and builds what is in docs/ and notebooks/.
+"""Keeps the pages true: examples, error index, links, notebooks. Sphinx makes a site of them.
 
-``python docs/build.py docs``       links, examples, error index; pages into build/docs
-``python docs/build.py update``     rewrite what examples print, and the generated lines
-``python docs/build.py notebooks``  run every notebook into build/notebooks
+``python docs/pages.py check``      whether examples, links and the error index hold
+``python docs/pages.py update``     rewrite what examples print, and the generated lines
+``python docs/pages.py notebooks``  run every notebook into build/notebooks
 """
 
 from __future__ import annotations
 
 import contextlib
 import difflib
-import html
 import inspect
 import io
 import linecache
@@ -22,48 +21,18 @@ from typing import TYPE_CHECKING
 
 from polyopt import errors
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from docs.notebooks import page as notebook_page
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 ERRORS = DOCS / "errors.md"
-API = DOCS / "api.md"
-#: how the names of pictures end, which are copied beside the pages
-PICTURES = (".svg", ".png", ".jpg")
 #: stands in errors.md where a class has no example and advice yet
 UNWRITTEN = "(to be written)"
-#: what every page leads to
-NAVIGATION = {
-    "polyopt": "README", "docs": "docs/index", "tutorial": "docs/tutorial", "API": "docs/api",
-    "errors": "docs/errors", "glossary": "docs/glossary", "performance": "docs/performance",
-}  # fmt: skip
 
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(?P<title>.+)$", re.MULTILINE)
-
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-body {{ max-width: 46rem; margin: 2rem auto; padding: 0 1rem; font: 17px/1.55 Georgia, serif; }}
-code, pre {{ font: 14px/1.45 ui-monospace, monospace; background: #f4f4f1; }}
-pre {{ padding: .8rem; overflow-x: auto; }} img {{ max-width: 100%; }} pre code {{ padding: 0; }}
-table {{ display: block; overflow-x: auto; }}
-td, th {{ text-align: left; padding: .2rem 1rem .2rem 0; vertical-align: top; }}
-.cell {{ border-left: 3px solid #0072b2; }} .output {{ overflow-x: auto; font-size: 15px; }}
-strong code {{ font-weight: 700; }}
-.output pre {{ background: none; padding: 0; }} svg {{ max-width: 100%; height: auto; }}
-nav {{ font-size: 15px; }} a {{ color: #17527d; }}
-</style>
-<nav>{nav}</nav>
-{body}
-</html>
-"""
 
 
 def pages() -> list[Path]:
@@ -189,25 +158,8 @@ def _written(section: str) -> str:
     return section[start:].strip() if start >= 0 else UNWRITTEN
 
 
-def error_pages(text: str) -> dict[Path, str]:
-    """A page for each section of errors.md, by where it goes: docs/errors/non-affine.md."""
-    sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    found: dict[Path, str] = {}
-    for section in sections:
-        code, _, body = section.partition("\n")
-        links = re.sub(r"\]\((?!https?:|#)", "](../", body)
-        more = "[All errors](../errors.md), [glossary](../glossary.md)"
-        page = f"# {code.strip()}\n{links.rstrip()}\n\n{more}\n"
-        found[Path("docs", "errors", f"{code.strip()}.md")] = page
-    return found
-
-
 def current(page: Path) -> str:
     """What the page should say: its examples run anew, the error index after polyopt.errors."""
-    if page == API:
-        from docs import reference
-
-        return reference.page()
     text = page.read_text(encoding="utf-8")
     return refreshed(error_index(text) if page == ERRORS else text)
 
@@ -226,53 +178,14 @@ def problems() -> Iterator[str]:
     for page in pages():
         yield from broken_links(page)
         if found := differences(page):
-            yield from [*found, "`python docs/build.py update` brings the page up to date"]
+            yield from [*found, "`python docs/pages.py update` brings the page up to date"]
     if UNWRITTEN in ERRORS.read_text(encoding="utf-8"):
         yield "errors.md has sections without example and advice"
 
 
-def build(target: Path) -> None:
-    """Write every page as HTML under ``target``, pictures beside them.
-
-    Notebooks are shown as they last ran into ``notebooks`` beside ``target``, else without outputs.
-    """
-    from markdown_it import MarkdownIt
-
-    markdown = MarkdownIt("commonmark").enable("table")
-    texts = {page.relative_to(ROOT): page.read_text(encoding="utf-8") for page in pages()}
-    texts |= error_pages(texts[ERRORS.relative_to(ROOT)])
-    for relative, text in texts.items():
-        path = (target / relative).with_suffix(".html")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        body = markdown.render(text)
-        _write(path, relative, body)
-    for notebook in notebooks():
-        ran = target.parent / "notebooks" / notebook.name
-        relative = notebook.relative_to(ROOT)
-        body = notebook_page(ran if ran.exists() else notebook, markdown)
-        _write((target / relative).with_suffix(".html"), relative, body)
-    for picture in sorted(p for ending in PICTURES for p in DOCS.rglob(f"*{ending}")):
-        (target / picture.relative_to(ROOT)).write_bytes(picture.read_bytes())
-
-
-def _write(path: Path, relative: Path, body: str) -> None:
-    """Write a page: links to pages, headings that links can name, the way back."""
-    body = re.sub(r'(href="[^":]+)\.(?:md|ipynb)(["#])', r"\1.html\2", body)
-    body = re.sub(
-        r"<(h\d)>(.*?)</\1>",
-        lambda m: f'<{m[1]} id="{anchor(re.sub("<[^>]*>", "", m[2]))}">{m[2]}</{m[1]}>',
-        body,
-    )
-    up = "../" * (len(relative.parts) - 1)
-    nav = " · ".join(f'<a href="{up}{where}.html">{text}</a>' for text, where in NAVIGATION.items())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    title = html.escape(relative.stem)
-    path.write_text(_PAGE.format(title=title, nav=nav, body=body), encoding="utf-8")
-
-
 def notebooks() -> list[Path]:
     """The notebooks, in their order."""
-    return sorted((ROOT / "notebooks").glob("*.ipynb"))
+    return sorted((DOCS / "notebooks").glob("*.ipynb"))
 
 
 def run_notebook(path: Path, target: Path) -> None:
@@ -296,11 +209,9 @@ def run_notebook(path: Path, target: Path) -> None:
 def main(command: str) -> int:
     """Do what the command says; 1 where something is wrong."""
     match command:
-        case "docs":
+        case "check":
             found = list(problems())
             print("\n".join(found) or f"{len(pages())} pages: links, examples, error index hold")
-            build(ROOT / "build" / "docs")
-            print(f"written: {os.path.relpath(ROOT / 'build/docs/docs/index.html')}")
             return 1 if found else 0
         case "update":
             for page in pages():
