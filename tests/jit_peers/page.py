@@ -105,7 +105,7 @@ def page(rows: Sequence[Sequence[str]], ratios: Sequence[float], threads: int) -
     return f"""# `po.jit` beside numba, Pythran and JAX
 
 Twenty functions of the kinds that the documentation of these shows, as their users write them. `po.jit` and Pythran get the NumPy function (Pythran with `#omp parallel for` at independent loops), numba the same with `parallel=True` and
-`prange` there, JAX a form without changes in place. Calls of all four take turns in one process; medians of milliseconds. Results agree with NumPy's. A dash is what a compiler does not take.
+`prange` there, JAX a form without changes in place. Calls of all four take turns in one process; medians of milliseconds. Results agree with NumPy's. A dash is what a compiler does not take, or cannot build here: Pythran links products with a BLAS library, and there was none.
 
 {table}
 
