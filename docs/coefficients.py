@@ -27,6 +27,7 @@ from mpmath import (
     sin,
     sqrt,
 )
+from numpy import float32
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -209,6 +210,46 @@ def constants() -> dict[str, str]:
     return made
 
 
+def erf_less_1(z: mpf) -> mpf:
+    """erf(x) / x - 1, by z = x^2."""
+    x = sqrt(abs(z))
+    return erf(x) / x - 1 if x > _SMALL else 2 / sqrt(pi) - 1
+
+
+def erf_less_1_weight(z: mpf) -> mpf:
+    """How much of an error of it is a relative error of erf."""
+    return 1 / (1 + erf_less_1(z))
+
+
+def erfc_exponent(x: mpf) -> mpf:
+    """q where erf(x) = 1 - e^(-x q), for x far from 0."""
+    return -log(erfc(x)) / x
+
+
+def floats() -> dict[str, list]:
+    """Those of the functions of f32 that are worked out in floats."""
+    half = log(2) / 2 * _WIDER
+    return {
+        "exp": remez(exp_less_2, -half, half, 4, lambda r: (r * r + _LEAST) / exp(r)),
+        "erf": remez(erf_less_1, 0, _WIDER, 6, erf_less_1_weight),
+        "erfc": remez(erfc_exponent, 1, 4, 5, lambda x: x * erfc(x) / erf(x)),
+    }
+
+
+def constants_f32() -> dict[str, float]:
+    """ln(2) in two parts, the first of 15 bits, so that products with 9 bits are exact, and in two
+    parts of all bits of a float."""
+    short = ldexp(floor(ldexp(log(2), 15)), -15)
+    whole = float32(float(log(2)))
+    return {
+        "ln2_short_0": short,
+        "ln2_short_1": log(2) - short,
+        "ln2_0": whole,
+        "ln2_1": log(2) - mpf(float(whole)),
+        "log2e": 1 / log(2),
+    }
+
+
 def two_over_pi_f32() -> list[list]:
     """2/pi 2^(8 i - 54) without multiples of 4, in parts of 22, 22 and 53 bits."""
     rows = []
@@ -228,6 +269,12 @@ def _numbers(values: list, indent: str) -> str:
     return "".join(f'{indent}"{float(value).hex()}",\n' for value in values)
 
 
+def _float(value: mpf) -> str:
+    """A float as C has it."""
+    digits, power = float(float32(float(value))).hex().split("p")
+    return f"{digits.rstrip('0')}p{power}f".replace(".p", ".0p")
+
+
 def text() -> str:
     """The module."""
     lines = [*_HEAD]
@@ -236,6 +283,12 @@ def text() -> str:
     lines.append("}\n#: the same for functions of f64\nF64 = {\n")
     for name, values in f64().items():
         lines.append(f'    "{name}": (\n{_numbers(values, " " * 8)}    ),\n')
+    lines.append("}\n#: the same for functions of f32 that are worked out in floats\nFLOATS = {\n")
+    for name, values in floats().items():
+        shown = "".join(f'        "{_float(value)}",\n' for value in values)
+        lines.append(f'    "{name}": (\n{shown}    ),\n')
+    lines.append("}\n#: constants of those\nCONSTANTS_F32 = {\n")
+    lines += [f'    "{name}": "{_float(value)}",\n' for name, value in constants_f32().items()]
     lines.append("}\n#: constants in parts, the first of them of few bits\nCONSTANTS = {\n")
     lines += [f'    "{name}": "{value}",\n' for name, value in constants().items()]
     lines.append("}\n#: parts of 2/pi by exponents of floats\nTWO_OVER_PI_F32 = (\n")

@@ -131,7 +131,11 @@ normal ones, and `pow`'s table) are those of C's Annex F.
 
 - **The same bits everywhere.** A result hangs on no compiler, flag, vector width, tile or number of
   threads. Compilers may join a product with the addition behind it (fma) where they like; a product
-  here has its last bit cleared first, and so cannot be joined.
+  here has its last bit cleared first, and so cannot be joined, or is written as joined.
+- `exp`, `exp2` and `erf` of floats are worked out in floats, where the processor has fused
+  multiply-adds, and in doubles where it has none: these two differ in the last place, and those in
+  doubles are the nearest floats nearly always
+  ([decision 50](adr/0050-exponentials-in-floats.md)).
 - **The C library's.** `plan.compile(libm=True)`, `plan.emit(libm=True)` and `polyopt emit --libm`
   call the C library instead, one element after the other. So do, always, programs with integer
   results, as a float that is off in its last place may be an integer that is off by one
@@ -140,9 +144,9 @@ normal ones, and `pow`'s table) are those of C's Annex F.
   always.
 - **Only what is called** is in a file, before the kernel, each with what it does and where its
   numbers are from: `docs/coefficients.py` derives the polynomials (Remez).
-- Functions of floats compute in doubles, and round once in the end. Those of doubles have sums and
-  products in two parts where one would lose too much. In a loop that does not become vectors they
-  take two to five times as long as the table says of vectors.
+- Other functions of floats compute in doubles, and round once in the end. Those of doubles have
+  sums and products in two parts where one would lose too much. In a loop that does not become
+  vectors they take two to five times as long as the table says of vectors.
 
 """
 _ENDING = """\

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.lower.register_tile import is_arithmetic
 from polyopt.ir.expr import Affine, Expr, Load, loads, same_expr
-from polyopt.isl import affine_var, dim_type
+from polyopt.isl import PwMultiAff, affine_var, dim_type
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from polyopt.ir.scop import Statement
+    from polyopt.isl import PwAff
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
@@ -41,9 +44,31 @@ def dimension_of(program: ScheduledProgram, name: str, loop: PlanLoop) -> int | 
 
 def step(index: Expr, dim: int) -> int | None:
     """How far a subscript moves with a dimension; ``None`` where that is not a number."""
-    if not isinstance(index, Affine):
+    return _coefficient(index.form, dim) if isinstance(index, Affine) else None
+
+
+def steps_of_read(
+    program: ScheduledProgram, name: str, array: str
+) -> tuple[Mapping[int, int], ...] | None:
+    """Of the element of an array that an instance reads, itself or by what is computed in it: per
+    subscript, by how much each dimension moves it. ``None`` where it reads several, or none."""
+    touches = program.reads_of(array, (name,))
+    # { H[d] -> A[x] }
+    relations = [touch.at_host.reverse().apply_range(touch.element) for touch in touches]
+    if not relations or not all(relation.is_equal(relations[0]) for relation in relations):
         return None
-    pieces = index.form.get_pieces()
+    if not relations[0].is_single_valued():
+        return None
+    values = PwMultiAff.from_map(relations[0])
+    forms = [values.get_pw_aff(d) for d in range(values.dim(dim_type.out))]
+    found = [[_coefficient(form, d) for d in range(form.dim(dim_type.in_))] for form in forms]
+    if any(None in each for each in found):
+        return None
+    return tuple({d: by for d, by in enumerate(each) if by} for each in found)
+
+
+def _coefficient(form: PwAff, dim: int) -> int | None:
+    pieces = form.get_pieces()
     if len(pieces) != 1:
         return None
     moved = pieces[0][1].get_coefficient_val(dim_type.in_, dim)

@@ -142,7 +142,6 @@ _LAYERS = [
     "elu",
     "selu",
     "celu",
-    "gelu",
     "silu",
     "mish",
     "softplus",
@@ -333,6 +332,8 @@ VALUES: dict[str, Step] = {
     "softplus beta": lambda x, _, n: functional.softplus(x, beta=2, threshold=3),
     "elu alpha": lambda x, _, n: functional.elu(x, 1.5),
     "celu alpha": lambda x, _, n: functional.celu(x, 1.5),
+    # PyTorch's own vectors of it are NaN for an infinity
+    "gelu": lambda x, _, n: functional.gelu(x.masked_fill(x.isinf(), 1.0)),
     "gelu tanh": lambda x, _, n: functional.gelu(x, approximate="tanh"),
     "layer_norm": lambda x, _, n: functional.layer_norm(x, x.shape[-1:]),
     "rms_norm": lambda x, _, n: functional.rms_norm(x, x.shape[-1:]),

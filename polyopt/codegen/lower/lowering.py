@@ -321,7 +321,12 @@ class _Lowering:
         """What stands in a loop, or in none."""
         around = self.common
         leaves = [self.leaves.get(user.get_annotation().get_name()) for user in users(node)]
-        statements = [leaf for leaf in leaves if leaf is not None and leaf.assignment.inlined]
+        # blocks in registers load each operand once, whatever it is computed from
+        statements = [
+            leaf
+            for leaf in leaves
+            if leaf is not None and leaf.assignment.inlined and leaf.block is None
+        ]
         self.common = repeated(
             (leaf, lambda e, leaf=leaf: c_affine(leaf.affine[id(e)], names).node)
             for leaf in statements

@@ -1,6 +1,7 @@
 """The operators that come with polyopt: each its stages and the rule for its result."""
 
 from polyopt.graph.ops import (
+    attention,
     blocked,
     contractions,
     convolutions,
@@ -19,7 +20,7 @@ from polyopt.graph.ops import (
 )
 
 __all__ = [
-    "blocked", "contractions", "convolutions", "elements", "indexing", "moves", "normalisations",
-    "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling",
+    "attention", "blocked", "contractions", "convolutions", "elements", "indexing", "moves",
+    "normalisations", "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling",
     "selections", "shapes",
 ]  # fmt: skip

@@ -5,13 +5,14 @@ from typing import Final
 from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import Target
 from polyopt.codegen.target import target as find_target
+from polyopt.graph.passes.analyses import AnalyseInPlace, InferShapes
+from polyopt.graph.passes.attention import FuseAttention
 from polyopt.graph.passes.base import remark
 from polyopt.graph.passes.batch_norm import FoldBatchNorm
 from polyopt.graph.passes.cleaning import MergeEqual, RemoveDead
 from polyopt.graph.passes.constants import FoldConstants
 from polyopt.graph.passes.exact_sums import ExactSums
 from polyopt.graph.passes.idioms import FoldIdioms
-from polyopt.graph.passes.in_place import AnalyseInPlace
 from polyopt.graph.passes.integer_products import IntegerProducts
 from polyopt.graph.passes.layout import SelectLayout
 from polyopt.graph.passes.manager import PassReport, PassStep, Tolerance, run_passes
@@ -28,11 +29,10 @@ from polyopt.graph.passes.rewrite import (
     Tensor,
     Visitor,
 )
-from polyopt.graph.passes.shapes import InferShapes
 
 _FOLDING: Final[tuple[Pass, ...]] = (
     InferShapes(), IntegerProducts(), FoldConstants(), ExactSums(), FoldConstants(), FoldIdioms(),
-    FoldPads(), FoldBatchNorm(), MergeEqual(), RemoveDead(),
+    FoldPads(), FoldBatchNorm(), FuseAttention(), MergeEqual(), RemoveDead(),
 )  # fmt: skip
 #: they mark nodes, and so come after all that makes new ones
 _MARKING: Final[tuple[Pass, ...]] = (FuseConvBnRelu(), FuseResidualAdd())
@@ -50,7 +50,7 @@ def default_passes(target: str | Target = "native") -> tuple[Pass, ...]:
 
 __all__ = [
     "DEFAULT_PASSES", "AnalyseInPlace", "Constant", "ExactSums", "FoldBatchNorm", "FoldConstants",
-    "FoldIdioms", "FoldPads", "FuseConvBnRelu", "FuseResidualAdd", "InferShapes",
+    "FoldIdioms", "FoldPads", "FuseAttention", "FuseConvBnRelu", "FuseResidualAdd", "InferShapes",
     "IntegerProducts", "Match", "MergeEqual", "Mutator", "Node", "PackWeights", "Pass",
     "PassReport", "PassStep", "RemoveDead", "Rewrite", "SelectLayout", "Tensor", "Tolerance",
     "Visitor", "default_passes", "remark", "run_passes",

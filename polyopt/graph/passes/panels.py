@@ -15,7 +15,7 @@ import numpy as np
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.graph.passes.base import Builder, Pass
-from polyopt.scheduler.strategies.matmul import SHORTEST, VECTORS
+from polyopt.scheduler.strategies.contractions.matmul import SHORTEST, VECTORS
 
 if TYPE_CHECKING:
     from polyopt.graph.ir.graph import Array, Graph, Node

@@ -36,6 +36,8 @@ OWN_CALLS = {
     ("log", F64): (86, 1), ("log2", F64): (94, 1), ("tanh", F64): (94, 2), ("erf", F64): (247, 1),
     ("pow", F64): (344, 1),
 }  # fmt: skip
+#: those that are worked out in floats where there are fused multiply-adds: for a vector of floats
+FUSED_CALLS = {("exp", F32): 40, ("exp2", F32): 44, ("erf", F32): 57}
 #: instructions of conversions of halves, as ``codegen/helpers/math/halves.py`` has them
 HALF_CASTS = {(F32, F16): 9, (F16, F32): 16, (F32, BF16): 2, (BF16, F32): 8}
 #: times of a number alone for one of vectors, as measured: products go to integers and back
@@ -113,9 +115,13 @@ def own_operations(node: Expr, machine: Target, lanes: int, *, own_math: bool) -
 
 
 def _own_call(call: Call, machine: Target, lanes: int) -> Operations:
-    """The instructions of one of our math functions, and the bytes that it divides: all its numbers
-    are doubles."""
-    instructions, divisions = OWN_CALLS[call.function, call.type]
+    """The instructions of one of our math functions, and the bytes that it divides: its numbers are
+    doubles, or floats."""
+    key = call.function, call.type
+    if key in FUSED_CALLS and machine.isa != "generic":
+        vectors = max(1.0, lanes * F32.bytes / machine.vector_bytes) if lanes > 1 else _ALONE
+        return Operations(FUSED_CALLS[key] * vectors)
+    instructions, divisions = OWN_CALLS[key]
     vectors = max(1.0, lanes * F64.bytes / machine.vector_bytes) if lanes > 1 else _ALONE
     return Operations(instructions * vectors, divisions * max(8.0, lanes * F64.bytes))
 

@@ -21,11 +21,12 @@ from polyopt.scheduler.queries import is_legal
 from polyopt.scheduler.search.finish import finishing
 from polyopt.scheduler.search.limits import take
 from polyopt.scheduler.strategies.blocked_factorization import factors
+from polyopt.scheduler.strategies.contractions.chains import contraction_chains
+from polyopt.scheduler.strategies.contractions.matmul import contractions
+from polyopt.scheduler.strategies.contractions.register_tiles import register_tiles, tileable
 from polyopt.scheduler.strategies.inline import inline_cheap
 from polyopt.scheduler.strategies.loop_fusion import join_siblings, join_spaces
-from polyopt.scheduler.strategies.matmul import contractions
 from polyopt.scheduler.strategies.overlapped_tiles import group
-from polyopt.scheduler.strategies.register_tiles import register_tiles, tileable
 from polyopt.scheduler.strategies.sliding_window import pipelines
 from polyopt.scheduler.strategies.tile_producers import pieces
 from polyopt.scheduler.strategies.time_tiles import time_tiles
@@ -73,6 +74,7 @@ class Beam:
         numbers, target = self.model.sizes, self.model.target
         return (
             lambda p: factors(p, numbers),
+            lambda p: contraction_chains(p, target, numbers),
             lambda p: contractions(p, target, numbers),
             lambda p: register_tiles(p, target, numbers),
             lambda p: transposes(p, target, operands=True),

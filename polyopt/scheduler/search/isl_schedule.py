@@ -21,7 +21,7 @@ from polyopt.scheduler.queries import is_free, is_legal, is_proven
 from polyopt.scheduler.search.finish import finishing
 from polyopt.scheduler.search.limits import take
 from polyopt.scheduler.strategies.blocked_factorization import factors
-from polyopt.scheduler.strategies.matmul import contractions
+from polyopt.scheduler.strategies.contractions.matmul import contractions
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.query import moves_target
 from polyopt.transform.schedule.remark import Remark, refusal

@@ -6,7 +6,7 @@ import polyopt as po
 from polyopt.codegen.helpers.math.functions import NAMES
 from polyopt.codegen.target import target
 from polyopt.ir.types import F32, F64
-from polyopt.scheduler.model.instructions import OWN_CALLS, has_vectors, operations
+from polyopt.scheduler.model.instructions import FUSED_CALLS, OWN_CALLS, has_vectors, operations
 from polyopt.scheduler.model.time import predict
 
 AVX2 = target("avx2")
@@ -22,17 +22,16 @@ def test_there_is_a_cost_for_each_function_of_ours():
     assert {f"{function}_{type_.name}" for function, type_ in OWN_CALLS} == set(NAMES)
 
 
-def test_functions_of_floats_are_two_vectors_of_doubles():
-    found = {
-        type_: operations(value_of(po.exp, type_), AVX2, 4, own_math=True)
-        for type_ in (po.f32, po.f64)
-    }
-    assert found[po.f32].simple == OWN_CALLS["exp", F32][0]
-    assert found[po.f64].simple == OWN_CALLS["exp", F64][0]
-    assert (
-        operations(value_of(po.exp), AVX2, 8, own_math=True).simple == 2 * OWN_CALLS["exp", F32][0]
-    )
-    assert found[po.f32].calls == 0
+@pytest.mark.parametrize(("function", "type_", "machine", "expected"), [
+    (po.exp, po.f32, "avx2", FUSED_CALLS["exp", F32]), (po.erf, po.f32, "avx512", FUSED_CALLS["erf", F32]),
+    (po.exp, po.f32, "generic", 4 * OWN_CALLS["exp", F32][0]), (po.tanh, po.f32, "avx2", 2 * OWN_CALLS["tanh", F32][0]),
+    (po.exp, po.f64, "avx2", 2 * OWN_CALLS["exp", F64][0]),
+])  # fmt: skip
+def test_functions_are_vectors_of_what_they_compute_in(function, type_, machine, expected):
+    """Of eight numbers; some functions of floats compute in doubles, others where nothing is fused."""
+    found = operations(value_of(function, type_), target(machine), 8, own_math=True)
+    assert found.simple == expected
+    assert found.calls == 0
 
 
 def test_divisions_are_of_doubles():

@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.target import target as find_target
-from polyopt.scheduler.strategies import register_tiles
+from polyopt.scheduler.strategies.contractions import register_tiles
 from polyopt.transform.schedule.tree import loops_of
 
 #: lanes of the generic target's vectors

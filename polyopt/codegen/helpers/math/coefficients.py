@@ -109,6 +109,41 @@ F64 = {
         "-0x1.0e857b9046305p-12",
     ),
 }
+#: the same for functions of f32 that are worked out in floats
+FLOATS = {
+    "exp": (
+        "0x1.fffffcp-2f",
+        "0x1.555492p-3f",
+        "0x1.5558f2p-5f",
+        "0x1.1239e2p-7f",
+        "0x1.6a2434p-10f",
+    ),
+    "erf": (
+        "0x1.06eba8p-3f",
+        "-0x1.81273ep-2f",
+        "0x1.ce2cf8p-4f",
+        "-0x1.b7f90ap-6f",
+        "0x1.540594p-8f",
+        "-0x1.a3f5e2p-11f",
+        "0x1.49668p-14f",
+    ),
+    "erfc": (
+        "0x1.20e412p+0f",
+        "0x1.458bb4p-1f",
+        "0x1.ae8e3cp-4f",
+        "-0x1.75879cp-6f",
+        "0x1.a1b8p-9f",
+        "-0x1.b9bfd8p-13f",
+    ),
+}
+#: constants of those
+CONSTANTS_F32 = {
+    "ln2_short_0": "0x1.62e4p-1f",
+    "ln2_short_1": "0x1.7f7d1cp-20f",
+    "ln2_0": "0x1.62e43p-1f",
+    "ln2_1": "-0x1.05c61p-29f",
+    "log2e": "0x1.715476p+0f",
+}
 #: constants in parts, the first of them of few bits
 CONSTANTS = {
     "ln2_0": "0x1.62e42fefa3800p-1",

@@ -1,4 +1,4 @@
-"""Functions of f32, worked out in doubles: these round to the nearest float nearly always.
+"""Functions of f32, worked out in doubles: they round to the nearest float nearly always.
 
 All are straight lines of arithmetic and choices, which compilers turn into vectors inside of loops.
 Errors are the largest over all floats, as ``docs/math.md`` measures them; for ``pow`` over samples.
@@ -112,22 +112,6 @@ INNER = {
 
 #: the functions that programs call
 FUNCTIONS = {
-    "exp_f32": """\
-/* e^x = 2^(x log2(e)); error <= 0.502 ulp */
-static inline float exp_f32(float x) {
-    const float t = x > 89.0f ? 89.0f : x < -105.0f ? -105.0f : x;
-    return (float)exp2_in_f64(times_f64(t, 0x1.71547652b82fep+0));
-}
-
-""",
-    "exp2_f32": """\
-/* 2^x; error <= 0.502 ulp */
-static inline float exp2_f32(float x) {
-    const float t = x > 129.0f ? 129.0f : x < -151.0f ? -151.0f : x;
-    return (float)exp2_in_f64(t);
-}
-
-""",
     "log_f32": """\
 /* ln(x) = log2(x) ln(2); error <= 0.501 ulp */
 static inline float log_f32(float x) {
@@ -152,17 +136,6 @@ static inline float tanh_f32(float x) {
 }
 
 """,
-    "erf_f32": Template("""\
-/* erf(x) = 1 - 2^(-x q(x)), for 0 <= x <= 4, where q is a polynomial that makes erf's relative
-   error least, 2^-31 (Remez, docs/coefficients.py); error <= 0.51 ulp */
-static inline float erf_f32(float x) {
-    const float a = __builtin_fabsf(x);
-    const double t = a > 4.0f ? 4.0f : a;
-$polynomial
-    return __builtin_copysignf((float)exp2m1_in_f64(times_f64(p, -t)), x);
-}
-
-""").substitute(polynomial=polynomial(F32["erf"], "t")),
     "pow_f32": """\
 /* x^y = 2^(y log2(|x|)), with the sign and the ends that C (Annex F) gives it; error <= 0.51 ulp */
 static inline float pow_f32(float x, float y) {

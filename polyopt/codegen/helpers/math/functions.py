@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.helpers.math import f32, f64, halves
+from polyopt.codegen.helpers.math import f32, f64, floats, halves
 from polyopt.codegen.helpers.math.parts import BASE
 from polyopt.ir.types import F32, F64
 
@@ -30,18 +30,20 @@ _TEXTS = {
     _defined(text): text.replace("static inline ", _INLINED)
     for texts in (
         BASE,
+        halves.INNER,
+        floats.INNER,
         f32.INNER,
+        floats.FUNCTIONS,
         f32.FUNCTIONS,
         f64.INNER,
         f64.FUNCTIONS,
-        halves.INNER,
         halves.CONVERSIONS,
     )
     for part in texts.values()
     for text in part.strip().split("\n\n")
 }
 #: the names that programs call
-NAMES = (*f32.FUNCTIONS, *f64.FUNCTIONS)
+NAMES = (*floats.FUNCTIONS, *f32.FUNCTIONS, *f64.FUNCTIONS)
 #: functions and tables that only these use
 INNER_NAMES = _TEXTS.keys() - set(NAMES) - halves.CONVERSIONS.keys()
 

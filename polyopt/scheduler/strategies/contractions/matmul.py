@@ -51,7 +51,7 @@ BLOCKS, UNEVEN_BLOCKS = 1, 4
 
 
 @dataclass(frozen=True)
-class _Operand:
+class Operand:
     """A load that moves with the block: which loops it moves with, by their roles."""
 
     array: str
@@ -63,14 +63,14 @@ class _Operand:
 
 
 @dataclass(frozen=True)
-class _Contraction:
+class Contraction:
     """A statement that qualifies, its dimensions by role, and its operands."""
 
     copy: str
     rows: int
     columns: int
     sum: int
-    operands: tuple[_Operand, ...]
+    operands: tuple[Operand, ...]
     #: whether some loop's bounds depend on another of them
     is_uneven: bool
 
@@ -81,11 +81,11 @@ def contractions(
     """The plan with every product of matrices, or what is like one, in blocks."""
     remarks: list[Remark] = []
     for name in list(plan.program.places):
-        if name not in plan.program.places or not updates(plan.program, name):
+        if name not in plan.program.places:
             continue
         reason = "blocks in registers, operands packed"
         try:
-            found = _contraction(plan.program, name, sizes)
+            found = contraction_of(plan.program, name, sizes)
             if found is None:
                 continue
             done, total, numbers = _Blocks(plan, target, sizes, found).made()
@@ -104,9 +104,12 @@ def contractions(
     return plan, tuple(remarks)
 
 
-def _contraction(
+def contraction_of(
     program: ScheduledProgram, name: str, sizes: Mapping[str, int]
-) -> _Contraction | None:
+) -> Contraction | None:
+    """What a copy is as a contraction; ``None`` where it is none, or a small one."""
+    if not updates(program, name):
+        return None
     path, statement = program.places[name].loops, program.copies[name].statement
     loops = {d: loop for loop in path if (d := dimension_of(program, name, loop)) is not None}
     blocks = len(path) - len(loops)  # they may stand around the others, not between them
@@ -129,12 +132,17 @@ def _contraction(
     roles = (rows[-1], columns, total)
     if min(trips(program, loops[d], sizes) for d in roles) < SHORTEST:
         return None
-    return _Contraction(name, *roles, operands, _is_uneven(program, name, roles))
+    return Contraction(name, *roles, operands, _is_uneven(program, name, roles))
 
 
-def _operands(statement: Statement, columns: int) -> tuple[_Operand, ...] | None:
+def most_rows(target: Target) -> int:
+    """Rows of a register block: an operand of each row comes from memory as it is used."""
+    return min(12, (target.registers - 2 * VECTORS) // VECTORS)
+
+
+def _operands(statement: Statement, columns: int) -> tuple[Operand, ...] | None:
     """The loads but the target's; ``None`` where one moves otherwise than along one row."""
-    found: list[_Operand] = []
+    found: list[Operand] = []
     for access, load in zip(statement.reads, loads(statement.value), strict=True):
         if is_target(statement, load) or not load.index:
             continue
@@ -143,11 +151,11 @@ def _operands(statement: Statement, columns: int) -> tuple[_Operand, ...] | None
         if not access.exact or len(along) > 1 or any(steps[d] != 1 for d in along):
             return None
         dimension = along[0] if along else -1
-        found.append(_Operand(load.array, access.ref, load, bool(along), dimension))
+        found.append(Operand(load.array, access.ref, load, bool(along), dimension))
     return tuple(found)
 
 
-def _serves(operands: tuple[_Operand, ...], rows: int, total: int) -> bool:
+def _serves(operands: tuple[Operand, ...], rows: int, total: int) -> bool:
     """Whether some operand is the same for all columns, another for all rows, and none moves
     with both."""
     moves = {o.ref: _moves_load(o.load, rows) for o in operands}
@@ -179,7 +187,7 @@ class _Blocks:
     """Makes the plan of one contraction, in steps."""
 
     def __init__(
-        self, plan: Plan, target: Target, sizes: Mapping[str, int], found: _Contraction
+        self, plan: Plan, target: Target, sizes: Mapping[str, int], found: Contraction
     ) -> None:
         self.plan = plan
         self.found = found
@@ -187,8 +195,7 @@ class _Blocks:
         size = plan.program.copies[found.copy].statement.value.type.bytes
         self.lanes = target.lanes(size)
         self.columns = VECTORS * self.lanes
-        # an operand of each row comes from memory as it is used
-        self.rows = min(12, (target.registers - 2 * VECTORS) // VECTORS)
+        self.rows = most_rows(target)
         self.sum = self._sum(trips(plan.program, self._point(found.sum), sizes), size)
         length = trips(plan.program, self._point(found.rows), sizes)
         most = target.l2_bytes // 2 // (self.sum * size)
@@ -282,7 +289,7 @@ class _Blocks:
             and dimension_of(self.plan.program, name, n) is None
         ][-1]
 
-    def _pack(self, operand: _Operand, at: str) -> None:
+    def _pack(self, operand: Operand, at: str) -> None:
         """The operand in a buffer that is contiguous along the row, of which it knows alone."""
         rank = len(operand.load.index)
         order = [d for d in range(rank) if d != operand.dimension]
@@ -295,7 +302,7 @@ class _Blocks:
             scaled=is_scaled(self.plan.program, self.found.copy, operand.load) or None,
         )
 
-    def _is_in_panels(self, operand: _Operand) -> bool:
+    def _is_in_panels(self, operand: Operand) -> bool:
         """Whether the columns of a register block lie side by side already, and those of the next
         step of the sum right behind them: rows of the array are as long as the block is wide."""
         index, array = operand.load.index, self.plan.scop.array(operand.array)
@@ -305,7 +312,7 @@ class _Blocks:
             and step(index[-2], self.found.sum) == 1
         )
 
-    def _is_shared(self, operand: _Operand) -> bool:
+    def _is_shared(self, operand: Operand) -> bool:
         """Whether other references read the array, or the statement writes it."""
         statement = self.plan.program.copies[self.found.copy].statement
         others = [a for a in statement.reads if a.array == operand.array]

@@ -1,4 +1,4 @@
-"""In-place analysis, as a pass: which results may overwrite what they are computed from."""
+"""Analyses as passes: shape inference, and which results may overwrite their operands."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.graph.fusion.in_place import in_place
+from polyopt.graph.ir.verify import verify
 from polyopt.graph.passes.base import Pass, remark
 
 if TYPE_CHECKING:
     from polyopt.graph.ir.graph import Graph
+
+
+@dataclass(frozen=True)
+class InferShapes(Pass):
+    """Infers every tensor's shape and type, checks them, and changes nothing. Raises what
+    ``verify`` raises."""
+
+    def run(self, graph: Graph) -> Graph:
+        """The graph itself."""
+        return verify(graph)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Contractions: sums of products in register tiles, blocks for each cache, and chains of them."""

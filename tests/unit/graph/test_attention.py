@@ -1,0 +1,159 @@
+"""Attention: the operator beside NumPy, and the pass that finds it in what it is written out as."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from polyopt.errors import GraphError
+from polyopt.graph import compile_graph, load_onnx, result_of
+from polyopt.graph.ir.graph import Value
+from polyopt.graph.passes import FuseAttention, RemoveDead, default_passes, run_passes
+from polyopt.ir.types import BOOL, F32, F64
+
+INF = float("inf")
+
+
+def attention(q, k, v, mask=None, scale=1.0):
+    scores = scale * q.astype(np.float64) @ np.swapaxes(k, -1, -2)
+    if mask is not None:
+        scores = np.where(mask, scores, -INF) if mask.dtype == bool else scores + mask
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True) @ v.astype(np.float64)
+
+
+def written_out(shape, keys, *, mask="", scale="", view=False, extra="", kind=TensorProto.FLOAT):
+    """A model of what exporters write: ``q [b][h][m][k]``, ``k`` and ``v [b][h][n][k]``."""
+    b, h, m, d = shape
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    nodes, constants, shapes = [], {}, {"q": (m, d), "k": (keys, d), "v": (keys, d)}
+    inputs = [helper.make_tensor_value_info(n, kind, [b, h, *s]) for n, s in shapes.items()]
+
+    def node(op, *names, **options):
+        nodes.append(helper.make_node(op, names[:-1], [names[-1]], **options))
+        return names[-1]
+
+    turned, query = "k", "q"
+    if view:
+        constants |= {"flat": np.array([b * h, keys, d]), "back": np.array([b, h, d, keys])}
+        turned = node("Reshape", "k", "flat", "k1")
+        turned = node("Transpose", turned, "k2", perm=[0, 2, 1])
+        turned = node("Reshape", turned, "back", "k3")
+    else:
+        turned = node("Transpose", "k", "k1", perm=[0, 1, 3, 2])
+    constants["s"] = np.array(0.25, dtype)
+    if scale == "both":
+        query, turned = node("Mul", "q", "s", "q1"), node("Mul", "s", turned, "k4")
+    scores = node("MatMul", query, turned, "products")
+    if scale == "scores":
+        constants["four"] = np.array(4, dtype)
+        scores = node("Div", scores, "four", "scaled")
+    if mask == "added":
+        constants["mask"] = np.where(np.tri(m, keys, dtype=bool), 0, -INF).astype(dtype)
+        scores = node("Add", scores, "mask", "masked")
+    if mask == "chosen":
+        inputs.append(helper.make_tensor_value_info("seen", TensorProto.BOOL, [b, 1, 1, keys]))
+        constants["hidden"] = np.array(-INF, dtype)
+        scores = node("Where", "seen", scores, "hidden", "masked")
+    weights = node("Softmax", scores, "weights", axis=-1)
+    node("MatMul", weights, "v", "y")
+    outputs = ["y", *([extra] if extra else [])]
+    graph = helper.make_graph(
+        nodes, "m", inputs, [helper.make_tensor_value_info(n, kind, None) for n in outputs],
+        [numpy_helper.from_array(a, n) for n, a in constants.items()],
+    )  # fmt: skip
+    return load_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))
+
+
+def given(graph, seed=0):
+    rng = np.random.default_rng(seed)
+    found = {}
+    for value in graph.inputs:
+        drawn = rng.standard_normal(value.shape)
+        if value.dtype == BOOL:
+            drawn = drawn < 0.5
+            drawn[..., 0] = True
+        found[value.name] = drawn.astype(value.dtype.numpy_name)
+    return found
+
+
+def operators(graph):
+    return [node.op for node in graph.nodes]
+
+
+@pytest.mark.parametrize("view", [False, True])
+@pytest.mark.parametrize("scale", ["", "both", "scores"])
+@pytest.mark.parametrize("mask", ["", "added", "chosen"])
+def test_what_exporters_write_becomes_the_operator(mask, scale, view):
+    graph = written_out((2, 3, 40, 32), 50, mask=mask, scale=scale, view=view)
+    found = run_passes(graph, default_passes()).graph
+    assert operators(found).count("attention") == 1
+    assert not {"matmul", "softmax", "transpose", "mul", "div"} & set(operators(found))
+    inputs = given(graph)
+    factor = {"": 1.0, "both": 0.0625, "scores": 0.25}[scale]
+    seen = {"": None, "added": graph.constants.get("mask"), "chosen": inputs.get("seen")}[mask]
+    (ours,) = compile_graph(found).run(inputs)
+    wanted = attention(inputs["q"], inputs["k"], inputs["v"], seen, factor)
+    np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=5e-6)
+
+
+def test_it_is_one_kernel():
+    graph = run_passes(written_out((1, 2, 64, 64), 64, mask="added"), default_passes()).graph
+    model = compile_graph(graph)
+    assert len(model.steps) == 1
+    kernel = model.steps[0].kernel
+    assert "attention_products_block_0_0" in kernel.planned.program.source
+    assert kernel.proof is not None
+
+
+def test_doubles_are_taken():
+    graph = written_out((1, 1, 33, 32), 35, kind=TensorProto.DOUBLE)
+    inputs = given(graph)
+    (ours,) = compile_graph(run_passes(graph, default_passes()).graph).run(inputs)
+    wanted = attention(inputs["q"], inputs["k"], inputs["v"])
+    np.testing.assert_allclose(ours, wanted, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("shape", "keys", "extra"),
+    [((1, 1, 40, 16), 40, ""), ((1, 1, 8, 32), 40, ""), ((1, 1, 40, 32), 9, ""),
+     ((1, 1, 40, 32), 40, "weights"), ((1, 1, 40, 32), 40, "products")],
+)  # fmt: skip
+def test_what_is_short_or_needed_elsewhere_is_left(shape, keys, extra):
+    graph = written_out(shape, keys, extra=extra)
+    assert FuseAttention().run(graph) is graph
+
+
+def test_the_pass_is_checked_as_others_are():
+    graph = written_out((1, 2, 40, 32), 40, mask="added", scale="both")
+    report = run_passes(graph, [FuseAttention(), RemoveDead()], verify_numbers=True)
+    assert report.steps[0].changed
+    assert report.steps[0].max_error < 1e-6
+
+
+def test_a_mask_that_hides_all_of_a_row_gives_nan_as_softmax_does():
+    graph = written_out((1, 1, 40, 32), 40, mask="chosen")
+    inputs = given(graph)
+    inputs["seen"][:] = False
+    (ours,) = compile_graph(run_passes(graph, default_passes()).graph).run(inputs)
+    assert np.isnan(ours).all()
+
+
+def value(name, *shape, dtype=F32):
+    return Value(name, shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("operands", "said"),
+    [
+        ((value("q", 4, 8), value("k", 5, 9), value("v", 5, 8)), "do not meet"),
+        ((value("q", 2, 4, 8), value("k", 3, 5, 8), value("v", 3, 5, 8)), "do not meet"),
+        ((value("q", 4, 8), value("k", 5, 8), value("v", 6, 8)), "do not meet"),
+        ((value("q", 8), value("k", 5, 8), value("v", 5, 8)), "rank|dimension"),
+        ((value("q", 4, 8), value("k", 5, 8), value("v", 5, 8), value("m", 5, 4)), "broadcast"),
+        ((value("q", 4, 8), value("k", 5, 8), value("v", 5, 8), value("m", 4, 5, dtype=F64)),
+         "mask of f64"),
+    ],
+)  # fmt: skip
+def test_operands_that_do_not_meet_are_errors(operands, said):
+    with pytest.raises(GraphError, match=said):
+        result_of("attention", *operands)
