@@ -44,7 +44,7 @@ AFFINE_FUSIONS := 2mm,gemver,covariance
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
 .PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
 .PHONY: wheel clean .venv models
-.PHONY: throughput test-cluster test-oldest test-newest reproducible sbom
+.PHONY: peers-jit throughput test-cluster test-oldest test-newest reproducible sbom
 
 all: test
 
@@ -77,6 +77,7 @@ help:
 	@echo "make peers-affine  measure beside compilers, Numba and BLAS, rewrite docs/affine.*"
 	@echo "make peers-field  measure programs of the field beside libraries, rewrite docs/field.*;"
 	@echo "                MINUTES=25 stops, and the next call goes on"
+	@echo "make peers-jit  functions under po.jit beside numba, Pythran and JAX: docs/jit-peers.md; NAMES=... CORES=1"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
 	@echo "make peers-int8  quantised networks beside ONNX Runtime: docs/quantized.md; MINUTES=60"
 	@echo "make models     forty networks beside PyTorch by three routes: docs/models.md; MODELS='vit gpt'"
@@ -355,6 +356,12 @@ peers-affine: $(PEERS_STAMP)
 	  > build/affine.json || failed=$$?; \
 	$(BIN)/polyopt report build/affine.json -o docs/affine.md || failed=$$?; \
 	exit $$failed
+
+peers-jit: $(STAMP)
+	@test -x build/peers-jit/bin/python || $(BIN)/python -m venv build/peers-jit
+	@build/peers-jit/bin/python -m pip install -qq --disable-pip-version-check -e . numba 'jax[cpu]' pythran
+	@build/peers-jit/bin/python -m tests.jit_peers.page --threads $(or $(CORES),1) --seconds $(SECONDS) \
+	  $(if $(NAMES),$(NAMES),-o docs/jit-peers.md)
 
 # A file for each ten programs: those that are there are left out until build/field is removed.
 peers-field: $(PEERS_STAMP)

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from polyopt.ir.same import same_scop
     from polyopt.ir.scop import Array, Scop
     from polyopt.library import load_kernel
+    from polyopt.optimizing import optimize
     from polyopt.scale import cuts, map_blocks
     from polyopt.scheduler import affine, auto, candidates
     from polyopt.specialize import FallbackWarning, jit
@@ -82,9 +83,9 @@ __all__ = [
     "boolean", "candidates", "cast", "ceil", "clamp", "clamped", "compile_model", "cos", "cuts",
     "erf", "errors", "exp", "exp2", "f16", "f32", "f64", "floor", "fmod", "graph", "i8", "i16",
     "i32", "i64", "input", "jit", "load_kernel", "log", "log2", "map_blocks", "max", "min",
-    "mirrored", "padded", "parse_c", "pipeline", "pow", "product", "quantize", "rint", "same_scop",
-    "scalar", "scop", "select", "sin", "size", "sqrt", "stage", "steps", "sum", "tan", "tanh",
-    "trunc", "u8", "u16", "u32", "u64", "wrapped",
+    "mirrored", "optimize", "padded", "parse_c", "pipeline", "pow", "product", "quantize", "rint",
+    "same_scop", "scalar", "scop", "select", "sin", "size", "sqrt", "stage", "steps", "sum", "tan",
+    "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
 ]  # fmt: skip
 
 #: where the public names live
@@ -103,6 +104,7 @@ _NAMES_IN: Final = {
     "polyopt.ir.scop": "Array Scop",
     "polyopt.specialize": "FallbackWarning jit",
     "polyopt.library": "load_kernel",
+    "polyopt.optimizing": "optimize",
     "polyopt.scale": "cuts map_blocks",
     "polyopt.transform.plan": "Plan",
 }

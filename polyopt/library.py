@@ -172,6 +172,22 @@ def load_scop(program: str, reading: Reading | None = None) -> Scop:
     return parse_c(file) if file.is_file() else _python_scop(place.with_suffix(".py"), PIPELINE)
 
 
+def plain_function(program: str) -> Callable[..., Any] | None:
+    """The function of ``file.py:function`` that is a function of arguments, as NumPy users write
+    them; ``None`` for all other programs.
+
+    Raises ``UnknownNameError`` where there is no such file or function.
+    """
+    file, name = python_file(program)
+    if not file or name is None:
+        return None
+    path = existing_file(file)
+    found = _attribute(_load_file(path), path, name)
+    found = getattr(found, "__wrapped__", found)  # it may be decorated with @po.jit
+    is_plain = inspect.isfunction(found) and bool(inspect.signature(found).parameters)
+    return cast("Callable[..., Any]", found) if is_plain else None
+
+
 def python_file(program: str) -> tuple[str, str | None]:
     """The Python file of a description and the function in it, if it names one: ``file.py`` and
     ``f`` of ``file.py:f``. Of other programs the file is ``""``."""

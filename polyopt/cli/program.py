@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError, PolyoptError
@@ -16,13 +16,14 @@ from polyopt.library import (
     kernel_of_file,
     load_kernel,
     load_scop,
+    plain_function,
     python_file,
     recipe,
     recipe_names,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from polyopt.ir.scop import Scop
@@ -44,6 +45,20 @@ class Program:
         return self.kernel is not None and self.kernel.name in recipe_names()
 
 
+def load_function(name: str) -> Callable[..., Any] | None:
+    """The NumPy function that ``file.py:function`` names; ``None`` for other programs.
+
+    Raises what ``library.plain_function`` raises, and ``InvalidOptionError`` for a file that fails
+    by itself.
+    """
+    try:
+        return plain_function(name)
+    except PolyoptError:
+        raise
+    except Exception as error:
+        raise _failed(name, error) from error
+
+
 def load_program(name: str, reading: Reading | None = None) -> Program:
     """The program of that description; the file that holds a kernel's program counts as it.
 
@@ -57,15 +72,20 @@ def load_program(name: str, reading: Reading | None = None) -> Program:
     except PolyoptError:
         raise
     except Exception as error:
-        place = _line_in(python_file(name)[0], error.__traceback__)
-        if not place:
-            raise
-        msg = f"{place}: {type(error).__name__}: {error}"
-        hint = "the file itself fails: it has to load, and its function to return a program"
-        raise InvalidOptionError(msg, hint=hint) from error
+        raise _failed(name, error) from error
     known = "" if reading is not None and reading.is_given else _library_name(name)
     kernel = load_kernel(known) if known else None
     return Program(known or name, scop, kernel)
+
+
+def _failed(name: str, error: Exception) -> Exception:
+    """What is said where a user's file raises; the error itself where it comes from elsewhere."""
+    place = _line_in(python_file(name)[0], error.__traceback__)
+    if not place:
+        return error
+    msg = f"{place}: {type(error).__name__}: {error}"
+    hint = "the file itself fails: it has to load, and its function to return a program"
+    return InvalidOptionError(msg, hint=hint)
 
 
 def _line_in(file: str, trace: TracebackType | None) -> str:

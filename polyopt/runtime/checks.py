@@ -93,7 +93,7 @@ def check_indices(
         if not found.always or array is None:
             continue
         extent = shapes[position[found.target]][found.axis]
-        if int(array.min()) >= 0 and int(array.max()) < extent:
+        if _largest(array) < extent:
             continue
         place = np.unravel_index(int(np.argmax((array < 0) | (array >= extent))), array.shape)
         shown = ", ".join(str(int(x)) for x in place)
@@ -102,6 +102,13 @@ def check_indices(
             f" elements of {found.target}, whose axis {found.axis} has {extent}",
             hint=f"every element has to be from 0 to {extent - 1}",
         )
+
+
+def _largest(array: NumPyArray) -> int:
+    """The largest element, where those below zero count as larger than all others: one look."""
+    kind = array.dtype
+    unsigned = array.view(f"u{kind.itemsize}") if kind.kind == "i" else array
+    return int(unsigned.max())
 
 
 def check_shape(array: NumPyArray, argument: Argument) -> None:

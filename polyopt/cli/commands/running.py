@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from polyopt.cli.functions import run_function
 from polyopt.cli.options import (
     json_option,
     one_thread_count,
@@ -16,7 +17,7 @@ from polyopt.cli.options import (
     size_option,
 )
 from polyopt.cli.output import make_folder, milliseconds, print_json, print_table, write_file
-from polyopt.cli.program import complete_sizes, load_program, parse_sizes
+from polyopt.cli.program import complete_sizes, load_function, load_program, parse_sizes
 from polyopt.cli.waiting import progress
 from polyopt.errors import InvalidOptionError, UnknownNameError
 
@@ -99,10 +100,19 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
 ) -> None:
     """Run PROGRAM on arrays, check it against its reference, and time it.
 
-    A PHOTO (two for some programs) becomes its input image: run harris photo.jpg -o out.png
+    A PHOTO (two for some programs) becomes its input image: run harris photo.jpg -o out.png.
+    A NumPy function is compiled for its arrays, run, and explained: run my.py:f -i a.npy -s n=3
     """
     from polyopt.cli.views.pictures import check_place, is_picture
 
+    function = load_function(program)
+    if function is not None:
+        if photos or reading.is_given:
+            msg = f"{program} is a NumPy function: it takes --input, --size, --output and --threads"
+            raise InvalidOptionError(msg)
+        arrays = [(n, _read(f)) for n, f in map(_named_file, inputs)]
+        run_function(function, arrays, sizes, output, threads, as_json=as_json)
+        return
     found = load_program(program, reading)
     if output and is_picture(output):
         check_place(output)
@@ -131,6 +141,12 @@ def photo_inputs(files: Sequence[str], program: Program) -> Values:
     result = inputs_from(program, [read_picture(file) for file in files])
     _check(result, program)
     return result
+
+
+def _named_file(text: str) -> tuple[str, str]:
+    """Name and file of ``NAME=FILE.npy``; no name of ``FILE.npy``."""
+    name, equals, file = text.partition("=")
+    return (name, file) if equals else ("", text)
 
 
 def load_inputs(texts: Sequence[str], program: Program) -> Values:

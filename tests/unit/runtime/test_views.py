@@ -247,3 +247,16 @@ def test_types_and_shapes_are_those_of_the_kernel(stencil):
 def test_a_bound_call_takes_c_order_alone(stencil):
     with pytest.raises(ArgumentError, match="a is not contiguous"):
         stencil.bind(np.ones((6, 8))[:, ::2])
+
+
+@pytest.mark.parametrize(("kind", "wrong"), [("int64", -1), ("int64", 10), ("int32", -(2**31))])
+def test_elements_that_leave_what_they_index_are_refused(kind, wrong):
+    text = GATHER.replace("int64_t at", f"{kind}_t at").replace(
+        "{", "{\n#pragma polyopt inbounds", 1
+    )
+    kernel = po.auto(po.parse_c(text)).compile()
+    right = np.array([0, 9, 4], kind)
+    assert kernel(np.arange(10.0), right).tolist() == [0.0, 9.0, 4.0]
+    right[1] = wrong
+    with pytest.raises(ArgumentError, match=rf"at\[1\] is {wrong}, but"):
+        kernel(np.arange(10.0), right)
