@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.errors import GraphError
@@ -24,10 +25,20 @@ if TYPE_CHECKING:
     from polyopt.graph.operators import Maker, Tensor
 
 
+#: queries that take the same keys where a mask is causal: a multiple of tiles of two vectors
+BLOCK = 32
+
+
 def _attention_rule(
-    query: Value, key: Value, value: Value, mask: Value | None = None, *, scale: float = 1.0
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None = None,
+    *,
+    scale: float = 1.0,
+    diagonal: int = -1,
 ) -> Result:
-    _ = scale
+    _ = scale, diagonal
     need_float(query, key, value)
     for one in (query, key, value):
         need_rank(one, 2)
@@ -53,6 +64,7 @@ def attention(
     mask: Tensor | None = None,
     *,
     scale: float = 1.0,
+    diagonal: int = -1,
 ) -> Tensor:
     """``softmax(query key' scale + mask) value`` (A. Vaswani et al., 2017).
 
@@ -61,17 +73,35 @@ def attention(
     is true where a key is seen. The result ``[..., m, v]`` is divided by the sums of the powers
     in the end: ``(sum e v) / sum e`` for ``sum (e / sum e) v``, one rounding of each product less.
 
+    With a ``diagonal`` from 0 up, the mask has to hide all keys ``n > m + diagonal`` of each query
+    ``m``: those beyond what ``BLOCK`` queries see are then left out.
+
     What lies between has its queries last, so that everything is vectors of queries: greatest
     scores and sums keep the order of their terms, and no matrix is transposed but tiles of queries.
     """
     scores = _scores(make, _products(make, query, key), mask, scale)
-    powers, totals = _powers(make, scores)
-    mixed = _mixed(make, powers, value)
+    keys = _Keys(key.shape[-2], diagonal)
+    powers, totals = _powers(make, scores, keys)
+    mixed = _mixed(make, powers, value, keys)
 
     def result(*i: Term) -> Term:
         return mixed[(*i[:-2], i[-1], i[-2])] / totals[i[:-1]]
 
     return make.stage((*query.shape[:-1], value.shape[-1]), result)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """How many keys there are, and which queries see."""
+
+    count: int
+    diagonal: int
+
+    def seen(self, query: Term) -> object:
+        """How many, from the first on, a query and those beside it see."""
+        if self.diagonal < 0:
+            return self.count
+        return po.min(self.count, query // BLOCK * BLOCK + (BLOCK + self.diagonal))
 
 
 def _products(make: Maker, query: Tensor, key: Tensor) -> Tensor:
@@ -101,9 +131,9 @@ def _scores(make: Maker, sums: Tensor, mask: Tensor | None, scale: float) -> Ten
     return make.stage(sums.shape, score, part="scores")
 
 
-def _powers(make: Maker, scores: Tensor) -> tuple[Tensor, Tensor]:
+def _powers(make: Maker, scores: Tensor, keys: _Keys) -> tuple[Tensor, Tensor]:
     """``e^(score - greatest)`` as ``[..., n, m]``, and their sums over the keys, ``[..., m]``."""
-    *batch, columns, rows = scores.shape
+    *batch, _, rows = scores.shape
 
     def along_keys(of: Tensor, i: tuple[Term, ...]) -> Callable[[Term], Term]:
         def element(n: Term) -> Term:
@@ -112,7 +142,7 @@ def _powers(make: Maker, scores: Tensor) -> tuple[Tensor, Tensor]:
         return element
 
     def most(*i: Term) -> Term:
-        return po.max(along_keys(scores, i), over={"n": columns})
+        return po.max(along_keys(scores, i), over={"n": keys.seen(i[-1])})
 
     greatest = make.stage((*batch, rows), most, part="greatest")
 
@@ -122,19 +152,19 @@ def _powers(make: Maker, scores: Tensor) -> tuple[Tensor, Tensor]:
     powers = make.stage(scores.shape, power, part="powers")
 
     def total(*i: Term) -> Term:
-        return po.sum(along_keys(powers, i), n=columns)
+        return po.sum(along_keys(powers, i), n=keys.seen(i[-1]))
 
     return powers, make.stage((*batch, rows), total, part="sums")
 
 
-def _mixed(make: Maker, powers: Tensor, value: Tensor) -> Tensor:
+def _mixed(make: Maker, powers: Tensor, value: Tensor, keys: _Keys) -> Tensor:
     """``[..., v, m]``."""
-    *batch, columns, rows = powers.shape
+    *batch, _, rows = powers.shape
 
     def mix(*i: Term) -> Term:
         def weighted(n: Term) -> Term:
             return powers[(*i[:-2], n, i[-1])] * value[(*i[:-2], n, i[-2])]
 
-        return po.sum(weighted, n=columns)
+        return po.sum(weighted, n=keys.seen(i[-1]))
 
     return make.stage((*batch, value.shape[-1], rows), mix, part="mixed")

@@ -19,12 +19,17 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from polyopt.graph.operators import normal_axis
+from polyopt.graph.ops.attention import BLOCK
 from polyopt.graph.passes.base import Builder, Pass
 from polyopt.ir.types import BOOL
 from polyopt.scheduler.strategies.contractions.matmul import SHORTEST
 
 if TYPE_CHECKING:
     from polyopt.graph.ir.graph import Graph, Node
+
+
+#: what is added to scores that nobody is to see: exporters write the least float, or minus infinity
+_HIDDEN = -1e30
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,8 @@ def _is_replaced(graph: Graph, node: Node, new: Builder) -> bool:
     key = _turned_back(graph, turned.tensor, new)
     scale = float(np.float32(query.factor * turned.factor * scaled.factor))
     inputs = [query.tensor, key, node.inputs[1], *([mask] if mask else [])]
-    new.node(node.name, "attention", inputs, scale=scale)
+    diagonal = _diagonal(graph, mask, graph.values[product.name].shape)
+    new.node(node.name, "attention", inputs, scale=scale, diagonal=diagonal)
     return True
 
 
@@ -115,6 +121,21 @@ def _scaled(graph: Graph, name: str) -> _Scaled:
                 factor = float(constant.ravel()[0])
                 return _Scaled(tensor, factor if op == "mul" else 1 / factor)
     return _Scaled(name)
+
+
+def _diagonal(graph: Graph, mask: str, scores: tuple[int, ...]) -> int:
+    """The least ``k`` for which a constant mask hides all keys ``n > m + k`` of each query ``m``;
+    -1 where that leaves nothing out, or a query sees no key at all."""
+    given = graph.constants.get(mask)
+    if given is None or given.shape[-2:] != tuple(map(int, scores[-2:])):
+        return -1
+    seen = given if given.dtype == bool else given > _HIDDEN
+    flat = seen.reshape(-1, *seen.shape[-2:])
+    rows, columns = np.nonzero(flat.any(axis=0))
+    if not flat.any(axis=-1).all():
+        return -1
+    found = max(0, int((columns - rows).max()))
+    return found if found + BLOCK < seen.shape[-1] else -1
 
 
 def _turned_back(graph: Graph, name: str, new: Builder) -> str:

@@ -21,7 +21,9 @@ def attention(q, k, v, mask=None, scale=1.0):
     return powers / powers.sum(-1, keepdims=True) @ v.astype(np.float64)
 
 
-def written_out(shape, keys, *, mask="", scale="", view=False, extra="", kind=TensorProto.FLOAT):
+def written_out(
+    shape, keys, *, mask="", scale="", view=False, extra="", ahead=0, kind=TensorProto.FLOAT
+):
     """A model of what exporters write: ``q [b][h][m][k]``, ``k`` and ``v [b][h][n][k]``."""
     b, h, m, d = shape
     dtype = helper.tensor_dtype_to_np_dtype(kind)
@@ -48,8 +50,16 @@ def written_out(shape, keys, *, mask="", scale="", view=False, extra="", kind=Te
         constants["four"] = np.array(4, dtype)
         scores = node("Div", scores, "four", "scaled")
     if mask == "added":
-        constants["mask"] = np.where(np.tri(m, keys, dtype=bool), 0, -INF).astype(dtype)
+        constants["mask"] = np.where(np.tri(m, keys, ahead, dtype=bool), 0, -INF).astype(dtype)
         scores = node("Add", scores, "mask", "masked")
+    if mask == "least":
+        seen = np.tri(m, keys, ahead, dtype=bool)
+        constants["mask"] = np.where(seen, 0, np.finfo(dtype).min).astype(dtype)[None]
+        scores = node("Add", "mask", scores, "masked")
+    if mask == "known":
+        constants["mask"] = np.tri(m, keys, ahead, dtype=bool)
+        constants["hidden"] = np.array(-INF, dtype)
+        scores = node("Where", "mask", scores, "hidden", "masked")
     if mask == "chosen":
         inputs.append(helper.make_tensor_value_info("seen", TensorProto.BOOL, [b, 1, 1, keys]))
         constants["hidden"] = np.array(-INF, dtype)
@@ -93,6 +103,37 @@ def test_what_exporters_write_becomes_the_operator(mask, scale, view):
     seen = {"": None, "added": graph.constants.get("mask"), "chosen": inputs.get("seen")}[mask]
     (ours,) = compile_graph(found).run(inputs)
     wanted = attention(inputs["q"], inputs["k"], inputs["v"], seen, factor)
+    np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=5e-6)
+
+
+def diagonal(graph):
+    (node,) = (n for n in graph.nodes if n.op == "attention")
+    return dict(node.attributes)["diagonal"]
+
+
+@pytest.mark.parametrize("mask", ["added", "least", "known"])
+@pytest.mark.parametrize(
+    ("queries", "keys", "ahead", "found"),
+    [(96, 96, 0, 0), (64, 128, 0, 0), (40, 150, 61, 61), (128, 70, 3, 3), (64, 64, 40, -1),
+     (50, 90, -3, -1)],
+)  # fmt: skip
+def test_keys_that_a_causal_mask_hides_are_left_out(mask, queries, keys, ahead, found):
+    """In blocks of queries: infinities that no query of a block sees do not come through."""
+    graph = written_out((1, 2, queries, 32), keys, mask=mask, ahead=ahead)
+    fused = run_passes(graph, default_passes()).graph
+    assert diagonal(fused) == found
+    inputs = given(graph, 5)
+    seen = np.tri(queries, keys, ahead, dtype=bool)
+    last = -(-queries // 32) * 32 + max(ahead, 0)
+    if found >= 0:
+        inputs["k"][:, :, last:] = inputs["v"][:, :, last:] = np.nan
+    (ours,) = compile_graph(fused).run(inputs)
+    k, v = (np.nan_to_num(inputs[name]) for name in "kv")
+    with np.errstate(invalid="ignore"):
+        wanted = attention(inputs["q"], k, v, seen)
+    if mask == "least":  # a query that sees no key sees all of them alike
+        hidden = ~seen.any(axis=-1)
+        wanted[:, :, hidden] = v.mean(axis=-2, keepdims=True)
     np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=5e-6)
 
 

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.errors import IllegalScheduleError, UserError
-from polyopt.isl import constant_value, dim_type
-from polyopt.scheduler.model.instances import constant_trips
+from polyopt.isl import Map, constant_value, dim_type
 from polyopt.scheduler.queries import is_ready, last_iterator, producers_of, widen_locals
 from polyopt.scheduler.strategies.contractions.matmul import VECTORS, contraction_of, most_rows
 from polyopt.scheduler.subscripts import dimension_of, step, steps_of_read
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Statement
+    from polyopt.isl import Set
     from polyopt.scheduler.strategies.contractions.matmul import Contraction
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
@@ -223,14 +223,14 @@ class _Tiles:
 
     def _block(self, name: str, found: Contraction) -> None:
         """A contraction in blocks of rows in registers."""
-        rows, size = self._rows(name, found)
+        size, is_whole = self._rows(name, found)
         self._isolate(name, {found.rows, found.columns, found.sum})
         iterator = self._statement(name).iterators[found.rows]
         self.plan = self.plan.tile(name, **{iterator: size})
         block = self._block_of(name, found.rows)
         inner = [self._loop(name, d).name for d in (found.sum, found.rows, found.columns)]
         self.plan = self.plan.reorder(block, *inner)
-        if rows is None or rows % size:  # blocks that are not whole read behind the last row
+        if not is_whole:  # the last block reads behind the last row
             for operand in found.operands:
                 if not operand.along and any(step(x, found.rows) for x in operand.load.index):
                     self.plan = self.plan.pack(operand.array, at=block, read=operand.ref)
@@ -238,11 +238,14 @@ class _Tiles:
             self.plan.unroll(inner[1]).vectorize(inner[2], self.lanes).register_tile(inner[0])
         )
 
-    def _rows(self, name: str, found: Contraction) -> tuple[int | None, int]:
-        """How many rows there are, and how many are in a block: a divisor where one is near."""
-        rows = constant_trips(self.plan.program, self._loop(name, found.rows))
-        near = range(self.most, self.most * 2 // 3 - 1, -1)
-        return rows, next((n for n in near if rows is not None and rows % n == 0), near[-1])
+    def _rows(self, name: str, found: Contraction) -> tuple[int, bool]:
+        """How many rows are in a block, and whether all blocks are whole: as they are where one
+        of the larger sizes divides the rows."""
+        copy = self.plan.program.copies[name]
+        for size in range(self.most, self.most * 2 // 3 - 1, -1):
+            if _is_whole(copy.domain, copy.outer + found.rows, size):
+                return size, True
+        return self.most * 2 // 3, False
 
     def _vectors(self, name: str) -> None:
         """Another statement with the tile's dimension innermost, in vectors."""
@@ -292,3 +295,15 @@ class _Tiles:
             if n.values[name].involves_dims(dim_type.in_, wanted, 1)
             and dimension_of(program, name, n) is None
         ][-1]
+
+
+def _is_whole(domain: Set, dim: int, size: int) -> bool:
+    """Whether a set has all or nothing of each block of so many values of a dimension."""
+    rank = domain.dim(dim_type.set)
+    here, there = ([f"{mark}{d}" for d in range(rank)] for mark in "ab")
+    same = [f"a{d} = b{d}" for d in range(rank) if d != dim]
+    block = " and ".join([*same, f"floor(a{dim}/{size}) = floor(b{dim}/{size})"])
+    # { [a] -> [b] : b is in the block of a }
+    relation = Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {block} }}")
+    plain = domain.reset_tuple_id()
+    return plain.apply(relation).is_subset(plain)
